@@ -1,0 +1,376 @@
+//! Between the words of the contract and the words of the host. Nothing is decided here.
+
+use crate::exports::{agent, evaluator, planner, tool};
+use crate::imports::{checks, conversation, delegate};
+use crate::{message_types, tool_types, types};
+use longhaul_core::journal::EffectClass;
+use longhaul_core::model::{Message, ModelError, ModelReply, Part, RequestedCall, Speaker, StopReason, Usage};
+use longhaul_core::tool::{
+    CheckError, CheckInfo, DelegateError, FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Verification,
+};
+use longhaul_core::work::{
+    CheckBody, CheckReport, CheckSpec, Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, Outcome, Rubric, Subject,
+    Task, Verdict, WorkPlan,
+};
+use longhaul_core::{Denial, LimitHit, Outage};
+
+/// Records whose fields have the same names on both sides.
+macro_rules! same_fields {
+    ($($core:ident = $bound:path { $($field:ident),* $(,)? })*) => {$(
+        impl From<$core> for $bound {
+            fn from(value: $core) -> Self {
+                Self { $($field: value.$field),* }
+            }
+        }
+        impl From<$bound> for $core {
+            fn from(value: $bound) -> Self {
+                Self { $($field: value.$field),* }
+            }
+        }
+    )*};
+}
+
+/// Enums without content, case by case.
+macro_rules! same_cases {
+    ($($core:ident = $bound:path { $($case:ident),* $(,)? })*) => {$(
+        impl From<$core> for $bound {
+            fn from(value: $core) -> Self {
+                match value { $($core::$case => Self::$case),* }
+            }
+        }
+        impl From<$bound> for $core {
+            fn from(value: $bound) -> Self {
+                type Bound = $bound;
+                match value { $(Bound::$case => Self::$case),* }
+            }
+        }
+    )*};
+}
+
+same_fields! {
+    Denial = types::Denial { reason, fix }
+    LimitHit = types::LimitHit { name, used, max }
+    Outage = types::Outage { reason, retry_after_ms }
+    Usage = types::Usage { input_tokens, cached_tokens, output_tokens, cost_microdollars }
+    Criterion = types::Criterion { id, text, check }
+    Issue = types::Issue { criterion, text }
+    Outcome = types::Outcome { output, summary, confidence, unknowns }
+    RequestedCall = message_types::RequestedCall { id, tool, function, arguments }
+    ToolCall = tool_types::ToolCall { tool, function, arguments }
+    ToolOutput = tool_types::ToolResult { output, truncated }
+    CheckInfo = checks::CheckInfo { name, description, vacuous }
+    CheckReport = checks::CheckReport { name, passed, exit_code, stdout, stderr, truncated }
+}
+
+same_cases! {
+    EffectClass = tool_types::Effect { ReadOnly, Idempotent, Verifiable, Acts }
+    Speaker = message_types::Speaker { User, Assistant, Tool }
+    StopReason = conversation::StopReason { End, Length, Tools, Filtered }
+    Mark = evaluator::Mark { Pass, Fail, Unknown }
+}
+
+fn each<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
+    items.into_iter().map(B::from).collect()
+}
+
+/// JSON that a guest wrote where an object is due; anything else becomes an empty object.
+fn object(text: &str) -> serde_json::Value {
+    match serde_json::from_str(text) {
+        Ok(value @ serde_json::Value::Object(_)) => value,
+        _ => serde_json::json!({}),
+    }
+}
+
+impl From<message_types::Message> for Message {
+    fn from(message: message_types::Message) -> Self {
+        Self { speaker: message.speaker.into(), parts: each(message.parts) }
+    }
+}
+
+impl From<message_types::Part> for Part {
+    fn from(part: message_types::Part) -> Self {
+        use message_types::Part as Bound;
+        match part {
+            Bound::Text(text) => Self::Text(text),
+            Bound::Image(image) => Self::Image { media_type: image.media_type, data: image.data },
+            Bound::Requested(call) => Self::Requested(call.into()),
+            Bound::Answered(answer) => Self::Answered { id: answer.id, output: answer.output, failed: answer.failed },
+        }
+    }
+}
+
+impl From<ModelReply> for conversation::Turn {
+    fn from(reply: ModelReply) -> Self {
+        Self { text: reply.text, calls: each(reply.calls), reason: reply.reason.into(), usage: reply.usage.into() }
+    }
+}
+
+impl From<ModelError> for conversation::ModelError {
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::Denied(denial) => Self::Denied(denial.into()),
+            ModelError::Limit(hit) => Self::Limit(hit.into()),
+            ModelError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            ModelError::ContextFull(hit) => Self::ContextFull(hit.into()),
+            ModelError::Refused(text) => Self::Refused(text),
+            ModelError::Invalid(text) => Self::Invalid(text),
+            ModelError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<FunctionInfo> for tool_types::Function {
+    fn from(function: FunctionInfo) -> Self {
+        let FunctionInfo { name, description, parameters, effect } = function;
+        Self { name, description, parameters, effect: effect.into() }
+    }
+}
+
+impl From<tool_types::Function> for FunctionInfo {
+    fn from(function: tool_types::Function) -> Self {
+        let tool_types::Function { name, description, parameters, effect } = function;
+        Self { name, description, parameters, effect: effect.into() }
+    }
+}
+
+impl From<ToolInfo> for tool_types::ToolInfo {
+    fn from(info: ToolInfo) -> Self {
+        Self { id: info.id, description: info.description, functions: each(info.functions) }
+    }
+}
+
+impl From<tool_types::ToolInfo> for ToolInfo {
+    fn from(info: tool_types::ToolInfo) -> Self {
+        Self { id: info.id, description: info.description, functions: each(info.functions) }
+    }
+}
+
+impl From<ToolError> for tool_types::ToolError {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::UnknownFunction(name) => Self::UnknownFunction(name),
+            ToolError::InvalidArguments(text) => Self::InvalidArguments(text),
+            ToolError::Denied(denial) => Self::Denied(denial.into()),
+            ToolError::Limit(hit) => Self::Limit(hit.into()),
+            ToolError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            ToolError::TimedOut(ms) => Self::TimedOut(ms),
+            ToolError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<tool_types::ToolError> for ToolError {
+    fn from(error: tool_types::ToolError) -> Self {
+        use tool_types::ToolError as Bound;
+        match error {
+            Bound::UnknownFunction(name) => Self::UnknownFunction(name),
+            Bound::InvalidArguments(text) => Self::InvalidArguments(text),
+            Bound::Denied(denial) => Self::Denied(denial.into()),
+            Bound::Limit(hit) => Self::Limit(hit.into()),
+            Bound::Unavailable(outage) => Self::Unavailable(outage.into()),
+            Bound::TimedOut(ms) => Self::TimedOut(ms),
+            Bound::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<tool::Verification> for Verification {
+    fn from(verification: tool::Verification) -> Self {
+        match verification {
+            tool::Verification::Happened(result) => Self::Happened(result.into()),
+            tool::Verification::DidNotHappen => Self::DidNotHappen,
+            tool::Verification::Unknown(text) => Self::Unknown(text),
+        }
+    }
+}
+
+impl From<CheckError> for checks::CheckError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::UnknownCheck(name) => Self::UnknownCheck(name),
+            CheckError::Denied(denial) => Self::Denied(denial.into()),
+            CheckError::Limit(hit) => Self::Limit(hit.into()),
+            CheckError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            CheckError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<DelegateError> for delegate::DelegateError {
+    fn from(error: DelegateError) -> Self {
+        match error {
+            DelegateError::UnknownAgent(name) => Self::UnknownAgent(name),
+            DelegateError::Denied(denial) => Self::Denied(denial.into()),
+            DelegateError::Limit(hit) => Self::Limit(hit.into()),
+            DelegateError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            DelegateError::Blocked(text) => Self::Blocked(text),
+            DelegateError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<Task> for types::Task {
+    fn from(task: Task) -> Self {
+        Self {
+            id: task.id,
+            instruction: task.instruction,
+            context: task.context.to_string(),
+            settings: task.settings.to_string(),
+            criteria: each(task.criteria),
+            feedback: each(task.feedback),
+            attempt: task.attempt,
+        }
+    }
+}
+
+impl From<types::Task> for Task {
+    fn from(task: types::Task) -> Self {
+        Self {
+            id: task.id,
+            instruction: task.instruction,
+            context: object(&task.context),
+            settings: object(&task.settings),
+            criteria: each(task.criteria),
+            feedback: each(task.feedback),
+            attempt: task.attempt,
+        }
+    }
+}
+
+impl From<Goal> for planner::Goal {
+    fn from(goal: Goal) -> Self {
+        Self {
+            text: goal.text,
+            context: goal.context.to_string(),
+            settings: goal.settings.to_string(),
+            criteria: vec![],
+        }
+    }
+}
+
+impl From<planner::CheckSpec> for CheckSpec {
+    fn from(check: planner::CheckSpec) -> Self {
+        let body = match check.body {
+            planner::CheckBody::Python(source) => CheckBody::Python(source),
+            planner::CheckBody::Native(name) => CheckBody::Native(name),
+        };
+        Self { name: check.name, body }
+    }
+}
+
+impl From<planner::Step> for FeatureSpec {
+    fn from(step: planner::Step) -> Self {
+        Self {
+            id: step.id,
+            title: step.title,
+            instruction: step.instruction,
+            category: step.category,
+            // Guest-controlled; the harness takes 1 to 10.
+            priority: u8::try_from(step.priority).unwrap_or(u8::MAX),
+            agent: step.agent,
+            criteria: each(step.criteria),
+            checks: each(step.checks),
+            depends_on: step.depends_on,
+        }
+    }
+}
+
+impl From<planner::WorkPlan> for WorkPlan {
+    fn from(plan: planner::WorkPlan) -> Self {
+        Self { steps: each(plan.steps), notes: plan.notes }
+    }
+}
+
+impl From<Subject> for evaluator::Subject {
+    fn from(subject: Subject) -> Self {
+        let evidence = |(name, content)| evaluator::Evidence { name, content };
+        Self {
+            instruction: subject.instruction,
+            output: subject.output,
+            evidence: subject.evidence.into_iter().map(evidence).collect(),
+        }
+    }
+}
+
+impl From<Rubric> for evaluator::Rubric {
+    fn from(rubric: Rubric) -> Self {
+        Self { criteria: each(rubric.criteria), settings: rubric.settings.to_string() }
+    }
+}
+
+impl From<evaluator::Verdict> for Verdict {
+    fn from(verdict: evaluator::Verdict) -> Self {
+        let judgement =
+            |one: evaluator::Judgement| Judgement { criterion: one.criterion, mark: one.mark.into(), why: one.why };
+        Self { judgements: verdict.judgements.into_iter().map(judgement).collect(), issues: each(verdict.issues) }
+    }
+}
+
+/// Why an export returned an error, in words that every role shares.
+///
+/// Lossy on purpose: the harness acts on the class and shows the text.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoleError {
+    /// The task cannot be done as written.
+    Impossible(String),
+    /// A question for a person.
+    Blocked(String),
+    /// Not allowed.
+    Denied(Denial),
+    /// A cap was reached.
+    Limit(LimitHit),
+    /// A service is not there.
+    Unavailable(Outage),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<agent::Failure> for RoleError {
+    fn from(failure: agent::Failure) -> Self {
+        match failure {
+            agent::Failure::Impossible(text) => Self::Impossible(text),
+            agent::Failure::Blocked(question) => Self::Blocked(question),
+            agent::Failure::Denied(denial) => Self::Denied(denial.into()),
+            agent::Failure::Limit(hit) => Self::Limit(hit.into()),
+            agent::Failure::Unavailable(outage) => Self::Unavailable(outage.into()),
+            agent::Failure::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<planner::PlanError> for RoleError {
+    fn from(error: planner::PlanError) -> Self {
+        match error {
+            planner::PlanError::Unclear(question) => Self::Blocked(question),
+            planner::PlanError::Denied(denial) => Self::Denied(denial.into()),
+            planner::PlanError::Limit(hit) => Self::Limit(hit.into()),
+            planner::PlanError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            planner::PlanError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<evaluator::JudgeError> for RoleError {
+    fn from(error: evaluator::JudgeError) -> Self {
+        match error {
+            evaluator::JudgeError::Denied(denial) => Self::Denied(denial.into()),
+            evaluator::JudgeError::Limit(hit) => Self::Limit(hit.into()),
+            evaluator::JudgeError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            evaluator::JudgeError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl std::fmt::Display for RoleError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Impossible(text) => write!(f, "cannot be done as written: {text}"),
+            Self::Blocked(question) => write!(f, "asks: {question}"),
+            Self::Denied(denial) => denial.fmt(f),
+            Self::Limit(hit) => hit.fmt(f),
+            Self::Unavailable(outage) => outage.fmt(f),
+            Self::Failed(text) => f.write_str(text),
+        }
+    }
+}

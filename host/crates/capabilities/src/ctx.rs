@@ -1,0 +1,148 @@
+//! The state of one invocation on the host's side: what its capabilities share.
+//!
+//! A `Ctx` lives as long as its store and is never used for a second invocation.
+
+use crate::conversation::Conversations;
+use crate::http::Outgoing;
+use crate::log::LogBook;
+use crate::meter::Meter;
+use crate::poll::Timers;
+use crate::time::GuestClock;
+use longhaul_core::event::Used;
+use longhaul_core::grant::Grants;
+use longhaul_core::journal::Journal;
+use longhaul_core::model::Model;
+use longhaul_core::store::Store;
+use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
+use longhaul_core::{Clock, InvocationId, Limits};
+use std::sync::Arc;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+/// The models of the operator, by their names in `longhaul.toml`.
+pub trait Models: Send + Sync {
+    /// The model of that name.
+    fn model(&self, name: &str) -> Option<Arc<dyn Model>>;
+}
+
+/// Who watches live, beside the events that are kept.
+pub trait Watch: Send + Sync {
+    /// A model said something more.
+    fn heard(&self, invocation: &InvocationId, text: &str);
+}
+
+/// Everything that does work for capabilities.
+#[derive(Clone)]
+#[expect(missing_docs, reason = "each field is its trait")]
+pub struct Services {
+    pub models: Arc<dyn Models>,
+    pub tools: Arc<dyn Tools>,
+    pub checks: Arc<dyn Checks>,
+    pub delegate: Arc<dyn Delegate>,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub watch: Arc<dyn Watch>,
+}
+
+/// Whose memory an invocation reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The project: decisions, progress and episodes are shared within it.
+    pub project: String,
+    /// The plugin's name in `longhaul.toml`: hand-offs and key-value spaces are its own.
+    pub plugin: String,
+}
+
+/// What an invocation starts with.
+#[derive(Clone)]
+pub struct Setup {
+    /// Which one.
+    pub invocation: InvocationId,
+    /// Whose memory.
+    pub scope: Scope,
+    /// What it may do.
+    pub grants: Grants,
+    /// What it may use.
+    pub limits: Limits,
+    /// Who does the work.
+    pub services: Services,
+    /// Its journal; none for tools and memory backends, whose whole call is an entry of the caller's.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Where randomness comes from.
+    pub seed: [u8; 32],
+}
+
+/// The state of one invocation.
+pub struct Ctx {
+    pub(crate) invocation: InvocationId,
+    pub(crate) scope: Scope,
+    pub(crate) grants: Grants,
+    pub(crate) limits: Limits,
+    pub(crate) services: Services,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) clock: Arc<GuestClock>,
+    pub(crate) conversations: Conversations,
+    pub(crate) tool_infos: Option<Vec<ToolInfo>>,
+    pub(crate) log: LogBook,
+    pub(crate) wasi: WasiCtx,
+    pub(crate) table: ResourceTable,
+    pub(crate) timers: Timers,
+    pub(crate) http: Outgoing,
+    /// What the instance holds: the engine's limiter.
+    pub meter: Meter,
+    /// Fuel used up to the last call of an import; the engine keeps it true.
+    pub fuel_used: u64,
+    /// What was used, but for fuel and memory, which the engine knows.
+    pub used: Used,
+}
+
+impl Ctx {
+    /// The state of a new invocation.
+    ///
+    /// # Errors
+    /// A directory that was granted cannot be opened.
+    pub fn new(setup: Setup) -> Result<Self, std::io::Error> {
+        let clock = Arc::new(GuestClock::new(setup.journal.clone(), setup.services.clock.clone()));
+        let log = LogBook::new(&setup.limits);
+        let wasi = crate::wasi::context(&setup, &clock, &log)?;
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(setup.limits.handles_max as usize);
+        Ok(Self {
+            meter: Meter::new(&setup.limits),
+            http: Outgoing::new(&setup, &log),
+            invocation: setup.invocation,
+            scope: setup.scope,
+            grants: setup.grants,
+            limits: setup.limits,
+            services: setup.services,
+            journal: setup.journal,
+            clock,
+            conversations: Conversations::default(),
+            tool_infos: None,
+            log,
+            wasi,
+            table,
+            timers: Timers::new(),
+            fuel_used: 0,
+            used: Used::default(),
+        })
+    }
+
+    /// The plugin's log, which outlives the invocation.
+    #[must_use]
+    pub fn log_book(&self) -> LogBook {
+        self.log.clone()
+    }
+
+    /// Whether calls are still answered from the journal, where limits of time are off.
+    #[must_use]
+    pub fn is_replaying(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.is_replaying())
+    }
+}
+
+impl WasiView for Ctx {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}

@@ -1,0 +1,109 @@
+//! The one way from a capability to its journal.
+
+use crate::ctx::Ctx;
+use longhaul_core::journal::{EffectClass, Journal, JournalError, NewCall, Next, Ticket};
+use longhaul_core::{Digest, LimitHit, Outage};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// Why an invocation ends from the host's side. It is carried through the guest as a trap, which the
+/// guest cannot catch, and comes out of the engine as a typed error.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The journal says so: divergence, a question for a person, a full journal, a failing store.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A cap was reached.
+    #[error(transparent)]
+    Limit(#[from] LimitHit),
+    /// A service that the run cannot do without is not there: the same call is made again later, so
+    /// the outage is not journaled and the guest never sees it.
+    #[error(transparent)]
+    Unavailable(#[from] Outage),
+    /// The store or a record in it is not as it should be.
+    #[error("{0}")]
+    Broken(String),
+    /// Somebody cancelled the run, or pauses it.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// What the journal says to a call, with the answer read.
+pub(crate) enum Asked<T> {
+    /// The answer is known.
+    Answered(T),
+    /// Do it, then hand in the answer.
+    Go(Ticket),
+    /// It was cut off: ask `verify` with what `prepare` noted.
+    Verify(Ticket, String),
+    /// A person said that it happened, with this output.
+    Happened(Ticket, String),
+    /// A person said not to do it.
+    Skipped(Ticket),
+}
+
+impl Ctx {
+    /// Announces a call to the journal.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &mut self,
+        name: &'static str,
+        summary: String,
+        arguments: &impl Serialize,
+        class: EffectClass,
+    ) -> Result<Asked<T>, Stop> {
+        let bytes = serde_json::to_vec(arguments).map_err(unreadable)?;
+        self.check_moved(bytes.len())?;
+        let call = NewCall { name, summary, arguments: Digest::of(&bytes), class, fuel_used: self.fuel_used };
+        let next = self.journal()?.ask(call).await?;
+        self.clock.entry_was_answered();
+        Ok(match next {
+            Next::Answered(answer) => Asked::Answered(serde_json::from_str(&answer).map_err(unreadable)?),
+            Next::Go(ticket) => Asked::Go(ticket),
+            Next::Verify(ticket, prepared) => Asked::Verify(ticket, prepared),
+            Next::Happened(ticket, output) => Asked::Happened(ticket, output),
+            Next::Skipped(ticket) => Asked::Skipped(ticket),
+        })
+    }
+
+    /// Announces a call whose effect may simply be repeated, so that there is nothing to verify.
+    pub(crate) async fn ask_repeatable<T: DeserializeOwned>(
+        &mut self,
+        name: &'static str,
+        summary: String,
+        arguments: &impl Serialize,
+        class: EffectClass,
+    ) -> Result<Result<T, Ticket>, Stop> {
+        debug_assert!(!class.starts_durably(), "`{name}` needs verification");
+        Ok(match self.ask(name, summary, arguments, class).await? {
+            Asked::Answered(answer) => Ok(answer),
+            Asked::Go(ticket) | Asked::Verify(ticket, _) | Asked::Happened(ticket, _) | Asked::Skipped(ticket) => {
+                Err(ticket)
+            }
+        })
+    }
+
+    /// Hands the answer to the journal and gives it back when it is durable.
+    pub(crate) async fn answer<T: Serialize>(&mut self, ticket: Ticket, answer: T) -> Result<T, Stop> {
+        let text = serde_json::to_string(&answer).map_err(unreadable)?;
+        self.check_moved(text.len())?;
+        self.journal()?.answer(ticket, text).await?;
+        self.clock.entry_was_answered();
+        Ok(answer)
+    }
+
+    pub(crate) fn journal(&self) -> Result<Arc<dyn Journal>, Stop> {
+        self.journal.clone().ok_or_else(|| Stop::Broken("this world has no journal".into()))
+    }
+
+    /// What one call may move, in either direction.
+    fn check_moved(&self, bytes: usize) -> Result<(), LimitHit> {
+        let (bytes, max) = (bytes as u64, self.limits.host_bytes_max);
+        if bytes > max { Err(LimitHit::new("host_bytes_max", bytes, max)) } else { Ok(()) }
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Stop {
+    Stop::Broken(format!("an entry is not what this capability writes: {error}"))
+}

@@ -1,0 +1,92 @@
+//! Bodies: what goes out and what comes back, counted piece by piece and never collected.
+
+use super::{FIELD_BYTES_MAX, fault};
+use crate::log::LogBook;
+use ::http::header::CONTENT_LENGTH;
+use ::http::{HeaderMap, Request, Response};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyDataStream, BodyExt as _, StreamBody};
+use reqwest::{Body, Url};
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+use wasmtime_wasi_http::{Error, WasiBody};
+
+/// A request's body went over the cap while it was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the body of the request is over host_bytes_max")]
+pub(super) struct TooMuchSent(pub(super) u64);
+
+/// What the body of a response is held to.
+pub(super) struct Count {
+    pub(super) host: String,
+    pub(super) max: u64,
+    pub(super) between: Duration,
+    pub(super) log: LogBook,
+    /// Given back when the body is dropped.
+    #[expect(dead_code, reason = "held, not read")]
+    pub(super) permit: OwnedSemaphorePermit,
+}
+
+/// The third gate, for what goes out: a request of the client that breaks off at `bytes_max`.
+pub(super) fn limited(url: Url, request: Request<WasiBody>, bytes_max: u64) -> Result<reqwest::Request, Error> {
+    let (parts, body) = request.into_parts();
+    if let Some(said) = length(&parts.headers).filter(|said| *said > bytes_max) {
+        return Err(Error::HttpRequestBodySize(Some(said)));
+    }
+    let mut request = reqwest::Request::new(parts.method, url);
+    *request.headers_mut() = parts.headers;
+    // An empty body must not become a chunked one: servers refuse a GET that has one.
+    if !body.is_end_stream() {
+        *request.body_mut() = Some(outgoing(body, bytes_max));
+    }
+    Ok(request)
+}
+
+/// The third gate, for what comes back.
+pub(super) fn counted(response: reqwest::Response, count: Count) -> Result<Response<WasiBody>, Error> {
+    let (parts, body) = Response::<Body>::from(response).into_parts();
+    let bytes: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes > FIELD_BYTES_MAX {
+        return Err(Error::HttpResponseHeaderSectionSize(u32::try_from(bytes).ok()));
+    }
+    Ok(Response::from_parts(parts, incoming(body, count)))
+}
+
+fn outgoing(body: WasiBody, bytes_max: u64) -> Body {
+    let mut used: u64 = 0;
+    Body::wrap_stream(BodyDataStream::new(body).map(
+        move |piece| -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+            let piece = piece?;
+            used = used.saturating_add(piece.len() as u64);
+            if used > bytes_max { Err(Box::new(TooMuchSent(used))) } else { Ok(piece) }
+        },
+    ))
+}
+
+fn incoming(body: Body, count: Count) -> WasiBody {
+    let frames = stream::try_unfold((body, count, 0_u64), |(mut body, count, used)| async move {
+        match next(&mut body, &count, used).await {
+            Ok(None) => Ok(None),
+            Ok(Some((frame, used))) => Ok(Some((frame, (body, count, used)))),
+            Err(error) => Err(fault::told(&count.log, &count.host, error)),
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+async fn next(body: &mut Body, count: &Count, used: u64) -> Result<Option<(Frame<Bytes>, u64)>, Error> {
+    let frame = timeout(count.between, body.frame()).await.map_err(|_| Error::ConnectionReadTimeout)?;
+    let Some(frame) = frame.transpose().map_err(fault::of_client)? else { return Ok(None) };
+    let used = used.saturating_add(frame.data_ref().map_or(0, Bytes::len) as u64);
+    if used > count.max {
+        return Err(Error::HttpResponseBodySize(Some(used)));
+    }
+    Ok(Some((frame, used)))
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}

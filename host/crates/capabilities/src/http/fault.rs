@@ -1,0 +1,90 @@
+//! What goes wrong, as an error of `wasi:http` for the guest and a line of the plugin's log.
+//!
+//! A refusal of ours is `internal-error`: of the variants that could say "denied"
+//! (`HTTP-request-denied`, `destination-IP-prohibited`) none carries a text, and without its text a
+//! denial could not say which line of `longhaul.toml` would allow the request.
+
+use super::body::TooMuchSent;
+use crate::log::LogBook;
+use longhaul_core::Denial;
+use longhaul_core::text::truncate;
+use std::io::ErrorKind;
+use wasmtime_wasi_http::Error;
+
+/// How much of a message that others wrote is repeated, in bytes.
+const TEXT_BYTES_MAX: usize = 500;
+
+/// A refusal with its fix.
+#[expect(clippy::needless_pass_by_value, reason = "given to `map_err`")]
+pub(super) fn denied(denial: Denial) -> Error {
+    Error::InternalError(Some(denial.to_string()))
+}
+
+/// A refusal that no line of `longhaul.toml` lifts.
+pub(super) fn refused(text: &str) -> Error {
+    Error::InternalError(Some(truncate(text, TEXT_BYTES_MAX)))
+}
+
+/// The name has no address.
+pub(super) fn unresolved(error: &std::io::Error) -> Error {
+    Error::DnsError { rcode: Some(truncate(&error.to_string(), TEXT_BYTES_MAX)), info_code: None }
+}
+
+/// Notes in the plugin's log what its guest gets; `host` is what the guest asked for.
+pub(super) fn told(log: &LogBook, host: &str, error: Error) -> Error {
+    let text = match &error {
+        Error::InternalError(Some(text)) => text.clone(),
+        Error::HttpRequestBodySize(_) | Error::HttpResponseBodySize(_) => format!("{error}, over host_bytes_max"),
+        other => other.to_string(),
+    };
+    log.write("warn", &format!("http to `{}`: {text}", truncate(host, 200)));
+    error
+}
+
+/// An error of the client, without the address, which may hold a secret in its query.
+pub(super) fn of_client(error: reqwest::Error) -> Error {
+    if error.is_timeout() {
+        return if error.is_connect() { Error::ConnectionTimeout } else { Error::HttpResponseTimeout };
+    }
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(inner) = cause {
+        if let Some(known) = known(inner) {
+            return known;
+        }
+        text = inner.to_string();
+        cause = inner.source();
+    }
+    // The innermost cause says most.
+    refused(&text)
+}
+
+fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Error> {
+    if let Some(TooMuchSent(bytes)) = cause.downcast_ref() {
+        return Some(Error::HttpRequestBodySize(Some(*bytes)));
+    }
+    let io: &std::io::Error = cause.downcast_ref()?;
+    if let Some(tls) = io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        return Some(of_tls(tls));
+    }
+    match io.kind() {
+        ErrorKind::ConnectionRefused => Some(Error::ConnectionRefused),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some(Error::DestinationUnavailable),
+        ErrorKind::BrokenPipe
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::ConnectionReset
+        | ErrorKind::UnexpectedEof => Some(Error::ConnectionTerminated),
+        _ => None,
+    }
+}
+
+fn of_tls(error: &rustls::Error) -> Error {
+    match error {
+        rustls::Error::InvalidCertificate(_) => Error::TlsCertificateError,
+        rustls::Error::AlertReceived(alert) => {
+            Error::TlsAlertReceived { alert_id: Some(u8::from(*alert)), alert_message: Some(format!("{alert:?}")) }
+        }
+        _ => Error::TlsProtocolError,
+    }
+}

@@ -1,0 +1,300 @@
+//! Against servers on loopback; names lead where each test says.
+
+use super::*;
+use http_body_util::{BodyExt as _, Empty, Full};
+use longhaul_core::Limits;
+use longhaul_core::grant::HostPattern;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
+use wasmtime_wasi_http::p2::bindings::http::types::{
+    ErrorCode, HostFields, HostFutureIncomingResponse, HostOutgoingRequest, Scheme,
+};
+use wasmtime_wasi_io::bindings::wasi::io::poll::HostPollable as _;
+
+/// Answers each question with the next list, and the last one for ever.
+struct Script(Mutex<Vec<Vec<IpAddr>>>);
+
+#[async_trait::async_trait]
+impl Resolve for Script {
+    async fn resolve(&self, _: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        let mut script = self.0.lock().unwrap();
+        let answer = if script.len() > 1 { script.remove(0) } else { script[0].clone() };
+        Ok(answer.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+}
+
+fn outgoing(hosts: &[&str], script: &[&[&str]], bytes_max: u64) -> (Outgoing, LogBook) {
+    let log = LogBook::new(&Limits::default());
+    let script = script.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
+    let outgoing = Outgoing::with(Rules {
+        plugin: "web".into(),
+        grants: Grants {
+            table: "tools.web".into(),
+            hosts: hosts.iter().map(|host| HostPattern::try_from((*host).to_owned()).unwrap()).collect(),
+            ..Grants::default()
+        },
+        bytes_max,
+        log: log.clone(),
+        resolver: Arc::new(Script(Mutex::new(script))),
+        permits: Arc::new(Semaphore::new(REQUESTS_MAX)),
+    });
+    (outgoing, log)
+}
+
+fn get(url: &str) -> Request<WasiBody> {
+    Request::get(url).body(Empty::new().map_err(Error::from).boxed_unsync()).unwrap()
+}
+
+fn post(url: &str, bytes: usize) -> Request<WasiBody> {
+    Request::post(url).body(Full::new(vec![b'x'; bytes].into()).map_err(Error::from).boxed_unsync()).unwrap()
+}
+
+async fn send(outgoing: &mut Outgoing, request: Request<WasiBody>) -> Result<Response<WasiBody>, Error> {
+    let future = outgoing.gate.send_request(request, None, Box::new(async { Ok(()) }));
+    Box::into_pin(future).await.map(|(response, _)| response)
+}
+
+async fn body(response: Response<WasiBody>) -> Result<Vec<u8>, Error> {
+    Ok(response.into_body().collect().await?.to_bytes().to_vec())
+}
+
+/// Where the gates lead, without a connection.
+async fn verdict(hosts: &[&str], script: &[&[&str]], url: &str) -> String {
+    let (outgoing, _) = outgoing(hosts, script, 1_000);
+    let rules = &outgoing.gate.0;
+    let Ok(uri) = url.parse::<::http::Uri>() else { return "no address".into() };
+    let request = Request::get(uri).body(Empty::new().map_err(Error::from).boxed_unsync()).unwrap();
+    let checked = async { rules.check_addresses(&rules.check_grant(&request)?).await };
+    match checked.await {
+        Ok(addresses) => format!("{addresses:?}"),
+        Err(Error::InternalError(Some(text))) => text,
+        Err(error) => error.to_string(),
+    }
+}
+
+/// One response a connection, the same each time; gives the requests' heads.
+async fn server(response: String) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let requests = Arc::clone(&seen);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = vec![0; 4_096];
+            let length = stream.read(&mut head).await.unwrap_or(0);
+            requests.lock().unwrap().push(String::from_utf8_lossy(&head[..length]).into_owned());
+            // The client may have hung up by then.
+            let _ = stream.write_all(response.as_bytes()).await;
+        }
+    });
+    (port, seen)
+}
+
+fn response(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+}
+
+#[tokio::test]
+async fn each_address_is_allowed_or_refused_with_its_reason() {
+    let public: &[&[&str]] = &[&["93.184.216.34"]];
+    // grant, what names lead to, address, what the verdict says
+    let table: &[(&str, &[&[&str]], &str, &str)] = &[
+        ("https://a.com", public, "https://a.com/x?y", "[93.184.216.34:443]"),
+        ("https://a.com", public, "https://A.com/", "[93.184.216.34:443]"),
+        ("https://*.a.com:8443", public, "https://b.a.com:8443/", "[93.184.216.34:8443]"),
+        ("https://a.com", public, "http://a.com/", "hosts = [\"http://a.com\"]"),
+        ("https://a.com", public, "https://a.com.evil.net/", "may not reach"),
+        ("https://a.com", public, "https://a.com:444/", "may not reach"),
+        ("https://a.com", public, "https://me:secret@a.com/", "an address with a user in it is refused"),
+        ("https://a.com", public, "https://a.com@evil.net/", "an address with a user in it is refused"),
+        ("https://a.com", &[&["10.0.0.5"]], "https://a.com/", "leads to 10.0.0.5, a private address"),
+        ("https://a.com", &[&["10.0.0.5"]], "https://a.com/", "hosts = [\"https://10.0.0.5\"]"),
+        ("https://a.com", &[&["93.184.216.34", "127.0.0.1"]], "https://a.com/", "a loopback address"),
+        ("https://a.com", &[&["::ffff:8.8.8.8"]], "https://a.com/", "in disguise"),
+        ("https://a.com", &[&[]], "https://a.com/", "destination not found"),
+        // Written otherwise than it is read.
+        ("http://0177.0.0.1", public, "http://0177.0.0.1/", "means `127.0.0.1`"),
+        ("http://0x7f.1", public, "http://0x7f.1/", "means `127.0.0.1`"),
+        ("http://127.1", public, "http://127.1/", "means `127.0.0.1`"),
+        ("http://2130706433", public, "http://2130706433/", "means `127.0.0.1`"),
+        ("http://0", public, "http://0/", "means `0.0.0.0`"),
+        ("http://127.0.0.1", public, "http://127.0.0.1./", "may not reach"),
+        ("http://[::1]", public, "http://[0:0:0:0:0:0:0:1]/", "may not reach"),
+        // Named, so meant.
+        ("http://127.0.0.1:8080", public, "http://127.0.0.1:8080/", "[127.0.0.1:8080]"),
+        ("http://127.0.0.1:8080", public, "http://127.0.0.1:8081/", "may not reach"),
+        ("http://169.254.169.254", public, "http://169.254.169.254/", "[169.254.169.254:80]"),
+        ("http://[::1]:8080", public, "http://[::1]:8080/", "[[::1]:8080]"),
+        ("http://localhost:8080", &[&["::1", "127.0.0.1"]], "http://localhost:8080/", "[[::1]:8080, 127.0.0.1:8080]"),
+        ("http://localhost", &[&["10.0.0.1"]], "http://localhost/", "a private address"),
+        // Covered by a wildcard is not named.
+        ("http://*.0.0.1", public, "http://127.0.0.1/", "a loopback address"),
+        ("http://*.localhost", &[&["127.0.0.1"]], "http://a.localhost/", "a loopback address"),
+    ];
+    for (grant, script, url, expected) in table {
+        let said = verdict(&[grant], script, url).await;
+        assert!(said.contains(expected), "{url} under {grant}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[test]
+fn addresses_that_are_not_public_are_known() {
+    let special = "0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.255 10.0.0.0 172.16.0.1 172.31.255.255 192.168.0.1 169.254.169.254
+        100.64.0.1 100.127.255.255 192.0.0.1 192.0.2.1 198.51.100.1 203.0.113.1 198.18.0.1 198.19.255.255 192.88.99.1 224.0.0.1
+        239.255.255.255 240.0.0.1 255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 64:ff9b::127.0.0.1
+        64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 fc00::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 ff02::1 2001:db8::1 3fff::1
+        2001::1 2001:1ff::1 2002:7f00:1::1 5f00::1 4000::1";
+    let public = "1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 169.253.0.1 169.255.0.1 172.15.0.1 172.32.0.1
+        192.0.1.1 192.167.0.1 192.169.0.1 198.17.0.1 198.20.0.1 223.255.255.255 2606:4700::1111 2001:4860::8888 2001:200::1
+        64:ff9b::8.8.8.8 3fff:1000::1";
+    for (addresses, expected) in [(special, true), (public, false)] {
+        for ip in addresses.split_whitespace() {
+            assert_eq!(address::special(ip.parse().unwrap()).is_some(), expected, "{ip}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_named_loopback_address_is_reached_without_additions() {
+    let (port, seen) = server(response("200 OK", "x-made-by: test\r\n", "hello")).await;
+    let host = format!("http://127.0.0.1:{port}");
+    let (mut outgoing, log) = outgoing(&[&host], &[&["192.0.2.1"]], 1_000);
+    let answer = send(&mut outgoing, get(&format!("{host}/a?b"))).await.unwrap();
+    assert_eq!((answer.status().as_u16(), &answer.headers()["x-made-by"]), (200, &"test".parse().unwrap()));
+    assert_eq!(body(answer).await.unwrap(), b"hello");
+    let request = seen.lock().unwrap()[0].to_lowercase();
+    assert!(request.starts_with("get /a?b http/1.1\r\n"), "{request}");
+    for absent in ["cookie", "chunked", "accept-encoding", "user-agent", "referer"] {
+        assert!(!request.contains(absent), "{request}");
+    }
+    assert!(log.take().0.is_empty());
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
+    let (port, seen) = server(response("200 OK", "", "inside")).await;
+    let host = format!("http://rebind.test:{port}");
+    // Public when it was checked, loopback if it were asked again.
+    let (flop, _) = outgoing(&[&host], &[&["93.184.216.34"], &["127.0.0.1"]], 1_000);
+    let rules = &flop.gate.0;
+    let url = rules.check_grant(&get(&format!("{host}/"))).unwrap();
+    let checked = rules.check_addresses(&url).await.unwrap();
+    assert_eq!(checked, [SocketAddr::new("93.184.216.34".parse().unwrap(), port)]);
+    // The client asks nobody: a name that no resolver knows leads to what it was given.
+    let given = vec![SocketAddr::new("127.0.0.1".parse().unwrap(), port)];
+    let answer = client(false, given, CONNECT_MAX).unwrap().get(url).send().await.unwrap();
+    assert_eq!(answer.text().await.unwrap(), "inside");
+
+    // The other way round: every request is checked anew.
+    let (mut flip, _) = outgoing(&[&host], &[&["127.0.0.1"]], 1_000);
+    let error = send(&mut flip, get(&format!("{host}/"))).await.unwrap_err();
+    assert!(error.to_string().contains("a loopback address"), "{error}");
+    assert_eq!(seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_redirect_goes_back_to_the_guest() {
+    let (port, seen) = server(response("302 Found", "location: http://169.254.169.254/latest\r\n", "")).await;
+    let host = format!("http://127.0.0.1:{port}");
+    let (mut outgoing, _) = outgoing(&[&host], &[&[]], 1_000);
+    let answer = send(&mut outgoing, get(&format!("{host}/"))).await.unwrap();
+    assert_eq!(answer.status(), 302);
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    let error = send(&mut outgoing, get("http://169.254.169.254/latest")).await.unwrap_err();
+    assert!(error.to_string().contains("may not reach"), "{error}");
+}
+
+#[tokio::test]
+async fn bodies_are_held_to_the_limit_in_both_directions() {
+    for (bytes, fits) in [(99, true), (100, true), (101, false)] {
+        let (port, _) = server(response("200 OK", "", &"y".repeat(bytes))).await;
+        let host = format!("http://127.0.0.1:{port}");
+        let (mut outgoing, log) = outgoing(&[&host], &[&[]], 100);
+        let read = body(send(&mut outgoing, get(&format!("{host}/"))).await.unwrap()).await;
+        assert_eq!(read.is_ok(), fits, "{bytes}: {read:?}");
+        let (lines, _) = log.take();
+        assert_eq!(lines.iter().any(|line| line.text.contains("host_bytes_max")), !fits, "{lines:?}");
+
+        let sent = send(&mut outgoing, post(&format!("{host}/"), bytes)).await;
+        assert_eq!(matches!(sent, Err(Error::HttpRequestBodySize(Some(_)))), !fits, "{bytes}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_headers_is_an_error() {
+    for headers in ["a: b\r\n".repeat(101), format!("a: {}\r\n", "b".repeat(FIELD_BYTES_MAX))] {
+        let (port, _) = server(response("200 OK", &headers, "")).await;
+        let host = format!("http://127.0.0.1:{port}");
+        let (mut outgoing, _) = outgoing(&[&host], &[&[]], 100);
+        assert!(send(&mut outgoing, get(&format!("{host}/"))).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn requests_at_once_are_bounded_until_their_responses_end() {
+    let (port, _) = server(response("200 OK", "", "x")).await;
+    let host = format!("http://127.0.0.1:{port}");
+    let (mut outgoing, _) = outgoing(&[&host], &[&[]], 100);
+    let mut held = Vec::new();
+    for _ in 0..REQUESTS_MAX {
+        held.push(send(&mut outgoing, get(&format!("{host}/"))).await.unwrap());
+    }
+    let over = send(&mut outgoing, get(&format!("{host}/"))).await;
+    assert!(matches!(over, Err(Error::ConnectionLimitReached)));
+    body(held.remove(0)).await.unwrap();
+    assert!(send(&mut outgoing, get(&format!("{host}/"))).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_nobody_answers_is_an_error_that_says_so() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = format!("http://127.0.0.1:{}", silent.local_addr().unwrap().port());
+    let (mut outgoing, _) = outgoing(&[&host], &[&[]], 100);
+    let soon = Some(Duration::from_millis(20));
+    let options = RequestOptions { connect_timeout: soon, first_byte_timeout: soon, between_bytes_timeout: None };
+    let future = outgoing.gate.send_request(get(&format!("{host}/")), Some(options), Box::new(async { Ok(()) }));
+    assert!(matches!(Box::into_pin(future).await, Err(Error::HttpResponseTimeout)));
+    drop(silent);
+    assert!(matches!(send(&mut outgoing, get(&format!("{host}/"))).await, Err(Error::ConnectionRefused)));
+}
+
+#[test]
+fn a_guest_may_wait_shorter_than_we_do_and_not_longer() {
+    let times = Times::of(Some(RequestOptions {
+        connect_timeout: Some(Duration::from_secs(1)),
+        first_byte_timeout: Some(Duration::from_secs(600)),
+        between_bytes_timeout: None,
+    }));
+    let expected =
+        Times { connect: Duration::from_secs(1), first_byte: FIRST_BYTE_MAX, between_bytes: BETWEEN_BYTES_MAX };
+    assert_eq!(times, expected);
+}
+
+#[tokio::test]
+async fn a_denial_reaches_the_guest_and_the_log_with_its_fix() {
+    let (mut outgoing, log) = outgoing(&[], &[&[]], 100);
+    let mut table = ResourceTable::new();
+    let mut view = outgoing.view(&mut table);
+    let headers = HostFields::new(&mut view).unwrap();
+    let request = HostOutgoingRequest::new(&mut view, headers).unwrap();
+    let rep = request.rep();
+    let borrowed = || Resource::new_borrow(rep);
+    view.set_scheme(borrowed(), Some(Scheme::Https)).unwrap().unwrap();
+    view.set_authority(borrowed(), Some("api.example.com".into())).unwrap().unwrap();
+    view.set_path_with_query(borrowed(), Some("/v1".into())).unwrap().unwrap();
+    let future = view.handle(request, None).unwrap();
+    let pollable = view.subscribe(Resource::new_borrow(future.rep())).unwrap();
+    view.table.block(pollable).await.unwrap();
+    let answer = HostFutureIncomingResponse::get(&mut view, future).unwrap().unwrap().unwrap();
+    let Err(ErrorCode::InternalError(Some(text))) = answer else { panic!("{answer:?}") };
+    let fix = "to allow it, add to longhaul.toml: [tools.web] hosts = [\"https://api.example.com\"]";
+    assert!(text.contains(fix), "{text}");
+    let (lines, _) = log.take();
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].level == "warn" && lines[0].text.contains(fix), "{lines:?}");
+}

@@ -1,0 +1,78 @@
+//! The private, durable key-value space of a tool or a memory backend.
+
+use crate::ctx::Ctx;
+use longhaul_bindings::imports::keyvalue::{self, KeyPage, KeyvalueError};
+use longhaul_core::LimitHit;
+use longhaul_core::store::{Batch, Key, Op, StoreError, Table};
+
+/// Keys of one page.
+const PAGE_KEYS_MAX: usize = 1_000;
+/// Bytes of a key, and of a value.
+const KEY_BYTES_MAX: usize = 1_024;
+const VALUE_BYTES_MAX: usize = 4 << 20;
+
+type Answer<T> = wasmtime::Result<Result<T, KeyvalueError>>;
+
+impl keyvalue::Host for Ctx {
+    async fn get(&mut self, key: String) -> Answer<Option<Vec<u8>>> {
+        let value = self.services.store.get(Table::KeyValue, &self.space().and(&key)).map_err(stored)?;
+        Ok(Ok(value))
+    }
+
+    async fn set(&mut self, key: String, value: Vec<u8>) -> Answer<()> {
+        for (name, used, max) in
+            [("key_bytes_max", key.len(), KEY_BYTES_MAX), ("value_bytes_max", value.len(), VALUE_BYTES_MAX)]
+        {
+            if used > max {
+                return Ok(Err(KeyvalueError::Limit(LimitHit::new(name, used as u64, max as u64).into())));
+            }
+        }
+        let batch = Batch::new().put(Table::KeyValue, self.space().and(&key), value);
+        Ok(self.services.store.commit(batch).await.map_err(failed))
+    }
+
+    async fn delete(&mut self, key: String) -> Answer<()> {
+        let mut batch = Batch::new();
+        batch.push(Op::Delete(Table::KeyValue, self.space().and(&key)));
+        Ok(self.services.store.commit(batch).await.map_err(failed))
+    }
+
+    async fn exists(&mut self, key: String) -> Answer<bool> {
+        let value = self.services.store.get(Table::KeyValue, &self.space().and(&key)).map_err(stored)?;
+        Ok(Ok(value.is_some()))
+    }
+
+    async fn list_keys(&mut self, prefix: String, cursor: Option<String>) -> Answer<KeyPage> {
+        let space = self.space();
+        let after = cursor.map(|cursor| space.clone().and(&cursor));
+        let found = self
+            .services
+            .store
+            .scan(Table::KeyValue, &space, after.as_ref().map(Key::as_bytes), PAGE_KEYS_MAX)
+            .map_err(stored)?;
+        let full = found.len() == PAGE_KEYS_MAX;
+        let names: Vec<String> = found.iter().filter_map(|(key, _)| last_part(key, &space)).collect();
+        let cursor = names.last().filter(|_| full).cloned();
+        Ok(Ok(KeyPage { keys: names.into_iter().filter(|name| name.starts_with(&prefix)).collect(), cursor }))
+    }
+}
+
+impl Ctx {
+    fn space(&self) -> Key {
+        Key::of(&self.scope.project).and(&self.scope.plugin)
+    }
+}
+
+/// The text behind `space` in a key, unescaped; see [`Key::and`].
+fn last_part(key: &[u8], space: &Key) -> Option<String> {
+    let rest = key.strip_prefix(space.as_bytes())?.strip_suffix(&[0, 0])?;
+    Some(String::from_utf8_lossy(rest).replace("\0\u{fffd}", "\0"))
+}
+
+fn failed(error: StoreError) -> KeyvalueError {
+    KeyvalueError::Failed(error.to_string())
+}
+
+fn stored(error: StoreError) -> wasmtime::Error {
+    crate::Stop::from(longhaul_core::journal::JournalError::Store(error)).into()
+}

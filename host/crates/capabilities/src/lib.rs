@@ -1,0 +1,86 @@
+//! What a guest may do: one file a capability.
+//!
+//! Each host function is a gate, a call and a conversion: it checks the grant, asks the journal, has
+//! the work done by a trait of `core`, and hands the answer to the journal before the guest sees it.
+//! A refusal is data for the guest; a [`Stop`] ends the invocation. Nothing here compiles, links or
+//! limits instances, and nothing reads the machine's clock in a pure world.
+
+mod artifact;
+mod checks;
+mod conversation;
+mod ctx;
+mod decisions;
+mod delegate;
+mod gate;
+pub mod http;
+mod keyvalue;
+mod log;
+mod meter;
+mod poll;
+mod progress;
+mod recall;
+mod remembered;
+mod time;
+mod tools;
+pub mod wasi;
+
+pub use ctx::{Ctx, Models, Scope, Services, Setup, Watch};
+pub use gate::Stop;
+pub use log::{LogBook, LogLine};
+pub use meter::Meter;
+
+use longhaul_bindings::imports;
+use wasmtime::component::{HasSelf, Linker};
+
+/// The capabilities that a world may import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// Talk with a model.
+    Conversation,
+    /// Call tools.
+    Tools,
+    /// Run pinned checks.
+    Checks,
+    /// Hand work to sub-agents.
+    Delegate,
+    /// Working and episodic memory.
+    Recall,
+    /// The log of decisions.
+    Decisions,
+    /// The log of progress.
+    Progress,
+    /// The hand-off between invocations.
+    Artifact,
+    /// A private key-value space.
+    Keyvalue,
+    /// The time.
+    Clock,
+    /// Sleep.
+    Timer,
+    /// The plugin's log.
+    Log,
+}
+
+impl Capability {
+    /// Links the host's implementation.
+    ///
+    /// # Errors
+    /// When the linker has it already.
+    pub fn add_to_linker(self, linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+        type Own = HasSelf<Ctx>;
+        match self {
+            Self::Conversation => imports::conversation::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Tools => imports::tools::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Checks => imports::checks::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Delegate => imports::delegate::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Recall => imports::recall::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Decisions => imports::decisions::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Progress => imports::progress::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Artifact => imports::artifact::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Keyvalue => imports::keyvalue::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Clock => imports::clock::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Timer => imports::timer::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Log => imports::log::add_to_linker::<_, Own>(linker, |ctx| ctx),
+        }
+    }
+}

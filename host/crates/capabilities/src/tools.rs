@@ -1,0 +1,174 @@
+//! Call the tools that were granted. A whole call of a tool is one entry of the caller's journal.
+
+use crate::ctx::Ctx;
+use crate::gate::{Asked, Stop};
+use futures_util::future::join_all;
+use longhaul_bindings::imports::tools;
+use longhaul_bindings::tool_types::{
+    ToolCall as BoundCall, ToolError as BoundError, ToolInfo as BoundInfo, ToolResult,
+};
+use longhaul_core::LimitHit;
+use longhaul_core::journal::{EffectClass, Journal, JournalError, Ticket};
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
+use std::sync::Arc;
+
+/// Calls that one `call-many` may make. Each is an entry, so the journal's cap holds as well.
+const CALLS_AT_ONCE_MAX: usize = 64;
+
+type Answer = Result<ToolOutput, ToolError>;
+
+impl tools::Host for Ctx {
+    async fn list(&mut self) -> wasmtime::Result<Vec<BoundInfo>> {
+        Ok(self.granted_tools().await?.into_iter().map(BoundInfo::from).collect())
+    }
+
+    async fn call(&mut self, call: BoundCall) -> wasmtime::Result<Result<ToolResult, BoundError>> {
+        let [answer] = self
+            .call_each(vec![call.into()])
+            .await?
+            .try_into()
+            .map_err(|_| wasmtime::Error::msg("one call, one answer"))?;
+        Ok(bound(answer))
+    }
+
+    async fn call_many(&mut self, calls: Vec<BoundCall>) -> wasmtime::Result<Vec<Result<ToolResult, BoundError>>> {
+        if calls.len() > CALLS_AT_ONCE_MAX {
+            let hit = LimitHit::new("calls_at_once_max", calls.len() as u64, CALLS_AT_ONCE_MAX as u64);
+            let refused = || Err(BoundError::Limit(hit.clone().into()));
+            return Ok(calls.iter().map(|_| refused()).collect());
+        }
+        let calls = calls.into_iter().map(ToolCall::from).collect();
+        Ok(self.call_each(calls).await?.into_iter().map(bound).collect())
+    }
+}
+
+fn bound(answer: Answer) -> Result<ToolResult, BoundError> {
+    answer.map(ToolResult::from).map_err(BoundError::from)
+}
+
+/// A call on its way: the answer that is known, or how to get it.
+enum Pending {
+    Known(Answer),
+    Work(Asked<Answer>, EffectClass, ToolCall),
+}
+
+impl Ctx {
+    /// What the tools say of themselves, one entry of the journal, asked once an invocation.
+    pub(crate) async fn granted_tools(&mut self) -> Result<Vec<ToolInfo>, Stop> {
+        if let Some(infos) = &self.tool_infos {
+            return Ok(infos.clone());
+        }
+        let granted = self.grants.tools.clone();
+        let known = self.ask_repeatable("tools.list", granted.join(" "), &granted, EffectClass::ReadOnly).await?;
+        let infos: Vec<ToolInfo> = match known {
+            Ok(infos) => infos,
+            Err(ticket) => {
+                let infos = self.services.tools.list().await.map_err(|error| Stop::Broken(error.to_string()))?;
+                let infos = infos.into_iter().filter(|info| granted.contains(&info.id)).collect();
+                self.answer(ticket, infos).await?
+            }
+        };
+        self.tool_infos = Some(infos.clone());
+        Ok(infos)
+    }
+
+    /// Announces all calls in order, does them beside each other, and gives the answers in order.
+    async fn call_each(&mut self, calls: Vec<ToolCall>) -> Result<Vec<Answer>, Stop> {
+        let mut pending = Vec::with_capacity(calls.len());
+        for call in calls {
+            pending.push(self.announce(call).await?);
+        }
+        let doer = Doer {
+            tools: Arc::clone(&self.services.tools),
+            journal: self.journal()?,
+            output_bytes_max: self.limits.host_bytes_max,
+        };
+        // All are waited for, even when one stops the invocation: a sibling's answer is kept.
+        let done = join_all(pending.into_iter().map(|one| doer.finish(one))).await;
+        self.clock.entry_was_answered();
+        done.into_iter().collect()
+    }
+
+    async fn announce(&mut self, call: ToolCall) -> Result<Pending, Stop> {
+        if let Err(denial) = self.grants.check_tool(&call.tool) {
+            return Ok(Pending::Known(Err(ToolError::Denied(denial))));
+        }
+        let infos = self.granted_tools().await?;
+        let function = infos
+            .iter()
+            .find(|info| info.id == call.tool)
+            .and_then(|info| info.functions.iter().find(|function| function.name == call.function));
+        let Some(class) = function.map(|function| function.effect) else {
+            let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
+            return Ok(Pending::Known(Err(ToolError::UnknownFunction(name))));
+        };
+        let asked = self.ask("tools.call", call.summary(), &call, class).await?;
+        Ok(Pending::Work(asked, class, call))
+    }
+}
+
+/// Does calls, and keeps their answers.
+struct Doer {
+    tools: Arc<dyn Tools>,
+    journal: Arc<dyn Journal>,
+    output_bytes_max: u64,
+}
+
+impl Doer {
+    async fn finish(&self, pending: Pending) -> Result<Answer, Stop> {
+        let (asked, class, call) = match pending {
+            Pending::Known(answer) => return Ok(answer),
+            Pending::Work(asked, class, call) => (asked, class, call),
+        };
+        let (ticket, answer) = match asked {
+            Asked::Answered(answer) => return Ok(answer),
+            Asked::Happened(ticket, output) => (ticket, Ok(ToolOutput { output, truncated: false })),
+            Asked::Skipped(ticket) => (ticket, Err(ToolError::Failed("a person decided not to do this".into()))),
+            Asked::Go(ticket) => self.go(ticket, class, &call).await?,
+            Asked::Verify(ticket, prepared) => self.verify(ticket, &call, &prepared).await?,
+        };
+        self.keep(ticket, bounded(answer, self.output_bytes_max)).await
+    }
+
+    async fn go(&self, ticket: Ticket, class: EffectClass, call: &ToolCall) -> Result<(Ticket, Answer), Stop> {
+        if class == EffectClass::Verifiable {
+            match self.tools.prepare(call).await {
+                Ok(prepared) => self.journal.prepared(&ticket, prepared).await?,
+                // What cannot even be prepared has no effect: that is its answer.
+                Err(error) => return Ok((ticket, Err(error))),
+            }
+        }
+        let answer = self.tools.call(call, &ticket.key, ticket.attempt).await;
+        Ok((ticket, answer))
+    }
+
+    async fn verify(&self, ticket: Ticket, call: &ToolCall, prepared: &str) -> Result<(Ticket, Answer), Stop> {
+        match self.tools.verify(call, prepared).await {
+            Ok(Verification::Happened(output)) => Ok((ticket, Ok(output))),
+            Ok(Verification::DidNotHappen) => self.go(ticket, EffectClass::Verifiable, call).await,
+            Ok(Verification::Unknown(why)) => Err(self.question(&ticket, &why)),
+            Err(error) => Err(self.question(&ticket, &error.to_string())),
+        }
+    }
+
+    fn question(&self, ticket: &Ticket, why: &str) -> Stop {
+        JournalError::Parked(self.journal.question(ticket, why)).into()
+    }
+
+    async fn keep(&self, ticket: Ticket, answer: Answer) -> Result<Answer, Stop> {
+        let text = serde_json::to_string(&answer).map_err(|error| Stop::Broken(error.to_string()))?;
+        self.journal.answer(ticket, text).await?;
+        Ok(answer)
+    }
+}
+
+/// A tool's output is another guest's: what is over the cap is an error with the cap's name.
+fn bounded(answer: Answer, max: u64) -> Answer {
+    match answer {
+        Ok(output) if output.output.len() as u64 > max => {
+            Err(ToolError::Limit(LimitHit::new("host_bytes_max", output.output.len() as u64, max)))
+        }
+        other => other,
+    }
+}

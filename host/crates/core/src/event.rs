@@ -1,0 +1,165 @@
+//! What happened in a run, numbered and durable, for people and programs who watch.
+
+use crate::model::Usage;
+use crate::work::{FeatureStatus, Judgement};
+use crate::{InvocationId, RunId};
+use serde::{Deserialize, Serialize};
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// The run.
+    pub run: RunId,
+    /// Counts from 1 within the run, without gaps.
+    pub number: u64,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A run was accepted.
+    RunStarted {
+        /// Its project.
+        project: String,
+        /// The branch that it commits to.
+        branch: String,
+    },
+    /// A process took the run up again.
+    RunResumed,
+    /// The features are known.
+    Planned {
+        /// Their ids and titles.
+        features: Vec<(String, String)>,
+        /// The planner's words.
+        notes: String,
+    },
+    /// A feature changed its status.
+    Feature {
+        /// Its id.
+        feature: String,
+        /// Where it is now.
+        status: FeatureStatus,
+        /// Why, in one line.
+        why: String,
+    },
+    /// A component starts to work.
+    InvocationStarted {
+        /// Which.
+        invocation: InvocationId,
+        /// The plugin.
+        plugin: String,
+        /// The export, for example `agent.run`.
+        export: String,
+        /// The feature.
+        feature: Option<String>,
+        /// The round, from 1.
+        round: u32,
+    },
+    /// It ended.
+    InvocationEnded {
+        /// Which.
+        invocation: InvocationId,
+        /// One line: the summary or the error.
+        outcome: String,
+        /// Whether it returned what it should.
+        ok: bool,
+        /// What it used.
+        used: Used,
+    },
+    /// A feature was judged.
+    Judged {
+        /// Which.
+        feature: String,
+        /// The round.
+        round: u32,
+        /// Whether it passes.
+        passed: bool,
+        /// One line each.
+        judgements: Vec<Judgement>,
+    },
+    /// A feature was committed.
+    Committed {
+        /// Which.
+        feature: String,
+        /// The commit.
+        commit: String,
+        /// The files that changed.
+        files: Vec<String>,
+    },
+    /// The run waits for a person.
+    Parked {
+        /// What is asked.
+        question: String,
+        /// The command that answers it.
+        answer_with: String,
+    },
+    /// The run was paused; `longhaul resume` goes on.
+    Paused,
+    /// A limit ended something.
+    Limit {
+        /// The limit's field.
+        name: String,
+        /// In one line.
+        text: String,
+    },
+    /// A check passed before the work began.
+    VacuousCheck {
+        /// The feature.
+        feature: String,
+        /// The check.
+        check: String,
+    },
+    /// Something that a person should know and that ends nothing.
+    Warning {
+        /// In one line.
+        text: String,
+    },
+    /// The run ended.
+    RunEnded {
+        /// `completed`, `incomplete`, `failed`, `abandoned`.
+        status: String,
+        /// In one line.
+        summary: String,
+        /// Of the whole run.
+        used: Used,
+    },
+}
+
+/// What something used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    /// Instructions, in wasmtime's fuel.
+    pub fuel: u64,
+    /// The highest sum of its memories, in bytes.
+    pub memory_bytes_peak: u64,
+    /// Calls of imports.
+    pub host_calls: u64,
+    /// Calls of models.
+    pub model_calls: u32,
+    /// Calls of models that were in flight at a kill and were sent again.
+    pub possibly_paid_twice: u32,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+impl Used {
+    /// Both together; the peak is the higher one.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            fuel: self.fuel.saturating_add(other.fuel),
+            memory_bytes_peak: self.memory_bytes_peak.max(other.memory_bytes_peak),
+            host_calls: self.host_calls.saturating_add(other.host_calls),
+            model_calls: self.model_calls.saturating_add(other.model_calls),
+            possibly_paid_twice: self.possibly_paid_twice.saturating_add(other.possibly_paid_twice),
+            usage: self.usage.plus(other.usage),
+        }
+    }
+}

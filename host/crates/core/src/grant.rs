@@ -1,0 +1,220 @@
+//! What a plugin may do: what it asks for in `plugin.toml`, intersected with what the operator gives
+//! in `longhaul.toml`. Nothing is allowed that is not on both lists. Knows no WebAssembly.
+
+use crate::Denial;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How a directory may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Listed and read.
+    Read,
+    /// Also changed.
+    Write,
+}
+
+/// A directory of the host, under a name in the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryGrant {
+    /// Where the guest sees it, for example `/work`.
+    pub guest: String,
+    /// Where it is.
+    pub host: PathBuf,
+    /// How it may be used.
+    pub access: Access,
+}
+
+/// What one plugin may do in one invocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grants {
+    /// For refusals: the table of `longhaul.toml` that would allow more, for example `agents.code`.
+    pub table: String,
+    /// Directories, for tools and memory backends.
+    pub directories: Vec<DirectoryGrant>,
+    /// Hosts, for tools and memory backends, as patterns of [`HostPattern`].
+    pub hosts: Vec<HostPattern>,
+    /// Tools, for agents.
+    pub tools: Vec<String>,
+    /// Agents that work may be delegated to.
+    pub agents: Vec<String>,
+    /// Models; the first is the default.
+    pub models: Vec<String>,
+}
+
+impl Grants {
+    /// Whether the tool may be called.
+    ///
+    /// # Errors
+    /// The denial, with the line that would allow it.
+    pub fn check_tool(&self, tool: &str) -> Result<(), Denial> {
+        self.check_listed("tool", "tools", &self.tools, tool)
+    }
+
+    /// Whether work may be handed to the agent.
+    ///
+    /// # Errors
+    /// The denial, with the line that would allow it.
+    pub fn check_agent(&self, agent: &str) -> Result<(), Denial> {
+        self.check_listed("agent", "agents", &self.agents, agent)
+    }
+
+    /// Which model is asked: the one that the guest names, else the default.
+    ///
+    /// # Errors
+    /// The denial, with the line that would allow it.
+    pub fn choose_model(&self, named: Option<&str>) -> Result<String, Denial> {
+        let Some(default) = self.models.first() else {
+            return Err(self.denial("this plugin may not use a model", "models = [\"default\"]"));
+        };
+        let model = named.unwrap_or(default);
+        self.check_listed("model", "models", &self.models, model)?;
+        Ok(model.to_owned())
+    }
+
+    /// Whether the guest may reach an address.
+    ///
+    /// # Errors
+    /// The denial, with the line that would allow it.
+    pub fn check_host(&self, scheme: &str, authority: &str) -> Result<(), Denial> {
+        if self.hosts.iter().any(|pattern| pattern.covers(scheme, authority)) {
+            return Ok(());
+        }
+        let url = crate::text::truncate(&format!("{scheme}://{authority}"), 200);
+        Err(self.denial(&format!("this plugin may not reach `{url}`"), &format!("hosts = [\"{url}\"]")))
+    }
+
+    fn check_listed(&self, kind: &str, field: &str, list: &[String], name: &str) -> Result<(), Denial> {
+        if list.iter().any(|listed| listed == name) {
+            return Ok(());
+        }
+        // The name is the guest's: cut it before it enters a message.
+        let name = crate::text::truncate(name, 80);
+        Err(self.denial(&format!("this plugin may not use the {kind} `{name}`"), &format!("{field} = [\"{name}\"]")))
+    }
+
+    fn denial(&self, reason: &str, line: &str) -> Denial {
+        Denial { reason: reason.to_owned(), fix: format!("add to longhaul.toml: [{}] {line}", self.table) }
+    }
+}
+
+/// A host that may be reached: `https://api.example.com` or `https://*.example.com`, with a port when
+/// it is not the scheme's own. A bare `*` and a `*` inside a label are refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HostPattern {
+    scheme: String,
+    host: String,
+    port: u16,
+}
+
+/// The text is not a pattern of a host.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a host pattern; write `https://api.example.com` or `https://*.example.com:8443`")]
+pub struct NotAHost(String);
+
+impl HostPattern {
+    /// Whether `authority` (`host` or `host:port`, no user) under `scheme` is meant.
+    #[must_use]
+    pub fn covers(&self, scheme: &str, authority: &str) -> bool {
+        let Some((host, port)) = split_authority(scheme, authority) else { return false };
+        if scheme != self.scheme || port != self.port {
+            return false;
+        }
+        match self.host.strip_prefix("*.") {
+            // The dot is compared too, so that `evilexample.com` is not under `*.example.com`.
+            Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+            None => host == self.host,
+        }
+    }
+}
+
+impl TryFrom<String> for HostPattern {
+    type Error = NotAHost;
+
+    fn try_from(text: String) -> Result<Self, NotAHost> {
+        let wrong = || NotAHost(crate::text::truncate(&text, 200));
+        let (scheme, authority) = text.split_once("://").ok_or_else(wrong)?;
+        if !matches!(scheme, "http" | "https") {
+            return Err(wrong());
+        }
+        let (host, port) = split_authority(scheme, authority).ok_or_else(wrong)?;
+        let bare = host.strip_prefix("*.").unwrap_or(&host);
+        if bare.is_empty() || bare.contains('*') || !bare.split('.').all(|label| !label.is_empty()) {
+            return Err(wrong());
+        }
+        Ok(Self { scheme: scheme.to_owned(), host, port })
+    }
+}
+
+impl From<HostPattern> for String {
+    fn from(pattern: HostPattern) -> Self {
+        format!("{}://{}:{}", pattern.scheme, pattern.host, pattern.port)
+    }
+}
+
+fn split_authority(scheme: &str, authority: &str) -> Option<(String, u16)> {
+    if authority.is_empty() || authority.contains(['@', '/', '?', '#', '\\', ' ']) {
+        return None;
+    }
+    let default = if scheme == "https" { 443 } else { 80 };
+    // An IPv6 address is in brackets and has colons of its own.
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
+        _ => (authority, default),
+    };
+    Some((host.to_ascii_lowercase(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, allowed: &[&str], denied: &[&str]) {
+        let grants = Grants { hosts: vec![HostPattern::try_from(pattern.to_owned()).unwrap()], ..Grants::default() };
+        for (urls, expected) in [(allowed, true), (denied, false)] {
+            for url in urls {
+                let (scheme, authority) = url.split_once("://").unwrap();
+                assert_eq!(grants.check_host(scheme, authority).is_ok(), expected, "{pattern} and {url}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_grant_covers_its_host_and_no_lookalike() {
+        check(
+            "https://api.example.com",
+            &["https://api.example.com", "https://API.example.com:443"],
+            &[
+                "http://api.example.com",
+                "https://api.example.com.evil.net",
+                "https://api.example.com:8443",
+                "https://user@api.example.com",
+                "https://example.com",
+            ],
+        );
+        check(
+            "https://*.example.com",
+            &["https://a.example.com", "https://a.b.example.com"],
+            &["https://example.com", "https://evilexample.com", "https://.example.com"],
+        );
+    }
+
+    #[test]
+    fn a_pattern_that_would_cover_everything_is_refused() {
+        for pattern in
+            ["*", "https://*", "https://*foo.com", "https://a.*.com", "ftp://a.com", "https://", "https://a..b"]
+        {
+            assert!(HostPattern::try_from(pattern.to_owned()).is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_line_that_would_allow_it() {
+        let grants = Grants { table: "agents.code".into(), ..Grants::default() };
+        let denial = grants.check_tool("files").unwrap_err();
+        assert_eq!(denial.fix, "add to longhaul.toml: [agents.code] tools = [\"files\"]");
+    }
+}

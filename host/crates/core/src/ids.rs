@@ -1,0 +1,83 @@
+//! Names of runs and invocations.
+
+use crate::Digest;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One run of a project, for example `r-3f9c02d1a4be`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(String);
+
+impl RunId {
+    /// A run's name is made of its project and the moment it was asked for.
+    #[must_use]
+    pub fn derive(project: &str, asked_at_ms: u64, salt: &[u8]) -> Self {
+        let digest = Digest::of_parts(&[project.as_bytes(), &asked_at_ms.to_le_bytes(), salt]);
+        Self(format!("r-{}", digest.short()))
+    }
+
+    /// A name that a person typed; whether there is such a run, the store knows.
+    #[must_use]
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One call of one export of one plugin, with a journal of its own.
+///
+/// Derived and never drawn, so that work which was cut off finds its own journal again: the harness
+/// derives it from the run and the action, a delegation from the parent and the entry.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InvocationId(String);
+
+impl InvocationId {
+    /// The invocation that carries out `action` of `run`, for example `r-3f9c02d1a4be/f1/1/generate`.
+    #[must_use]
+    pub fn of_action(run: &RunId, action: &str) -> Self {
+        Self(format!("{run}/{action}"))
+    }
+
+    /// The invocation that entry `entry` of this one started.
+    #[must_use]
+    pub fn child(&self, entry: u32) -> Self {
+        Self(format!("{}#{entry}", self.0))
+    }
+
+    /// A name that was stored or typed.
+    #[must_use]
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The run that the invocation belongs to.
+    #[must_use]
+    pub fn run(&self) -> RunId {
+        RunId(self.0.split('/').next().unwrap_or_default().to_owned())
+    }
+}
+
+impl fmt::Display for InvocationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,255 @@
+//! The words of a journal, and the trait through which a capability keeps one.
+//!
+//! The journal of an invocation is a list of entries. Entry 0 says what was called with which seed;
+//! each further entry is one call of an import: what was asked and, once it is known, what came back.
+
+use crate::store::StoreError;
+use crate::{Digest, InvocationId, LimitHit};
+use serde::{Deserialize, Serialize};
+
+/// What is known about an effect that was cut off; it decides what a resume does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EffectClass {
+    /// Touches nothing: it may be repeated. A call of a model is one too, though it may be paid twice.
+    ReadOnly,
+    /// The same key has the effect once: it is sent again with the same key.
+    Idempotent,
+    /// Can be asked whether it happened: it is asked first.
+    Verifiable,
+    /// Acts on the world: it is never repeated without a person.
+    Acts,
+}
+
+impl EffectClass {
+    /// Whether `started` must be durable before the effect leaves.
+    #[must_use]
+    pub fn starts_durably(self) -> bool {
+        matches!(self, Self::Verifiable | Self::Acts)
+    }
+}
+
+/// Entry 0: what was called, and all that the guest could tell apart from another call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// The plugin's name, for people.
+    pub plugin: String,
+    /// The digest of the component's bytes.
+    pub component: Digest,
+    /// The export, for example `agent.run`.
+    pub export: String,
+    /// The digest of its arguments.
+    pub input: Digest,
+    /// Where randomness comes from.
+    pub seed: [u8; 32],
+    /// The engine's version and settings: equal fuel is promised within one fingerprint.
+    pub fingerprint: String,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+}
+
+/// What an import was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The capability and verb, for example `tools.call`.
+    pub name: String,
+    /// What a person reads in the journal, at most 200 bytes, for example `files.write notes.md`.
+    pub summary: String,
+    /// The digest of the arguments.
+    pub arguments: Digest,
+    /// The class of the effect.
+    pub class: EffectClass,
+    /// What `verify` will need; only for verifiable effects.
+    pub prepared: Option<String>,
+    /// Fuel used by the guest up to this call.
+    pub fuel_used: u64,
+    /// When it was asked.
+    pub at_ms: u64,
+    /// How often it was started.
+    pub attempt: u32,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The answer as JSON, an error of the capability included.
+    pub answer: String,
+    /// When it was known.
+    pub at_ms: u64,
+}
+
+/// One call of an import.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What was asked.
+    pub asked: Asked,
+    /// What came back; none while the effect is in flight.
+    pub answered: Option<Answered>,
+    /// What a person said about an effect whose outcome was unknown.
+    pub resolution: Option<Resolution>,
+}
+
+/// How the invocation ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// The result as JSON: what the export returned, or the error that ended it.
+    pub result: String,
+    /// Fuel used in all.
+    pub fuel_used: u64,
+    /// True when a clock, a cancel or the machine ended it, which a replay cannot find by itself.
+    pub interrupted: bool,
+    /// When it ended.
+    pub at_ms: u64,
+}
+
+/// What a person, or the operator's policy, says about an effect with an unknown outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resolution {
+    /// It happened, and this (JSON) is to be the tool's output.
+    Happened(String),
+    /// It did not happen: do it.
+    DidNotHappen,
+    /// Whatever it was, do not do it; the guest gets an error.
+    Skip,
+}
+
+/// An effect that cannot be repeated and whose outcome nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Whose journal holds the entry.
+    pub invocation: InvocationId,
+    /// The entry.
+    pub entry: u32,
+    /// The question, for a person.
+    pub text: String,
+}
+
+/// A call that a capability is about to make.
+#[derive(Clone, Debug)]
+pub struct NewCall {
+    /// The capability and verb.
+    pub name: &'static str,
+    /// For people, see [`Asked::summary`].
+    pub summary: String,
+    /// The digest of the arguments.
+    pub arguments: Digest,
+    /// The class of the effect.
+    pub class: EffectClass,
+    /// Fuel used up to here.
+    pub fuel_used: u64,
+}
+
+/// What the journal says to a call.
+#[derive(Clone, Debug)]
+pub enum Next {
+    /// It was answered before: this is the answer, as JSON.
+    Answered(String),
+    /// It is new, or may be repeated: do it and hand in the answer with [`Journal::answer`].
+    Go(Ticket),
+    /// It was in flight when the host died; ask `verify`, which gets this.
+    Verify(Ticket, String),
+    /// A person said what to answer, as JSON of the tool's output.
+    Happened(Ticket, String),
+    /// A person said not to do it.
+    Skipped(Ticket),
+}
+
+/// The right to answer one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The entry.
+    pub entry: u32,
+    /// The same for every attempt, different for every other call.
+    pub key: String,
+    /// Counts from 1.
+    pub attempt: u32,
+    /// True when the effect may have been paid before.
+    pub repeated: bool,
+}
+
+/// Why the journal ends an invocation.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The component asked something else than it did before.
+    #[error(
+        "diverged at entry {entry}: journal has {recorded}, plugin asked {asked}; resume with the plugin's earlier bytes, or start a new run"
+    )]
+    Diverged {
+        /// The entry.
+        entry: u32,
+        /// What the journal holds there.
+        recorded: String,
+        /// What the plugin asked.
+        asked: String,
+    },
+    /// An effect's outcome is unknown and it must not be repeated.
+    #[error("{}", .0.text)]
+    Parked(Question),
+    /// A cap of the journal was reached.
+    #[error(transparent)]
+    Limit(#[from] LimitHit),
+    /// The store did not take it.
+    #[error("the journal could not be kept: {0}")]
+    Store(#[from] StoreError),
+    /// A record of the journal does not say what it should.
+    #[error(
+        "the journal of `{invocation}` is damaged at entry {entry}: {detail}; restore the store from a backup, or start a new run"
+    )]
+    Damaged {
+        /// Whose journal.
+        invocation: InvocationId,
+        /// The entry.
+        entry: u32,
+        /// What is wrong.
+        detail: String,
+    },
+    /// A replay came to a call that was cut off; it executes nothing, so it ends there.
+    #[error(
+        "entry {entry}, {recorded}, was cut off before its answer was known, so a replay ends there; resume the run to go on"
+    )]
+    Unanswered {
+        /// The entry.
+        entry: u32,
+        /// What the journal holds there.
+        recorded: String,
+    },
+    /// A replay was asked to write.
+    #[error("the journal of `{0}` is only being replayed and takes nothing new; resume the run to go on")]
+    ReplayOnly(InvocationId),
+}
+
+/// The journal of one invocation, as its capabilities see it.
+#[async_trait::async_trait]
+pub trait Journal: Send + Sync {
+    /// Announces a call, in the order in which the guest makes them.
+    ///
+    /// When the call is new and its class asks for it, `started` is durable when this returns.
+    ///
+    /// # Errors
+    /// Every [`JournalError`]; the invocation must then end without doing the effect.
+    async fn ask(&self, call: NewCall) -> Result<Next, JournalError>;
+
+    /// Notes what `verify` will need, durably, before a verifiable effect leaves.
+    ///
+    /// # Errors
+    /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`]; the effect must not leave then.
+    async fn prepared(&self, ticket: &Ticket, prepared: String) -> Result<(), JournalError>;
+
+    /// Keeps the answer, durably, before the guest may see it.
+    ///
+    /// # Errors
+    /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`].
+    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError>;
+
+    /// The question to end an invocation with, as [`JournalError::Parked`], when `verify` could not
+    /// tell whether the effect of `ticket` happened; `why` says what it found.
+    fn question(&self, ticket: &Ticket, why: &str) -> Question;
+
+    /// The time of the last entry, for the guest's clock.
+    fn time_ms(&self) -> u64;
+
+    /// Whether the next call is answered from the journal, where limits of time are off.
+    fn is_replaying(&self) -> bool;
+}

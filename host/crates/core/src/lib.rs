@@ -1,0 +1,25 @@
+//! The words and traits that every other crate shares.
+//!
+//! Nothing here does input or output, reads a clock or knows WebAssembly: a crate that needs one of
+//! those has a trait here and its implementation elsewhere, joined in the host's `wiring.rs`.
+
+pub mod clock;
+pub mod denial;
+pub mod digest;
+pub mod event;
+pub mod grant;
+pub mod ids;
+pub mod journal;
+pub mod limits;
+pub mod model;
+pub mod store;
+pub mod text;
+pub mod tool;
+pub mod work;
+
+pub use clock::Clock;
+pub use denial::{Denial, LimitHit, Outage};
+pub use digest::Digest;
+pub use event::{Event, RunEvent};
+pub use ids::{InvocationId, RunId};
+pub use limits::Limits;

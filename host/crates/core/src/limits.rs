@@ -1,0 +1,72 @@
+//! Every cap of one invocation. Each field carries its unit in its name and has a default.
+
+use serde::{Deserialize, Serialize};
+
+/// What one invocation may use. Reaching a cap ends the call in a typed error that names the field.
+///
+/// Written in `longhaul.toml` under `[limits]` for all plugins, or `[agents.NAME.limits]` for one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Instructions that the guest may execute, in wasmtime's fuel. Default 100 000 000 000, which is
+    /// about a minute of computing. The same program uses the same fuel every time.
+    pub fuel_max: u64,
+    /// The sum over all linear memories of the instance, in bytes. Default 256 MiB. A guest sees
+    /// `memory.grow` fail; what it does about it is its own affair.
+    pub memory_bytes_max: u64,
+    /// The sum over all tables, in elements. Default 100 000.
+    pub table_elements_max: u64,
+    /// Core instances of the component. Default 64, of which an interpreter uses about 40.
+    pub instances_max: u32,
+    /// Time on a processor, in milliseconds. Default 60 000. Waiting is not counted. Looked at each
+    /// million fuel, so a call ends up to 0.3 ms late.
+    pub cpu_ms_max: u64,
+    /// Time on the clock, in milliseconds, sleeps and models included. Default 1 800 000 (half an hour).
+    pub wall_ms_max: u64,
+    /// Calls of imports. Default 100 000.
+    pub host_calls_max: u64,
+    /// Bytes that one call of an import may move in either direction. Default 8 MiB.
+    pub host_bytes_max: u64,
+    /// Bytes that the host holds for the guest between calls: conversations, logs. Default 64 MiB.
+    pub host_bytes_held_max: u64,
+    /// Handles that the guest may hold at once. Default 1 000.
+    pub handles_max: u32,
+    /// Lines of its log that are kept; the rest is counted and dropped. Default 1 000.
+    pub log_entries_max: u32,
+    /// Bytes of one line of its log; the rest is cut. Default 4 096.
+    pub log_entry_bytes_max: u32,
+    /// Bytes of the result. Default 4 MiB.
+    pub output_bytes_max: u64,
+    /// Entries of the journal. Default 1 000. Only for worlds that are journaled.
+    pub journal_entries_max: u32,
+    /// Bytes of the journal, content included. Default 64 MiB.
+    pub journal_bytes_max: u64,
+    /// Answers of models, in calls. Default 200.
+    pub model_calls_max: u32,
+    /// Tokens that models read and wrote. Default 2 000 000.
+    pub tokens_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            fuel_max: 100_000_000_000,
+            memory_bytes_max: 256 << 20,
+            table_elements_max: 100_000,
+            instances_max: 64,
+            cpu_ms_max: 60_000,
+            wall_ms_max: 1_800_000,
+            host_calls_max: 100_000,
+            host_bytes_max: 8 << 20,
+            host_bytes_held_max: 64 << 20,
+            handles_max: 1_000,
+            log_entries_max: 1_000,
+            log_entry_bytes_max: 4_096,
+            output_bytes_max: 4 << 20,
+            journal_entries_max: 1_000,
+            journal_bytes_max: 64 << 20,
+            model_calls_max: 200,
+            tokens_max: 2_000_000,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What the rest asks of a model, in words of no provider.
+
+use crate::{Denial, Digest, InvocationId, LimitHit, Outage};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Speaker {
+    /// The guest, on behalf of a person or the harness.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool that the model asked for.
+    Tool,
+}
+
+/// A tool call that the model asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedCall {
+    /// Comes back with the answer.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// One of its functions.
+    pub function: String,
+    /// JSON, as the model wrote it: not checked.
+    pub arguments: String,
+}
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Words.
+    Text(String),
+    /// A picture.
+    Image {
+        /// For example `image/png`.
+        media_type: String,
+        /// The file's bytes.
+        data: Vec<u8>,
+    },
+    /// What the model asked for.
+    Requested(RequestedCall),
+    /// What came of it.
+    Answered {
+        /// Of the [`RequestedCall`].
+        id: String,
+        /// JSON.
+        output: String,
+        /// Whether the tool failed.
+        failed: bool,
+    },
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// What is said.
+    pub parts: Vec<Part>,
+}
+
+impl Message {
+    /// A message of words.
+    #[must_use]
+    pub fn text(speaker: Speaker, text: impl Into<String>) -> Self {
+        Self { speaker, parts: vec![Part::Text(text.into())] }
+    }
+
+    /// A rough count of tokens: a quarter of the characters, 500 an image, 4 for the frame.
+    #[must_use]
+    pub fn tokens_estimated(&self) -> u64 {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.chars().count() as u64 / 4,
+            Part::Image { .. } => 500,
+            Part::Requested(call) => call.arguments.chars().count() as u64 / 4 + 8,
+            Part::Answered { output, .. } => output.chars().count() as u64 / 4 + 4,
+        };
+        4 + self.parts.iter().map(part).sum::<u64>()
+    }
+}
+
+/// How a reply must look.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplyFormat {
+    /// Words.
+    #[default]
+    Text,
+    /// Any JSON value.
+    Json,
+    /// JSON that satisfies a JSON Schema.
+    Schema(serde_json::Value),
+}
+
+/// A function that the model may ask for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTool {
+    /// The tool.
+    pub tool: String,
+    /// The function.
+    pub function: String,
+    /// What it does.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: serde_json::Value,
+}
+
+/// One request to a model: everything that its reply can depend on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelRequest {
+    /// The name in `longhaul.toml`, for example `local` or `gpt`.
+    pub model: String,
+    /// The system prompt.
+    pub system: String,
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// What the model may ask for.
+    pub tools: Vec<OfferedTool>,
+    /// How the reply must look.
+    pub format: ReplyFormat,
+    /// What the reply starts with; it is part of [`ModelReply::text`].
+    pub prefill: Option<String>,
+    /// Where the reply ends; not part of its text.
+    pub stop: Vec<String>,
+    /// Tokens that the reply may have.
+    pub output_tokens_max: u32,
+    /// 0: the most likely token each time.
+    pub temperature: f32,
+    /// Equal seeds and requests give equal replies where the provider can promise that.
+    pub seed: Option<u32>,
+}
+
+impl ModelRequest {
+    /// What a recording finds the reply by. The model's name is left out, so that a recording made
+    /// with one provider serves for another name.
+    ///
+    /// # Panics
+    /// Never: the fields are plain data, whose JSON exists.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let nameless = Self { model: String::new(), ..self.clone() };
+        Digest::of(&serde_json::to_vec(&nameless).expect("plain data has JSON"))
+    }
+}
+
+/// What a reply cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that the model read, the cached ones included.
+    pub input_tokens: u32,
+    /// Of these, the ones that it had read before.
+    pub cached_tokens: u32,
+    /// Tokens that it wrote.
+    pub output_tokens: u32,
+    /// In millionths of a US dollar; 0 where no price is known.
+    pub cost_microdollars: f64,
+}
+
+impl Usage {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_microdollars: self.cost_microdollars + other.cost_microdollars,
+        }
+    }
+
+    /// Read and written.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        u64::from(self.input_tokens) + u64::from(self.output_tokens)
+    }
+}
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// The model was done.
+    End,
+    /// At `output_tokens_max`.
+    Length,
+    /// It asks for tools.
+    Tools,
+    /// The provider held the rest back.
+    Filtered,
+}
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The text, `prefill` included.
+    pub text: String,
+    /// Tools that it asks for.
+    pub calls: Vec<RequestedCall>,
+    /// Why it ended.
+    pub reason: StopReason,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Why there is no reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelError {
+    /// Not allowed, for example no key.
+    #[error(transparent)]
+    Denied(Denial),
+    /// A cap of the run was reached.
+    #[error(transparent)]
+    Limit(LimitHit),
+    /// Not there now, after the retries that were due.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// Longer than the window.
+    #[error("the conversation is longer than the model's window: {0}")]
+    ContextFull(LimitHit),
+    /// The model refused, in its own words.
+    #[error("the model refused: {0}")]
+    Refused(String),
+    /// The request cannot be made as written.
+    #[error("the request to the model is invalid: {0}")]
+    Invalid(String),
+    /// Anything else.
+    #[error("the model failed: {0}")]
+    Failed(String),
+}
+
+/// What is known of a model before it is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// The provider's own name of it, for example `openai/gpt-5` or `local/smollm2`.
+    pub id: String,
+    /// The window, in tokens.
+    pub context_tokens_max: u32,
+}
+
+/// Hears a reply as it comes. A name of its own, since `async_trait` gives the `&str` of a written-out
+/// type a lifetime from outside, and then nothing local could be heard.
+pub type Heard<'a> = &'a mut (dyn FnMut(&str) + Send);
+
+/// A model. Dropping the future of [`Model::complete`] cancels the request.
+#[async_trait::async_trait]
+pub trait Model: Send + Sync {
+    /// What is known of it.
+    fn info(&self) -> ModelInfo;
+
+    /// Asks it. `heard` gets the text as it comes, for people who watch; the reply has it whole.
+    ///
+    /// # Errors
+    /// Every [`ModelError`].
+    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError>;
+
+    /// The model as one invocation has it, where that makes a difference: a recording counts its replies
+    /// within an invocation. `answered` are the requests that the invocation's journal has answered
+    /// already, so that a resumed one goes on where it was. None: the model itself serves.
+    fn within(&self, _invocation: &InvocationId, _answered: &[Digest]) -> Option<Arc<dyn Model>> {
+        None
+    }
+}

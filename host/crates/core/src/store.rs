@@ -1,0 +1,252 @@
+//! What the rest asks of a store: ordered tables, content by digest, and batches that commit whole.
+
+use crate::Digest;
+
+/// The tables. What is in each, and how its keys look, is documented in the store's `tables.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "documented with their keys in tables.rs")]
+pub enum Table {
+    Projects,
+    Runs,
+    States,
+    Events,
+    Journal,
+    KeyValue,
+    Memory,
+    Decisions,
+    Progress,
+    Artifacts,
+    Plugins,
+}
+
+impl Table {
+    /// Every table.
+    pub const ALL: [Self; 11] = [
+        Self::Projects,
+        Self::Runs,
+        Self::States,
+        Self::Events,
+        Self::Journal,
+        Self::KeyValue,
+        Self::Memory,
+        Self::Decisions,
+        Self::Progress,
+        Self::Artifacts,
+        Self::Plugins,
+    ];
+}
+
+/// A key of several parts that sorts as its parts do.
+///
+/// Text is escaped and ended, so that no part can reach into the next and a prefix of parts is a
+/// prefix of bytes; numbers are big-endian.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(Vec<u8>);
+
+impl Key {
+    /// A key whose first part is `text`.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self::default().and(text)
+    }
+
+    /// With one more part.
+    #[must_use]
+    pub fn and(mut self, text: &str) -> Self {
+        for byte in text.bytes() {
+            // 0 ends a part, so a 0 within one becomes 0 255, which sorts behind the end.
+            self.0.push(byte);
+            if byte == 0 {
+                self.0.push(255);
+            }
+        }
+        self.0.extend([0, 0]);
+        self
+    }
+
+    /// With one more part, a number.
+    #[must_use]
+    pub fn number(mut self, number: u64) -> Self {
+        self.0.extend(number.to_be_bytes());
+        self
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The number that a key ends in.
+    #[must_use]
+    pub fn last_number(bytes: &[u8]) -> Option<u64> {
+        let start = bytes.len().checked_sub(8)?;
+        Some(u64::from_be_bytes(bytes[start..].try_into().ok()?))
+    }
+}
+
+/// A key as bytes, and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Writes a value.
+    Put(Table, Key, Vec<u8>),
+    /// Writes a value where there must be none: append at an expected position.
+    Insert(Table, Key, Vec<u8>),
+    /// Writes a value where the old one must have this digest: compare and swap.
+    Swap(Table, Key, Digest, Vec<u8>),
+    /// Removes a value, if there.
+    Delete(Table, Key),
+    /// Keeps content under its digest.
+    Blob(Digest, Vec<u8>),
+}
+
+/// Changes that become durable together or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// In the order in which they are applied.
+    pub ops: Vec<Op>,
+}
+
+impl Batch {
+    /// No changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one change.
+    pub fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    /// Writes a value.
+    #[must_use]
+    pub fn put(mut self, table: Table, key: Key, value: impl Into<Vec<u8>>) -> Self {
+        self.push(Op::Put(table, key, value.into()));
+        self
+    }
+
+    /// Writes a value where there must be none.
+    #[must_use]
+    pub fn insert(mut self, table: Table, key: Key, value: impl Into<Vec<u8>>) -> Self {
+        self.push(Op::Insert(table, key, value.into()));
+        self
+    }
+
+    /// Keeps content and answers the digest under which it is found.
+    pub fn blob(&mut self, bytes: Vec<u8>) -> Digest {
+        let digest = Digest::of(&bytes);
+        self.push(Op::Blob(digest, bytes));
+        digest
+    }
+
+    /// Whether nothing would change.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+}
+
+/// Why a store did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// An [`Op::Insert`] or [`Op::Swap`] found something else. Nothing of the batch was written.
+    #[error("`{key}` in {table:?} was changed by another writer; read it again and retry")]
+    Conflict {
+        /// Where.
+        table: Table,
+        /// The key, as far as it is text.
+        key: String,
+    },
+    /// Another process holds the store.
+    #[error("the store in `{path}` is held by another longhaul; attach to it, or wait until it ends")]
+    Held {
+        /// The data directory.
+        path: String,
+    },
+    /// The disk is full. Nothing of the batch was written.
+    #[error("no space left for the store in `{path}`; free some and resume, nothing is lost")]
+    Full {
+        /// The data directory.
+        path: String,
+    },
+    /// The store was written by another version.
+    #[error("the store in `{path}` has format {found}, this longhaul reads {expected}; {remedy}")]
+    Format {
+        /// The data directory.
+        path: String,
+        /// What it has.
+        found: u64,
+        /// What we read.
+        expected: u64,
+        /// What to do.
+        remedy: String,
+    },
+    /// The stored bytes are not what was written.
+    #[error("the store in `{path}` is damaged: {detail}; restore it from a backup, or move it away to start anew")]
+    Damaged {
+        /// The data directory.
+        path: String,
+        /// What is wrong.
+        detail: String,
+    },
+    /// Anything else that the system said.
+    #[error("the store in `{path}` failed: {detail}")]
+    Failed {
+        /// The data directory.
+        path: String,
+        /// What the system said.
+        detail: String,
+    },
+}
+
+/// Ordered tables, content by digest, durable batches.
+#[async_trait::async_trait]
+pub trait Store: Send + Sync {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`].
+    fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Keys that start with `prefix`, in order, after the key `after`, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`].
+    fn scan(&self, table: Table, prefix: &Key, after: Option<&[u8]>, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// Content by its digest.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the bytes do not have the digest, or [`StoreError::Failed`].
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Makes a batch durable. When this returns `Ok`, all of it survives a kill.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`], [`StoreError::Full`] or [`StoreError::Failed`]; nothing was written.
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_their_parts_and_no_part_reaches_into_the_next() {
+        let keys = [
+            Key::of("a").number(2),
+            Key::of("a").number(10),
+            Key::of("a\0b").number(1),
+            Key::of("ab").number(1),
+            Key::of("b").number(0),
+        ];
+        assert!(keys.is_sorted());
+        assert!(!Key::of("ab").as_bytes().starts_with(Key::of("a").as_bytes()));
+        assert_eq!(Key::last_number(keys[1].as_bytes()), Some(10));
+    }
+}

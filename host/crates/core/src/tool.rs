@@ -1,0 +1,203 @@
+//! Tools, checks and sub-agents, as a capability reaches them.
+
+use crate::journal::EffectClass;
+use crate::work::{CheckReport, Outcome, Task};
+use crate::{Denial, InvocationId, LimitHit, Outage};
+use serde::{Deserialize, Serialize};
+
+/// A function of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionInfo {
+    /// Unique within its tool.
+    pub name: String,
+    /// What it does, for a model.
+    pub description: String,
+    /// JSON Schema (2020-12) of its arguments.
+    pub parameters: String,
+    /// The class of its effect, after the host looked at the claim.
+    pub effect: EffectClass,
+}
+
+/// A tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolInfo {
+    /// The name under which it was granted.
+    pub id: String,
+    /// What it is for, for a model.
+    pub description: String,
+    /// What it can do.
+    pub functions: Vec<FunctionInfo>,
+}
+
+/// One call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The tool.
+    pub tool: String,
+    /// One of its functions.
+    pub function: String,
+    /// JSON.
+    pub arguments: String,
+}
+
+impl ToolCall {
+    /// What a person reads in the journal: the function and the beginning of its arguments.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        crate::text::truncate(&format!("{}.{} {}", self.tool, self.function, self.arguments), 160)
+    }
+}
+
+/// What a tool answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// JSON.
+    pub output: String,
+    /// Whether it was cut at a limit.
+    pub truncated: bool,
+}
+
+/// Why a tool did not answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolError {
+    /// No such function or tool.
+    #[error("there is no function `{0}`")]
+    UnknownFunction(String),
+    /// The arguments are not what the schema says.
+    #[error("the arguments are invalid: {0}")]
+    InvalidArguments(String),
+    /// Not allowed.
+    #[error(transparent)]
+    Denied(Denial),
+    /// A cap was reached.
+    #[error(transparent)]
+    Limit(LimitHit),
+    /// Not there now.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// Given up after that many milliseconds.
+    #[error("given up after {0} ms")]
+    TimedOut(u32),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a tool says about a call that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verification {
+    /// It happened, and this is what it would have answered.
+    Happened(ToolOutput),
+    /// It did not.
+    DidNotHappen,
+    /// Cannot be told.
+    Unknown(String),
+}
+
+/// The tools of an invocation. Whether one was granted, the capability has checked before.
+#[async_trait::async_trait]
+pub trait Tools: Send + Sync {
+    /// What is there. The same during the whole run.
+    ///
+    /// # Errors
+    /// When a tool cannot describe itself.
+    async fn list(&self) -> Result<Vec<ToolInfo>, ToolError>;
+
+    /// What `verify` will need. Has no effect.
+    ///
+    /// # Errors
+    /// Every [`ToolError`].
+    async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError>;
+
+    /// Whether a call that was cut off has happened.
+    ///
+    /// # Errors
+    /// Every [`ToolError`].
+    async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError>;
+
+    /// Does it. `key` is the same for every attempt of one call.
+    ///
+    /// # Errors
+    /// Every [`ToolError`].
+    async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError>;
+}
+
+/// A pinned check, without what it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckInfo {
+    /// Its name.
+    pub name: String,
+    /// What it runs, in one line.
+    pub description: String,
+    /// Whether it passed before the work began.
+    pub vacuous: bool,
+}
+
+/// Why a check did not run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckError {
+    /// No such check.
+    #[error("there is no check `{0}`")]
+    UnknownCheck(String),
+    /// Not allowed.
+    #[error(transparent)]
+    Denied(Denial),
+    /// A cap was reached.
+    #[error(transparent)]
+    Limit(LimitHit),
+    /// What runs it is not there now.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The pinned checks of what is worked on or judged.
+#[async_trait::async_trait]
+pub trait Checks: Send + Sync {
+    /// What is there.
+    fn list(&self) -> Vec<CheckInfo>;
+
+    /// Runs one, from its pinned copy, in a fresh sandbox, on the tree as it is.
+    ///
+    /// # Errors
+    /// Every [`CheckError`]. A check that fails is a report and no error.
+    async fn run(&self, name: &str) -> Result<CheckReport, CheckError>;
+}
+
+/// Why a sub-agent did not deliver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelegateError {
+    /// No such agent.
+    #[error("there is no agent `{0}`")]
+    UnknownAgent(String),
+    /// Not allowed.
+    #[error(transparent)]
+    Denied(Denial),
+    /// A cap was reached.
+    #[error(transparent)]
+    Limit(LimitHit),
+    /// Not there now.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// The sub-agent needs an answer from a person.
+    #[error("the sub-agent asks: {0}")]
+    Blocked(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Sub-agents. Whether one was granted, the capability has checked before.
+#[async_trait::async_trait]
+pub trait Delegate: Send + Sync {
+    /// Runs the agent on the task, as the invocation `child`, which continues where it was cut off.
+    ///
+    /// # Errors
+    /// Every [`DelegateError`].
+    async fn run(&self, child: InvocationId, agent: &str, task: Task) -> Result<Outcome, DelegateError>;
+}

@@ -1,0 +1,253 @@
+//! The words of the work itself: features, checks, outcomes and verdicts.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of a rubric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// Unique within its feature.
+    pub id: String,
+    /// What must hold.
+    pub text: String,
+    /// The pinned check that decides it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+}
+
+/// Something specific that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// The criterion that it breaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<String>,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl Issue {
+    /// An issue of no one criterion.
+    #[must_use]
+    pub fn general(text: impl Into<String>) -> Self {
+        Self { criterion: None, text: text.into() }
+    }
+}
+
+/// What a check runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckBody {
+    /// Python source, run in the sandbox on a read-only copy of the work.
+    Python(String),
+    /// A check of `[checks]` in `longhaul.toml`, by its name.
+    Native(String),
+}
+
+/// A check, by the name under which criteria refer to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSpec {
+    /// Unique within its feature.
+    pub name: String,
+    /// What it runs.
+    pub body: CheckBody,
+}
+
+/// How a check ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// Its name.
+    pub name: String,
+    /// Whether it exited with 0.
+    pub passed: bool,
+    /// What it exited with; -1 when a limit ended it.
+    pub exit_code: i32,
+    /// What it printed, cut at the limit.
+    pub stdout: String,
+    /// What it printed as errors, cut at the limit.
+    pub stderr: String,
+    /// Whether either was cut.
+    pub truncated: bool,
+}
+
+/// Where a feature is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureStatus {
+    /// Nobody worked on it.
+    NotStarted,
+    /// It is being worked on.
+    InProgress,
+    /// Judged to pass, and committed.
+    Passing,
+    /// Its rounds are used up, best effort kept in the store.
+    Failing,
+    /// It waits for a feature that fails, or for a person.
+    Blocked,
+    /// A person took it off the list.
+    Dropped,
+}
+
+/// What is to be built, one commit of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureSpec {
+    /// Unique within the project: letters, digits, `-` and `_`.
+    pub id: String,
+    /// One line, the subject of its commit.
+    pub title: String,
+    /// What the agent is told.
+    pub instruction: String,
+    /// `functional`, `ui`, `performance`, `security`, `integration`, `testing` or `documentation`.
+    pub category: String,
+    /// 1 to 10; higher goes first. Default 5.
+    pub priority: u8,
+    /// The agent that is to do it; none: by category.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What must hold.
+    pub criteria: Vec<Criterion>,
+    /// The checks that decide it.
+    pub checks: Vec<CheckSpec>,
+    /// Features that must pass before.
+    pub depends_on: Vec<String>,
+}
+
+/// What a planner hands back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkPlan {
+    /// In the planner's order.
+    pub steps: Vec<FeatureSpec>,
+    /// For people.
+    pub notes: String,
+}
+
+/// A goal, for a planner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// What the operator wrote.
+    pub text: String,
+    /// What the harness knows that helps, an object.
+    pub context: serde_json::Value,
+    /// What the operator set for this planner, an object.
+    pub settings: serde_json::Value,
+}
+
+/// A piece of work, for an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// The feature or step.
+    pub id: String,
+    /// What to do.
+    pub instruction: String,
+    /// What the harness knows that helps, an object.
+    pub context: serde_json::Value,
+    /// What the operator set for this agent, an object.
+    pub settings: serde_json::Value,
+    /// What must hold.
+    pub criteria: Vec<Criterion>,
+    /// What the evaluator said of the round before.
+    pub feedback: Vec<Issue>,
+    /// Counts rounds, from 1.
+    pub attempt: u32,
+}
+
+/// What an agent hands back. It cannot mark its own work as passing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// JSON.
+    pub output: String,
+    /// A line or two for people.
+    pub summary: String,
+    /// Between 0 and 1, in the agent's own opinion.
+    pub confidence: Option<f64>,
+    /// What it could not find out.
+    pub unknowns: Vec<String>,
+}
+
+/// What an evaluator sees: the output, never how it came to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// What was asked for.
+    pub instruction: String,
+    /// The agent's output, JSON.
+    pub output: String,
+    /// Named texts, for example the files that changed.
+    pub evidence: Vec<(String, String)>,
+}
+
+/// What is judged by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rubric {
+    /// One mark each.
+    pub criteria: Vec<Criterion>,
+    /// What the operator set for this evaluator, an object.
+    pub settings: serde_json::Value,
+}
+
+/// The mark of one criterion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// Cannot be told; counts as not passed.
+    Unknown,
+}
+
+/// One criterion, one mark, one line why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The criterion's id.
+    pub criterion: String,
+    /// Its mark.
+    pub mark: Mark,
+    /// One line.
+    pub why: String,
+}
+
+/// What an evaluator hands back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// One for each criterion.
+    pub judgements: Vec<Judgement>,
+    /// What to mend.
+    pub issues: Vec<Issue>,
+}
+
+impl Verdict {
+    /// True when each of `criteria` has the mark PASS. A criterion without a mark is not passed, and
+    /// a rubric without criteria passes nobody.
+    #[must_use]
+    pub fn passes(&self, criteria: &[Criterion]) -> bool {
+        let passed = |criterion: &Criterion| {
+            let mut marks = self.judgements.iter().filter(|judgement| judgement.criterion == criterion.id);
+            marks.next().is_some_and(|first| first.mark == Mark::Pass) && marks.all(|other| other.mark == Mark::Pass)
+        };
+        !criteria.is_empty() && criteria.iter().all(passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(criteria: &[&str], marks: &[(&str, Mark)], expected: bool) {
+        let criteria: Vec<_> =
+            criteria.iter().map(|id| Criterion { id: (*id).into(), text: String::new(), check: None }).collect();
+        let judgements = marks
+            .iter()
+            .map(|(id, mark)| Judgement { criterion: (*id).into(), mark: *mark, why: String::new() })
+            .collect();
+        assert_eq!(Verdict { judgements, issues: vec![] }.passes(&criteria), expected);
+    }
+
+    #[test]
+    fn a_verdict_passes_only_with_a_pass_for_each_criterion() {
+        check(&["a", "b"], &[("a", Mark::Pass), ("b", Mark::Pass)], true);
+        check(&["a", "b"], &[("a", Mark::Pass)], false);
+        check(&["a"], &[("a", Mark::Pass), ("a", Mark::Fail)], false);
+        check(&["a"], &[("a", Mark::Unknown)], false);
+        check(&[], &[], false);
+    }
+}

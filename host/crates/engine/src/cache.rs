@@ -1,0 +1,79 @@
+//! Compiled code by digest, in a directory that nobody else can write.
+//!
+//! Loading compiled code is running it, so the directory must be ours alone: it is made with mode
+//! 0700, and refused when it belongs to somebody else or others can write it.
+
+use crate::error::LoadError;
+use crate::jail::Jail;
+use longhaul_core::Digest;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Cache {
+    directory: PathBuf,
+    fingerprint: String,
+}
+
+impl Cache {
+    pub(crate) fn open(directory: PathBuf, fingerprint: String) -> Result<Self, LoadError> {
+        let refuse = |reason: String| LoadError::Cache { path: directory.clone(), reason };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(|error| refuse(format!("it cannot be made: {error}")))?;
+        let found = fs::symlink_metadata(&directory).map_err(|error| refuse(error.to_string()))?;
+        if !found.is_dir() {
+            return Err(refuse("it is no directory; move it away".into()));
+        }
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(refuse("it belongs to another user; choose another with LONGHAUL_CACHE".into()));
+        }
+        if found.mode() & 0o077 != 0 {
+            return Err(refuse(format!("others can reach it; run: chmod 700 {}", directory.display())));
+        }
+        Ok(Self { directory, fingerprint })
+    }
+
+    /// The file with the compiled code of `bytes`, compiled now if it is not there.
+    pub(crate) async fn compiled(
+        &self,
+        name: &str,
+        digest: &Digest,
+        bytes: &[u8],
+        jail: &Jail,
+    ) -> Result<PathBuf, LoadError> {
+        let path = self.path(digest);
+        if path.exists() {
+            return Ok(path);
+        }
+        tracing::info!(plugin = name, bytes = bytes.len(), "compiling; this happens once");
+        let unfinished = tempfile::Builder::new()
+            .prefix(".compiling-")
+            .tempfile_in(&self.directory)
+            .map_err(|error| self.refuse(format!("no file can be made in it: {error}")))?;
+        jail.compile(name, bytes, unfinished.path()).await?;
+        // Renaming is atomic: two that compile the same plugin both end with a whole file.
+        unfinished.persist(&path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
+        Ok(path)
+    }
+
+    /// Drops a file that wasmtime does not take, so that it is compiled anew.
+    pub(crate) fn forget(&self, digest: &Digest) {
+        let _ = fs::remove_file(self.path(digest));
+    }
+
+    fn path(&self, digest: &Digest) -> PathBuf {
+        let key = Digest::of_parts(&[digest.as_bytes(), self.fingerprint.as_bytes()]);
+        self.directory.join(format!("{key}.cwasm"))
+    }
+
+    fn refuse(&self, reason: String) -> LoadError {
+        LoadError::Cache { path: self.directory.clone(), reason }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}

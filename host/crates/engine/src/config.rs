@@ -1,0 +1,85 @@
+//! How wasmtime is set up, for the host and for the child that compiles.
+
+use longhaul_core::Digest;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+/// The version of wasmtime in the workspace's manifest; part of the fingerprint.
+const WASMTIME: &str = "48.0.8";
+
+/// Address space of one linear memory: all of 32-bit wasm, so that no bound needs checking.
+const MEMORY_RESERVATION_BYTES: u64 = 4 << 30;
+
+/// How many instances the pool holds. 5 maps each, of the 65 530 that Linux gives a process.
+const POOL_INSTANCES: u32 = 256;
+
+/// Core instances of the pool. An interpreter's component has about 40.
+const POOL_CORE_INSTANCES: u32 = POOL_INSTANCES * 16;
+
+/// Bytes of a memory that are zeroed by hand and stay mapped: measured to halve a warm start.
+const MEMORY_KEEP_RESIDENT_BYTES: usize = 128 << 10;
+
+/// What the host may choose.
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
+    /// Whether instances are allocated one by one instead of from a pool. The pool needs terabytes of
+    /// address space; where those are not to be had it is left out without asking.
+    pub on_demand: bool,
+}
+
+/// The settings that compiled code depends on. The same in the host and in the child that compiles.
+pub(crate) fn compile_config() -> Config {
+    let mut config = Config::new();
+    config
+        .consume_fuel(true)
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        .wasm_memory64(false)
+        .concurrency_support(false)
+        .memory_reservation(MEMORY_RESERVATION_BYTES)
+        .memory_guaranteed_dense_image_size(256 << 20)
+        .max_wasm_stack(1 << 20)
+        .async_stack_size(2 << 20)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
+    config
+}
+
+/// With the pool, or without it.
+pub(crate) fn host_config(options: &EngineOptions) -> Config {
+    let mut config = compile_config();
+    if !options.on_demand {
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+    }
+    config
+}
+
+fn pool() -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(POOL_INSTANCES)
+        .max_component_instance_size(4 << 20)
+        .total_core_instances(POOL_CORE_INSTANCES)
+        .max_core_instance_size(4 << 20)
+        .max_core_instances_per_component(256)
+        .total_memories(POOL_INSTANCES * 2)
+        .max_memories_per_component(8)
+        .max_memory_size(MEMORY_RESERVATION_BYTES as usize)
+        .total_tables(POOL_INSTANCES * 4)
+        .max_tables_per_component(32)
+        .table_elements(100_000)
+        .total_stacks(POOL_INSTANCES)
+        .linear_memory_keep_resident(MEMORY_KEEP_RESIDENT_BYTES)
+        .table_keep_resident(MEMORY_KEEP_RESIDENT_BYTES)
+        .async_stack_keep_resident(32 << 10)
+        .decommit_batch_size(16);
+    pool
+}
+
+/// What equal fuel and equal results are promised within: wasmtime's version and its settings.
+#[must_use]
+pub fn fingerprint(engine: &wasmtime::Engine) -> String {
+    // The hasher's keys are fixed, so the same settings give the same number in every process.
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    let settings = Digest::of_parts(&[WASMTIME.as_bytes(), &hasher.finish().to_le_bytes()]);
+    format!("wasmtime {WASMTIME} {}", settings.short())
+}

@@ -1,0 +1,144 @@
+//! What can go wrong with a plugin: before it is called, and while it is.
+
+use longhaul_capabilities::Stop;
+use longhaul_core::journal::{JournalError, Question};
+use longhaul_core::{LimitHit, Outage};
+use std::path::PathBuf;
+
+/// Why a file is not a plugin that can be called.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("plugin `{name}`: cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        /// The plugin.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A cap on what is compiled was reached.
+    #[error("plugin `{name}`: {hit}; raise it in longhaul.toml under [compile] if you trust the file")]
+    Limit {
+        /// The plugin.
+        name: String,
+        /// The cap.
+        hit: LimitHit,
+    },
+    /// The bytes are no component.
+    #[error("plugin `{name}` is not a component: {reason}")]
+    NotAComponent {
+        /// The plugin.
+        name: String,
+        /// What they are instead.
+        reason: String,
+    },
+    /// A component of no role that we know.
+    #[error("plugin `{name}` is no plugin of Longhaul: {reason}")]
+    WrongWorld {
+        /// The plugin.
+        name: String,
+        /// What is missing or too much.
+        reason: String,
+    },
+    /// It was called for a role that it does not have.
+    #[error("plugin `{name}` is a {found}, and a {wanted} is needed here")]
+    WrongRole {
+        /// The plugin.
+        name: String,
+        /// What it is.
+        found: &'static str,
+        /// What is needed.
+        wanted: &'static str,
+    },
+    /// The compiler refused it, or was stopped.
+    #[error("plugin `{name}` cannot be compiled: {reason}")]
+    Compile {
+        /// The plugin.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The cache of compiled code is not safe to use.
+    #[error("the cache of compiled plugins `{}` cannot be used: {reason}", path.display())]
+    Cache {
+        /// The directory.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// Why a call of a plugin did not return what it should.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// A cap was reached; the instance is gone.
+    #[error("plugin `{plugin}` used {} of {} {} in `{export}`", hit.used, hit.max, hit.name)]
+    Limit {
+        /// The plugin.
+        plugin: String,
+        /// The export.
+        export: &'static str,
+        /// The cap.
+        hit: LimitHit,
+    },
+    /// It trapped: a crash of the plugin, not of the host.
+    #[error("plugin `{plugin}` trapped in `{export}`: {reason}")]
+    Trapped {
+        /// The plugin.
+        plugin: String,
+        /// The export.
+        export: &'static str,
+        /// What wasmtime says, without addresses.
+        reason: String,
+    },
+    /// A person is asked.
+    #[error("{}", .0.text)]
+    Parked(Question),
+    /// A service is not there; the same invocation goes on later.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// The journal ended it.
+    #[error(transparent)]
+    Journal(JournalError),
+    /// Somebody cancelled it.
+    #[error("cancelled")]
+    Cancelled,
+    /// The host is exhausted or broken; the same invocation goes on later.
+    #[error("plugin `{plugin}` could not run in `{export}`: {reason}")]
+    Host {
+        /// The plugin.
+        plugin: String,
+        /// The export.
+        export: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl CallError {
+    /// True when the same call may succeed later without anyone changing a file.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::Cancelled | Self::Host { .. } => true,
+            Self::Limit { .. } | Self::Trapped { .. } | Self::Parked(_) | Self::Journal(_) => false,
+        }
+    }
+
+    pub(crate) fn of_stop(plugin: &str, export: &'static str, stop: Stop) -> Self {
+        match stop {
+            Stop::Journal(JournalError::Parked(question)) => Self::Parked(question),
+            Stop::Journal(JournalError::Limit(hit)) | Stop::Limit(hit) => {
+                Self::Limit { plugin: plugin.to_owned(), export, hit }
+            }
+            Stop::Journal(error) => Self::Journal(error),
+            Stop::Unavailable(outage) => Self::Unavailable(outage),
+            Stop::Cancelled => Self::Cancelled,
+            other => Self::Host { plugin: plugin.to_owned(), export, reason: other.to_string() },
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Time: processor time, wall time and cancel, looked at each time a guest yields.
+//!
+//! A guest yields about every million fuel, at most 0.3 ms apart, so a call ends that much late. Work
+//! of the host on its behalf is awaited here too, and so is bounded by the same wall time.
+
+use longhaul_capabilities::Stop;
+use longhaul_core::journal::Journal;
+use longhaul_core::{LimitHit, Limits};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Cancels calls. Clones share it; once cancelled it stays so.
+#[derive(Clone, Debug)]
+pub struct Cancel(Arc<watch::Sender<bool>>);
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl Cancel {
+    /// Ends every call that was given a clone, at its next yield.
+    pub fn cancel(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether it was.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Returns when it was.
+    pub async fn cancelled(&self) {
+        let mut receiver = self.0.subscribe();
+        // The sender is ours, so waiting cannot fail.
+        let _ = receiver.wait_for(|cancelled| *cancelled).await;
+    }
+}
+
+/// Runs a call within its limits of time.
+pub(crate) async fn govern<T>(
+    call: impl Future<Output = T>,
+    limits: &Limits,
+    journal: Option<&Arc<dyn Journal>>,
+    cancel: &Cancel,
+) -> Result<T, Stop> {
+    let watched = Watched { call: Box::pin(call), cpu: Duration::ZERO, cpu_ms_max: limits.cpu_ms_max, journal };
+    let wall = tokio::time::sleep(Duration::from_millis(limits.wall_ms_max));
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Stop::Cancelled),
+        done = watched => done,
+        () = wall => Err(LimitHit::new("wall_ms_max", limits.wall_ms_max, limits.wall_ms_max).into()),
+    }
+}
+
+/// Adds up the time in which the call is on a thread.
+struct Watched<'a, F> {
+    call: Pin<Box<F>>,
+    cpu: Duration,
+    cpu_ms_max: u64,
+    journal: Option<&'a Arc<dyn Journal>>,
+}
+
+impl<F> Watched<'_, F> {
+    /// While calls are answered from the journal, time is off: it would not stop at the same place.
+    fn check(&self) -> Result<(), LimitHit> {
+        let used = u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX);
+        let replaying = self.journal.is_some_and(|journal| journal.is_replaying());
+        if used > self.cpu_ms_max && !replaying {
+            Err(LimitHit::new("cpu_ms_max", used, self.cpu_ms_max))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl<F: Future> Future for Watched<'_, F> {
+    type Output = Result<F::Output, Stop>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let start = Instant::now();
+        let polled = self.call.as_mut().poll(cx);
+        self.cpu += start.elapsed();
+        match polled {
+            Poll::Ready(done) => Poll::Ready(Ok(done)),
+            Poll::Pending => match self.check() {
+                Ok(()) => Poll::Pending,
+                Err(hit) => Poll::Ready(Err(hit.into())),
+            },
+        }
+    }
+}

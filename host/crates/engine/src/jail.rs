@@ -1,0 +1,168 @@
+//! Compiling in a child process of the same binary, with a memory limit and a deadline.
+//!
+//! Compiling hostile modules is not covered by wasmtime's own promises: a module may be made to take
+//! minutes and gigabytes, or to break the compiler. So the host never compiles; it loads only what
+//! its own child wrote.
+
+use crate::config::compile_config;
+use crate::error::LoadError;
+use crate::inspect::inspect;
+use longhaul_core::LimitHit;
+use longhaul_core::text::truncate;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+/// What compiling one plugin may cost. Written in `longhaul.toml` under `[compile]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CompileLimits {
+    /// Bytes of the file. Default 128 MiB; an interpreter has 20 to 30.
+    pub bytes_max: u64,
+    /// Functions in all modules. Default 200 000; an interpreter has about 20 000.
+    pub functions_max: u64,
+    /// Components and modules within each other. Default 20.
+    pub nesting_max: u64,
+    /// Memory of the child, in bytes of address space. Default 6 GiB.
+    pub memory_bytes_max: u64,
+    /// Time on the clock, in milliseconds. Default 180 000.
+    pub wall_ms_max: u64,
+}
+
+impl Default for CompileLimits {
+    fn default() -> Self {
+        Self {
+            bytes_max: 128 << 20,
+            functions_max: 200_000,
+            nesting_max: 20,
+            memory_bytes_max: 6 << 30,
+            wall_ms_max: 180_000,
+        }
+    }
+}
+
+/// How the child is started: this very binary, with arguments that lead to [`compile_child`].
+#[derive(Clone, Debug)]
+pub struct Jail {
+    /// The binary.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<String>,
+    /// What it may use.
+    pub limits: CompileLimits,
+}
+
+impl Jail {
+    /// Compiles `bytes` into the file `output`.
+    pub(crate) async fn compile(&self, name: &str, bytes: &[u8], output: &Path) -> Result<(), LoadError> {
+        let failed = |reason: String| LoadError::Compile { name: name.to_owned(), reason };
+        let mut child =
+            self.start(output).map_err(|error| failed(format!("the compiler could not be started: {error}")))?;
+        let deadline = Duration::from_millis(self.limits.wall_ms_max);
+        let done = tokio::time::timeout(deadline, feed(&mut child, bytes)).await;
+        let Ok(done) = done else {
+            let max = self.limits.wall_ms_max;
+            return Err(LoadError::Limit { name: name.to_owned(), hit: LimitHit::new("wall_ms_max", max, max) });
+        };
+        let said = done.map_err(|error| failed(error.to_string()))?;
+        if said.success { Ok(()) } else { Err(failed(said.reason(self.limits.memory_bytes_max))) }
+    }
+
+    fn start(&self, output: &Path) -> std::io::Result<Child> {
+        let limits = serde_json::to_string(&self.limits)?;
+        Command::new(&self.program)
+            .args(&self.arguments)
+            .arg("--limits")
+            .arg(limits)
+            .arg("--output")
+            .arg(output)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+    }
+}
+
+/// How the child ended.
+struct Said {
+    success: bool,
+    code: Option<i32>,
+    text: String,
+}
+
+impl Said {
+    fn reason(&self, memory_bytes_max: u64) -> String {
+        match self.code {
+            Some(REFUSED) => truncate(self.text.trim(), 2_000),
+            _ => format!(
+                "the compiler died ({}), most likely at its memory limit of {memory_bytes_max} bytes",
+                truncate(self.text.lines().last().unwrap_or("killed"), 300)
+            ),
+        }
+    }
+}
+
+async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Said> {
+    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // The child may refuse before it has read all; its own words say why.
+            let _ = stdin.write_all(bytes).await;
+        }
+    };
+    let read = async {
+        let mut text = Vec::new();
+        if let Some(stderr) = stderr {
+            let mut bounded = tokio::io::AsyncReadExt::take(stderr, 64 << 10);
+            tokio::io::AsyncReadExt::read_to_end(&mut bounded, &mut text).await?;
+        }
+        std::io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
+    };
+    let ((), text) = tokio::join!(write, read);
+    let status = child.wait().await?;
+    Ok(Said { success: status.success(), code: status.code(), text: text? })
+}
+
+/// The child's exit code when it says on standard error what is wrong with the module.
+const REFUSED: i32 = 3;
+
+/// The child: reads a component from standard input and writes compiled code to `output`.
+///
+/// Answers the process's exit code.
+#[must_use]
+pub fn compile_child(limits: &str, output: &Path) -> i32 {
+    match compile_within(limits, output) {
+        Ok(()) => 0,
+        Err(reason) => {
+            eprintln!("{reason}");
+            REFUSED
+        }
+    }
+}
+
+fn compile_within(limits: &str, output: &Path) -> Result<(), String> {
+    let limits: CompileLimits = serde_json::from_str(limits).map_err(|error| error.to_string())?;
+    confine(&limits).map_err(|error| format!("the limits could not be set: {error}"))?;
+    let mut bytes = Vec::new();
+    std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    inspect("child", &bytes, &limits).map_err(|error| error.to_string())?;
+    let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| error.to_string())?;
+    let code = engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
+    std::fs::write(output, code).map_err(|error| format!("cannot write `{}`: {error}", output.display()))
+}
+
+fn confine(limits: &CompileLimits) -> std::io::Result<()> {
+    let only = |max: u64| Rlimit { current: Some(max), maximum: Some(max) };
+    setrlimit(Resource::As, only(limits.memory_bytes_max))?;
+    setrlimit(Resource::Core, only(0))?;
+    // Processor time too, so that a child whose parent died ends by itself.
+    setrlimit(Resource::Cpu, only(limits.wall_ms_max.div_ceil(1_000).saturating_mul(4)))?;
+    Ok(())
+}

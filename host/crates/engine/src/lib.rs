@@ -1,0 +1,24 @@
+//! From the bytes of a component to a typed, bounded call.
+//!
+//! Bytes are compiled once, in a child process, and cached by digest; a plugin is linked once; every
+//! call gets a fresh store with limits, and its instance is dropped when it returns. This crate keeps
+//! no journal, reads no configuration and never trusts what a plugin says of itself.
+
+mod cache;
+mod config;
+mod error;
+mod governor;
+mod inspect;
+mod instance;
+mod jail;
+mod plugin;
+mod role;
+
+pub use config::{EngineOptions, fingerprint};
+pub use error::{CallError, LoadError};
+pub use governor::Cancel;
+pub use inspect::{Inspection, inspect};
+pub use instance::Called;
+pub use jail::{CompileLimits, Jail, compile_child};
+pub use plugin::{Engine, Plugin};
+pub use role::Role;

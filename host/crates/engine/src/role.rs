@@ -1,0 +1,64 @@
+//! The five roles: which interface one exports, and which capabilities its world imports.
+
+use longhaul_bindings::{PACKAGE, VERSION};
+use longhaul_capabilities::Capability;
+
+/// What a plugin is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Plans and reviews.
+    Planner,
+    /// Does a task.
+    Agent,
+    /// Judges an output.
+    Evaluator,
+    /// Does what a model cannot.
+    Tool,
+    /// Remembers.
+    Memory,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 5] = [Self::Planner, Self::Agent, Self::Evaluator, Self::Tool, Self::Memory];
+
+    /// The name of its interface.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planner => "planner",
+            Self::Agent => "agent",
+            Self::Evaluator => "evaluator",
+            Self::Tool => "tool",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The interface that a plugin of this role exports, with its version.
+    #[must_use]
+    pub fn export(self) -> String {
+        format!("{PACKAGE}/{}@{VERSION}", self.name())
+    }
+
+    /// What its world imports. The same as in `wit/v0.1/worlds.wit`; a test compares them.
+    #[must_use]
+    pub fn capabilities(self) -> &'static [Capability] {
+        use Capability::{
+            Artifact, Checks, Clock, Conversation, Decisions, Delegate, Keyvalue, Log, Progress, Recall, Timer, Tools,
+        };
+        match self {
+            Self::Planner => &[Conversation, Recall, Decisions, Clock, Timer, Log],
+            Self::Agent => {
+                &[Conversation, Tools, Checks, Delegate, Recall, Decisions, Progress, Artifact, Clock, Timer, Log]
+            }
+            Self::Evaluator => &[Conversation, Checks, Clock, Log],
+            Self::Tool | Self::Memory => &[Keyvalue, Clock, Timer, Log],
+        }
+    }
+
+    /// Whether it learns about the world only through its journal.
+    #[must_use]
+    pub fn is_pure(self) -> bool {
+        matches!(self, Self::Planner | Self::Agent | Self::Evaluator)
+    }
+}

@@ -1,0 +1,159 @@
+//! What can happen to a run: orders of the operator, and reports on the work that was asked for.
+//!
+//! Texts in reports were written by planners, agents and evaluators: hostile, and capped before they
+//! are kept. A report names the key of its work and nothing else, so that one which comes late, or
+//! twice, is told apart from the one that is awaited.
+
+use crate::HarnessLimits;
+use longhaul_core::event::Used;
+use longhaul_core::work::{FeatureSpec, Outcome, Verdict, WorkPlan};
+use longhaul_core::{Denial, LimitHit, Outage, RunId};
+use serde::{Deserialize, Serialize};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "input", rename_all = "snake_case")]
+pub enum Input {
+    /// The operator hands over a goal. The first input of a run, once.
+    Begin {
+        /// The run.
+        run: RunId,
+        /// What the operator wrote.
+        goal: String,
+        /// What the host knows that helps the planner, an object.
+        context: serde_json::Value,
+        /// What is configured.
+        setup: Setup,
+        /// The caps.
+        limits: HarnessLimits,
+    },
+    /// Work ended, one way or the other.
+    Done {
+        /// Of the [`crate::Work`].
+        key: String,
+        /// What it used.
+        used: Used,
+        /// How it ended.
+        report: Report,
+    },
+    /// Work waits for a person and is not over: an effect with an unknown outcome, an approval.
+    Parked {
+        /// Of the [`crate::Work`].
+        key: String,
+        /// The question.
+        question: String,
+    },
+    /// A person answered.
+    Answered {
+        /// The feature that is blocked; none when the whole run waits.
+        feature: Option<String>,
+        /// In their words. For work that is parked, the driver has already put it where the work finds it.
+        answer: String,
+    },
+    /// The time that [`crate::Park::until_ms`] asked for has come.
+    Woke,
+    /// The operator wants no new work to start. Work under way may end or be cancelled by the driver.
+    PauseRequested,
+    /// The operator wants the run to go on: after a pause, before the end of a wait, or when it had
+    /// ended incomplete.
+    Resume {
+        /// Failing features may be tried again, [`HarnessLimits::feature_attempts_max`] times.
+        retry_failing: bool,
+        /// New caps, if they changed.
+        limits: Option<HarnessLimits>,
+    },
+    /// The operator adds a feature.
+    FeatureAdded {
+        /// The feature; its id must be new.
+        spec: FeatureSpec,
+    },
+    /// The operator replaces what a feature asks for. It is then built, and judged, anew.
+    FeatureEdited {
+        /// The feature, by its id.
+        spec: FeatureSpec,
+    },
+    /// The operator takes a feature off the list.
+    FeatureDropped {
+        /// Its id.
+        feature: String,
+    },
+    /// The operator gives the run up. The tree is left as it is.
+    Abandon {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What the operator configured, as far as the harness has to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setup {
+    /// The names under `[agents]`.
+    pub agents: Vec<String>,
+    /// The names under `[checks]`.
+    pub checks: Vec<String>,
+}
+
+/// How work ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// [`crate::Job::Plan`] gave this.
+    Planned(WorkPlan),
+    /// [`crate::Job::Pin`] is done.
+    Pinned {
+        /// Checks that passed on the base tree, before the work began.
+        vacuous: Vec<String>,
+    },
+    /// [`crate::Job::Generate`] gave this. Its output stays with the driver.
+    Generated(Outcome),
+    /// [`crate::Job::Judge`] gave this.
+    Judged(Verdict),
+    /// [`crate::Job::Commit`] is done.
+    Committed {
+        /// Its id; none when nothing had changed.
+        commit: Option<String>,
+        /// The files that changed.
+        files: Vec<String>,
+    },
+    /// [`crate::Job::Discard`] is done.
+    Discarded,
+    /// Work of any kind did not give what it should.
+    Failed(Failure),
+}
+
+/// Why work did not give what it should: the errors of all roles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The task cannot be done as written.
+    Impossible(String),
+    /// A question for a person; of a planner, that the goal is unclear.
+    Blocked(String),
+    /// Not allowed.
+    Denied(Denial),
+    /// A cap of the invocation was reached.
+    Limit(LimitHit),
+    /// The plugin says that a service is not there now. The invocation has ended.
+    Unavailable(Outage),
+    /// A service that the host needed for the invocation is not there now. The invocation has not
+    /// ended: the same work goes on from its journal.
+    Suspended(Outage),
+    /// Anything else, a trap included.
+    Failed(String),
+}
+
+impl Failure {
+    /// In one line, for people and for the next round.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Impossible(text) => format!("impossible as written: {text}"),
+            Self::Blocked(question) => format!("blocked by a question: {question}"),
+            Self::Denied(denial) => format!("denied: {denial}"),
+            Self::Limit(limit) => limit.to_string(),
+            Self::Unavailable(outage) | Self::Suspended(outage) => format!("unavailable: {outage}"),
+            Self::Failed(text) => text.clone(),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The state machines of a run.
+//!
+//! A strategy is one pure function: [`step()`] takes the state and what happened, and says what to do.
+//! This crate does no input or output, reads no clock and draws no random numbers; time is an
+//! argument. It starts nothing itself: the driver in the host stores the state and the emitted
+//! events in one transaction, and only then carries out the [`Work`]. After a crash [`pending`]
+//! gives the same work again, under the same keys.
+//!
+//! It never takes a generator's word for anything: a feature passes by the verdict on its own
+//! criteria ([`longhaul_core::work::Verdict::passes`]) and in no other way.
+
+pub mod action;
+pub mod decisions;
+pub mod input;
+pub mod limits;
+pub mod plan;
+pub mod route;
+pub mod select;
+pub mod state;
+pub mod step;
+mod texts;
+
+pub use action::{Action, EndStatus, Job, Park, Work};
+pub use input::{Failure, Input, Report, Setup};
+pub use limits::HarnessLimits;
+pub use plan::PlanError;
+pub use state::{Feature, RunStatus, State, StateError};
+pub use step::{Ignored, Reaction, Refusal, pending, step};

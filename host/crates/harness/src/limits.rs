@@ -1,0 +1,122 @@
+//! Every cap of a run's loops and texts. Each field carries its unit in its name and has a default.
+//!
+//! What one invocation may use is [`longhaul_core::Limits`]; these bound how often the harness asks
+//! for one, and how much of what a planner, an agent or an evaluator wrote is kept in the state.
+
+use serde::{Deserialize, Serialize};
+
+/// What one run may use. Reaching a cap ends the loop that it bounds, and is shown by the field's name.
+///
+/// Written in `longhaul.toml` under `[run.limits]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HarnessLimits {
+    /// Rounds of generate and evaluate for one attempt at a feature. Default 3. After the last the
+    /// feature is failing and its best effort is kept. An outage uses no round.
+    pub iterations_max: u32,
+    /// Features of one run, the dropped ones included. Default 200. A larger plan is refused, and so
+    /// is a feature that an operator adds.
+    pub features_max: u32,
+    /// Attempts at one feature that end in failing. Default 1: a failing feature is not taken up again
+    /// until a person resumes with `--retry-failing`, which allows as many more.
+    pub feature_attempts_max: u32,
+    /// Attempts at features, of the whole run, since it began or was resumed after it had ended.
+    /// Default 100. The run ends incomplete.
+    pub sessions_max: u32,
+    /// Plans that are asked for while those that come are refused or fail. Default 1: the first refusal
+    /// ends the run. With more, the planner is told what was wrong. An outage uses none.
+    pub plan_attempts_max: u32,
+    /// Outages in a row after which the run stops trying and ends incomplete. Default 20, which is
+    /// about half a day with the waits below. Any work that ends well starts the count again.
+    pub unavailable_retries_max: u32,
+    /// Wait after the first outage in a row, in milliseconds. Default 5 000. It doubles each time.
+    pub unavailable_wait_ms_min: u64,
+    /// Longest wait after an outage, in milliseconds, also when the service asked for a longer one.
+    /// Default 3 600 000 (an hour).
+    pub unavailable_wait_ms_max: u64,
+    /// How often a commit or a clean-up of the tree may fail. Default 3. Each time the run waits for a
+    /// person; after the last the run ends incomplete.
+    pub repository_attempts_max: u32,
+    /// Features in a row that fail with the same text. Default 5. It says that something common to all
+    /// is broken, so the run ends incomplete. A feature that passes starts the count again.
+    pub failures_equal_max: u32,
+    /// Edits of the feature list by operators. Default 1 000. More are refused.
+    pub edits_max: u32,
+    /// Tokens of the run, read and written, all invocations together. Default none. Looked at before
+    /// work that asks models, so one invocation may go over; see `tokens_max` of the invocation.
+    pub tokens_max: Option<u64>,
+    /// Money of the run, in millionths of a US dollar. Default none. Looked at as `tokens_max` is; calls
+    /// without a known price count as free.
+    pub cost_microdollars_max: Option<u64>,
+    /// Bytes of a plan, all texts together. Default 1 MiB: the state is stored with each event. A
+    /// larger plan is refused.
+    pub plan_bytes_max: usize,
+    /// Bytes of the id of a feature, a criterion or a check. Default 64. Longer ones are refused.
+    pub id_bytes_max: usize,
+    /// Bytes of a title. Default 200. The rest is cut.
+    pub title_bytes_max: usize,
+    /// Bytes of an instruction. Default 16 384. A longer one is refused, since cutting could turn it round.
+    pub instruction_bytes_max: usize,
+    /// Criteria of one feature. Default 50. More are refused.
+    pub criteria_max: usize,
+    /// Bytes of the text of one criterion. Default 2 048. A longer one is refused.
+    pub criterion_bytes_max: usize,
+    /// Checks of one feature. Default 20. More are refused.
+    pub checks_max: usize,
+    /// Bytes of one check. Default 65 536. A longer one is refused.
+    pub check_bytes_max: usize,
+    /// Issues that one round hands to the next. Default 20. The rest is left out.
+    pub issues_max: usize,
+    /// Bytes of one issue, reason, question, answer, summary or error. Default 2 048. The rest is cut.
+    pub text_bytes_max: usize,
+    /// Answers of operators that a feature, or the plan, keeps. Default 20, the latest ones.
+    pub answers_max: usize,
+}
+
+impl Default for HarnessLimits {
+    fn default() -> Self {
+        Self {
+            iterations_max: 3,
+            features_max: 200,
+            feature_attempts_max: 1,
+            sessions_max: 100,
+            plan_attempts_max: 1,
+            unavailable_retries_max: 20,
+            unavailable_wait_ms_min: 5_000,
+            unavailable_wait_ms_max: 3_600_000,
+            repository_attempts_max: 3,
+            failures_equal_max: 5,
+            edits_max: 1_000,
+            tokens_max: None,
+            cost_microdollars_max: None,
+            plan_bytes_max: 1 << 20,
+            id_bytes_max: 64,
+            title_bytes_max: 200,
+            instruction_bytes_max: 16_384,
+            criteria_max: 50,
+            criterion_bytes_max: 2_048,
+            checks_max: 20,
+            check_bytes_max: 65_536,
+            issues_max: 20,
+            text_bytes_max: 2_048,
+            answers_max: 20,
+        }
+    }
+}
+
+impl HarnessLimits {
+    /// The first limit that would stop every run before it starts, if one is written so.
+    #[must_use]
+    pub fn unusable(&self) -> Option<&'static str> {
+        let counts = [
+            ("iterations_max", self.iterations_max),
+            ("features_max", self.features_max),
+            ("feature_attempts_max", self.feature_attempts_max),
+            ("sessions_max", self.sessions_max),
+            ("plan_attempts_max", self.plan_attempts_max),
+            ("repository_attempts_max", self.repository_attempts_max),
+            ("failures_equal_max", self.failures_equal_max),
+        ];
+        counts.into_iter().find(|(_, count)| *count == 0).map(|(name, _)| name)
+    }
+}

@@ -1,0 +1,465 @@
+//! Whether a plan, or one feature of it, can be worked on as it is written.
+//!
+//! A plan comes from a model, so nothing in it is trusted: every text and list has a cap, every name
+//! is looked up, and the dependencies must lead somewhere. Titles and notes are cut; whatever says
+//! what to build or how to judge it is refused rather than changed.
+
+use crate::HarnessLimits;
+use crate::input::Setup;
+use crate::route::ROUTES;
+use crate::texts::line;
+use longhaul_core::text::truncate;
+use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, WorkPlan};
+use std::collections::BTreeSet;
+
+/// Why a plan or a feature is refused. The text says what to do, to a person or to the planner.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No features.
+    #[error("the plan has no features; give it at least one")]
+    Empty,
+    /// Too many features.
+    #[error("the plan has {count} features, features_max is {features_max}; merge some, or raise it in [run.limits]")]
+    TooMany {
+        /// How many.
+        count: usize,
+        /// The cap.
+        features_max: u32,
+    },
+    /// Too much text.
+    #[error(
+        "the plan has {bytes} bytes of text, plan_bytes_max is {plan_bytes_max}; say it shorter, or raise it in [run.limits]"
+    )]
+    TooLarge {
+        /// How much.
+        bytes: usize,
+        /// The cap.
+        plan_bytes_max: usize,
+    },
+    /// An id that cannot be a file name or part of a key.
+    #[error("the {what} id {id:?} is not usable; write 1 to {id_bytes_max} letters, digits, `-` or `_`")]
+    BadId {
+        /// `feature`, or where it stands.
+        what: String,
+        /// The id, cut.
+        id: String,
+        /// The cap.
+        id_bytes_max: usize,
+    },
+    /// Two of one id.
+    #[error("the {what} id `{id}` is used twice; rename one of them")]
+    Duplicate {
+        /// `feature`, or where it stands.
+        what: String,
+        /// The id.
+        id: String,
+    },
+    /// A text that may not be cut is too long.
+    #[error(
+        "{what} of feature `{feature}` has {bytes} bytes, {limit} is {max}; say it shorter, split the feature, or raise it in [run.limits]"
+    )]
+    TooLong {
+        /// The feature.
+        feature: String,
+        /// Which text.
+        what: String,
+        /// How long.
+        bytes: usize,
+        /// The cap's name.
+        limit: &'static str,
+        /// The cap.
+        max: usize,
+    },
+    /// A list is too long.
+    #[error("feature `{feature}` has {count} {what}, {limit} is {max}; split the feature, or raise it in [run.limits]")]
+    TooManyOf {
+        /// The feature.
+        feature: String,
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: usize,
+        /// The cap's name.
+        limit: &'static str,
+        /// The cap.
+        max: usize,
+    },
+    /// Nobody knows what to do.
+    #[error("feature `{feature}` has no instruction; say what the agent is to do")]
+    NoInstruction {
+        /// The feature.
+        feature: String,
+    },
+    /// A criterion without a name to mark it by.
+    #[error("criterion {number} of feature `{feature}` has no id; give it one of letters, digits, `-` or `_`")]
+    CriterionWithoutId {
+        /// The feature.
+        feature: String,
+        /// Counts from 1.
+        number: usize,
+    },
+    /// A criterion that says nothing.
+    #[error("criterion `{criterion}` of feature `{feature}` has neither a text nor a check; say what must hold")]
+    CriterionWithoutText {
+        /// The feature.
+        feature: String,
+        /// The criterion.
+        criterion: String,
+    },
+    /// A criterion that a check decides which is not there.
+    #[error(
+        "criterion `{criterion}` of feature `{feature}` names the check `{check}`, which the feature does not have; it has: {known}"
+    )]
+    UnknownCheck {
+        /// The feature.
+        feature: String,
+        /// The criterion.
+        criterion: String,
+        /// The name, cut.
+        check: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A native check that the operator did not configure.
+    #[error(
+        "check `{check}` of feature `{feature}` runs `{native}`, which is not in [checks] of longhaul.toml; there is: {known}"
+    )]
+    UnknownNativeCheck {
+        /// The feature.
+        feature: String,
+        /// The check.
+        check: String,
+        /// The name, cut.
+        native: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A check of no source.
+    #[error("check `{check}` of feature `{feature}` is empty; write what it runs, or remove it")]
+    EmptyCheck {
+        /// The feature.
+        feature: String,
+        /// The check.
+        check: String,
+    },
+    /// Nothing to judge by.
+    #[error("feature `{feature}` has neither criteria nor checks, so nobody could tell when it is done; add one")]
+    NothingToJudge {
+        /// The feature.
+        feature: String,
+    },
+    /// A dependency that is not there.
+    #[error(
+        "feature `{feature}` depends on `{dependency}`, which is not in the plan; add it, or remove the dependency"
+    )]
+    UnknownDependency {
+        /// The feature.
+        feature: String,
+        /// The id, cut.
+        dependency: String,
+    },
+    /// Dependencies that wait for each other.
+    #[error("the features depend on each other in a circle: {}; remove one of these dependencies", .path.join(" -> "))]
+    Cycle {
+        /// The way round, the first id again as the last.
+        path: Vec<String>,
+    },
+}
+
+/// A plan that can be worked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The features, mended where that changes nothing of what is built or how it is judged.
+    pub features: Vec<FeatureSpec>,
+    /// What was mended, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// Accepts a plan or says what is wrong with it.
+///
+/// # Errors
+/// Every [`PlanError`]; the first that is found.
+pub fn accept(plan: WorkPlan, setup: &Setup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
+    check_size(&plan.steps, limits)?;
+    let mut accepted = Accepted { features: Vec::with_capacity(plan.steps.len()), warnings: Vec::new() };
+    for spec in plan.steps {
+        accepted.features.push(accept_one(spec, setup, limits, &mut accepted.warnings)?);
+    }
+    check_graph(&accepted.features)?;
+    Ok(accepted)
+}
+
+/// Accepts the features of a run after one was added or edited, or says what is wrong.
+///
+/// # Errors
+/// Every [`PlanError`]; the first that is found.
+pub fn accept_edit(
+    spec: FeatureSpec,
+    others: &[&FeatureSpec],
+    setup: &Setup,
+    limits: &HarnessLimits,
+) -> Result<(FeatureSpec, Vec<String>), PlanError> {
+    let mut warnings = Vec::new();
+    check_size_of(others.iter().copied().chain([&spec]), limits)?;
+    let spec = accept_one(spec, setup, limits, &mut warnings)?;
+    let all: Vec<_> = others.iter().copied().chain([&spec]).cloned().collect();
+    check_graph(&all)?;
+    Ok((spec, warnings))
+}
+
+fn check_size(specs: &[FeatureSpec], limits: &HarnessLimits) -> Result<(), PlanError> {
+    check_size_of(specs.iter(), limits)
+}
+
+/// Before anything else, so that a plan of a million features costs no more than counting them.
+fn check_size_of<'a>(
+    specs: impl Iterator<Item = &'a FeatureSpec> + Clone,
+    limits: &HarnessLimits,
+) -> Result<(), PlanError> {
+    let count = specs.clone().count();
+    if count == 0 {
+        return Err(PlanError::Empty);
+    }
+    if count > usize::try_from(limits.features_max).unwrap_or(usize::MAX) {
+        return Err(PlanError::TooMany { count, features_max: limits.features_max });
+    }
+    let bytes = specs.map(bytes_of).sum::<usize>();
+    if bytes > limits.plan_bytes_max {
+        return Err(PlanError::TooLarge { bytes, plan_bytes_max: limits.plan_bytes_max });
+    }
+    Ok(())
+}
+
+fn bytes_of(spec: &FeatureSpec) -> usize {
+    let criterion = |c: &Criterion| c.id.len() + c.text.len() + c.check.as_ref().map_or(0, String::len);
+    let check = |c: &CheckSpec| c.name.len() + body_text(&c.body).len();
+    spec.id.len()
+        + spec.title.len()
+        + spec.instruction.len()
+        + spec.category.len()
+        + spec.agent.as_ref().map_or(0, String::len)
+        + spec.criteria.iter().map(criterion).sum::<usize>()
+        + spec.checks.iter().map(check).sum::<usize>()
+        + spec.depends_on.iter().map(String::len).sum::<usize>()
+}
+
+fn body_text(body: &CheckBody) -> &str {
+    match body {
+        CheckBody::Python(text) | CheckBody::Native(text) => text,
+    }
+}
+
+/// One feature by itself; what it depends on is looked at by [`check_graph`].
+fn accept_one(
+    mut spec: FeatureSpec,
+    setup: &Setup,
+    limits: &HarnessLimits,
+    warnings: &mut Vec<String>,
+) -> Result<FeatureSpec, PlanError> {
+    check_id("feature", &spec.id, limits)?;
+    check_instruction(&spec, limits)?;
+    check_checks(&spec, setup, limits)?;
+    check_criteria(&spec, limits)?;
+    if spec.criteria.is_empty() {
+        spec.criteria = spec.checks.iter().map(criterion_of).collect();
+    }
+    if spec.criteria.is_empty() {
+        return Err(PlanError::NothingToJudge { feature: spec.id });
+    }
+    mend(&mut spec, setup, limits, warnings);
+    Ok(spec)
+}
+
+fn check_id(what: &str, id: &str, limits: &HarnessLimits) -> Result<(), PlanError> {
+    let usable = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if !id.is_empty() && id.len() <= limits.id_bytes_max && id.bytes().all(usable) {
+        return Ok(());
+    }
+    Err(PlanError::BadId { what: what.to_owned(), id: truncate(id, 80), id_bytes_max: limits.id_bytes_max })
+}
+
+fn check_instruction(spec: &FeatureSpec, limits: &HarnessLimits) -> Result<(), PlanError> {
+    if spec.instruction.trim().is_empty() {
+        return Err(PlanError::NoInstruction { feature: spec.id.clone() });
+    }
+    let max = limits.instruction_bytes_max;
+    check_length(spec, || "the instruction".into(), spec.instruction.len(), "instruction_bytes_max", max)
+}
+
+fn check_length(
+    spec: &FeatureSpec,
+    what: impl Fn() -> String,
+    bytes: usize,
+    limit: &'static str,
+    max: usize,
+) -> Result<(), PlanError> {
+    if bytes <= max {
+        return Ok(());
+    }
+    Err(PlanError::TooLong { feature: spec.id.clone(), what: what(), bytes, limit, max })
+}
+
+fn check_count(
+    spec: &FeatureSpec,
+    what: &'static str,
+    count: usize,
+    limit: &'static str,
+    max: usize,
+) -> Result<(), PlanError> {
+    if count <= max {
+        return Ok(());
+    }
+    Err(PlanError::TooManyOf { feature: spec.id.clone(), what, count, limit, max })
+}
+
+fn check_checks(spec: &FeatureSpec, setup: &Setup, limits: &HarnessLimits) -> Result<(), PlanError> {
+    check_count(spec, "checks", spec.checks.len(), "checks_max", limits.checks_max)?;
+    let what = format!("check of feature `{}`:", spec.id);
+    let mut seen = BTreeSet::new();
+    for check in &spec.checks {
+        check_id(&what, &check.name, limits)?;
+        if !seen.insert(&check.name) {
+            return Err(PlanError::Duplicate { what, id: check.name.clone() });
+        }
+        let bytes = body_text(&check.body).len();
+        check_length(spec, || format!("check `{}`", check.name), bytes, "check_bytes_max", limits.check_bytes_max)?;
+        check_body(spec, check, setup)?;
+    }
+    Ok(())
+}
+
+fn check_body(spec: &FeatureSpec, check: &CheckSpec, setup: &Setup) -> Result<(), PlanError> {
+    match &check.body {
+        CheckBody::Python(source) if source.trim().is_empty() => {
+            Err(PlanError::EmptyCheck { feature: spec.id.clone(), check: check.name.clone() })
+        }
+        CheckBody::Native(native) if !setup.checks.contains(native) => Err(PlanError::UnknownNativeCheck {
+            feature: spec.id.clone(),
+            check: check.name.clone(),
+            native: line(native, 80),
+            known: listed(setup.checks.iter()),
+        }),
+        CheckBody::Python(_) | CheckBody::Native(_) => Ok(()),
+    }
+}
+
+fn check_criteria(spec: &FeatureSpec, limits: &HarnessLimits) -> Result<(), PlanError> {
+    check_count(spec, "criteria", spec.criteria.len(), "criteria_max", limits.criteria_max)?;
+    let what = format!("criterion of feature `{}`:", spec.id);
+    let mut seen = BTreeSet::new();
+    for (position, criterion) in spec.criteria.iter().enumerate() {
+        if criterion.id.is_empty() {
+            return Err(PlanError::CriterionWithoutId { feature: spec.id.clone(), number: position + 1 });
+        }
+        check_id(&what, &criterion.id, limits)?;
+        if !seen.insert(&criterion.id) {
+            return Err(PlanError::Duplicate { what, id: criterion.id.clone() });
+        }
+        check_criterion(spec, criterion, limits)?;
+    }
+    Ok(())
+}
+
+fn check_criterion(spec: &FeatureSpec, criterion: &Criterion, limits: &HarnessLimits) -> Result<(), PlanError> {
+    let what = || format!("criterion `{}`", criterion.id);
+    check_length(spec, what, criterion.text.len(), "criterion_bytes_max", limits.criterion_bytes_max)?;
+    match &criterion.check {
+        None if criterion.text.trim().is_empty() => {
+            Err(PlanError::CriterionWithoutText { feature: spec.id.clone(), criterion: criterion.id.clone() })
+        }
+        Some(name) if !spec.checks.iter().any(|check| check.name == *name) => Err(PlanError::UnknownCheck {
+            feature: spec.id.clone(),
+            criterion: criterion.id.clone(),
+            check: line(name, 80),
+            known: listed(spec.checks.iter().map(|check| &check.name)),
+        }),
+        None | Some(_) => Ok(()),
+    }
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn criterion_of(check: &CheckSpec) -> Criterion {
+    let text = format!("the check `{}` passes", check.name);
+    Criterion { id: check.name.clone(), text, check: Some(check.name.clone()) }
+}
+
+/// Mends what decides neither what is built nor how it is judged.
+fn mend(spec: &mut FeatureSpec, setup: &Setup, limits: &HarnessLimits, warnings: &mut Vec<String>) {
+    spec.priority = spec.priority.clamp(1, 10);
+    spec.title = line(&spec.title, limits.title_bytes_max);
+    if spec.title.is_empty() {
+        spec.title.clone_from(&spec.id);
+    }
+    let mut seen = BTreeSet::new();
+    spec.depends_on.retain(|id| seen.insert(id.clone()));
+    let category = spec.category.trim().to_ascii_lowercase();
+    if ROUTES.iter().any(|(name, _)| *name == category) {
+        spec.category = category;
+    } else {
+        let unknown = line(&spec.category, 40);
+        warnings.push(format!("feature `{}` has the unknown category `{unknown}`, taken as `functional`", spec.id));
+        spec.category = "functional".to_owned();
+    }
+    if let Some(agent) = spec.agent.take_if(|agent| !setup.agents.contains(agent)) {
+        let unknown = line(&agent, 40);
+        warnings.push(format!(
+            "feature `{}` asks for agent `{unknown}`, which is not in [agents]; its category decides instead",
+            spec.id
+        ));
+    }
+}
+
+/// Ids are unique, dependencies exist, and they lead to an end.
+fn check_graph(specs: &[FeatureSpec]) -> Result<(), PlanError> {
+    let mut ids = BTreeSet::new();
+    for spec in specs {
+        if !ids.insert(spec.id.as_str()) {
+            return Err(PlanError::Duplicate { what: "feature".into(), id: spec.id.clone() });
+        }
+    }
+    match dependency_error(specs) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with the dependencies, if anything: one that is not there, or a circle.
+#[must_use]
+pub fn dependency_error(specs: &[FeatureSpec]) -> Option<PlanError> {
+    let ids: BTreeSet<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
+    for spec in specs {
+        if let Some(unknown) = spec.depends_on.iter().find(|id| !ids.contains(id.as_str())) {
+            return Some(PlanError::UnknownDependency { feature: spec.id.clone(), dependency: line(unknown, 80) });
+        }
+    }
+    cycle(specs).map(|path| PlanError::Cycle { path })
+}
+
+/// A way round, if there is one. The features that lead to an end are taken away, again and again;
+/// whoever is left leads into a circle.
+fn cycle(specs: &[FeatureSpec]) -> Option<Vec<String>> {
+    let mut left: Vec<&FeatureSpec> = specs.iter().collect();
+    loop {
+        let ids: BTreeSet<_> = left.iter().map(|spec| spec.id.as_str()).collect();
+        let before = left.len();
+        left.retain(|spec| spec.depends_on.iter().any(|id| ids.contains(id.as_str())));
+        if left.len() == before {
+            break;
+        }
+    }
+    let mut path = vec![left.first()?.id.clone()];
+    loop {
+        let last = left.iter().find(|spec| Some(&spec.id) == path.last())?;
+        let next = last.depends_on.iter().find(|id| left.iter().any(|spec| spec.id == **id))?.clone();
+        let seen = path.iter().position(|id| *id == next);
+        path.push(next);
+        if let Some(start) = seen {
+            return Some(path.split_off(start));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Which feature is next, and which ones have to wait for another.
+//!
+//! Dependencies that can never be met are refused before they get here, see [`crate::plan`]; so when
+//! nothing is next, each feature that does not pass says why.
+
+use crate::state::Feature;
+use longhaul_core::work::FeatureStatus::{Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
+use std::cmp::Reverse;
+
+/// The position of the next feature: one in progress; else the one of highest priority that was not
+/// started and whose dependencies pass; else the failing one with the fewest attempts that has any
+/// left of `attempts_max`. Ties go in plan order.
+#[must_use]
+pub fn next(features: &[Feature], attempts_max: u32) -> Option<usize> {
+    let mut numbered = features.iter().enumerate();
+    let in_progress = numbered.find(|(_, feature)| feature.status == InProgress);
+    let ready = || best(features, |feature| is_ready(feature, features), |feature| Reverse(feature.spec.priority));
+    let failing = || {
+        let again = |feature: &Feature| feature.status == Failing && feature.has_attempts(attempts_max);
+        best(features, again, |feature| feature.attempts)
+    };
+    in_progress.map(|(position, _)| position).or_else(ready).or_else(failing)
+}
+
+/// The lowest `rank` among those that are `fit`; the first of several.
+fn best<R: Ord>(features: &[Feature], fit: impl Fn(&Feature) -> bool, rank: impl Fn(&Feature) -> R) -> Option<usize> {
+    let fitting = features.iter().enumerate().filter(|(_, feature)| fit(feature));
+    fitting.min_by_key(|(_, feature)| rank(feature)).map(|(position, _)| position)
+}
+
+fn is_ready(feature: &Feature, features: &[Feature]) -> bool {
+    feature.status == NotStarted && dependencies_pass(feature, features)
+}
+
+/// Whether each feature that it depends on passes.
+#[must_use]
+pub fn dependencies_pass(feature: &Feature, features: &[Feature]) -> bool {
+    let passes = |id: &String| features.iter().any(|other| other.spec.id == *id && other.status == Passing);
+    feature.spec.depends_on.iter().all(passes)
+}
+
+/// For each feature, why it has to wait for another, if it does: a dependency that is failing,
+/// blocked or dropped, or that waits itself.
+#[must_use]
+pub fn waits(features: &[Feature]) -> Vec<Option<String>> {
+    let mut waits = vec![None; features.len()];
+    // Each pass finds at least one more, or is the last: dependencies have no cycle.
+    for _ in 0..features.len() {
+        let found: Vec<_> = features.iter().map(|feature| wait_of(feature, features, &waits)).collect();
+        if found == waits {
+            break;
+        }
+        waits = found;
+    }
+    waits
+}
+
+fn wait_of(feature: &Feature, features: &[Feature], waits: &[Option<String>]) -> Option<String> {
+    let reason = |id: &String| {
+        let position = features.iter().position(|other| other.spec.id == *id)?;
+        let what = match features[position].status {
+            _ if waits[position].is_some() => "is blocked",
+            Failing => "is failing",
+            Blocked if features[position].blocked_by != Some(crate::state::BlockedBy::Dependency) => "is blocked",
+            Dropped => "was dropped; edit `depends_on`, or drop this feature too",
+            Blocked | NotStarted | InProgress | Passing => return None,
+        };
+        Some(format!("depends on `{id}`, which {what}"))
+    };
+    can_wait(feature).then(|| feature.spec.depends_on.iter().find_map(reason)).flatten()
+}
+
+/// Only what nobody works on waits for others.
+pub(crate) fn can_wait(feature: &Feature) -> bool {
+    let by_dependency = feature.blocked_by == Some(crate::state::BlockedBy::Dependency);
+    feature.status == NotStarted || (feature.status == Blocked && by_dependency)
+}

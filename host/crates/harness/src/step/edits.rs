@@ -1,0 +1,129 @@
+//! Features that an operator adds, edits or drops while the run goes on, or after it ended.
+//!
+//! An edit of the feature that is worked on calls its work off, restores the tree and begins a new
+//! session, whose keys differ, so that no late report of the old one can count for the new one.
+
+use super::{Ignored, Refusal, Turn};
+use crate::action::{EndStatus, Job};
+use crate::plan;
+use crate::state::{Feature, Phase, WaitFor};
+use crate::{select, texts};
+use longhaul_core::work::FeatureSpec;
+use longhaul_core::work::FeatureStatus::{Dropped, InProgress, NotStarted, Passing};
+
+type Taken = Result<Option<Ignored>, Refusal>;
+
+impl Turn<'_> {
+    pub(super) fn add(&mut self, spec: FeatureSpec) -> Taken {
+        self.check_editable()?;
+        let spec = self.accept(spec, None)?;
+        let id = spec.id.clone();
+        self.state.features.push(Feature::new(spec));
+        self.set_status(&id, NotStarted, "added by the operator");
+        self.edited();
+        Ok(None)
+    }
+
+    pub(super) fn edit(&mut self, spec: FeatureSpec) -> Taken {
+        self.check_editable()?;
+        let position = self.position(&spec.id)?;
+        self.check_not_committing(&spec.id)?;
+        let spec = self.accept(spec, Some(position))?;
+        if self.state.features[position].spec == spec && self.state.features[position].status != Dropped {
+            return Ok(Some(Ignored::NothingToDo));
+        }
+        let id = spec.id.clone();
+        let feature = &mut self.state.features[position];
+        feature.spec = spec;
+        feature.attempts_forgiven = feature.attempts;
+        let goes_on = feature.status == InProgress;
+        // It stays in progress, so that it is taken up first, unless it now waits for another.
+        let feature = &self.state.features[position];
+        let status =
+            if goes_on && select::dependencies_pass(feature, &self.state.features) { InProgress } else { NotStarted };
+        self.set_status(&id, status, "edited by the operator");
+        self.leave(&id);
+        self.edited();
+        Ok(None)
+    }
+
+    pub(super) fn drop_feature(&mut self, id: &str) -> Taken {
+        self.check_editable()?;
+        let position = self.position(id)?;
+        self.check_not_committing(id)?;
+        match self.state.features[position].status {
+            Dropped => return Ok(Some(Ignored::NothingToDo)),
+            Passing => return Err(Refusal::AlreadyPasses { feature: id.to_owned() }),
+            _ => {}
+        }
+        self.set_status(id, Dropped, "dropped by the operator");
+        self.leave(id);
+        self.edited();
+        Ok(None)
+    }
+
+    fn check_editable(&self) -> Result<(), Refusal> {
+        match self.ended() {
+            Some(status @ (EndStatus::Failed | EndStatus::Abandoned)) => return Err(Refusal::Ended { status }),
+            Some(EndStatus::Completed | EndStatus::Incomplete) | None => {}
+        }
+        if self.state.phase == Phase::New {
+            return Err(Refusal::NotBegun);
+        }
+        if self.state.is_planning() {
+            return Err(Refusal::NoPlanYet);
+        }
+        let edits_max = self.state.limits.edits_max;
+        if self.state.counts.edits >= edits_max {
+            return Err(Refusal::TooManyEdits { edits_max });
+        }
+        Ok(())
+    }
+
+    fn position(&self, id: &str) -> Result<usize, Refusal> {
+        let found = self.state.features.iter().position(|feature| feature.spec.id == id);
+        found.ok_or_else(|| Refusal::UnknownFeature { feature: texts::line(id, 80) })
+    }
+
+    /// A commit cannot be called back once it is asked for, but it can while it waits for a person.
+    fn check_not_committing(&self, id: &str) -> Result<(), Refusal> {
+        let waits = matches!(self.state.phase, Phase::Waiting { wait: WaitFor::Repository, .. });
+        match self.state.outstanding_job() {
+            Some(Job::Commit { feature, .. }) if feature == id && !waits => {
+                Err(Refusal::BeingCommitted { feature: id.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The feature as it will be kept; `replaces` is the position of its predecessor.
+    fn accept(&mut self, spec: FeatureSpec, replaces: Option<usize>) -> Result<FeatureSpec, Refusal> {
+        let numbered = self.state.features.iter().enumerate();
+        let others: Vec<_> =
+            numbered.filter(|(position, _)| Some(*position) != replaces).map(|(_, other)| &other.spec).collect();
+        let (spec, warnings) = plan::accept_edit(spec, &others, &self.state.setup, &self.state.limits)?;
+        warnings.into_iter().for_each(|warning| self.warn(warning));
+        Ok(spec)
+    }
+
+    /// Calls off the work on a feature, if there is any, and has the tree restored.
+    fn leave(&mut self, id: &str) {
+        let under_way = self.state.session.as_ref().is_some_and(|session| session.feature == id);
+        if !under_way || matches!(self.state.outstanding_job(), Some(Job::Discard { .. })) {
+            return;
+        }
+        let Some(discard) = self.discard_of(id) else { return };
+        if self.ended().is_some() {
+            // What an end held back was not started; `edited` takes the run up with this instead.
+            self.state.outstanding = Some(discard);
+        } else {
+            self.cancel();
+            self.start(discard);
+        }
+    }
+
+    fn edited(&mut self) {
+        self.state.counts.edits = self.state.counts.edits.saturating_add(1);
+        self.settle_or_reopen();
+    }
+}

@@ -1,0 +1,146 @@
+//! The texts and contents that go out: tasks, commit messages, summaries.
+//!
+//! What others wrote is made one line and cut before it gets into a message of ours.
+
+use crate::state::{Feature, Note, Session, State};
+use longhaul_core::text::truncate;
+use longhaul_core::work::FeatureStatus::{self, Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
+use longhaul_core::work::{Criterion, Goal, Issue, Judgement, Mark, Task, Verdict};
+use serde_json::{Value, json};
+
+/// Features that pass of which a task speaks. More would fill the window of a small model.
+const DONE_SHOWN_MAX: usize = 50;
+/// Features that a summary names for each reason.
+const NAMED_MAX: usize = 10;
+/// Bytes of a reason within a summary.
+const REASON_BYTES_MAX: usize = 160;
+
+/// `text` as one line of at most `bytes_max` bytes, and a word on what was cut.
+pub(crate) fn line(text: &str, bytes_max: usize) -> String {
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    truncate(&spaced.split_whitespace().collect::<Vec<_>>().join(" "), bytes_max)
+}
+
+/// What the planner gets.
+pub(crate) fn goal(state: &State) -> Goal {
+    let mut context = match &state.context {
+        Value::Object(fields) => fields.clone(),
+        _ => serde_json::Map::new(),
+    };
+    context.insert("agents".into(), json!(state.setup.agents));
+    context.insert("native_checks".into(), json!(state.setup.checks));
+    context.insert("features_max".into(), json!(state.limits.features_max));
+    if !state.plan_notes.is_empty() {
+        context.insert("notes".into(), notes(&state.plan_notes));
+    }
+    Goal { text: state.goal.clone(), context: Value::Object(context), settings: json!({}) }
+}
+
+/// What the agent gets.
+pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task {
+    let passing = state.features.iter().filter(|other| other.status == Passing).take(DONE_SHOWN_MAX);
+    let done: Vec<_> = passing.map(|other| json!({"id": other.spec.id, "title": other.spec.title})).collect();
+    let checks: Vec<_> = feature.spec.checks.iter().map(|check| &check.name).collect();
+    let context = json!({
+        "goal": state.goal,
+        "title": feature.spec.title,
+        "category": feature.spec.category,
+        "features_done": done,
+        "checks": checks,
+        "checks_vacuous": feature.vacuous,
+        "earlier_rounds": session.earlier,
+        "earlier_failure": feature.last_error,
+        "answers": notes(&feature.answers),
+    });
+    Task {
+        id: feature.spec.id.clone(),
+        instruction: feature.spec.instruction.clone(),
+        context,
+        settings: json!({}),
+        criteria: feature.spec.criteria.clone(),
+        feedback: session.feedback.clone(),
+        attempt: session.round,
+    }
+}
+
+fn notes(notes: &[Note]) -> Value {
+    notes.iter().map(|note| json!({"about": note.about, "text": note.text})).collect()
+}
+
+/// The message of a feature's commit. The trailer is ours and stands last, where git looks for it;
+/// what the agent wrote is one line above it and cannot pass for one.
+pub(crate) fn commit_message(feature: &Feature) -> String {
+    let body = if feature.summary.is_empty() { String::new() } else { format!("{}\n\n", feature.summary) };
+    format!("{}\n\n{body}Longhaul-Feature: {}\n", feature.spec.title, feature.spec.id)
+}
+
+/// One judgement for each criterion: one that is not a pass if there is any, since that one decides.
+pub(crate) fn judgements(criteria: &[Criterion], verdict: &Verdict, bytes_max: usize) -> Vec<Judgement> {
+    let deciding = |criterion: &Criterion| {
+        let marks = || verdict.judgements.iter().filter(|judgement| judgement.criterion == criterion.id);
+        let found = marks().find(|judgement| judgement.mark != Mark::Pass).or_else(|| marks().next());
+        Judgement {
+            criterion: criterion.id.clone(),
+            mark: found.map_or(Mark::Unknown, |judgement| judgement.mark),
+            why: found
+                .map_or_else(|| "the evaluator gave no mark".to_owned(), |judgement| line(&judgement.why, bytes_max)),
+        }
+    };
+    criteria.iter().map(deciding).collect()
+}
+
+/// What the next round is to mend: the evaluator's issues, and each criterion that did not pass and
+/// that none of them names.
+pub(crate) fn issues(judgements: &[Judgement], verdict: &Verdict, issues_max: usize, bytes_max: usize) -> Vec<Issue> {
+    let of_criterion = |id: &String| judgements.iter().any(|judgement| judgement.criterion == *id);
+    let said = verdict.issues.iter().map(|issue| Issue {
+        criterion: issue.criterion.clone().filter(of_criterion),
+        text: truncate(&issue.text, bytes_max),
+    });
+    let named = |id: &String| verdict.issues.iter().any(|issue| issue.criterion.as_ref() == Some(id));
+    let open = judgements.iter().filter(|judgement| judgement.mark != Mark::Pass && !named(&judgement.criterion));
+    let unsaid = open.map(|judgement| Issue {
+        criterion: Some(judgement.criterion.clone()),
+        text: format!("{}: {}", mark_word(judgement.mark), judgement.why),
+    });
+    // Those first: they are one for each criterion, while a list of issues may have no end.
+    unsaid.chain(said).take(issues_max).collect()
+}
+
+fn mark_word(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Pass => "passes",
+        Mark::Fail => "fails",
+        Mark::Unknown => "cannot be told",
+    }
+}
+
+/// How the run stands, in one line.
+pub(crate) fn summary(state: &State) -> String {
+    let passing = state.count(Passing);
+    let total = state.features.len() - state.count(Dropped);
+    let mut parts = vec![format!("{passing} of {total} features pass")];
+    let dropped = state.count(Dropped);
+    if dropped > 0 {
+        parts.push(format!("{dropped} dropped"));
+    }
+    parts.extend(
+        [(Failing, "failing"), (Blocked, "blocked"), (InProgress, "in progress"), (NotStarted, "not started")]
+            .into_iter()
+            .filter_map(|(status, word)| named(state, status, word)),
+    );
+    parts.join("; ")
+}
+
+fn named(state: &State, status: FeatureStatus, word: &str) -> Option<String> {
+    let all: Vec<_> = state.features.iter().filter(|feature| feature.status == status).collect();
+    let one = |feature: &&Feature| match feature.why.as_str() {
+        "" => format!("`{}`", feature.spec.id),
+        why => format!("`{}` ({})", feature.spec.id, line(why, REASON_BYTES_MAX)),
+    };
+    let mut names: Vec<_> = all.iter().take(NAMED_MAX).map(one).collect();
+    if all.len() > NAMED_MAX {
+        names.push(format!("and {} more", all.len() - NAMED_MAX));
+    }
+    (!all.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
+}

@@ -1,0 +1,145 @@
+//! The suite `features` of `$LONGHAUL_CASES`.
+
+use crate::bench::{Bench, feature, outcome, verdict};
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark};
+use longhaul_harness::state::{count, is_complete};
+use longhaul_harness::{Feature, HarnessLimits, Report, decisions, plan, route, select};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[test]
+fn every_case_of_the_suite_features_holds() {
+    let cases = cases_of("features");
+    assert!(!cases.is_empty(), "no case of the suite `features` in {}", directory().display());
+    let wrong: Vec<_> = cases.iter().filter_map(|case| run(case).err()).collect();
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+fn directory() -> PathBuf {
+    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases"));
+    std::env::var_os("LONGHAUL_CASES").map_or_else(default, PathBuf::from)
+}
+
+/// Files are picked by their field `suite`, never by their name.
+fn cases_of(suite: &str) -> Vec<Value> {
+    let directory = directory();
+    let entries = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable directory").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    let read = |path: &PathBuf| -> Value {
+        let text = std::fs::read_to_string(path).expect("a readable file");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let files = paths.iter().map(read).filter(|file| file["suite"] == suite);
+    files.flat_map(|file| file["cases"].as_array().cloned().expect("a list of cases")).collect()
+}
+
+fn run(case: &Value) -> Result<(), String> {
+    let id = case["id"].as_str().ok_or_else(|| format!("a case without an id: {case}"))?;
+    let has = |name: &str| case.get(name).is_some();
+    let kind = case.get("kind").and_then(Value::as_str);
+    match kind {
+        Some("self_report") => self_report(case),
+        None if has("transitions") => life(case),
+        None if has("features") => next(case),
+        None if has("category") => routed(case),
+        None if has("score") => score(case),
+        other => Err(format!("unknown kind {other:?}; write a driver for it in {}", file!())),
+    }
+    .map_err(|error| format!("{id}: {error}"))
+}
+
+fn expect(found: &Value, expected: &Value) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("expected {expected}, found {found}")) }
+}
+
+fn status(word: &Value) -> Result<FeatureStatus, String> {
+    serde_json::from_value(word.clone()).map_err(|error| error.to_string())
+}
+
+/// Statuses one after the other, and the books afterwards.
+fn life(case: &Value) -> Result<(), String> {
+    let mut one = Feature::new(feature("1", &[]));
+    for word in case["transitions"].as_array().ok_or("transitions is no list")? {
+        one.become_status(status(word)?, "why");
+    }
+    let (attempts, last_error, ended) = (one.attempts, one.last_error.clone(), one.status);
+    let features = [one];
+    let complete = is_complete(&features);
+    let books = json!({
+        "passing": count(&features, FeatureStatus::Passing),
+        "failing": count(&features, FeatureStatus::Failing),
+        "attempts": attempts,
+        "last_error": last_error,
+        "status": ended,
+        "completed": complete,
+        "project_status": if complete { "completed" } else { "active" },
+    });
+    for (name, expected) in case["expected"].as_object().ok_or("expected is no object")? {
+        let found = books.get(name).ok_or_else(|| format!("unknown expectation `{name}`"))?;
+        expect(found, expected).map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn next(case: &Value) -> Result<(), String> {
+    let list = case["features"].as_array().ok_or("features is no list")?;
+    let features = list.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
+    // The cases were made where attempts had no cap.
+    let position = select::next(&features, u32::MAX);
+    expect(&position.map_or(Value::Null, |position| list[position]["id"].clone()), &case["expected_next"])?;
+    let open = |feature: &Feature| matches!(feature.status, FeatureStatus::NotStarted);
+    if position.is_none() && features.iter().any(open) {
+        // None may be next, but never without a reason that somebody is told.
+        let specs: Vec<_> = features.iter().map(|feature| feature.spec.clone()).collect();
+        let waits = select::waits(&features).iter().any(Option::is_some);
+        if plan::dependency_error(&specs).is_none() && !waits {
+            return Err("nothing is next and nothing says why".into());
+        }
+    }
+    Ok(())
+}
+
+fn listed(value: &Value) -> Result<Feature, String> {
+    let depends_on = value["depends_on"].as_array().into_iter().flatten().map(Value::to_string).collect();
+    let priority = value["priority"].as_u64().and_then(|priority| u8::try_from(priority).ok()).unwrap_or(5);
+    let attempts = value["attempts"].as_u64().and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(0);
+    let spec = FeatureSpec { priority, depends_on, ..feature(&value["id"].to_string(), &[]) };
+    Ok(Feature { status: status(&value["status"])?, attempts, ..Feature::new(spec) })
+}
+
+fn routed(case: &Value) -> Result<(), String> {
+    let category = case["category"].as_str().ok_or("category is no text")?;
+    let agents = ["code", "research", "testing", "documentation"].map(String::from);
+    expect(&json!(route::agent_for(category, &agents)), &case["expected_sub_agent"])
+}
+
+fn score(case: &Value) -> Result<(), String> {
+    let number = |name: &str| case[name].as_f64().ok_or_else(|| format!("{name} is no number"));
+    expect(&json!(decisions::clamp_score(number("score")?)), &json!(number("expected")?))
+}
+
+/// The agent says `text`; the feature passes as the rubric says, whatever that is.
+fn self_report(case: &Value) -> Result<(), String> {
+    let text = case["text"].as_str().ok_or("text is no text")?;
+    let expected = case["expected_by_rubric"].as_bool().ok_or("expected_by_rubric is no truth value")?;
+    for by_rubric in [expected, !expected] {
+        expect(&json!(passes_when(text, by_rubric)), &json!(by_rubric))?;
+    }
+    Ok(())
+}
+
+fn passes_when(text: &str, by_rubric: bool) -> bool {
+    let limits = HarnessLimits { iterations_max: 1, ..HarnessLimits::default() };
+    let mut bench = Bench::planned(limits, vec![feature("a", &[])]);
+    bench.report(Report::Generated(outcome(text)));
+    let mark = if by_rubric { Mark::Pass } else { Mark::Fail };
+    bench.report(Report::Judged(verdict(&bench.work(), mark)));
+    if by_rubric {
+        bench.committed()
+    } else {
+        bench.report(Report::Discarded)
+    }
+    bench.state.features[0].status == FeatureStatus::Passing
+}

@@ -1,0 +1,7 @@
+//! The session strategy as its driver and its operator meet it.
+
+mod bench;
+mod cases;
+mod plans;
+mod rules;
+mod simulation;

@@ -1,0 +1,462 @@
+//! Thousands of random runs, each once as it comes and once with a driver that is killed again and
+//! again: both must end the same, and nothing may be asked twice, committed unjudged or go on for ever.
+//!
+//! `LONGHAUL_SIM` says how many (default 2 000). A failure names its seed; `LONGHAUL_SIM_SEED` runs
+//! that one alone and shows its events.
+
+use crate::bench::{begin, denied, feature, limit, outage, outcome, plan, python_check, used, verdict};
+use longhaul_core::event::Event;
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, WorkPlan};
+use longhaul_harness::state::{Phase, WaitFor, is_complete};
+use longhaul_harness::{
+    Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, State, Work, pending, step,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Inputs that one run may take. The caps below allow a few hundred, orders included.
+const INPUTS_MAX: usize = 3_000;
+
+#[test]
+fn random_runs_end_within_their_caps_and_the_same_with_and_without_crashes() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("LONGHAUL_SIM_SEED") {
+        Some(seed) => seed..=seed,
+        None => 1..=number("LONGHAUL_SIM").unwrap_or(2_000),
+    };
+    let mut ends = BTreeMap::new();
+    let single = seeds.start() == seeds.end();
+    for seed in seeds {
+        let calm = std::panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|_| panic!("seed {seed} failed"));
+        *ends.entry(calm).or_insert(0) += 1;
+    }
+    // A simulation that never gets anywhere would hold every invariant.
+    for status in ["completed", "incomplete", "failed", "abandoned"] {
+        assert!(single || ends.contains_key(status), "no run ended as {status}: {ends:?}");
+    }
+}
+
+/// Both runs of a seed; the status that they end in.
+fn simulate(seed: u64) -> &'static str {
+    let calm = Driver::new(seed, false).run();
+    let crashed = Driver::new(seed, true).run();
+    assert_eq!(calm.state, crashed.state, "seed {seed}: a crash changed the state");
+    assert_eq!(calm.events, crashed.events, "seed {seed}: a crash changed the events");
+    assert_eq!(calm.completed, crashed.completed, "seed {seed}: a crash changed what was done");
+    match calm.state.phase {
+        Phase::Ended { status, .. } => status.as_str(),
+        other => panic!("seed {seed}: not ended: {other:?}"),
+    }
+}
+
+/// A linear congruential generator, with Knuth's constants; the low bits are weak and dropped.
+struct Dice(u64);
+
+impl Dice {
+    /// For one question of one run: it gives the same answer however the run came there.
+    fn of(seed: u64, question: &str) -> Self {
+        // FNV-1a, then a few throws to spread it.
+        let hash = question
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let mut dice = Self(hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        for _ in 0..4 {
+            dice.below(2);
+        }
+        dice
+    }
+
+    fn below(&mut self, sides: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from((self.0 >> 33) % u64::from(sides)).expect("below a u32")
+    }
+
+    fn one_in(&mut self, sides: u32) -> bool {
+        self.below(sides) == 0
+    }
+}
+
+/// The host of one run. What is durable survives a kill; `queue` does not.
+struct Driver {
+    seed: u64,
+    kills: Option<Dice>,
+    /// Whether work under way is stopped at a pause, or comes to its end.
+    stops_at_pause: bool,
+    // Durable, the state as JSON.
+    state: State,
+    completed: BTreeMap<String, String>,
+    asked_a_person: BTreeSet<String>,
+    events: Vec<Event>,
+    inputs: Vec<(u64, Input)>,
+    orders: Vec<(usize, Input)>,
+    // Lost in a kill.
+    queue: Vec<Work>,
+    // What the test knows.
+    now_ms: u64,
+    taken: usize,
+    issued: BTreeMap<String, Work>,
+    accepted: BTreeSet<String>,
+    called_off: BTreeSet<String>,
+    passed: BTreeSet<String>,
+}
+
+impl Driver {
+    fn new(seed: u64, killed: bool) -> Self {
+        let state = State::new();
+        Self {
+            seed,
+            kills: killed.then(|| Dice::of(seed, "kills")),
+            stops_at_pause: Dice::of(seed, "pause").one_in(2),
+            state,
+            completed: BTreeMap::new(),
+            asked_a_person: BTreeSet::new(),
+            events: Vec::new(),
+            inputs: Vec::new(),
+            orders: orders(seed),
+            queue: Vec::new(),
+            now_ms: 1_000,
+            taken: 0,
+            issued: BTreeMap::new(),
+            accepted: BTreeSet::new(),
+            called_off: BTreeSet::new(),
+            passed: BTreeSet::new(),
+        }
+    }
+
+    fn run(mut self) -> Self {
+        self.tell(begin(limits(self.seed)));
+        while let Some(input) = self.next_input() {
+            self.tell(input);
+            assert!(self.inputs.len() < INPUTS_MAX, "no end in sight");
+        }
+        self.check_end();
+        self.check_fold();
+        self
+    }
+
+    /// What happens next: an order that is due, the work in the queue, or the end of a wait.
+    fn next_input(&mut self) -> Option<Input> {
+        let ended = matches!(self.state.phase, Phase::Ended { .. });
+        if self.orders.first().is_some_and(|(at, _)| *at <= self.taken || ended) {
+            return Some(self.orders.remove(0).1);
+        }
+        if self.state.paused && (self.stops_at_pause || self.queue.is_empty()) {
+            self.queue.clear();
+            return Some(Input::Resume { retry_failing: false, limits: None });
+        }
+        if let Some(work) = self.queue.pop() {
+            return Some(self.carry_out(&work));
+        }
+        self.end_of_wait()
+    }
+
+    fn end_of_wait(&mut self) -> Option<Input> {
+        match &self.state.phase {
+            Phase::Waiting { wait: WaitFor::Outage, park } => {
+                self.now_ms = park.until_ms.expect("an outage has a time");
+                Some(Input::Woke)
+            }
+            Phase::Waiting { wait: WaitFor::Work | WaitFor::Plan, .. } => {
+                Some(Input::Answered { feature: None, answer: "yes".into() })
+            }
+            Phase::Waiting { wait: WaitFor::Repository, .. } => {
+                Some(Input::Resume { retry_failing: false, limits: None })
+            }
+            Phase::Ended { .. } => None,
+            Phase::New | Phase::Running => panic!("nothing is going on: {:?}", self.state),
+        }
+    }
+
+    /// Does the work, or finds that it was done before the kill.
+    fn carry_out(&mut self, work: &Work) -> Input {
+        let key = work.key();
+        let mut dice = Dice::of(self.seed, &key);
+        if matches!(work.job, Job::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
+            return Input::Parked { key, question: "did it happen?".into() };
+        }
+        let tokens = dice.below(5);
+        let report = report_on(work, &mut dice);
+        let text = serde_json::to_string(&report).expect("JSON");
+        let before = self.completed.insert(key.clone(), text.clone());
+        assert!(before.is_none_or(|before| before == text), "the test's own outcomes depend on the key alone");
+        Input::Done { key, used: used(tokens), report }
+    }
+
+    /// One step with everything that may go wrong around it.
+    fn tell(&mut self, input: Input) {
+        if self.is_killed() {
+            // Before the transaction: what the step did is lost, what the work did is not.
+            let mut lost = self.state.clone();
+            let _ = step(&mut lost, self.now_ms, input.clone());
+            self.restart();
+        }
+        self.take(input.clone());
+        if self.is_killed() {
+            self.restart();
+        }
+        if self.kills.is_some() && matches!(input, Input::Done { .. }) {
+            let again = step(&mut self.state, self.now_ms, input);
+            assert!(matches!(again, Ok(Reaction::Ignored(_))), "a doubled report was taken: {again:?}");
+        }
+        self.hand_in_called_off();
+    }
+
+    fn is_killed(&mut self) -> bool {
+        // A kill stops work too, so there the two runs could not be compared.
+        let comparable = self.stops_at_pause || !self.state.paused;
+        comparable && self.kills.as_mut().is_some_and(|dice| dice.one_in(4))
+    }
+
+    /// A new process: the stored state, and the work that it stands at.
+    fn restart(&mut self) {
+        let loaded = State::from_json(&self.state.to_json()).expect("it loads");
+        assert_eq!(loaded, self.state, "the state survives its JSON");
+        self.state = loaded;
+        self.queue.clear();
+        for action in pending(&self.state) {
+            if let Action::Work(work) = action {
+                self.issue(work);
+            }
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        if let Input::Done { key, .. } | Input::Parked { key, .. } = &input {
+            // After a kill it was put back, and what comes now is what became of it.
+            self.queue.retain(|work| work.key() != *key);
+        }
+        let before = self.state.clone();
+        let reaction = step(&mut self.state, self.now_ms, input.clone());
+        let Ok(Reaction::Acted(actions)) = reaction else {
+            assert_eq!(before, self.state, "{reaction:?} changed the state");
+            return;
+        };
+        self.taken += 1;
+        self.now_ms += 1;
+        self.inputs.push((self.now_ms - 1, input.clone()));
+        self.note(&input, &before);
+        actions.into_iter().for_each(|action| self.act(action));
+        self.check_state();
+    }
+
+    /// What an input that was taken says about later ones.
+    fn note(&mut self, input: &Input, before: &State) {
+        let Input::Done { key, report, .. } = input else { return };
+        assert!(self.accepted.insert(key.clone()), "the report on {key} was taken twice");
+        if self.called_off.contains(key) {
+            return;
+        }
+        let work = before.outstanding.as_ref().expect("it was awaited");
+        let id = work.feature().unwrap_or_default();
+        match report {
+            Report::Judged(verdict) => {
+                let criteria = &before.feature(id).expect("it is there").spec.criteria;
+                if verdict.passes(criteria) {
+                    self.passed.insert(session_of(&work.name));
+                }
+            }
+            Report::Committed { .. } => {
+                assert_eq!(self.state.feature(id).expect("it is there").status, FeatureStatus::Passing);
+            }
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Work(work) => self.issue(work),
+            Action::Cancel { key } => {
+                self.queue.retain(|work| work.key() != key);
+                assert!(self.called_off.insert(key), "called off twice");
+            }
+            Action::Emit(event) => self.events.push(event),
+            Action::Park(_) | Action::Finish { .. } => {}
+        }
+    }
+
+    fn issue(&mut self, work: Work) {
+        let key = work.key();
+        assert!(!self.accepted.contains(&key), "{key} was asked for again after its report");
+        assert!(!self.called_off.contains(&key), "{key} was asked for again after it was called off");
+        // After a pause the same work is asked for again; it goes on and is not started beside itself.
+        self.queue.retain(|queued| queued.key() != key);
+        assert!(self.queue.is_empty(), "{key} is asked for beside {:?}", self.queue);
+        if let Job::Commit { .. } = work.job {
+            assert!(self.passed.contains(&session_of(&work.name)), "{key} without a verdict that passes");
+        }
+        if let Job::Generate { round, .. } | Job::Judge { round, .. } = work.job {
+            assert!(round <= self.state.limits.iterations_max, "{key} is beyond the last round");
+        }
+        let first = self.issued.entry(key).or_insert_with(|| work.clone());
+        assert_eq!(*first, work, "the same key asks for the same, to the letter");
+        self.queue.push(work);
+    }
+
+    /// Work that was called off still says what it used.
+    fn hand_in_called_off(&mut self) {
+        let open: Vec<_> = self.called_off.difference(&self.accepted).cloned().collect();
+        for key in open {
+            let report = Report::Failed(Failure::Failed("cancelled".into()));
+            self.take(Input::Done { key, used: used(1), report });
+        }
+    }
+
+    fn check_state(&self) {
+        let State { features, session, outstanding, limits, counts, phase, .. } = &self.state;
+        let ended = matches!(phase, Phase::New | Phase::Ended { .. });
+        assert!(ended || outstanding.is_some(), "it runs, and nothing is outstanding");
+        let in_progress = features.iter().filter(|feature| feature.status == FeatureStatus::InProgress).count();
+        assert!(in_progress <= 1, "{in_progress} features in progress");
+        assert!(in_progress == 0 || session.is_some() || ended, "in progress without a session");
+        assert!(counts.sessions <= limits.sessions_max);
+        assert!(counts.edits <= limits.edits_max);
+        for feature in features {
+            assert_eq!(feature.status == FeatureStatus::Blocked, feature.blocked_by.is_some(), "{feature:?}");
+        }
+    }
+
+    fn check_end(&self) {
+        let Phase::Ended { status, summary } = &self.state.phase else { panic!("not ended") };
+        if std::env::var_os("LONGHAUL_SIM_SEED").is_some() {
+            eprintln!("{:#?}\n{summary}", self.events);
+        }
+        // Nothing may be left to do, the clean-up after a dropped feature included.
+        let done = is_complete(&self.state.features) && self.state.outstanding.is_none();
+        assert_eq!(*status == EndStatus::Completed, done && *status != EndStatus::Abandoned);
+        assert_eq!(*status == EndStatus::Failed, self.state.features.is_empty() && *status != EndStatus::Abandoned);
+        assert!(!summary.is_empty());
+        let told = self.events.iter().rev().find_map(|event| match event {
+            Event::RunEnded { status, .. } => Some(status.as_str()),
+            _ => None,
+        });
+        assert_eq!(told, Some(status.as_str()));
+    }
+
+    fn check_fold(&self) {
+        let mut folded = State::new();
+        for (at_ms, input) in &self.inputs {
+            let _ = step(&mut folded, *at_ms, input.clone());
+        }
+        assert_eq!(folded, self.state, "folding the inputs gives the stored state");
+    }
+}
+
+/// The part of a key that stands for one session of one feature.
+fn session_of(name: &str) -> String {
+    let parts: Vec<_> = name.split('/').collect();
+    let epoch = parts.get(1).is_some_and(|part| part.starts_with('e'));
+    parts[..if epoch { 2 } else { 1 }].join("/")
+}
+
+fn limits(seed: u64) -> HarnessLimits {
+    let mut dice = Dice::of(seed, "limits");
+    HarnessLimits {
+        iterations_max: 1 + dice.below(3),
+        feature_attempts_max: 1 + dice.below(2),
+        features_max: 6,
+        sessions_max: 2 + dice.below(12),
+        plan_attempts_max: 1 + dice.below(2),
+        unavailable_retries_max: dice.below(4),
+        repository_attempts_max: 1 + dice.below(3),
+        failures_equal_max: 2 + dice.below(4),
+        edits_max: 4,
+        tokens_max: dice.one_in(3).then(|| u64::from(dice.below(60))),
+        cost_microdollars_max: dice.one_in(4).then(|| u64::from(dice.below(120))),
+        ..HarnessLimits::default()
+    }
+}
+
+/// Up to eight orders, each with the number of inputs after which it comes.
+fn orders(seed: u64) -> Vec<(usize, Input)> {
+    let mut dice = Dice::of(seed, "orders");
+    let count = dice.below(9);
+    let mut at: Vec<_> = (0..count).map(|_| 1 + dice.below(40) as usize).collect();
+    at.sort_unstable();
+    at.into_iter().map(|at| (at, order(&mut dice))).collect()
+}
+
+fn order(dice: &mut Dice) -> Input {
+    let id = name(dice.below(7));
+    let deps: Vec<_> = (0..dice.below(3)).map(|_| name(dice.below(7))).collect();
+    let deps: Vec<_> = deps.iter().map(String::as_str).collect();
+    let priority = u8::try_from(dice.below(12)).expect("small");
+    match dice.below(20) {
+        0..=2 => Input::PauseRequested,
+        3..=5 => Input::Resume { retry_failing: dice.one_in(2), limits: None },
+        6..=8 => Input::FeatureAdded { spec: FeatureSpec { priority, ..feature(&id, &deps) } },
+        9..=12 => Input::FeatureEdited { spec: FeatureSpec { priority, ..feature(&id, &deps[..deps.len() / 2]) } },
+        13..=15 => Input::FeatureDropped { feature: id },
+        16 | 17 => Input::Answered { feature: Some(id), answer: "no".into() },
+        18 => Input::Woke,
+        _ if dice.one_in(3) => Input::Abandon { reason: "enough".into() },
+        _ => Input::Resume {
+            retry_failing: true,
+            limits: Some(HarnessLimits { edits_max: 4, ..HarnessLimits::default() }),
+        },
+    }
+}
+
+fn name(number: u32) -> String {
+    format!("f{number}")
+}
+
+fn report_on(work: &Work, dice: &mut Dice) -> Report {
+    if dice.one_in(12) {
+        return Report::Failed(outage(dice.one_in(2).then_some(60_000)));
+    }
+    match &work.job {
+        Job::Plan { .. } => planned(dice),
+        Job::Pin { checks, .. } if dice.one_in(8) => Report::Failed(if dice.one_in(2) {
+            denied()
+        } else {
+            Failure::Failed(format!("{} is broken", checks[0].name))
+        }),
+        Job::Pin { checks, .. } => {
+            Report::Pinned { vacuous: checks.iter().take(1).map(|check| check.name.clone()).collect() }
+        }
+        Job::Generate { feature, .. } => generated(feature, dice),
+        Job::Judge { .. } => match dice.below(10) {
+            0 => Report::Failed(limit()),
+            1 => Report::Failed(denied()),
+            2..=4 => Report::Judged(verdict(work, Mark::Fail)),
+            5 => Report::Judged(verdict(work, Mark::Unknown)),
+            _ => Report::Judged(verdict(work, Mark::Pass)),
+        },
+        Job::Commit { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("index.lock exists".into())),
+        Job::Commit { .. } if dice.one_in(8) => Report::Committed { commit: None, files: vec![] },
+        Job::Commit { .. } => Report::Committed { commit: Some(format!("c-{}", work.key())), files: vec!["a".into()] },
+        Job::Discard { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("permission denied".into())),
+        Job::Discard { .. } => Report::Discarded,
+    }
+}
+
+fn generated(feature: &str, dice: &mut Dice) -> Report {
+    match dice.below(14) {
+        0 => Report::Failed(Failure::Impossible("no such thing".into())),
+        1 => Report::Failed(Failure::Blocked(format!("what is {feature}?"))),
+        2 => Report::Failed(denied()),
+        3 => Report::Failed(limit()),
+        4 => Report::Failed(Failure::Failed("trap".into())),
+        _ => Report::Generated(outcome("all tests pass")),
+    }
+}
+
+fn planned(dice: &mut Dice) -> Report {
+    match dice.below(12) {
+        0 => Report::Failed(Failure::Blocked("what is meant?".into())),
+        1 => Report::Failed(Failure::Failed("no JSON".into())),
+        2 => Report::Planned(plan(vec![])),
+        3 => Report::Planned(plan(vec![feature("f0", &["f1"]), feature("f1", &["f0"])])),
+        _ => Report::Planned(random_plan(dice)),
+    }
+}
+
+fn random_plan(dice: &mut Dice) -> WorkPlan {
+    let count = 1 + dice.below(5);
+    let one = |number: u32, dice: &mut Dice| {
+        let before = (0..number).filter(|_| dice.one_in(3)).map(name).collect();
+        let checks = if dice.one_in(3) { vec![python_check("t")] } else { vec![] };
+        let priority = u8::try_from(dice.below(12)).expect("small");
+        FeatureSpec { priority, depends_on: before, checks, ..feature(&name(number), &[]) }
+    };
+    plan((0..count).map(|number| one(number, dice)).collect())
+}

@@ -1,0 +1,53 @@
+//! What a resume does with an effect that was in flight when the host died.
+//!
+//! Pure: no store, no clock. In doubt the answer is a question, never a repetition.
+
+use crate::load::Slot;
+use longhaul_core::journal::{Asked, EffectClass, Resolution};
+
+/// What is known of an effect in flight, and so what may be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It was announced and had not left yet: the same attempt goes on.
+    NeverLeft,
+    /// It may have happened and may be repeated, or a person said that it did not happen.
+    Repeat,
+    /// It can be asked with what it prepared.
+    Verify(String),
+    /// A person said what came back.
+    Happened(String),
+    /// A person said not to do it.
+    Skipped,
+    /// Only a person can know.
+    Nobody,
+}
+
+/// Decides about the entry of `slot`, whose latest attempt is `asked`, when it is called again with the
+/// class `now`. What a person said comes first.
+pub(crate) fn decide(slot: &Slot, asked: &Asked, now: EffectClass) -> Known {
+    match slot.resolution() {
+        Some(Resolution::Happened(output)) => return Known::Happened(output.clone()),
+        Some(Resolution::DidNotHappen) => return Known::Repeat,
+        Some(Resolution::Skip) => return Known::Skipped,
+        None => {}
+    }
+    match (governing(asked.class, now), &slot.prepared) {
+        (EffectClass::ReadOnly | EffectClass::Idempotent, _) => Known::Repeat,
+        (EffectClass::Verifiable, Some(prepared)) => Known::Verify(prepared.clone()),
+        (EffectClass::Verifiable, None) => Known::NeverLeft,
+        (EffectClass::Acts, _) => Known::Nobody,
+    }
+}
+
+/// The class that decides when the claim changed between the attempts.
+///
+/// It left under `then`. A weaker claim made since does not cover that attempt, and a stronger one
+/// says that `then` was wrong.
+fn governing(then: EffectClass, now: EffectClass) -> EffectClass {
+    match (then, now) {
+        (EffectClass::ReadOnly | EffectClass::Idempotent, EffectClass::Verifiable) | (_, EffectClass::Acts) => {
+            EffectClass::Acts
+        }
+        _ => then,
+    }
+}

@@ -1,0 +1,18 @@
+//! Record, replay and divergence of one invocation.
+//!
+//! [`Recorder`] is the [`Journal`](longhaul_core::journal::Journal) that capabilities see, over any
+//! [`Store`](longhaul_core::store::Store). It answers from the journal until the journal ends and
+//! keeps what is new from there; [`entries`], [`finished`] and [`resolve`] serve people.
+//!
+//! This crate executes nothing and never decides that an effect happened: what is not known, a person
+//! or `verify` says. How the records look is in `record.rs`.
+
+mod decide;
+mod list;
+mod load;
+mod record;
+mod recorder;
+mod words;
+
+pub use list::{ResolveError, began, entries, finished, resolve};
+pub use recorder::{Opened, Recorder};

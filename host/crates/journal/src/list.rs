@@ -1,0 +1,163 @@
+//! A journal for people: listing entries, the end of an invocation, and answering a question.
+//!
+//! Reading here is not capped by an invocation's limits but by the caller's page, so that a journal
+//! which reached its caps can still be looked at.
+
+use crate::load::Slot;
+use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key, parse, rows};
+use longhaul_core::InvocationId;
+use longhaul_core::journal::{Began, Entry, Finished, JournalError, Resolution};
+use longhaul_core::store::{Batch, Store, StoreError, Table};
+use serde::de::IgnoredAny;
+
+/// Why a resolution was not taken.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// There is no such entry.
+    #[error("`{invocation}` has no entry {entry}; list its entries with `longhaul journal`")]
+    Unknown {
+        /// Whose journal.
+        invocation: InvocationId,
+        /// The entry.
+        entry: u32,
+    },
+    /// Nothing is open there: it was answered, is not an effect that needs a person, or its
+    /// invocation has ended.
+    #[error("entry {entry} of `{invocation}` asks nothing: {why}")]
+    NotOpen {
+        /// Whose journal.
+        invocation: InvocationId,
+        /// The entry.
+        entry: u32,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The output is not JSON.
+    #[error("the output of entry {entry} is not JSON, {detail}; text goes in quotes")]
+    NotJson {
+        /// The entry.
+        entry: u32,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The journal could not be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// The start of an invocation, if it has a journal.
+///
+/// # Errors
+/// [`JournalError::Store`] or [`JournalError::Damaged`].
+pub fn began(store: &dyn Store, invocation: &InvocationId) -> Result<Option<Began>, JournalError> {
+    crate::record::began(store, invocation)
+}
+
+/// How an invocation ended, if it did.
+///
+/// # Errors
+/// [`JournalError::Store`] or [`JournalError::Damaged`].
+pub fn finished(store: &dyn Store, invocation: &InvocationId) -> Result<Option<Finished>, JournalError> {
+    let at = At { invocation, entry: FINISHED_AT };
+    let Some(value) = store.get(Table::Journal, &key(invocation, FINISHED_AT, Kind::Finished))? else {
+        return Ok(None);
+    };
+    at.decode::<StoredFinish>(&value)?.read(store, &at).map(Some)
+}
+
+/// At most `limit` entries after entry `after` (0 for all), with their numbers.
+///
+/// An entry of which nothing was durable when the host died is left out.
+///
+/// # Errors
+/// [`JournalError::Store`] or [`JournalError::Damaged`].
+pub fn entries(
+    store: &dyn Store,
+    invocation: &InvocationId,
+    after: u32,
+    limit: usize,
+) -> Result<Vec<(u32, Entry)>, JournalError> {
+    let mut found: Vec<(u32, Slot)> = Vec::new();
+    for row in rows(store, invocation, u64::from(after) + 1) {
+        let (stored, value) = row?;
+        let at = At { invocation, entry: u64::from(found.last().map_or(after, |(entry, _)| *entry)) };
+        let (entry, kind) = parse(invocation, &stored).ok_or_else(|| at.damaged("a key makes no sense"))?;
+        if entry == FINISHED_AT {
+            break;
+        }
+        let at = At { invocation, entry };
+        let entry = u32::try_from(entry).map_err(|_| at.damaged("its number is too large"))?;
+        if found.last().is_none_or(|(last, _)| *last != entry) {
+            if found.len() >= limit {
+                break;
+            }
+            found.push((entry, Slot::default()));
+        }
+        if let Some((_, slot)) = found.last_mut() {
+            slot.take(&at, kind, &value)?;
+        }
+    }
+    let whole = found.into_iter().map(|(entry, slot)| Ok(listed(store, invocation, entry, slot)?.map(|e| (entry, e))));
+    whole.filter_map(Result::transpose).collect()
+}
+
+/// Keeps what a person, or the operator's policy, says about an effect with an unknown outcome.
+///
+/// It speaks of the attempt that was cut off; if a further attempt is cut off too, that is a new question.
+///
+/// # Errors
+/// Every [`ResolveError`]; nothing was kept.
+pub async fn resolve(
+    store: &dyn Store,
+    invocation: &InvocationId,
+    entry: u32,
+    resolution: Resolution,
+) -> Result<(), ResolveError> {
+    let attempt = open_attempt(store, invocation, entry)?;
+    if let Resolution::Happened(output) = &resolution {
+        serde_json::from_str::<IgnoredAny>(output)
+            .map_err(|why| ResolveError::NotJson { entry, detail: why.to_string() })?;
+    }
+    let mut batch = Batch::new();
+    batch.push(append(invocation, entry.into(), Kind::Resolution(attempt), &resolution));
+    match store.commit(batch).await {
+        Err(StoreError::Conflict { .. }) => Err(not_open(invocation, entry, "it was resolved before")),
+        other => other.map_err(|why| ResolveError::Journal(why.into())),
+    }
+}
+
+/// The attempt that a resolution of `entry` would speak of.
+fn open_attempt(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Result<u32, ResolveError> {
+    let unknown = || ResolveError::Unknown { invocation: invocation.clone(), entry };
+    let before = entry.checked_sub(1).ok_or_else(unknown)?;
+    let (_, found) =
+        entries(store, invocation, before, 1)?.into_iter().find(|(number, _)| *number == entry).ok_or_else(unknown)?;
+    if found.answered.is_some() {
+        return Err(not_open(invocation, entry, "it was answered"));
+    }
+    if !found.asked.class.starts_durably() {
+        return Err(not_open(invocation, entry, "it may be repeated without a person"));
+    }
+    if found.resolution.is_some() {
+        return Err(not_open(invocation, entry, "it was resolved before"));
+    }
+    if finished(store, invocation)?.is_some() {
+        return Err(not_open(invocation, entry, "its invocation has ended"));
+    }
+    Ok(found.asked.attempt)
+}
+
+fn not_open(invocation: &InvocationId, entry: u32, why: &'static str) -> ResolveError {
+    ResolveError::NotOpen { invocation: invocation.clone(), entry, why }
+}
+
+fn listed(store: &dyn Store, invocation: &InvocationId, entry: u32, slot: Slot) -> Result<Option<Entry>, JournalError> {
+    let at = At { invocation, entry: entry.into() };
+    let resolution = slot.resolution().cloned();
+    let Some(asked) = slot.asked else {
+        return Ok(None);
+    };
+    let answered = slot.answered.map(|stored| stored.read(store, &at)).transpose()?;
+    Ok(Some(Entry { asked: longhaul_core::journal::Asked { prepared: slot.prepared, ..asked }, answered, resolution }))
+}

@@ -1,0 +1,122 @@
+//! Reads a journal into memory, within the caps of an invocation.
+//!
+//! Long answers stay in the store until they are handed out, so a journal of 64 MiB is resumed with a
+//! few hundred kilobytes. This module trusts no record: numbers are checked against the caps before
+//! anything is sized by them.
+
+use crate::record::{At, FINISHED_AT, Kind, StoredAnswer, parse, rows};
+use longhaul_core::journal::{Asked, JournalError, Resolution};
+use longhaul_core::store::Store;
+use longhaul_core::{InvocationId, LimitHit, Limits};
+
+/// What is known of one entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slot {
+    /// The latest attempt. None when the entry is unknown, or was left behind by a later one.
+    pub(crate) asked: Option<Asked>,
+    /// What the latest attempt that prepared anything noted.
+    pub(crate) prepared: Option<String>,
+    /// The latest resolution and the attempt that it speaks of.
+    pub(crate) resolution: Option<(u32, Resolution)>,
+    /// What came back.
+    pub(crate) answered: Option<StoredAnswer>,
+}
+
+impl Slot {
+    /// What a person said about the latest attempt; what was said of an earlier one is used up.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        let attempt = self.asked.as_ref()?.attempt;
+        self.resolution.as_ref().filter(|(of, _)| *of == attempt).map(|(_, resolution)| resolution)
+    }
+
+    /// Takes one record; answers its bytes, content included.
+    pub(crate) fn take(&mut self, at: &At<'_>, kind: Kind, value: &[u8]) -> Result<u64, JournalError> {
+        let mut bytes = value.len() as u64;
+        match kind {
+            // Keys sort by attempt, so the latest comes last.
+            Kind::Asked(_) => self.asked = Some(at.decode(value)?),
+            Kind::Prepared(_) => self.prepared = Some(at.decode(value)?),
+            Kind::Resolution(attempt) => self.resolution = Some((attempt, at.decode(value)?)),
+            Kind::Answered => {
+                let answered: StoredAnswer = at.decode(value)?;
+                bytes = bytes.saturating_add(answered.content.blob_bytes());
+                self.answered = Some(answered);
+            }
+            Kind::Began | Kind::Finished => return Err(at.damaged("a record of another kind is there")),
+        }
+        Ok(bytes)
+    }
+}
+
+/// The entries of a journal, from entry 1.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    pub(crate) slots: Vec<Slot>,
+    /// Bytes of all records and their content, `began` included.
+    pub(crate) bytes: u64,
+}
+
+/// What records may exceed `journal_bytes_max` by, in bytes: the answers that are kept although the cap
+/// was reached, of which there are as many as calls made at once.
+const RECORDS_SLACK_BYTES: u64 = 1 << 20;
+
+/// Reads entries until a cap is reached: `journal_entries_max`, or more bytes of records than
+/// `journal_bytes_max` can have let in.
+///
+/// A journal at its cap is read, as what it holds must be answered; the next new call then reaches it.
+pub(crate) fn load(store: &dyn Store, invocation: &InvocationId, limits: &Limits) -> Result<Loaded, JournalError> {
+    let mut loaded = Loaded::default();
+    let mut read = 0_u64;
+    for row in rows(store, invocation, 0) {
+        let (stored, value) = row?;
+        read = read.saturating_add(value.len() as u64);
+        check_bytes(read.saturating_sub(RECORDS_SLACK_BYTES), limits)?;
+        loaded.take(invocation, limits, &stored, &value)?;
+    }
+    Ok(loaded)
+}
+
+/// The error for a journal of more than `journal_bytes_max`.
+pub(crate) fn check_bytes(used: u64, limits: &Limits) -> Result<(), LimitHit> {
+    if used > limits.journal_bytes_max {
+        return Err(LimitHit::new("journal_bytes_max", used, limits.journal_bytes_max));
+    }
+    Ok(())
+}
+
+/// The error for an entry numbered above `journal_entries_max`.
+pub(crate) fn check_entries(entry: u64, limits: &Limits) -> Result<(), LimitHit> {
+    if entry > limits.journal_entries_max.into() {
+        return Err(LimitHit::new("journal_entries_max", entry, limits.journal_entries_max.into()));
+    }
+    Ok(())
+}
+
+impl Loaded {
+    fn take(
+        &mut self,
+        invocation: &InvocationId,
+        limits: &Limits,
+        stored: &[u8],
+        value: &[u8],
+    ) -> Result<(), JournalError> {
+        let here = At { invocation, entry: self.slots.len() as u64 };
+        let (entry, kind) = parse(invocation, stored).ok_or_else(|| here.damaged("a key makes no sense"))?;
+        let at = At { invocation, entry };
+        if entry == FINISHED_AT {
+            return Ok(());
+        }
+        if entry == 0 {
+            self.bytes = self.bytes.saturating_add(value.len() as u64);
+            return Ok(());
+        }
+        check_entries(entry, limits)?;
+        // Checked above: at most `journal_entries_max`, which is a u32.
+        let index = usize::try_from(entry - 1).map_err(|_| at.damaged("its number is too large"))?;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, Slot::default);
+        }
+        self.bytes = self.bytes.saturating_add(self.slots[index].take(&at, kind, value)?);
+        Ok(())
+    }
+}

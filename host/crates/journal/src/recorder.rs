@@ -1,0 +1,590 @@
+//! The journal of one invocation while it runs.
+//!
+//! The calls of a guest pass through [`Recorder::ask`](Journal::ask) in order. As far as the journal
+//! goes they are answered from it; from there they are new, and what comes back is durable before
+//! [`Recorder::answer`](Journal::answer) returns.
+//!
+//! Records become durable in the order in which they were made: one commit at a time, each with all
+//! that waits. So a kill leaves a journal that ends somewhere and has no holes, and answers of calls
+//! that were made at once share commits. A commit runs as a task of its own, so that an invocation
+//! which is cancelled in the middle of one can still be finished.
+//!
+//! After any error but one of `answer`, every further call gets that error: an invocation that should
+//! have ended executes nothing more.
+
+use crate::decide::{Known, decide};
+use crate::load::{Loaded, Slot, check_bytes, check_entries, load};
+use crate::record::{At, Content, FINISHED_AT, Kind, StoredAnswer, StoredFinish, append, bytes_of};
+use crate::{record, words};
+use longhaul_core::journal::{
+    Asked, Began, EffectClass, Finished, Journal, JournalError, NewCall, Next, Question, Ticket,
+};
+use longhaul_core::store::{Batch, Op, Store, StoreError};
+use longhaul_core::{Clock, Digest, InvocationId, LimitHit, Limits};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Digits of the key of an effect: 128 bits, which nobody finds twice.
+const KEY_DIGITS: usize = 32;
+
+/// The journal of one invocation. Clones share it.
+#[derive(Clone)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+/// What was found of an invocation.
+#[expect(clippy::large_enum_variant, reason = "one is made for each invocation, and matched at once")]
+pub enum Opened {
+    /// It has not ended: run the component, from its start.
+    Running(Recorder),
+    /// It ended before; do not run it.
+    Finished {
+        /// How it began.
+        began: Began,
+        /// How it ended.
+        finished: Finished,
+    },
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    invocation: InvocationId,
+    began: Began,
+    limits: Limits,
+    mode: Mode,
+    /// Whether a journal was found: calls at its end may have been made before.
+    resumed: bool,
+    state: Mutex<State>,
+    /// Held during a commit, so that there is one at a time; the error of one that failed.
+    committing: tokio::sync::Mutex<Option<StoreError>>,
+    /// Changes up to this mark are durable.
+    durable: AtomicU64,
+}
+
+enum Mode {
+    Record(Arc<dyn Clock>),
+    Replay { compare_fuel: bool },
+}
+
+#[derive(Default)]
+struct State {
+    /// What was found, by entry - 1. Each is taken out when its call comes.
+    slots: Vec<Slot>,
+    /// Entries asked so far, so also the number of the latest.
+    asked: u32,
+    bytes: u64,
+    time_ms: u64,
+    /// Changes that no commit has taken.
+    pending: Vec<Op>,
+    /// Counts changes; the mark of the latest.
+    mark: u64,
+    /// Entries that wait for their answer.
+    open: BTreeMap<u32, Open>,
+    /// Whether an answer was kept since the journal was opened.
+    answered_live: bool,
+    ended: Option<JournalError>,
+}
+
+/// An entry that waits for its answer.
+struct Open {
+    ticket: Ticket,
+    /// The attempt that `ticket` stands for.
+    asked: Asked,
+    /// Whether `asked` was handed to a commit or is in the store.
+    asked_kept: bool,
+    /// When the attempt began whose outcome is not known, for a question.
+    since_ms: u64,
+}
+
+impl Recorder {
+    /// Opens the journal of `invocation`, or begins one with `began`.
+    ///
+    /// When there is a journal, its seed and time win over those of `began`. A new one becomes durable
+    /// with its first call, before that call leaves; an invocation that calls nothing leaves none
+    /// until [`Recorder::finish`].
+    ///
+    /// # Errors
+    /// [`JournalError::Diverged`] at entry 0 when it was another component, export or input;
+    /// [`JournalError::Limit`] when the journal has more entries than `limits` allow;
+    /// [`JournalError::Damaged`] or [`JournalError::Store`].
+    pub fn open(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        invocation: InvocationId,
+        began: Began,
+        limits: &Limits,
+    ) -> Result<Opened, JournalError> {
+        let Some(recorded) = record::began(&*store, &invocation)? else {
+            return Ok(Opened::Running(Self::begin(store, clock, invocation, began, limits)));
+        };
+        check_same_start(&recorded, &began)?;
+        if let Some(finished) = crate::finished(&*store, &invocation)? {
+            return Ok(Opened::Finished { began: recorded, finished });
+        }
+        let loaded = load(&*store, &invocation, limits)?;
+        let mode = Mode::Record(clock);
+        Ok(Opened::Running(Self::over(store, invocation, recorded, limits, mode, Some(loaded))))
+    }
+
+    /// A recorder that answers from the journal of `invocation`, executes nothing and writes nothing.
+    ///
+    /// Any component may be run on it: that is how new bytes are rehearsed. Fuel is compared when
+    /// `fingerprint` is that of the journal. The journal's end shows as [`JournalError::Unanswered`],
+    /// or as [`JournalError::Diverged`] with [`Recorder::remaining`] 0. None when there is no journal.
+    ///
+    /// # Errors
+    /// As [`Recorder::open`].
+    pub fn replay(
+        store: Arc<dyn Store>,
+        invocation: InvocationId,
+        fingerprint: &str,
+        limits: &Limits,
+    ) -> Result<Option<Self>, JournalError> {
+        let Some(began) = record::began(&*store, &invocation)? else {
+            return Ok(None);
+        };
+        let loaded = load(&*store, &invocation, limits)?;
+        let mode = Mode::Replay { compare_fuel: began.fingerprint == fingerprint };
+        Ok(Some(Self::over(store, invocation, began, limits, mode, Some(loaded))))
+    }
+
+    /// Whose journal it is.
+    #[must_use]
+    pub fn invocation(&self) -> &InvocationId {
+        &self.inner.invocation
+    }
+
+    /// How the invocation began: its seed and its time hold for every resume.
+    #[must_use]
+    pub fn began(&self) -> &Began {
+        &self.inner.began
+    }
+
+    /// Whether a journal was found.
+    #[must_use]
+    pub fn resumed(&self) -> bool {
+        self.inner.resumed
+    }
+
+    /// Bytes of the journal so far, content included; compared with [`Limits::journal_bytes_max`].
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.inner.state().bytes
+    }
+
+    /// Entries so far; compared with [`Limits::journal_entries_max`].
+    #[must_use]
+    pub fn asked(&self) -> u32 {
+        self.inner.state().asked
+    }
+
+    /// Recorded calls that the component has not made yet.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        let state = self.inner.state();
+        state.slots.iter().skip(state.asked as usize).filter(|slot| slot.asked.is_some()).count()
+    }
+
+    /// Checks that a component which returned by itself has made every recorded call.
+    ///
+    /// # Errors
+    /// [`JournalError::Diverged`] at the first call that it did not make.
+    pub fn check_end(&self) -> Result<(), JournalError> {
+        let state = self.inner.state();
+        let next = state.slots.get(state.asked as usize).and_then(|slot| slot.asked.as_ref());
+        next.map_or(Ok(()), |asked| Err(diverged(state.asked + 1, words::recorded(asked), "to end".to_owned())))
+    }
+
+    /// Keeps an answer as [`Journal::answer`] does, in one transaction with `also`: a delegation's
+    /// answer with the end of its child.
+    ///
+    /// # Errors
+    /// As [`Journal::answer`]; nothing of `also` was written then, but for [`JournalError::Limit`] of
+    /// an effect that may not be repeated, whose answer is kept.
+    pub async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError> {
+        let (mark, at_ms, within) = self.inner.take_answer(&ticket, answer, also)?;
+        self.flush(mark).await?;
+        let mut state = self.inner.state();
+        state.time_ms = state.time_ms.max(at_ms);
+        state.answered_live = true;
+        within.map_err(|hit| state.end(hit.into()))
+    }
+
+    /// Keeps the end, in one transaction with `also`. Nothing can be asked afterwards.
+    ///
+    /// Calls that wait for an answer stay without one.
+    ///
+    /// # Errors
+    /// [`JournalError::ReplayOnly`], or [`JournalError::Store`]: nothing of `also` was written.
+    pub async fn finish(&self, finished: Finished, also: Batch) -> Result<(), JournalError> {
+        let mark = self.inner.take_finish(finished, also)?;
+        self.flush(mark).await
+    }
+
+    /// The changes that [`Recorder::finish`] would make, to be committed by the caller with others: by
+    /// [`Recorder::answer_with`] of the parent. Nothing can be asked afterwards.
+    ///
+    /// # Errors
+    /// As [`Recorder::finish`].
+    pub async fn finish_batch(&self, finished: Finished) -> Result<Batch, JournalError> {
+        let failed = self.inner.committing.lock().await;
+        failed.clone().map_or(Ok(()), Err)?;
+        self.inner.take_finish(finished, Batch::new())?;
+        Ok(Batch { ops: std::mem::take(&mut self.inner.state().pending) })
+    }
+
+    fn begin(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        invocation: InvocationId,
+        began: Began,
+        limits: &Limits,
+    ) -> Self {
+        let first = append(&invocation, 0, Kind::Began, &began);
+        let new = Self::over(store, invocation, began, limits, Mode::Record(clock), None);
+        new.inner.state().push(first);
+        new
+    }
+
+    fn over(
+        store: Arc<dyn Store>,
+        invocation: InvocationId,
+        began: Began,
+        limits: &Limits,
+        mode: Mode,
+        loaded: Option<Loaded>,
+    ) -> Self {
+        let resumed = loaded.is_some();
+        let Loaded { slots, bytes } = loaded.unwrap_or_default();
+        let state = Mutex::new(State { slots, bytes, time_ms: began.at_ms, ..State::default() });
+        let limits = limits.clone();
+        let committing = tokio::sync::Mutex::new(None);
+        let durable = AtomicU64::new(0);
+        Self { inner: Arc::new(Inner { store, invocation, began, limits, mode, resumed, state, committing, durable }) }
+    }
+
+    /// Waits until the changes up to `mark` are durable.
+    async fn flush(&self, mark: u64) -> Result<(), JournalError> {
+        if self.inner.durable.load(Ordering::Acquire) >= mark {
+            return Ok(());
+        }
+        let inner = Arc::clone(&self.inner);
+        let commit = tokio::spawn(async move { inner.commit_pending(mark).await });
+        commit.await.unwrap_or_else(|stopped| Err(lost(&stopped)))
+    }
+}
+
+#[async_trait::async_trait]
+impl Journal for Recorder {
+    async fn ask(&self, call: NewCall) -> Result<Next, JournalError> {
+        let (next, mark) = self.inner.take_call(&call)?;
+        self.flush(mark).await?;
+        Ok(next)
+    }
+
+    async fn prepared(&self, ticket: &Ticket, prepared: String) -> Result<(), JournalError> {
+        let mark = self.inner.take_prepared(ticket, &prepared)?;
+        self.flush(mark).await
+    }
+
+    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
+        self.answer_with(ticket, answer, Batch::new()).await
+    }
+
+    fn question(&self, ticket: &Ticket, why: &str) -> Question {
+        let state = self.inner.state();
+        let Inner { invocation, began, .. } = &*self.inner;
+        match state.open.get(&ticket.entry) {
+            Some(Open { asked, since_ms, .. }) => {
+                let asked = Asked { at_ms: *since_ms, ..asked.clone() };
+                words::question(invocation, began, ticket.entry, &asked, Some(why))
+            }
+            None => Question { invocation: invocation.clone(), entry: ticket.entry, text: why.to_owned() },
+        }
+    }
+
+    fn time_ms(&self) -> u64 {
+        self.inner.state().time_ms
+    }
+
+    fn is_replaying(&self) -> bool {
+        let state = self.inner.state();
+        let next = state.slots.get(state.asked as usize);
+        state.ended.is_none() && next.is_some_and(|slot| slot.answered.is_some())
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic of ours leaves a state that at worst holds less than was done; the store decides.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next call; answers what to do once the changes up to the mark are durable.
+    fn take_call(&self, call: &NewCall) -> Result<(Next, u64), JournalError> {
+        let mut state = self.state();
+        if let Some(why) = &state.ended {
+            return Err(why.clone());
+        }
+        self.next(&mut state, call).map_err(|why| state.end(why))
+    }
+
+    fn next(&self, state: &mut State, call: &NewCall) -> Result<(Next, u64), JournalError> {
+        let entry = state.asked.saturating_add(1);
+        let slot = state.slots.get_mut(entry as usize - 1).map(std::mem::take).unwrap_or_default();
+        if let Some(asked) = &slot.asked {
+            self.check_same_call(entry, asked, call)?;
+        }
+        let next = match (slot.asked.is_some(), slot.answered.is_some()) {
+            (true, true) => (self.recorded_answer(state, entry, slot)?, 0),
+            (true, false) => self.in_flight(state, entry, &slot, call)?,
+            (false, false) => self.unknown(state, entry, call)?,
+            (false, true) => return Err(self.at(entry).damaged("an answer without its call")),
+        };
+        state.asked = entry;
+        Ok(next)
+    }
+
+    fn recorded_answer(&self, state: &mut State, entry: u32, slot: Slot) -> Result<Next, JournalError> {
+        let stored = slot.answered.ok_or_else(|| self.at(entry).damaged("its answer is missing"))?;
+        let answered = stored.read(&*self.store, &self.at(entry))?;
+        state.time_ms = state.time_ms.max(answered.at_ms);
+        Ok(Next::Answered(answered.answer))
+    }
+
+    /// A call whose announcement is in the journal and whose answer is not.
+    fn in_flight(
+        &self,
+        state: &mut State,
+        entry: u32,
+        slot: &Slot,
+        call: &NewCall,
+    ) -> Result<(Next, u64), JournalError> {
+        let asked = slot.asked.as_ref().ok_or_else(|| self.at(entry).damaged("its call is missing"))?;
+        let clock = self.clock(|| JournalError::Unanswered { entry, recorded: words::recorded(asked) })?;
+        let again = asked.attempt.saturating_add(1);
+        let next = match decide(slot, asked, call.class) {
+            Known::NeverLeft => Next::Go(state.wait(self.ticket(entry, asked.attempt, false), asked, asked.at_ms)),
+            Known::Happened(output) => {
+                Next::Happened(state.wait(self.ticket(entry, asked.attempt, true), asked, asked.at_ms), output)
+            }
+            Known::Skipped => Next::Skipped(state.wait(self.ticket(entry, asked.attempt, true), asked, asked.at_ms)),
+            Known::Verify(prepared) => {
+                let attempt = attempt(call, again, clock);
+                let ticket = state.wait(self.ticket(entry, again, true), &attempt, asked.at_ms);
+                state.open.entry(entry).and_modify(|open| open.asked_kept = false);
+                Next::Verify(ticket, prepared)
+            }
+            Known::Repeat => return self.go(state, entry, call, again),
+            Known::Nobody => {
+                let question = words::question(&self.invocation, &self.began, entry, asked, None);
+                return Err(JournalError::Parked(question));
+            }
+        };
+        Ok((next, 0))
+    }
+
+    /// A call of which the journal knows nothing.
+    ///
+    /// At the end of a journal that was found, a call which need not announce itself may have been
+    /// made before. Once an answer was kept since, it cannot: the guest had not come that far.
+    fn unknown(&self, state: &mut State, entry: u32, call: &NewCall) -> Result<(Next, u64), JournalError> {
+        let maybe_made = self.resumed && !state.answered_live && !call.class.starts_durably();
+        self.go(state, entry, call, if maybe_made { 2 } else { 1 })
+    }
+
+    /// Announces an attempt.
+    fn go(&self, state: &mut State, entry: u32, call: &NewCall, number: u32) -> Result<(Next, u64), JournalError> {
+        let clock = self.clock(|| diverged(entry, words::END.to_owned(), words::asked(call)))?;
+        check_entries(entry.into(), &self.limits)?;
+        let asked = attempt(call, number, clock);
+        self.push_within(state, self.asked_op(entry, &asked))?;
+        let mark = if call.class.starts_durably() { state.mark } else { self.began_mark() };
+        let ticket = state.wait(self.ticket(entry, number, number > 1), &asked, asked.at_ms);
+        Ok((Next::Go(ticket), mark))
+    }
+
+    fn take_prepared(&self, ticket: &Ticket, prepared: &str) -> Result<u64, JournalError> {
+        let mut state = self.state();
+        let open = state.open.remove(&ticket.entry).ok_or_else(|| self.not_waiting(ticket))?;
+        let note = append(&self.invocation, ticket.entry.into(), Kind::Prepared(ticket.attempt), &prepared);
+        let kept = if open.asked_kept {
+            Ok(())
+        } else {
+            self.push_within(&mut state, self.asked_op(ticket.entry, &open.asked))
+        };
+        let kept = kept.and_then(|()| self.push_within(&mut state, note));
+        state.open.insert(ticket.entry, Open { asked_kept: true, ..open });
+        kept.map_err(|hit| state.end(hit.into()))?;
+        Ok(state.mark)
+    }
+
+    /// Takes an answer; answers its mark, its time, and whether the journal is within its cap.
+    fn take_answer(
+        &self,
+        ticket: &Ticket,
+        answer: String,
+        also: Batch,
+    ) -> Result<(u64, u64, Result<(), LimitHit>), JournalError> {
+        let clock = self.clock(|| JournalError::ReplayOnly(self.invocation.clone()))?;
+        let mut state = self.state();
+        let open = state.open.remove(&ticket.entry).filter(|open| open.ticket == *ticket);
+        let open = open.ok_or_else(|| self.not_waiting(ticket))?;
+        let at_ms = clock.now_ms();
+        let (content, blob) = Content::of(answer);
+        let record = append(&self.invocation, ticket.entry.into(), Kind::Answered, &StoredAnswer { content, at_ms });
+        let ops = blob.into_iter().chain([record]);
+        let ops: Vec<Op> = ops.collect();
+        let within = check_bytes(state.bytes.saturating_add(ops.iter().map(bytes_of).sum()), &self.limits);
+        if let (Err(hit), EffectClass::ReadOnly) = (&within, open.asked.class) {
+            return Err(state.end(hit.clone().into()));
+        }
+        // An effect that happened is kept whatever the cap says, or a resume would do it again.
+        ops.into_iter().for_each(|op| state.push(op));
+        also.ops.into_iter().for_each(|op| state.push_foreign(op));
+        Ok((state.mark, at_ms, within))
+    }
+
+    fn take_finish(&self, finished: Finished, also: Batch) -> Result<u64, JournalError> {
+        self.clock(|| JournalError::ReplayOnly(self.invocation.clone()))?;
+        let mut state = self.state();
+        let (record, blob) = StoredFinish::of(finished);
+        blob.into_iter().for_each(|op| state.push(op));
+        state.push(append(&self.invocation, FINISHED_AT, Kind::Finished, &record));
+        also.ops.into_iter().for_each(|op| state.push_foreign(op));
+        state.end(JournalError::ReplayOnly(self.invocation.clone()));
+        Ok(state.mark)
+    }
+
+    /// Commits all that waits, unless somebody else's commit took the changes up to `mark` along.
+    async fn commit_pending(&self, mark: u64) -> Result<(), JournalError> {
+        let mut failed = self.committing.lock().await;
+        if let Some(why) = &*failed {
+            return Err(why.clone().into());
+        }
+        if self.durable.load(Ordering::Acquire) >= mark {
+            return Ok(());
+        }
+        let (ops, upto) = self.state().take_pending();
+        if let Err(why) = self.store.commit(Batch { ops }).await {
+            // Later records may not become durable without these.
+            *failed = Some(why.clone());
+            return Err(self.state().end(why.into()));
+        }
+        self.durable.store(upto, Ordering::Release);
+        Ok(())
+    }
+
+    /// The mark of entry 0: seed and time must be durable before anything leaves, as later attempts
+    /// would ask something else without them.
+    fn began_mark(&self) -> u64 {
+        u64::from(!self.resumed)
+    }
+
+    fn push_within(&self, state: &mut State, op: Op) -> Result<(), LimitHit> {
+        check_bytes(state.bytes.saturating_add(bytes_of(&op)), &self.limits)?;
+        state.push(op);
+        Ok(())
+    }
+
+    fn asked_op(&self, entry: u32, asked: &Asked) -> Op {
+        append(&self.invocation, entry.into(), Kind::Asked(asked.attempt), asked)
+    }
+
+    /// The clock of a recorder that records; `otherwise` when it only replays.
+    fn clock(&self, otherwise: impl FnOnce() -> JournalError) -> Result<&dyn Clock, JournalError> {
+        match &self.mode {
+            Mode::Record(clock) => Ok(&**clock),
+            Mode::Replay { .. } => Err(otherwise()),
+        }
+    }
+
+    fn check_same_call(&self, entry: u32, asked: &Asked, call: &NewCall) -> Result<(), JournalError> {
+        if asked.name != call.name || asked.arguments != call.arguments {
+            return Err(diverged(entry, words::recorded(asked), words::asked(call)));
+        }
+        match self.mode {
+            Mode::Replay { compare_fuel: true } if asked.fuel_used != call.fuel_used => Err(diverged(
+                entry,
+                format!("{} at {} fuel", words::recorded(asked), asked.fuel_used),
+                format!("the same at {} fuel", call.fuel_used),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn ticket(&self, entry: u32, attempt: u32, repeated: bool) -> Ticket {
+        let digest = Digest::of(self.invocation.child(entry).as_str().as_bytes());
+        let key = digest.to_string()[..KEY_DIGITS].to_owned();
+        Ticket { entry, key, attempt, repeated }
+    }
+
+    fn at(&self, entry: u32) -> At<'_> {
+        At { invocation: &self.invocation, entry: entry.into() }
+    }
+
+    fn not_waiting(&self, ticket: &Ticket) -> JournalError {
+        diverged(ticket.entry, "no call that waits for an answer".to_owned(), "to answer it".to_owned())
+    }
+}
+
+impl State {
+    fn push(&mut self, op: Op) {
+        self.bytes = self.bytes.saturating_add(bytes_of(&op));
+        self.push_foreign(op);
+    }
+
+    /// A change that rides along and is not part of the journal.
+    fn push_foreign(&mut self, op: Op) {
+        self.mark += 1;
+        self.pending.push(op);
+    }
+
+    fn take_pending(&mut self) -> (Vec<Op>, u64) {
+        (std::mem::take(&mut self.pending), self.mark)
+    }
+
+    /// Ends the asking with `why`, unless it ended before.
+    fn end(&mut self, why: JournalError) -> JournalError {
+        self.ended.get_or_insert_with(|| why.clone());
+        why
+    }
+
+    fn wait(&mut self, ticket: Ticket, asked: &Asked, since_ms: u64) -> Ticket {
+        let open = Open { ticket: ticket.clone(), asked: asked.clone(), asked_kept: true, since_ms };
+        self.open.insert(ticket.entry, open);
+        ticket
+    }
+}
+
+fn attempt(call: &NewCall, attempt: u32, clock: &dyn Clock) -> Asked {
+    Asked {
+        name: call.name.to_owned(),
+        summary: words::summary(&call.summary),
+        arguments: call.arguments,
+        class: call.class,
+        prepared: None,
+        fuel_used: call.fuel_used,
+        at_ms: clock.now_ms(),
+        attempt,
+    }
+}
+
+fn check_same_start(recorded: &Began, now: &Began) -> Result<(), JournalError> {
+    let what = |began: &Began| (began.component, began.export.clone(), began.input);
+    if what(recorded) == what(now) {
+        return Ok(());
+    }
+    Err(diverged(0, words::began(recorded), words::began(now)))
+}
+
+fn diverged(entry: u32, recorded: String, asked: String) -> JournalError {
+    JournalError::Diverged { entry, recorded, asked }
+}
+
+/// The error when the runtime stopped in a commit: whether it became durable, the next resume finds.
+fn lost(stopped: &tokio::task::JoinError) -> JournalError {
+    StoreError::Failed { path: "the data directory".to_owned(), detail: stopped.to_string() }.into()
+}

@@ -1,0 +1,9 @@
+//! What a journal promises, over a fake store.
+
+mod crash;
+mod damage;
+mod effects;
+mod fakes;
+mod limits;
+mod replay;
+mod together;

@@ -1,0 +1,217 @@
+//! Calls that are made at once, and what shares a commit.
+
+use crate::fakes::{Host, START_MS, Stop, asked, call, finished, invocation, said};
+use longhaul_core::InvocationId;
+use longhaul_core::journal::EffectClass::{Acts, Idempotent, ReadOnly};
+use longhaul_core::journal::{Journal as _, JournalError};
+use longhaul_core::store::{Batch, Key, Store as _, Table};
+use longhaul_journal::{Opened, Recorder, entries};
+
+#[tokio::test]
+async fn answers_in_any_order_are_found_by_their_calls_and_the_others_go_again() {
+    let host = Host::new();
+    let recorder = host.run();
+    let mut tickets = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        tickets.push(asked(&recorder, if name == "d" { Acts } else { ReadOnly }, name).await);
+    }
+    for index in [2, 0] {
+        recorder.answer(tickets[index].clone(), format!("{index}")).await.unwrap();
+    }
+    let recorder = host.restart().run();
+    let mut said_to = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        said_to.push(said(&recorder.ask(call(if name == "d" { Acts } else { ReadOnly }, name)).await));
+    }
+    assert_eq!(said_to, ["answered 0", "go, attempt 2, repeated", "answered 2", "parked at entry 4"]);
+}
+
+#[tokio::test]
+async fn a_later_entry_never_becomes_durable_before_an_earlier_one() {
+    let host = Host::new();
+    let recorder = host.run();
+    for name in ["a", "b"] {
+        asked(&recorder, ReadOnly, name).await;
+    }
+    assert_eq!(entries(&*host.store, &invocation(), 0, 10).unwrap().len(), 1, "only the first waited for entry 0");
+    let later = asked(&recorder, ReadOnly, "c").await;
+    recorder.answer(later, "3".to_owned()).await.unwrap();
+    let found = entries(&*host.store, &invocation(), 0, 10).unwrap();
+    let found: Vec<_> =
+        found.iter().map(|(entry, e)| (*entry, e.asked.summary.as_str(), e.answered.is_some())).collect();
+    assert_eq!(found, [(1, "a", false), (2, "b", false), (3, "c", true)]);
+}
+
+#[tokio::test]
+async fn answers_at_once_share_commits() {
+    let host = Host::new();
+    let recorder = host.run();
+    let mut tickets = Vec::new();
+    for index in 0..50 {
+        tickets.push(asked(&recorder, ReadOnly, &format!("{index}")).await);
+    }
+    let before = host.store.commits();
+    let answers = tickets.into_iter().map(|ticket| {
+        let recorder = recorder.clone();
+        tokio::spawn(async move { recorder.answer(ticket, "1".to_owned()).await })
+    });
+    for answer in answers.collect::<Vec<_>>() {
+        answer.await.unwrap().unwrap();
+    }
+    assert!(host.store.commits() - before <= 3, "{} commits", host.store.commits() - before);
+    let found = entries(&*host.store, &invocation(), 0, 100).unwrap();
+    assert!(found.len() == 50 && found.iter().all(|(_, entry)| entry.answered.is_some()));
+}
+
+#[tokio::test]
+async fn the_clock_reads_the_same_when_the_answers_are_read_back() {
+    let host = Host::new();
+    let recorder = host.run();
+    let mut live = vec![recorder.time_ms()];
+    let first = asked(&recorder, ReadOnly, "a").await;
+    let second = asked(&recorder, ReadOnly, "b").await;
+    host.clock.set(START_MS + 10);
+    recorder.answer(second, "2".to_owned()).await.unwrap();
+    host.clock.set(START_MS + 20);
+    recorder.answer(first, "1".to_owned()).await.unwrap();
+    live.push(recorder.time_ms());
+    // A clock that was set back does not turn back the guest's.
+    host.clock.set(START_MS - 1_000);
+    let third = asked(&recorder, ReadOnly, "c").await;
+    recorder.answer(third, "3".to_owned()).await.unwrap();
+    live.push(recorder.time_ms());
+    let host = host.restart();
+    host.clock.set(START_MS + 99_999);
+    let recorder = host.run();
+    let mut read_back = vec![recorder.time_ms()];
+    for name in ["a", "b", "c"] {
+        assert!(recorder.is_replaying());
+        recorder.ask(call(ReadOnly, name)).await.unwrap();
+        if name != "a" {
+            read_back.push(recorder.time_ms());
+        }
+    }
+    assert!(!recorder.is_replaying());
+    assert_eq!(live, [START_MS, START_MS + 20, START_MS + 20]);
+    assert_eq!(read_back, live);
+}
+
+#[tokio::test]
+async fn an_invocation_begins_with_its_first_call_and_keeps_its_seed() {
+    let host = Host::new();
+    drop(host.run());
+    assert_eq!(host.store.commits(), 0);
+    let recorder = host.run();
+    asked(&recorder, Idempotent, "a").await;
+    assert_eq!(host.store.commits(), 1, "seed and time are durable before anything leaves");
+    let other = longhaul_core::journal::Began {
+        seed: [9; 32],
+        at_ms: 1,
+        fingerprint: "engine 2".into(),
+        ..crate::fakes::began()
+    };
+    let host = host.restart();
+    let opened = Recorder::open(host.store.clone(), host.clock.clone(), invocation(), other, &host.limits).unwrap();
+    let Opened::Running(recorder) = opened else {
+        panic!("it has not finished");
+    };
+    assert_eq!(recorder.began(), &crate::fakes::began());
+}
+
+#[tokio::test]
+async fn the_end_and_the_state_of_the_harness_are_one_commit() {
+    let host = Host::new();
+    let recorder = host.run();
+    let also = || Batch::new().insert(Table::States, Key::of("r-1"), "state");
+    recorder.finish(finished("\"ok\""), also()).await.unwrap();
+    assert_eq!(host.store.commits(), 1);
+    assert!(matches!(recorder.ask(call(ReadOnly, "a")).await, Err(JournalError::ReplayOnly(_))));
+    let host = host.restart();
+    let Opened::Finished { finished, .. } = host.open().unwrap() else {
+        panic!("it has finished");
+    };
+    assert_eq!(finished, crate::fakes::finished("\"ok\""));
+    // A second host that believes to own the run cannot write its end too.
+    let late = Host { store: Host::new().store, ..host.clone() };
+    late.store.commit(also()).await.unwrap();
+    assert!(late.run().finish(crate::fakes::finished("1"), also()).await.is_err());
+    assert!(matches!(late.open().unwrap(), Opened::Running(_)), "nothing of it was written");
+}
+
+#[tokio::test]
+async fn the_end_of_a_child_and_the_answer_of_its_parent_are_one_commit() {
+    let host = Host::new();
+    let parent = host.run();
+    let ticket = asked(&parent, Acts, "delegate").await;
+    let name = invocation().child(ticket.entry);
+    let open = |name: &InvocationId| {
+        Recorder::open(host.store.clone(), host.clock.clone(), name.clone(), crate::fakes::began(), &host.limits)
+            .unwrap()
+    };
+    let Opened::Running(child) = open(&name) else {
+        panic!("it has not finished");
+    };
+    let theirs = asked(&child, ReadOnly, "a").await;
+    child.answer(theirs, "1".to_owned()).await.unwrap();
+    let before = host.store.commits();
+    let end = child.finish_batch(finished("\"child\"")).await.unwrap();
+    assert_eq!(host.store.commits(), before);
+    parent.answer_with(ticket, "\"child\"".to_owned(), end).await.unwrap();
+    assert_eq!(host.store.commits(), before + 1);
+    assert!(matches!(open(&name), Opened::Finished { .. }));
+    assert_eq!(said(&host.restart().run().ask(call(Acts, "delegate")).await), "answered \"child\"");
+}
+
+#[tokio::test]
+async fn an_invocation_that_is_cancelled_within_a_commit_can_still_be_finished() {
+    let mut announced = Vec::new();
+    for steps in 0..5 {
+        let host = Host::new();
+        let recorder = host.run();
+        let asking = recorder.clone();
+        let asking = tokio::spawn(async move { asking.ask(call(Acts, "a")).await });
+        for _ in 0..steps {
+            tokio::task::yield_now().await;
+        }
+        asking.abort();
+        recorder.finish(finished("null"), Batch::new()).await.unwrap();
+        let answered = asking.await.is_ok();
+        announced.push((answered, entries(&*host.store, &invocation(), 0, 10).unwrap().len()));
+    }
+    assert!(announced.contains(&(false, 1)), "no cancel fell into the commit: {announced:?}");
+}
+
+#[tokio::test]
+async fn a_host_that_lost_the_run_cannot_go_on_with_it() {
+    let host = Host::new();
+    let (one, two) = (host.run(), host.run());
+    asked(&one, Acts, "a").await;
+    assert!(matches!(two.ask(call(Acts, "a")).await, Err(JournalError::Store(_))));
+    assert!(matches!(two.ask(call(Acts, "b")).await, Err(JournalError::Store(_))));
+}
+
+#[tokio::test]
+async fn after_a_commit_that_failed_nothing_later_becomes_durable() {
+    let host = Host::new();
+    let recorder = host.run();
+    let first = asked(&recorder, ReadOnly, "a").await;
+    let second = asked(&recorder, ReadOnly, "b").await;
+    host.store.stop(Stop::Once);
+    assert!(matches!(recorder.answer(first, "1".to_owned()).await, Err(JournalError::Store(_))));
+    assert!(matches!(recorder.answer(second, "2".to_owned()).await, Err(JournalError::Store(_))));
+    assert!(matches!(recorder.finish(finished("1"), Batch::new()).await, Err(JournalError::Store(_))));
+    // What the store took before is whole, and the next process goes on from there.
+    let recorder = host.restart().run();
+    assert_eq!(said(&recorder.ask(call(ReadOnly, "a")).await), "go, attempt 2, repeated");
+    assert_eq!(said(&recorder.ask(call(ReadOnly, "b")).await), "go, attempt 2, repeated");
+}
+
+#[tokio::test]
+async fn a_ticket_is_used_once() {
+    let host = Host::new();
+    let recorder = host.run();
+    let ticket = asked(&recorder, ReadOnly, "a").await;
+    recorder.answer(ticket.clone(), "1".to_owned()).await.unwrap();
+    assert!(recorder.answer(ticket.clone(), "2".to_owned()).await.is_err());
+    assert!(recorder.prepared(&ticket, "late".to_owned()).await.is_err());
+}

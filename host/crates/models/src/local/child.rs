@@ -1,0 +1,392 @@
+//! The child process: started, asked, told to stop, ended.
+//!
+//! What it says is bounded in lines and in the whole, since a file decides what it does. A request is
+//! given up by telling the child; one that does not listen is killed.
+
+use super::{Job, LocalConfig};
+use crate::retry::outage;
+use longhaul_core::LimitHit;
+use longhaul_core::model::ModelError;
+use longhaul_core::text::truncate;
+use longhaul_llama::protocol::{
+    Answer, AnswerBody, Call, CallBody, Completion, ErrorKind, Failure, LINE_BYTES_MAX, Reply, thread_environment,
+};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// How much a child may say for one reply, in bytes of its lines.
+const REPLY_BYTES_MAX: usize = 64 << 20;
+
+/// How much of its last words is kept, in bytes.
+const LAST_WORDS_BYTES_MAX: usize = 2_048;
+
+/// How long a child may take to stop a reply or to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What of our environment a child needs to start at all.
+const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"];
+
+/// What the asker gets.
+pub(super) enum Said {
+    Token(String),
+    End(Result<Reply, ModelError>),
+}
+
+/// How the child is started.
+#[derive(Clone)]
+pub(super) struct Launch {
+    pub(super) name: String,
+    pub(super) command: Vec<OsString>,
+    pub(super) file: PathBuf,
+    pub(super) config: LocalConfig,
+}
+
+/// The task that owns the child.
+pub(super) struct Keeper {
+    launch: Launch,
+    jobs: mpsc::Receiver<Job>,
+    running: Option<Running>,
+}
+
+impl Keeper {
+    pub(super) fn new(launch: Launch, jobs: mpsc::Receiver<Job>) -> Self {
+        Self { launch, jobs, running: None }
+    }
+
+    /// Serves requests until the model is dropped.
+    pub(super) async fn keep(mut self) {
+        while let Some(job) = self.next().await {
+            if job.said.is_closed() {
+                continue;
+            }
+            let longest = Duration::from_millis(self.launch.config.reply_ms_max);
+            let end = tokio::select! {
+                biased;
+                () = job.said.closed() => None,
+                end = timeout(longest, self.serve(&job)) => Some(end.unwrap_or(Err(Trouble::Late))),
+            };
+            if matches!(end, None | Some(Err(Trouble::Late))) {
+                self.stop().await;
+            }
+            if let Some(end) = end {
+                let end = end.map_err(|trouble| self.explain(trouble));
+                // The asker may be gone by now, which is its right.
+                let _ = job.said.send(Said::End(end)).await;
+            }
+        }
+        self.unload().await;
+    }
+
+    /// The next request; a child without requests is ended while waiting for it.
+    async fn next(&mut self) -> Option<Job> {
+        if self.running.is_some() {
+            let idle = Duration::from_millis(self.launch.config.idle_ms_max);
+            if let Ok(job) = timeout(idle, self.jobs.recv()).await {
+                return job;
+            }
+            tracing::info!(model = %self.launch.name, "unloaded after idle_ms_max without requests");
+            self.unload().await;
+        }
+        self.jobs.recv().await
+    }
+
+    async fn serve(&mut self, job: &Job) -> Result<Reply, Trouble> {
+        // A child that died while nobody asked costs the next request nothing.
+        if self.running.as_mut().is_none_or(Running::has_ended) {
+            self.running = None;
+            self.running = Some(self.launch.start().await?);
+        }
+        let Some(running) = &mut self.running else {
+            return Err(Trouble::Late);
+        };
+        let end = running.ask(&job.completion, &job.said).await;
+        if matches!(end, Err(Trouble::Broken(_) | Trouble::Limit(_))) {
+            self.running = None;
+        }
+        end
+    }
+
+    /// Ends the reply that nobody waits for, and the child with it if it does not listen.
+    async fn stop(&mut self) {
+        if let Some(mut running) = self.running.take()
+            && let Ok(Ok(())) = timeout(PATIENCE, running.stop()).await
+        {
+            self.running = Some(running);
+        }
+    }
+
+    /// Asks the child to end by closing its input; dropping it kills it.
+    async fn unload(&mut self) {
+        if let Some(Running { mut child, input, .. }) = self.running.take() {
+            drop(input);
+            let _ = timeout(PATIENCE, child.wait()).await;
+        }
+    }
+
+    fn explain(&self, trouble: Trouble) -> ModelError {
+        let Launch { name, config, .. } = &self.launch;
+        match trouble {
+            Trouble::Late => {
+                outage(format!("model `{name}`: no whole reply within reply_ms_max = {} ms", config.reply_ms_max), None)
+            }
+            Trouble::Broken(how) => outage(format!("model `{name}`: {how}; the next request starts it again"), None),
+            Trouble::Limit(max) => ModelError::Limit(LimitHit::new("reply_bytes_max", max as u64 + 1, max as u64)),
+            Trouble::Window(is) => ModelError::Failed(format!(
+                "model `{name}` has a window of {is} tokens, less than [models.{name}] context_tokens_max = {}; set it to {is}, or give more memory_bytes_max",
+                config.context_tokens_max
+            )),
+            Trouble::Said(failure) => said(name, config, failure),
+        }
+    }
+}
+
+/// Why there is no reply.
+enum Trouble {
+    /// It took too long.
+    Late,
+    /// The child ended, or speaks something else.
+    Broken(String),
+    /// It said more than this many bytes.
+    Limit(usize),
+    /// Its window is smaller than the configured one.
+    Window(u32),
+    /// The child says so itself.
+    Said(Failure),
+}
+
+fn said(name: &str, config: &LocalConfig, failure: Failure) -> ModelError {
+    let text = format!("model `{name}`: {}", calm(&failure.message));
+    match failure.kind {
+        ErrorKind::PromptTooLong => {
+            let max = u64::from(config.context_tokens_max);
+            ModelError::ContextFull(LimitHit::new("context_tokens_max", max + 1, max))
+        }
+        ErrorKind::BadRequest | ErrorKind::BadSchema | ErrorKind::LineTooLong => ModelError::Invalid(text),
+        ErrorKind::Busy | ErrorKind::OutOfMemory => outage(text, None),
+        ErrorKind::BadModel | ErrorKind::Internal => ModelError::Failed(text),
+    }
+}
+
+impl Launch {
+    /// A child that has loaded its file.
+    async fn start(&self) -> Result<Running, Trouble> {
+        let mut running = self.spawn().map_err(Trouble::Broken)?;
+        let longest = Duration::from_millis(self.config.load_ms_max);
+        let greeting = timeout(longest, running.read()).await;
+        let Ok(greeting) = greeting else {
+            let words = running.last_words();
+            return Err(Trouble::Broken(format!(
+                "its process did not load within load_ms_max = {} ms{words}",
+                longest.as_millis()
+            )));
+        };
+        match greeting?.body {
+            AnswerBody::Info(info) if info.context_tokens_max < self.config.context_tokens_max => {
+                Err(Trouble::Window(info.context_tokens_max))
+            }
+            AnswerBody::Info(_) => Ok(running),
+            AnswerBody::Error(failure) => Err(Trouble::Said(failure)),
+            AnswerBody::Token(_) | AnswerBody::Done(_) | AnswerBody::Tokens(_) => {
+                Err(Trouble::Broken("its process does not greet as the protocol says".to_owned()))
+            }
+        }
+    }
+
+    fn spawn(&self) -> Result<Running, String> {
+        let (program, first) = self.command.split_first().ok_or("it has no command to start")?;
+        let kept = ENVIRONMENT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        let mut child = Command::new(program)
+            .args(first)
+            .arg("--file")
+            .arg(&self.file)
+            .args(["--context-tokens-max", &self.config.context_tokens_max.to_string()])
+            .args(["--memory-bytes-max", &self.config.memory_bytes_max.to_string()])
+            .env_clear()
+            .envs(kept)
+            .envs(thread_environment(self.config.threads))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
+        self.lower_priority(&child);
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
+            return Err("its process has no pipes".to_owned());
+        };
+        Ok(Running::new(child, input, output, errors))
+    }
+
+    /// Threads that the child starts inherit it; it has started none yet.
+    fn lower_priority(&self, child: &Child) {
+        let pid = child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?));
+        let nice = i32::from(self.config.nice.min(19));
+        if let Err(error) = rustix::process::setpriority_process(pid, nice) {
+            tracing::warn!(model = %self.name, %error, "cannot lower the priority of the model's process");
+        }
+    }
+}
+
+/// A child and where the conversation with it stands.
+struct Running {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// The beginning of a line; kept here, since reading may be given up in its middle.
+    line: Vec<u8>,
+    last_words: Arc<Mutex<VecDeque<u8>>>,
+    calls: u64,
+    /// The request without an end so far.
+    open: Option<u64>,
+    /// A line to the child may have been cut off.
+    writing: bool,
+}
+
+impl Running {
+    fn new(child: Child, input: ChildStdin, output: ChildStdout, errors: ChildStderr) -> Self {
+        let last_words = Arc::new(Mutex::new(VecDeque::new()));
+        tokio::spawn(listen(errors, Arc::clone(&last_words)));
+        let output = BufReader::new(output);
+        Self { child, input, output, line: Vec::new(), last_words, calls: 0, open: None, writing: false }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    async fn ask(&mut self, completion: &Completion, said: &mpsc::Sender<Said>) -> Result<Reply, Trouble> {
+        self.calls += 1;
+        self.open = Some(self.calls);
+        self.write(CallBody::Complete(Box::new(completion.clone()))).await?;
+        let mut left = REPLY_BYTES_MAX;
+        loop {
+            let answer = self.read().await?;
+            if answer.id != self.open {
+                continue;
+            }
+            match answer.body {
+                AnswerBody::Token(piece) => {
+                    left = left.checked_sub(piece.len()).ok_or(Trouble::Limit(REPLY_BYTES_MAX))?;
+                    let _ = said.send(Said::Token(piece)).await;
+                }
+                AnswerBody::Done(reply) => {
+                    self.open = None;
+                    return Ok(reply);
+                }
+                AnswerBody::Error(failure) => {
+                    self.open = None;
+                    return Err(Trouble::Said(failure));
+                }
+                AnswerBody::Tokens(_) | AnswerBody::Info(_) => {}
+            }
+        }
+    }
+
+    /// Ends the open reply and reads what is left of it.
+    async fn stop(&mut self) -> Result<(), Trouble> {
+        let Some(open) = self.open else { return Ok(()) };
+        if self.writing {
+            return Err(Trouble::Late);
+        }
+        self.write(CallBody::Cancel(open)).await?;
+        loop {
+            let answer = self.read().await?;
+            if answer.id == Some(open) && matches!(answer.body, AnswerBody::Done(_) | AnswerBody::Error(_)) {
+                self.open = None;
+                return Ok(());
+            }
+        }
+    }
+
+    async fn write(&mut self, body: CallBody) -> Result<(), Trouble> {
+        let call = Call { id: self.calls, body };
+        let mut line = serde_json::to_vec(&call).map_err(|error| invalid(&error.to_string()))?;
+        if line.len() > LINE_BYTES_MAX {
+            self.open = None;
+            return Err(invalid(
+                "the conversation is longer than a line to the model's process may be; make it shorter",
+            ));
+        }
+        line.push(b'\n');
+        self.writing = true;
+        let written = self.input.write_all(&line).await;
+        if written.is_ok() {
+            self.writing = false;
+            return Ok(());
+        }
+        Err(self.death().await)
+    }
+
+    /// The next line; what is read of it stays when the future is dropped.
+    async fn read(&mut self) -> Result<Answer, Trouble> {
+        loop {
+            let Ok(bytes) = self.output.fill_buf().await else {
+                return Err(self.death().await);
+            };
+            if bytes.is_empty() {
+                return Err(self.death().await);
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let used = end.map_or(bytes.len(), |end| end + 1);
+            self.line.extend_from_slice(&bytes[..end.unwrap_or(used)]);
+            self.output.consume(used);
+            if self.line.len() > LINE_BYTES_MAX {
+                return Err(Trouble::Broken(format!("its process said a line of more than {LINE_BYTES_MAX} bytes")));
+            }
+            if end.is_some() {
+                let line = std::mem::take(&mut self.line);
+                return serde_json::from_slice(&line).map_err(|_| {
+                    let line = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
+                    Trouble::Broken(format!("its process said `{}`, which is not of the protocol", calm(&line)))
+                });
+            }
+        }
+    }
+
+    /// The child closed a pipe: how it ended, with its last words.
+    async fn death(&mut self) -> Trouble {
+        let status = match timeout(PATIENCE, self.child.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it closed its output and stayed".to_owned(),
+        };
+        Trouble::Broken(format!("its process ended: {status}{}", self.last_words()))
+    }
+
+    fn last_words(&self) -> String {
+        let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        let words = calm(&String::from_utf8_lossy(&bytes));
+        if words.is_empty() { words } else { format!("; it last said: {words}") }
+    }
+}
+
+fn invalid(message: &str) -> Trouble {
+    Trouble::Said(Failure { kind: ErrorKind::BadRequest, message: message.to_owned() })
+}
+
+/// Keeps the end of what the child complains about.
+async fn listen(mut errors: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
+    let mut piece = [0; 1024];
+    while let Ok(read @ 1..) = errors.read(&mut piece).await {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&piece[..read]);
+        let excess = kept.len().saturating_sub(LAST_WORDS_BYTES_MAX);
+        kept.drain(..excess);
+    }
+}
+
+/// Words of the child, fit to be shown.
+fn calm(text: &str) -> String {
+    let text: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    truncate(&text, LAST_WORDS_BYTES_MAX)
+}

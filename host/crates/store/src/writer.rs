@@ -1,0 +1,195 @@
+//! The one thread that writes: it takes all batches that wait into one transaction and commits it once.
+//!
+//! While a commit waits for the disk, the next batches gather; so one fsync serves as many callers as
+//! came meanwhile, and a lone caller waits for nobody.
+//!
+//! After an error of the disk redb refuses to go on with the open file. It is opened again at once, and
+//! if that fails, at each further commit; what was acknowledged before is there, what was not is
+//! answered with the error.
+
+use crate::disk::Home;
+use crate::group::{Verdicts, apply, landed};
+use crate::redb_store::CrashHook;
+use longhaul_core::store::{Batch, StoreError};
+use redb::Database;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+/// How long nobody must have written before the writer makes the file quick to open.
+///
+/// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair
+/// one. Measured with `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and
+/// a quick-repair commit takes 0.42 ms where a plain one takes 0.19. So every commit would pay double
+/// for what only the last before a kill can use. Made at rest nobody waits for it, and a host spends
+/// most of its life at rest: waiting for models and for people. A second keeps it out of any burst of
+/// calls. A host that is killed while it writes is opened within the goal of 1 s a gigabyte, about.
+const REST: Duration = Duration::from_secs(1);
+
+/// Content of one transaction above which no further batch joins it, in bytes. redb holds it in memory.
+const GROUP_BYTES_MAX: usize = 32 << 20;
+
+/// A batch that waits.
+pub(crate) struct Job {
+    pub(crate) batch: Batch,
+    pub(crate) bytes: usize,
+    pub(crate) done: oneshot::Sender<Result<(), StoreError>>,
+    /// Its place in the queue.
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// What the writer shares with the readers.
+pub(crate) struct Shared {
+    /// The open database, or why there is none.
+    db: RwLock<Result<Database, StoreError>>,
+    pub(crate) home: Home,
+    crash_hook: Option<CrashHook>,
+}
+
+impl Shared {
+    pub(crate) fn open(home: Home, crash_hook: Option<CrashHook>) -> Result<Self, StoreError> {
+        let db = RwLock::new(Ok(home.open()?));
+        Ok(Self { db, home, crash_hook })
+    }
+
+    /// Runs `what` with the open database. Nothing of it may be kept: an open read pins pages.
+    pub(crate) fn with<T>(&self, what: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, StoreError> {
+        let guard = self.db();
+        let db = guard.as_ref().map_err(Clone::clone)?;
+        self.home.guarded(|| what(db))
+    }
+
+    /// Serves the queue until every sender is gone.
+    pub(crate) fn serve(&self, queue: &Receiver<Job>) {
+        // A start after a kill may have had to read the whole file; the next one should not.
+        let mut rested = false;
+        loop {
+            let first = if rested { queue.recv().map_err(Into::into) } else { queue.recv_timeout(REST) };
+            match first {
+                Ok(first) => {
+                    self.commit_group(gather(first, queue));
+                    rested = false;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.rest();
+                    rested = true;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Closes the database, which makes it quick to open.
+    pub(crate) fn close(&self) {
+        let closed = Err(self.home.failed("it was closed"));
+        let db = std::mem::replace(&mut *self.db.write().unwrap_or_else(PoisonError::into_inner), closed);
+        // A damaged file may make redb panic here too, and there is nothing left to lose.
+        if catch_unwind(AssertUnwindSafe(|| drop(db))).is_err() {
+            tracing::warn!("the store could not be closed in order; the next start checks it");
+        }
+    }
+
+    fn commit_group(&self, jobs: Vec<Job>) {
+        let batches: Vec<&Batch> = jobs.iter().map(|job| &job.batch).collect();
+        let verdicts = self.commit(&batches).unwrap_or_else(|why| vec![Err(why); batches.len()]);
+        for (job, verdict) in jobs.into_iter().zip(verdicts) {
+            drop(job.place);
+            // A caller that was cancelled no longer listens; what it wrote is written all the same.
+            let _ = job.done.send(verdict);
+        }
+    }
+
+    fn commit(&self, batches: &[&Batch]) -> Result<Verdicts, StoreError> {
+        if self.db().is_err() {
+            self.reopen()?;
+        }
+        let mut passed = None;
+        let outcome = self.with(|db| self.transact(db, batches, &mut passed));
+        let Err(why) = outcome else {
+            return outcome;
+        };
+        tracing::warn!(error = %why, "a commit failed; opening the store again");
+        self.reopen()?;
+        // Only a transaction that came to its commit can have landed.
+        let Some(verdicts) = passed else {
+            return Err(why);
+        };
+        let written: Vec<&Batch> =
+            batches.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(batch, _)| *batch).collect();
+        if self.with(|db| landed(db, &written))? { Ok(verdicts) } else { Err(why) }
+    }
+
+    fn transact(
+        &self,
+        db: &Database,
+        batches: &[&Batch],
+        passed: &mut Option<Verdicts>,
+    ) -> Result<Verdicts, redb::Error> {
+        let transaction = db.begin_write()?;
+        let verdicts = apply(&transaction, batches)?;
+        if verdicts.iter().all(Result::is_err) {
+            transaction.abort()?;
+            return Ok(verdicts);
+        }
+        *passed = Some(verdicts.clone());
+        self.durably(|| Ok(transaction.commit()?))?;
+        Ok(verdicts)
+    }
+
+    /// An empty commit that stores what redb would otherwise find out by reading the whole file.
+    fn rest(&self) {
+        let made = self.with(|db| {
+            let mut transaction = db.begin_write()?;
+            transaction.set_quick_repair(true);
+            self.durably(|| Ok(transaction.commit()?))
+        });
+        if let Err(why) = made {
+            tracing::warn!(error = %why, "the store could not be made quick to open; opening it again");
+            // A failure is kept and answered to the next commit, which tries again.
+            let _ = self.reopen();
+        }
+    }
+
+    fn durably(&self, commit: impl FnOnce() -> Result<(), redb::Error>) -> Result<(), redb::Error> {
+        self.crash_point("store.before-commit");
+        commit()?;
+        self.crash_point("store.after-commit");
+        Ok(())
+    }
+
+    fn reopen(&self) -> Result<(), StoreError> {
+        self.close();
+        let opened = self.home.open();
+        let outcome = opened.as_ref().map(|_| ()).map_err(Clone::clone);
+        *self.db.write().unwrap_or_else(PoisonError::into_inner) = opened;
+        outcome
+    }
+
+    fn crash_point(&self, name: &'static str) {
+        if let Some(hook) = &self.crash_hook {
+            hook(name);
+        }
+    }
+
+    fn db(&self) -> RwLockReadGuard<'_, Result<Database, StoreError>> {
+        self.db.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first batch and all that wait behind it, up to [`GROUP_BYTES_MAX`].
+///
+/// It does not wait for callers that may come: measured, that gained nothing.
+fn gather(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+    let mut bytes = first.bytes;
+    let mut jobs = vec![first];
+    while bytes < GROUP_BYTES_MAX {
+        let Ok(next) = queue.try_recv() else {
+            break;
+        };
+        bytes = bytes.saturating_add(next.bytes);
+        jobs.push(next);
+    }
+    jobs
+}

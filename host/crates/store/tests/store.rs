@@ -1,0 +1,345 @@
+//! What the store promises, through its public face.
+
+use longhaul_core::Digest;
+use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
+use longhaul_store::{FORMAT, Options, RedbStore, STATE_FILE};
+use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use tempfile::TempDir;
+
+const BLOBS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("blobs");
+const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+
+fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[track_caller]
+fn open(dir: &Path) -> RedbStore {
+    RedbStore::open(dir, Options::default()).unwrap()
+}
+
+fn refusal(dir: &Path) -> StoreError {
+    RedbStore::open(dir, Options::default()).err().expect("the store should be refused")
+}
+
+/// A store whose commits are counted, and whose first one waits until it is let go.
+struct Gate {
+    store: Arc<RedbStore>,
+    commits: Arc<AtomicUsize>,
+    let_go: mpsc::Sender<()>,
+}
+
+impl Gate {
+    fn open(dir: &Path) -> Self {
+        let commits = Arc::new(AtomicUsize::new(0));
+        let (let_go, waiting) = mpsc::channel();
+        let (counter, waiting) = (Arc::clone(&commits), Mutex::new(waiting));
+        let hook = move |point: &'static str| {
+            if point == "store.before-commit" && counter.fetch_add(1, Ordering::SeqCst) == 0 {
+                waiting.lock().unwrap().recv().unwrap();
+            }
+        };
+        let store = Arc::new(RedbStore::open(dir, Options { crash_hook: Some(Arc::new(hook)) }).unwrap());
+        Self { store, commits, let_go }
+    }
+
+    /// Commits `batches` so that all but the first are in one group.
+    async fn commit_together(&self, batches: Vec<Batch>) -> Vec<Result<(), StoreError>> {
+        let mut waiting = Vec::new();
+        for batch in batches {
+            let store = Arc::clone(&self.store);
+            waiting.push(tokio::spawn(async move { store.commit(batch).await }));
+            // On this one thread, the task runs until its batch is queued.
+            tokio::task::yield_now().await;
+            while self.commits.load(Ordering::SeqCst) == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        self.let_go.send(()).unwrap();
+        let mut verdicts = Vec::new();
+        for one in waiting {
+            verdicts.push(one.await.unwrap());
+        }
+        verdicts
+    }
+}
+
+fn key(number: u64) -> Key {
+    Key::of("k").number(number)
+}
+
+fn put(number: u64, value: &str) -> Batch {
+    Batch::new().put(Table::States, key(number), value)
+}
+
+fn insert(number: u64, value: &str) -> Batch {
+    Batch::new().insert(Table::States, key(number), value)
+}
+
+fn value(store: &RedbStore, number: u64) -> Option<String> {
+    let stored = store.get(Table::States, &key(number)).unwrap();
+    stored.map(|value| String::from_utf8(value).unwrap())
+}
+
+#[tokio::test]
+async fn a_batch_that_conflicts_is_left_out_whole_and_undoes_nothing_of_its_group() {
+    let dir = home();
+    let gate = Gate::open(dir.path());
+    let loser = put(3, "loser").insert(Table::States, key(1), "loser");
+    let verdicts = gate.commit_together(vec![put(0, "first"), insert(1, "winner"), loser, put(2, "neighbour")]).await;
+    assert!(matches!(&verdicts[..], [Ok(()), Ok(()), Err(StoreError::Conflict { .. }), Ok(())]), "{verdicts:?}");
+    assert_eq!(gate.commits.load(Ordering::SeqCst), 2);
+    let values: Vec<_> = (0..4).map(|number| value(&gate.store, number)).collect();
+    assert_eq!(values, [Some("first".into()), Some("winner".into()), Some("neighbour".into()), None]);
+}
+
+#[tokio::test]
+async fn sixty_four_waiting_callers_share_one_commit() {
+    let dir = home();
+    let gate = Gate::open(dir.path());
+    let verdicts = gate.commit_together((0..65).map(|number| put(number, "x")).collect()).await;
+    assert!(verdicts.iter().all(Result::is_ok), "{verdicts:?}");
+    assert_eq!(gate.commits.load(Ordering::SeqCst), 2);
+    assert!((0..65).all(|number| value(&gate.store, number).is_some()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_callers_than_the_queue_holds_all_get_their_turn() {
+    let dir = home();
+    let store = Arc::new(open(dir.path()));
+    let callers: Vec<_> = (0..3_000)
+        .map(|number| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.commit(insert(number, "x")).await })
+        })
+        .collect();
+    for caller in callers {
+        caller.await.unwrap().unwrap();
+    }
+    let all = store.scan(Table::States, &Key::of("k"), None, usize::MAX).unwrap();
+    assert_eq!(all.len(), 3_000);
+}
+
+#[tokio::test]
+async fn conditions_see_the_earlier_changes_of_their_own_batch() {
+    let dir = home();
+    let store = open(dir.path());
+    let swap = |old: &str, new: &str| Op::Swap(Table::States, key(0), Digest::of(old.as_bytes()), new.into());
+    let delete = || Op::Delete(Table::States, key(0));
+    let batch = |ops: &[Op]| Batch { ops: ops.to_vec() };
+    let new = |value: &str| Op::Insert(Table::States, key(0), value.into());
+    let cases = [
+        (batch(&[swap("a", "b")]), false, None),
+        (batch(&[new("a"), new("a")]), false, None),
+        (batch(&[new("a"), swap("a", "b")]), true, Some("b")),
+        (batch(&[swap("a", "c")]), false, Some("b")),
+        (batch(&[swap("b", "c"), delete(), new("d")]), true, Some("d")),
+        (batch(&[delete(), swap("d", "e")]), false, Some("d")),
+        (batch(&[delete()]), true, None),
+        (batch(&[delete()]), true, None),
+    ];
+    for (index, (batch, passes, left)) in cases.into_iter().enumerate() {
+        assert_eq!(store.commit(batch).await.is_ok(), passes, "case {index}");
+        assert_eq!(value(&store, 0).as_deref(), left, "case {index}");
+    }
+}
+
+#[tokio::test]
+async fn a_conflict_names_the_table_and_the_key() {
+    let dir = home();
+    let store = open(dir.path());
+    let batch = || Batch::new().insert(Table::Journal, Key::of("r-1/f1").number(0).and("began"), "x");
+    store.commit(batch()).await.unwrap();
+    let refused = store.commit(batch()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "`r-1/f1 began` in Journal was changed by another writer; read it again and retry");
+}
+
+#[tokio::test]
+async fn a_scan_keeps_to_its_prefix_its_start_and_its_limit() {
+    let dir = home();
+    let store = open(dir.path());
+    let mut batch = Batch::new();
+    for owner in ["a", "ab", "b"] {
+        for number in 0..4 {
+            batch = batch.put(Table::Events, Key::of(owner).number(number), format!("{owner}{number}"));
+        }
+    }
+    store.commit(batch).await.unwrap();
+    let found = |owner: &str, after: Option<Key>, limit: usize| {
+        let rows = store.scan(Table::Events, &Key::of(owner), after.as_ref().map(Key::as_bytes), limit).unwrap();
+        rows.into_iter().map(|(_, value)| String::from_utf8(value).unwrap()).collect::<Vec<_>>().join(" ")
+    };
+    let at = |owner: &str, number| Some(Key::of(owner).number(number));
+    assert_eq!(found("a", None, 10), "a0 a1 a2 a3");
+    assert_eq!(found("a", None, 3), "a0 a1 a2");
+    assert_eq!(found("a", None, 0), "");
+    assert_eq!(found("a", at("a", 1), 10), "a2 a3");
+    assert_eq!(found("a", at("a", 3), 10), "");
+    assert_eq!(found("a", at("b", 0), 10), "");
+    assert_eq!(found("b", at("a", 0), 10), "b0 b1 b2 b3");
+    assert_eq!(found("c", None, 10), "");
+    let all = store.scan(Table::Events, &Key::default(), None, 100).unwrap();
+    assert_eq!(all.len(), 12);
+}
+
+#[tokio::test]
+async fn content_is_stored_once_and_costs_no_second_commit() {
+    let dir = home();
+    let gate = Gate::open(dir.path());
+    gate.let_go.send(()).unwrap();
+    let content = b"the same again ".repeat(1_000);
+    let mut digests = Vec::new();
+    for _ in 0..3 {
+        let mut batch = Batch::new();
+        digests.push(batch.blob(content.clone()));
+        gate.store.commit(batch).await.unwrap();
+    }
+    assert_eq!(gate.commits.load(Ordering::SeqCst), 1);
+    assert_eq!(gate.store.blob(&digests[0]).unwrap().as_deref(), Some(&content[..]));
+    assert_eq!(gate.store.blob(&Digest::of(b"other")).unwrap(), None);
+    drop(gate);
+    let db = Database::open(dir.path().join(STATE_FILE)).unwrap();
+    assert_eq!(db.begin_read().unwrap().open_table(BLOBS).unwrap().len().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn content_that_was_changed_on_disk_is_damaged_and_the_rest_is_not() {
+    let dir = home();
+    let store = open(dir.path());
+    let mut batch = put(0, "fine");
+    let digest = batch.blob(b"what was written".to_vec());
+    store.commit(batch).await.unwrap();
+    drop(store);
+    overwrite(dir.path(), BLOBS, &digest.as_bytes()[..], b"\0\x10\0\0\0\0\0\0\0what was changed");
+    let store = open(dir.path());
+    let damaged = store.blob(&digest).unwrap_err();
+    assert!(matches!(&damaged, StoreError::Damaged { detail, .. } if detail.contains(&digest.short())), "{damaged}");
+    assert_eq!(value(&store, 0).as_deref(), Some("fine"));
+}
+
+#[tokio::test]
+async fn what_was_committed_is_there_when_opened_again() {
+    let dir = home();
+    for round in 0..3 {
+        let store = open(dir.path());
+        assert_eq!(value(&store, 0), (round > 0).then(|| format!("round {}", round - 1)));
+        store.commit(put(0, &format!("round {round}"))).await.unwrap();
+    }
+}
+
+#[test]
+fn a_store_is_held_until_it_is_dropped() {
+    let dir = home();
+    let store = open(dir.path());
+    assert!(matches!(refusal(dir.path()), StoreError::Held { .. }));
+    drop(store);
+    drop(open(dir.path()));
+}
+
+#[test]
+fn nobody_else_may_read_the_directory_or_the_file() {
+    let dir = home();
+    let data = dir.path().join("made/by/us");
+    drop(open(&data));
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join(STATE_FILE)), 0o600);
+    std::fs::set_permissions(data.join(STATE_FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
+    drop(open(&data));
+    assert_eq!(mode(&data.join(STATE_FILE)), 0o600);
+}
+
+#[test]
+fn a_newer_format_is_refused_with_what_to_do() {
+    let dir = home();
+    drop(open(dir.path()));
+    overwrite(dir.path(), META, "format", (FORMAT + 1).to_string().as_bytes());
+    let refused = refusal(dir.path());
+    assert!(matches!(refused, StoreError::Format { found: 2, expected: 1, .. }));
+    assert!(refused.to_string().ends_with("use the longhaul that wrote it, or a newer one"), "{refused}");
+}
+
+#[test]
+fn a_database_of_somebody_else_is_refused() {
+    let dir = home();
+    let db = Database::create(dir.path().join(STATE_FILE)).unwrap();
+    drop(db);
+    let refused = refusal(dir.path());
+    assert!(refused.to_string().contains("was not written by longhaul"), "{refused}");
+}
+
+#[test]
+fn a_half_made_store_is_made_again() {
+    let dir = home();
+    std::fs::write(dir.path().join("state.redb.new"), b"killed in the middle").unwrap();
+    drop(open(dir.path()));
+    assert!(!dir.path().join("state.redb.new").exists());
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_store_is_damaged_and_kept_as_it_is() {
+    for garbage in [Vec::new(), vec![0; 5_000], b"not a store".repeat(10_000), vec![255; 1 << 20]] {
+        let dir = home();
+        let path = dir.path().join(STATE_FILE);
+        std::fs::write(&path, &garbage).unwrap();
+        let refused = refusal(dir.path());
+        assert!(matches!(refused, StoreError::Damaged { .. }), "{} bytes: {refused}", garbage.len());
+        assert_eq!(std::fs::read(&path).unwrap(), garbage);
+    }
+}
+
+/// Every way in which a file may be cut or scribbled over ends in a typed error or in a working store.
+#[tokio::test]
+async fn a_damaged_file_never_stops_the_process() {
+    let dir = home();
+    let store = open(dir.path());
+    for number in 0..200 {
+        let mut batch = put(number, &"value ".repeat(50));
+        batch.blob(number.to_le_bytes().repeat(100));
+        store.commit(batch).await.unwrap();
+    }
+    drop(store);
+    let whole = std::fs::read(dir.path().join(STATE_FILE)).unwrap();
+    let cuts = (0..40).map(|part| whole[..whole.len() * part / 40].to_vec());
+    let scribbles = (0..80).map(|part| {
+        let mut bytes = whole.clone();
+        // The first 40 are dense in the header, the others are spread over the file.
+        let start = if part < 40 { part * 8 } else { (part - 40) * whole.len() / 40 };
+        let end = (start + if part < 40 { 8 } else { 4_096 }).min(whole.len());
+        bytes[start..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        bytes
+    });
+    for (case, bytes) in cuts.chain(scribbles).enumerate() {
+        try_damaged(case, &bytes).await;
+    }
+}
+
+async fn try_damaged(case: usize, bytes: &[u8]) {
+    let dir = home();
+    std::fs::write(dir.path().join(STATE_FILE), bytes).unwrap();
+    let typed = |why: &StoreError| matches!(why, StoreError::Damaged { .. } | StoreError::Failed { .. });
+    let store = match RedbStore::open(dir.path(), Options::default()) {
+        Ok(store) => store,
+        Err(StoreError::Format { .. }) => return,
+        Err(why) => return assert!(typed(&why), "case {case}: {why}"),
+    };
+    for number in 0..200 {
+        if let Err(why) = store.get(Table::States, &key(number)) {
+            assert!(typed(&why), "case {case}: {why}");
+        }
+    }
+    if let Err(why) = store.commit(put(1_000, "new")).await {
+        assert!(typed(&why), "case {case}: {why}");
+    }
+}
+
+fn overwrite<K: redb::Key + 'static>(dir: &Path, table: TableDefinition<K, &[u8]>, key: K::SelfType<'_>, value: &[u8]) {
+    let db = Database::open(dir.join(STATE_FILE)).unwrap();
+    let transaction = db.begin_write().unwrap();
+    transaction.open_table(table).unwrap().insert(key, value).unwrap();
+    transaction.commit().unwrap();
+}

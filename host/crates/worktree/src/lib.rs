@@ -1,0 +1,33 @@
+//! The tree that agents work on, its commits, and the operator's native checks on it.
+//!
+//! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that
+//! nothing that runs on it reaches hooks or configuration. Commits go straight into the user's object
+//! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap. This crate never
+//! touches the user's checkout, index or configuration, runs no git filter and no hook, and follows no
+//! symbolic link of the tree. Everything but [`run_native`] blocks.
+
+mod at;
+mod error;
+mod git;
+mod glob;
+mod ignore;
+mod init;
+mod native;
+mod sandbox;
+mod scan;
+mod tree;
+mod write;
+
+pub use error::TreeError;
+pub use git::{Branch, CommitOrder, Committed, Project, Start};
+pub use init::new_project;
+pub use native::{CheckHost, NativeCheck, NativeError, NativeReport, Pins, pins, run_native};
+pub use sandbox::{Sandbox, check_child};
+pub use scan::{Change, Kind, LeftOut, Scan};
+pub use tree::{Checkout, Tree, TreeCaps};
+
+/// Called at named points, where the crash tests kill the process. See [`no_hook`].
+pub type Hook<'a> = &'a dyn Fn(&'static str);
+
+/// The hook of everybody but the crash tests: does nothing.
+pub fn no_hook(_point: &'static str) {}

@@ -1,0 +1,346 @@
+//! The child that confines itself and starts a check.
+//!
+//! Two processes of this binary stand between the host and the check. The outer one makes the namespaces
+//! and watches the host: when the host dies it ends everything. The inner one is the first process of the
+//! new process namespace, so that all that the check started dies with it; it sets the limits, gives up
+//! its rights and starts the check. Where the system refuses namespaces nothing is started, and the host
+//! asks again with less. Refuses to guess: what held the check is said on the first line of standard
+//! error, before the check runs.
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// What held a check, besides limits, a cleared environment and a process group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// No network, own processes, and a file system that is read-only but for the copy.
+    Full,
+    /// No network, own processes; the file system as it is.
+    Namespaces,
+    /// The system has no namespaces for us.
+    None,
+}
+
+/// What the child is told, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) sandbox: Sandbox,
+    /// True for the inner process.
+    pub(crate) is_inner: bool,
+    /// Arguments that lead to [`check_child`], for the inner process.
+    pub(crate) prefix_args: Vec<String>,
+    pub(crate) argv: Vec<String>,
+    /// Holds `work`, `home`, `tmp` and `dev`; [`SCRATCH`] inside a full sandbox.
+    pub(crate) scratch: PathBuf,
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) memory_bytes_max: u64,
+    pub(crate) cpu_seconds_max: u64,
+    pub(crate) processes_max: u64,
+    pub(crate) file_bytes_max: u64,
+}
+
+/// Where a full sandbox has its scratch directory. Always the same, so that output does not differ.
+pub(crate) const SCRATCH: &str = "/tmp";
+
+/// How the first line of standard error begins.
+pub(crate) const SAID: &str = "longhaul-check: ";
+
+/// The word after [`SAID`] when nothing was started.
+pub(crate) const REFUSED: &str = "refused";
+
+/// The exit code when the child itself failed, as of a shell that cannot start a command.
+const FAILED: i32 = 126;
+
+/// The child's whole main function: call it before any thread is started. Answers the exit code.
+#[must_use]
+pub fn check_child(spec_json: &str) -> i32 {
+    let spec: Spec = match serde_json::from_str(spec_json) {
+        Ok(spec) => spec,
+        Err(error) => return say(REFUSED, &error.to_string()),
+    };
+    if spec.is_inner { inner(&spec) } else { outer(spec) }
+}
+
+fn outer(spec: Spec) -> i32 {
+    if let Err((doing, error)) = enter(&spec) {
+        return say(REFUSED, &format!("cannot {doing}: {error}"));
+    }
+    let inner = Spec { is_inner: true, ..spec };
+    let Ok(json) = serde_json::to_string(&inner) else { return say(REFUSED, "the specification is no JSON") };
+    // The link, not where it leads: the binary may lie in a directory that is hidden now.
+    let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
+    let child = program
+        .and_then(|program| Command::new(program).args(&inner.prefix_args).arg(json).stdin(Stdio::null()).spawn());
+    match child {
+        Ok(mut child) => {
+            end_with_the_host();
+            child.wait().map_or(FAILED, code_of)
+        }
+        Err(error) => say(REFUSED, &format!("cannot start the inner process: {error}")),
+    }
+}
+
+fn inner(spec: &Spec) -> i32 {
+    if let Err((doing, error)) = give_up_rights(spec) {
+        return say(REFUSED, &format!("cannot {doing}: {error}"));
+    }
+    if let Err(error) = limit(spec) {
+        return say(REFUSED, &format!("cannot set a limit: {error}"));
+    }
+    say("ready", "");
+    let Some((program, arguments)) = spec.argv.split_first() else { return FAILED };
+    let work = if spec.sandbox == Sandbox::Full { PathBuf::from(SCRATCH) } else { spec.scratch.clone() }.join("work");
+    match Command::new(program).args(arguments).current_dir(work).stdin(Stdio::null()).spawn() {
+        Ok(mut child) => child.wait().map_or(FAILED, code_of),
+        Err(error) => {
+            eprintln!("cannot start `{program}`: {error}");
+            127
+        }
+    }
+}
+
+/// Says one line to the host, and answers the exit code for it.
+fn say(word: &str, why: &str) -> i32 {
+    let line = format!("{SAID}{word} {}\n", why.replace('\n', " "));
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    FAILED
+}
+
+/// As shells do it: 128 and the signal.
+fn code_of(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Standard input is a pipe whose other end the host holds and never writes to: it ends with the host,
+/// however the host ends. A parent death signal would not do, since it counts from the thread.
+fn end_with_the_host() {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
+    });
+}
+
+fn limit(spec: &Spec) -> std::io::Result<()> {
+    let only = |max: u64| Rlimit { current: Some(max), maximum: Some(max) };
+    setrlimit(Resource::As, only(spec.memory_bytes_max))?;
+    setrlimit(Resource::Core, only(0))?;
+    setrlimit(Resource::Fsize, only(spec.file_bytes_max))?;
+    // The signal comes at the first and can be told apart, the kill at the second.
+    let cpu = Rlimit { current: Some(spec.cpu_seconds_max), maximum: Some(spec.cpu_seconds_max.saturating_add(5)) };
+    setrlimit(Resource::Cpu, cpu)?;
+    if spec.sandbox != Sandbox::None {
+        // Counted within the user namespace. Without one it would count all that the user runs.
+        setrlimit(Resource::Nproc, only(spec.processes_max))?;
+    }
+    Ok(())
+}
+
+type Failed = (&'static str, std::io::Error);
+
+#[cfg(not(target_os = "linux"))]
+fn enter(spec: &Spec) -> Result<(), Failed> {
+    match spec.sandbox {
+        Sandbox::None => Ok(()),
+        Sandbox::Full | Sandbox::Namespaces => Err(("make namespaces", std::io::Error::other("this system has none"))),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_up_rights(_spec: &Spec) -> Result<(), Failed> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+use linux::{enter, give_up_rights};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{Failed, SCRATCH, Sandbox, Spec};
+    use rustix::mount::{
+        MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_move, mount_remount,
+    };
+    use rustix::process::{Signal, getgid, getuid, set_parent_process_death_signal};
+    use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
+    use std::ffi::{CString, OsString};
+    use std::io;
+    use std::os::unix::ffi::OsStringExt;
+    use std::path::{Path, PathBuf};
+
+    /// Sockets of services that would act for the user outside.
+    const SERVICES: &[&str] =
+        &["/run/user", "/run/dbus", "/run/docker.sock", "/run/podman", "/run/containerd", "/run/snapd.socket"];
+
+    /// What the inner process needs: to mount its own `/proc`, and to give up rights.
+    const INNER_RIGHTS: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP);
+
+    pub(super) fn enter(spec: &Spec) -> Result<(), Failed> {
+        if spec.sandbox == Sandbox::None {
+            return Ok(());
+        }
+        let (user, group) = (getuid().as_raw(), getgid().as_raw());
+        let mut flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+        flags |= UnshareFlags::NEWUTS | UnshareFlags::NEWPID | UnshareFlags::NEWNS;
+        #[expect(deprecated, reason = "only FILES makes it unsound, and the other one is an unsafe function")]
+        rustix::thread::unshare(flags).map_err(|error| ("make namespaces", error.into()))?;
+        // The same number inside: tools behave differently for root.
+        let write = |file: &str, text: String| std::fs::write(format!("/proc/self/{file}"), text);
+        write("setgroups", "deny".to_owned()).map_err(|error| ("set up the user namespace", error))?;
+        write("uid_map", format!("{user} {user} 1")).map_err(|error| ("set up the user namespace", error))?;
+        write("gid_map", format!("{group} {group} 1")).map_err(|error| ("set up the user namespace", error))?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .map_err(|error| ("keep mounts private", error.into()))?;
+        if spec.sandbox == Sandbox::Full {
+            arrange_files(spec)?;
+        }
+        keep_for_inner(INNER_RIGHTS).map_err(|error| ("hand rights to the inner process", error))
+    }
+
+    /// The inner process: without rights, so that it can undo nothing of the above.
+    pub(super) fn give_up_rights(spec: &Spec) -> Result<(), Failed> {
+        if spec.sandbox == Sandbox::None {
+            return Ok(());
+        }
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| ("ask for a signal", error.into()))?;
+        // In a container whose own `/proc` is masked the kernel refuses; then the old one stays.
+        let _ = mount(c"proc", c"/proc", c"proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None);
+        rustix::thread::clear_ambient_capability_set().map_err(|error| ("give up rights", error.into()))?;
+        for bit in 0..64 {
+            let one = CapabilitySet::from_bits_retain(1 << bit);
+            // An error says that this kernel has no such right.
+            if rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false) {
+                rustix::thread::remove_capability_from_bounding_set(one)
+                    .map_err(|error| ("give up rights", error.into()))?;
+            }
+        }
+        rustix::thread::set_no_new_privs(true).map_err(|error| ("give up rights", error.into()))?;
+        let mut sets = capabilities(None).map_err(|error| ("give up rights", io::Error::from(error)))?;
+        sets.effective = CapabilitySet::empty();
+        sets.permitted = CapabilitySet::empty();
+        sets.inheritable = CapabilitySet::empty();
+        set_capabilities(None, sets).map_err(|error| ("give up rights", error.into()))
+    }
+
+    /// Rights survive the start of another program only as ambient ones, unless one is root.
+    fn keep_for_inner(rights: CapabilitySet) -> io::Result<()> {
+        let mut sets = capabilities(None)?;
+        sets.inheritable |= rights;
+        set_capabilities(None, sets)?;
+        for right in rights.iter() {
+            rustix::thread::configure_capability_in_ambient_set(right, true)?;
+        }
+        Ok(())
+    }
+
+    /// The scratch directory becomes `/tmp`, what must not be seen is covered, all else is read-only.
+    fn arrange_files(spec: &Spec) -> Result<(), Failed> {
+        mount_bind(&spec.scratch, SCRATCH).map_err(|error| ("mount the scratch directory", error.into()))?;
+        let services = SERVICES.iter().map(PathBuf::from);
+        for path in spec.hidden.iter().cloned().chain(services) {
+            hide(&path).map_err(|error| ("hide a directory", error))?;
+        }
+        arrange_devices().map_err(|error| ("make a /dev of its own", error))?;
+        let mounts = std::fs::read("/proc/self/mountinfo").map_err(|error| ("read the list of mounts", error))?;
+        for line in mounts.split(|byte| *byte == b'\n') {
+            if let Some((target, flags)) = parse_mount(line)
+                && !is_writable_by_design(&target)
+            {
+                make_read_only(&target, flags).map_err(|error| ("make the file system read-only", error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A `/dev` with what programs need: the host's has disks and other people's terminals.
+    fn arrange_devices() -> io::Result<()> {
+        let dev = Path::new(SCRATCH).join("dev");
+        mount_tmpfs(&dev, c"size=65536,mode=0755")?;
+        for name in ["null", "zero", "full", "random", "urandom", "tty"] {
+            std::fs::write(dev.join(name), [])?;
+            mount_bind(Path::new("/dev").join(name), dev.join(name))?;
+        }
+        for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+            std::os::unix::fs::symlink(format!("/proc/self/fd{target}"), dev.join(name))?;
+        }
+        std::fs::create_dir(dev.join("shm"))?;
+        mount_tmpfs(&dev.join("shm"), c"size=268435456,mode=1777")?;
+        std::fs::create_dir(dev.join("pts"))?;
+        // Not every kernel lets us, and few checks open a terminal.
+        if mount(
+            c"devpts",
+            dev.join("pts"),
+            c"devpts",
+            MountFlags::NOSUID | MountFlags::NOEXEC,
+            c"newinstance,ptmxmode=0666",
+        )
+        .is_ok()
+        {
+            std::os::unix::fs::symlink("pts/ptmx", dev.join("ptmx"))?;
+        }
+        Ok(mount_move(&dev, "/dev")?)
+    }
+
+    fn hide(path: &Path) -> io::Result<()> {
+        // Through links, as the check would go. Under our `/tmp` it cannot be seen anyway.
+        let Ok(path) = path.canonicalize() else { return Ok(()) };
+        if path.starts_with(SCRATCH) {
+            return Ok(());
+        }
+        if path.is_dir() { mount_tmpfs(&path, c"size=4096,mode=0555") } else { Ok(mount_bind("/dev/null", &path)?) }
+    }
+
+    fn mount_tmpfs(path: &Path, options: &std::ffi::CStr) -> io::Result<()> {
+        Ok(mount(c"tmpfs", path, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options)?)
+    }
+
+    /// `/dev` is ours and small, and `/proc` is mounted anew.
+    fn is_writable_by_design(target: &Path) -> bool {
+        [SCRATCH, "/dev", "/proc"].iter().any(|top| target.starts_with(top))
+    }
+
+    fn make_read_only(target: &Path, flags: MountFlags) -> io::Result<()> {
+        let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
+        match mount_remount(target, flags, c"") {
+            // Covered by another mount, so that nobody can reach it, or gone.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// The fifth and sixth field: where, and with which options. The kernel wants the locked ones again.
+    fn parse_mount(line: &[u8]) -> Option<(PathBuf, MountFlags)> {
+        let mut fields = line.split(|byte| *byte == b' ').skip(4);
+        let target = PathBuf::from(OsString::from_vec(unescape(fields.next()?)));
+        let mut flags = MountFlags::empty();
+        for option in fields.next()?.split(|byte| *byte == b',') {
+            flags |= match option {
+                b"nosuid" => MountFlags::NOSUID,
+                b"nodev" => MountFlags::NODEV,
+                b"noexec" => MountFlags::NOEXEC,
+                b"noatime" => MountFlags::NOATIME,
+                b"nodiratime" => MountFlags::NODIRATIME,
+                b"relatime" => MountFlags::RELATIME,
+                _ => MountFlags::empty(),
+            };
+        }
+        CString::new(target.as_os_str().as_encoded_bytes()).ok()?;
+        Some((target, flags))
+    }
+
+    /// The kernel writes spaces and the like as three octal digits.
+    fn unescape(field: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut rest = field;
+        while let Some((first, after)) = rest.split_first() {
+            let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+            let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\');
+            bytes.push(escaped.unwrap_or(*first));
+            rest = if escaped.is_some() { &after[3..] } else { after };
+        }
+        bytes
+    }
+}

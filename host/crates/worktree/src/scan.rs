@@ -1,0 +1,481 @@
+//! What differs between the tree and a commit.
+//!
+//! Content is compared by blob id, without git's filters: what lies in the tree is what would be
+//! committed. Refuses links that leave the tree; leaves out what is ignored, what is too large, and
+//! what git could not hold.
+
+use crate::at::{Root, Sort, Stamp, TEMPORARY};
+use crate::ignore::Rules;
+use crate::tree::TreeCaps;
+use crate::{Project, TreeError};
+use git2::{ObjectType, Oid, Repository};
+use longhaul_core::Digest;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Mutex;
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The commit does not have it.
+    Added,
+    /// The commit has other content, or another type.
+    Modified,
+    /// The tree does not have it.
+    Deleted,
+}
+
+/// A file that differs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Change {
+    /// From the root of the tree, with `/`. Bytes that are not UTF-8 are shown as `\xNN`.
+    pub path: String,
+    /// What happened.
+    pub kind: Kind,
+    #[serde(skip)]
+    pub(crate) raw: Vec<u8>,
+}
+
+/// A file that differs but is in no commit.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LeftOut {
+    /// As in [`Change::path`].
+    pub path: String,
+    /// For people.
+    pub why: String,
+}
+
+/// All that differs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Scan {
+    /// The commit that was compared with.
+    pub parent: String,
+    /// Sorted by path.
+    pub changes: Vec<Change>,
+    /// Sorted by path.
+    pub left_out: Vec<LeftOut>,
+    /// Of the parent and every change with its content: names exactly what would be committed.
+    pub digest: Digest,
+}
+
+/// How git has a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    File,
+    Executable,
+    Link,
+    /// A submodule: a commit of another repository, of which the tree has no files.
+    Module,
+}
+
+impl Mode {
+    pub(crate) fn of_git(raw: i32) -> Self {
+        match raw & 0o170_000 {
+            0o120_000 => Self::Link,
+            0o160_000 => Self::Module,
+            _ if raw & 0o111 != 0 => Self::Executable,
+            _ => Self::File,
+        }
+    }
+
+    pub(crate) fn to_git(self) -> i32 {
+        match self {
+            Self::File => 0o100_644,
+            Self::Executable => 0o100_755,
+            Self::Link => 0o120_000,
+            Self::Module => 0o160_000,
+        }
+    }
+}
+
+/// A file of a commit, or what would be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) id: Oid,
+    pub(crate) mode: Mode,
+}
+
+/// Every file of a commit, by its path.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) commit: Oid,
+    pub(crate) tree: Oid,
+    pub(crate) files: BTreeMap<Vec<u8>, Entry>,
+}
+
+/// A file that differs: `now` is none when it is gone.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) raw: Vec<u8>,
+    pub(crate) kind: Kind,
+    pub(crate) now: Option<Entry>,
+    pub(crate) len: u64,
+    pub(crate) left_out: Option<String>,
+}
+
+/// All that differs, nothing refused yet.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) base: Base,
+    pub(crate) items: Vec<Item>,
+}
+
+/// Blob ids by path, valid as long as the stamp is the same.
+pub(crate) type Known = Mutex<HashMap<Vec<u8>, (Stamp, Oid)>>;
+
+impl Base {
+    /// Reads `commit`, and refuses paths that must not be written.
+    pub(crate) fn read(repo: &Repository, commit: &str, caps: &TreeCaps) -> Result<Self, TreeError> {
+        let absent = || TreeError::NoCommit { commit: commit.to_owned(), dir: repo.path().to_owned() };
+        let id = Oid::from_str(commit).map_err(|_| absent())?;
+        let tree = repo.find_commit(id).and_then(|commit| commit.tree()).map_err(|_| absent())?;
+        let mut base = Self { commit: id, tree: tree.id(), files: BTreeMap::new() };
+        let mut waiting = vec![(Vec::new(), tree.id(), 1)];
+        while let Some((above, id, depth)) = waiting.pop() {
+            for (name, entry, is_tree) in entries(repo, id)? {
+                let path = join(&above, &name);
+                if is_unsafe(&name) {
+                    return Err(TreeError::UnsafePath { commit: commit.to_owned(), path: shown(&path) });
+                }
+                if is_tree {
+                    cap("depth_max", depth, caps.depth_max, &path)?;
+                    waiting.push((path, entry.id, depth + 1));
+                } else {
+                    cap("files_max", count(base.files.len()) + 1, caps.files_max, &path)?;
+                    base.files.insert(path, entry);
+                }
+            }
+        }
+        Ok(base)
+    }
+
+    /// True when the commit has files below the directory `rel`.
+    fn has_below(&self, rel: &[u8]) -> bool {
+        let from = [rel, b"/"].concat();
+        self.files.range(from.clone()..).next().is_some_and(|(path, _)| path.starts_with(&from))
+    }
+}
+
+impl Seen {
+    pub(crate) fn look(
+        project: &Project,
+        root: &Root,
+        parent: &str,
+        caps: &TreeCaps,
+        known: &Known,
+    ) -> Result<Self, TreeError> {
+        let repo = project.repo()?;
+        let base = Base::read(&repo, parent, caps)?;
+        let steps = Cell::new(0);
+        let mut walk =
+            Walk { repo: &repo, root, base: &base, caps, known, steps, items: Vec::new(), seen: 0, bytes: 0 };
+        let met = walk.run()?;
+        let mut items = walk.items;
+        let gone = base.files.iter().filter(|(path, entry)| entry.mode != Mode::Module && !met.contains(*path));
+        let gone = gone.map(|(path, _)| path).filter(|path| !path.split(|byte| *byte == b'/').any(is_passed_over));
+        items.extend(gone.map(|path| Item {
+            raw: path.clone(),
+            kind: Kind::Deleted,
+            now: None,
+            len: 0,
+            left_out: None,
+        }));
+        items.sort_by(|a, b| a.raw.cmp(&b.raw));
+        Ok(Self { base, items })
+    }
+
+    /// What would be committed.
+    pub(crate) fn to_commit(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| item.left_out.is_none())
+    }
+
+    /// Refuses links that leave the tree.
+    pub(crate) fn judged(&self, root: &Root) -> Result<Scan, TreeError> {
+        for item in self.to_commit().filter(|item| item.now.is_some_and(|now| now.mode == Mode::Link)) {
+            let target = root.read_link(&item.raw).map_err(TreeError::io("read the link", root.path(&item.raw)))?;
+            if link_leaves(&item.raw, &target) {
+                return Err(TreeError::LinkLeaves { path: shown(&item.raw), target: shown(&target) });
+            }
+        }
+        Ok(self.scan())
+    }
+
+    fn scan(&self) -> Scan {
+        let change = |item: &Item| Change { path: shown(&item.raw), kind: item.kind, raw: item.raw.clone() };
+        let left_out = |item: &Item| Some(LeftOut { path: shown(&item.raw), why: item.left_out.clone()? });
+        Scan {
+            parent: self.base.commit.to_string(),
+            changes: self.to_commit().map(change).collect(),
+            left_out: self.items.iter().filter_map(left_out).collect(),
+            digest: self.digest(),
+        }
+    }
+
+    fn digest(&self) -> Digest {
+        let mut parts = vec![self.base.commit.to_string().into_bytes()];
+        for item in self.to_commit() {
+            let now = item.now.map_or_else(|| "gone".to_owned(), |now| format!("{:o} {}", now.mode.to_git(), now.id));
+            parts.extend([item.raw.clone(), now.into_bytes()]);
+        }
+        Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+}
+
+/// A walk through the tree, with an own stack: depth is the guest's choice.
+struct Walk<'a> {
+    repo: &'a Repository,
+    root: &'a Root,
+    base: &'a Base,
+    caps: &'a TreeCaps,
+    known: &'a Known,
+    /// Of matching `.gitignore`.
+    steps: Cell<u64>,
+    items: Vec<Item>,
+    seen: u64,
+    bytes: u64,
+}
+
+/// A directory that is to be walked through.
+struct Dir {
+    path: Vec<u8>,
+    depth: u64,
+    /// None: it is ignored, and only what the commit has in it counts.
+    rules: Option<Rc<Rules>>,
+}
+
+impl Walk<'_> {
+    /// Answers the paths of the commit that are there.
+    fn run(&mut self) -> Result<HashSet<Vec<u8>>, TreeError> {
+        let mut met = HashSet::new();
+        let mut waiting = vec![Dir { path: Vec::new(), depth: 1, rules: Some(Rules::of_repository(self.repo)) }];
+        while let Some(dir) = waiting.pop() {
+            cap("depth_max", dir.depth, self.caps.depth_max, &dir.path)?;
+            let rules = dir.rules.map(|rules| rules.within(self.root, &dir.path)).transpose()?;
+            let entries = self.root.list(&dir.path).map_err(TreeError::io("list", self.root.path(&dir.path)))?;
+            for (name, stamp) in entries.into_iter().filter(|(name, _)| !is_passed_over(name)) {
+                let path = join(&dir.path, &name);
+                match stamp.sort {
+                    Sort::Other => {}
+                    Sort::Dir => waiting.extend(self.below(path, dir.depth + 1, rules.as_ref())?),
+                    Sort::File { .. } | Sort::Link => {
+                        if self.file(&path, &stamp, rules.as_deref())? {
+                            met.insert(path);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(met)
+    }
+
+    /// One that is ignored is gone into only where the commit has files in it.
+    fn below(&self, path: Vec<u8>, depth: u64, rules: Option<&Rc<Rules>>) -> Result<Option<Dir>, TreeError> {
+        let is_ignored = self.is_ignored(&path, true, rules.map(Rc::as_ref))?;
+        if is_ignored && !self.base.has_below(&path) {
+            return Ok(None);
+        }
+        Ok(Some(Dir { path, depth, rules: rules.filter(|_| !is_ignored).cloned() }))
+    }
+
+    fn is_ignored(&self, path: &[u8], is_dir: bool, rules: Option<&Rules>) -> Result<bool, TreeError> {
+        rules.map_or(Ok(true), |rules| rules.cover(path, is_dir, &self.steps))
+    }
+
+    /// True when the commit has this file, changed or not.
+    fn file(&mut self, path: &[u8], stamp: &Stamp, rules: Option<&Rules>) -> Result<bool, TreeError> {
+        let was = self.base.files.get(path).copied();
+        if was.is_none() && self.is_ignored(path, false, rules)? {
+            return Ok(false);
+        }
+        self.seen += 1;
+        cap("files_max", self.seen, self.caps.files_max, path)?;
+        let left_out = self.why_left_out(path, stamp);
+        let kind = if was.is_some() { Kind::Modified } else { Kind::Added };
+        if left_out.is_some() && !self.is_unchanged_giant(path, stamp, was)? {
+            self.items.push(Item { raw: path.to_vec(), kind, now: None, len: stamp.len, left_out });
+        } else if left_out.is_none() {
+            let now = Entry { id: self.id_of(path, stamp)?, mode: mode_now(stamp, was) };
+            if was != Some(now) {
+                self.bytes = self.bytes.saturating_add(stamp.len);
+                cap("bytes_max", self.bytes, self.caps.bytes_max, path)?;
+                self.items.push(Item { raw: path.to_vec(), kind, now: Some(now), len: stamp.len, left_out: None });
+            }
+        }
+        Ok(was.is_some())
+    }
+
+    fn why_left_out(&self, path: &[u8], stamp: &Stamp) -> Option<String> {
+        if self.is_in_module(path) {
+            return Some("is in a submodule, whose files are not part of the tree".to_owned());
+        }
+        let max = self.caps.file_bytes_max;
+        (stamp.len > max).then(|| format!("has {} bytes; file_bytes_max is {max}", stamp.len))
+    }
+
+    fn is_in_module(&self, path: &[u8]) -> bool {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let is_module = |entry: &Entry| entry.mode == Mode::Module;
+        slashes.chain([path.len()]).any(|end| self.base.files.get(&path[..end]).is_some_and(is_module))
+    }
+
+    /// A file over the cap that the commit has as it is. Its size is compared first, its content only then.
+    fn is_unchanged_giant(&self, path: &[u8], stamp: &Stamp, was: Option<Entry>) -> Result<bool, TreeError> {
+        let Some(was) = was.filter(|was| matches!(was.mode, Mode::File | Mode::Executable)) else {
+            return Ok(false);
+        };
+        let odb = self.repo.odb().map_err(TreeError::git("open the object database"))?;
+        let (size, _) = odb.read_header(was.id).map_err(TreeError::git("read a blob"))?;
+        Ok(u64::try_from(size).is_ok_and(|size| size == stamp.len) && self.id_of(path, stamp)? == was.id)
+    }
+
+    fn id_of(&self, path: &[u8], stamp: &Stamp) -> Result<Oid, TreeError> {
+        let settled = stamp.is_settled();
+        if let Some(id) = self.known(path, stamp).filter(|_| settled) {
+            return Ok(id);
+        }
+        let id = self.hash(path, stamp)?;
+        if settled && let Ok(mut known) = self.known.lock() {
+            known.insert(path.to_vec(), (*stamp, id));
+        }
+        Ok(id)
+    }
+
+    fn known(&self, path: &[u8], stamp: &Stamp) -> Option<Oid> {
+        let known = self.known.lock().ok()?;
+        known.get(path).filter(|(then, _)| then == stamp).map(|(_, id)| *id)
+    }
+
+    fn hash(&self, path: &[u8], stamp: &Stamp) -> Result<Oid, TreeError> {
+        if stamp.sort != Sort::Link && stamp.len > self.caps.file_bytes_max {
+            return self.hash_giant(path);
+        }
+        let bytes = content(self.root, path, stamp.sort == Sort::Link, self.caps.file_bytes_max)?;
+        Oid::hash_object(ObjectType::Blob, &bytes).map_err(TreeError::git("hash a file"))
+    }
+
+    /// By its open file, so that it is neither read into memory nor followed if it became a link.
+    fn hash_giant(&self, path: &[u8]) -> Result<Oid, TreeError> {
+        use std::os::fd::AsRawFd;
+        let file = self.root.open_file(path).map_err(TreeError::io("open", self.root.path(path)))?;
+        let open = format!("/dev/fd/{}", file.as_raw_fd());
+        Oid::hash_file(ObjectType::Blob, open).map_err(TreeError::git("hash a large file"))
+    }
+}
+
+/// The bytes that git would store for a file or a link.
+pub(crate) fn content(root: &Root, path: &[u8], is_link: bool, bytes_max: u64) -> Result<Vec<u8>, TreeError> {
+    let raced = || TreeError::Raced { path: shown(path) };
+    let failed = TreeError::io("read", root.path(path));
+    if is_link {
+        return root.read_link(path).map_err(failed);
+    }
+    root.read(path, bytes_max).map_err(failed)?.ok_or_else(raced)
+}
+
+/// Guests cannot set the executable bit, and a file that is replaced by a new one loses it: so a file
+/// that the commit has as executable stays so.
+fn mode_now(stamp: &Stamp, was: Option<Entry>) -> Mode {
+    match stamp.sort {
+        Sort::Link => Mode::Link,
+        Sort::File { executable: true } => Mode::Executable,
+        _ if was.is_some_and(|was| was.mode == Mode::Executable) => Mode::Executable,
+        _ => Mode::File,
+    }
+}
+
+fn entries(repo: &Repository, tree: Oid) -> Result<Vec<(Vec<u8>, Entry, bool)>, TreeError> {
+    let tree = repo.find_tree(tree).map_err(TreeError::git("read a tree"))?;
+    let entry = |entry: git2::TreeEntry<'_>| {
+        let mode = Mode::of_git(entry.filemode_raw());
+        (entry.name_bytes().to_vec(), Entry { id: entry.id(), mode }, entry.kind() == Some(ObjectType::Tree))
+    };
+    Ok(tree.iter().map(entry).collect())
+}
+
+/// Nothing below these is looked at.
+fn is_passed_over(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git") || name.starts_with(TEMPORARY)
+}
+
+fn is_unsafe(name: &[u8]) -> bool {
+    matches!(name, b"" | b"." | b"..")
+        || name.eq_ignore_ascii_case(b".git")
+        || name.contains(&b'/')
+        || name.contains(&0)
+}
+
+/// Whether a link at `path` leads out of the tree or into a repository.
+///
+/// Only targets of the form `../..` and then names are taken: a `..` after a name goes up from wherever
+/// that name leads, which may be another link.
+fn link_leaves(path: &[u8], target: &[u8]) -> bool {
+    let ups = |part: &&[u8]| matches!(*part, b".." | b"." | b"");
+    let parts: Vec<&[u8]> = target.split(|byte| *byte == b'/').collect();
+    let up = parts.iter().take_while(|part| ups(part)).filter(|part| **part == b"..").count();
+    let names = parts.iter().skip_while(|part| ups(part));
+    let depth = path.iter().filter(|byte| **byte == b'/').count();
+    target.is_empty()
+        || target.starts_with(b"/")
+        || up > depth
+        || names.clone().any(|part| *part == b".." || part.eq_ignore_ascii_case(b".git"))
+}
+
+pub(crate) fn cap(name: &str, used: u64, max: u64, path: &[u8]) -> Result<(), TreeError> {
+    if used > max { Err(TreeError::limit(name, used, max, shown(path))) } else { Ok(()) }
+}
+
+pub(crate) fn count(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+/// A path for people: what is not UTF-8, and control characters, as `\xNN`.
+pub(crate) fn shown(raw: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in raw.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_control() {
+                text.extend(character.to_string().bytes().map(|byte| format!("\\x{byte:02x}")));
+            } else {
+                text.push(character);
+            }
+        }
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_may_lead_anywhere_inside_the_tree_and_nowhere_else() {
+        let check = |path: &str, target: &str, leaves: bool| {
+            assert_eq!(link_leaves(path.as_bytes(), target.as_bytes()), leaves, "{path} -> {target}");
+        };
+        check("a", "b", false);
+        check("a/b", "../c", false);
+        check("a/b/c", ".././../d/e", false);
+        check("a", ".", false);
+        check("a", "..", true);
+        check("a/b", "../../c", true);
+        check("a", "/etc/passwd", true);
+        check("a", "", true);
+        // `b` may be a link to `.`, and then `b/..` is outside.
+        check("a", "b/../c", true);
+        check("a", ".git/hooks/post-commit", true);
+        check("a", "sub/.GIT", true);
+    }
+
+    #[test]
+    fn a_path_is_shown_on_one_line() {
+        assert_eq!(shown(b"a\xffb\nc"), "a\\xffb\\x0ac");
+        assert_eq!(shown("grün".as_bytes()), "grün");
+    }
+}

@@ -1,0 +1,355 @@
+//! The directory that agents work in.
+//!
+//! A checkout appears complete or not at all; discarding may be killed anywhere and repeated. Refuses
+//! commits that are too large to check out; writes through no link, and nothing outside its directory
+//! but `DIR.tmp-*` and `DIR.ref-move` beside it.
+
+use crate::at::{Root, remove_all, sync_dir};
+use crate::git::{CommitOrder, Committed, Project};
+use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, cap, content, count, shown};
+use crate::write::Writer;
+use crate::{Hook, TreeError};
+use base64::Engine as _;
+use git2::Repository;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a tree may hold.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TreeCaps {
+    /// Files that are not ignored. Default 200 000.
+    pub files_max: u64,
+    /// Bytes of the files of a checkout, and of all changes together. Default 4 GiB.
+    pub bytes_max: u64,
+    /// Bytes of one changed file; a larger one is left out and named. Default 64 MiB.
+    pub file_bytes_max: u64,
+    /// Directories within each other. Default 128.
+    pub depth_max: u64,
+}
+
+impl Default for TreeCaps {
+    fn default() -> Self {
+        Self { files_max: 200_000, bytes_max: 4 << 30, file_bytes_max: 64 << 20, depth_max: 128 }
+    }
+}
+
+/// A plain directory made from a commit. Cheap to clone; clones share what they know of blob ids.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    dir: PathBuf,
+    caps: TreeCaps,
+    known: Arc<Known>,
+}
+
+/// A tree, and what a person should know about it.
+#[derive(Clone, Debug)]
+pub struct Checkout {
+    /// The tree.
+    pub tree: Tree,
+    /// False when it was there before and nothing was written.
+    pub fresh: bool,
+    /// For the operator, for example submodules that were left empty.
+    pub notes: Vec<String>,
+}
+
+impl Tree {
+    /// Writes the files of `commit` into `dir`, which appears complete or not at all. A `dir` that is
+    /// there already is taken as it is: it is the tree of a run that goes on.
+    ///
+    /// # Errors
+    /// When the commit is too large or not there, or the file system refuses.
+    pub fn checkout(
+        project: &Project,
+        dir: &Path,
+        commit: &str,
+        caps: &TreeCaps,
+        hook: Hook<'_>,
+    ) -> Result<Checkout, TreeError> {
+        let dir = std::path::absolute(dir).map_err(TreeError::io("find", dir))?;
+        remove_left_over(&dir)?;
+        let is_there = std::fs::symlink_metadata(&dir).is_ok();
+        let tree = Self { dir, caps: caps.clone(), known: Arc::default() };
+        if is_there {
+            // Refuses what is no directory.
+            tree.root()?;
+            return Ok(Checkout { tree, fresh: false, notes: Vec::new() });
+        }
+        let notes = tree.write_fresh(project, commit, hook)?;
+        Ok(Checkout { tree, fresh: true, notes })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// All that differs from the commit `parent`.
+    ///
+    /// # Errors
+    /// A link that leaves the tree, a cap, or the file system.
+    pub fn scan(&self, project: &Project, parent: &str) -> Result<Scan, TreeError> {
+        let root = self.root()?;
+        self.look(project, &root, parent)?.judged(&root)
+    }
+
+    /// The files that differ from the commit `parent`.
+    ///
+    /// # Errors
+    /// As [`Tree::scan`].
+    pub fn changes(&self, project: &Project, parent: &str) -> Result<Vec<Change>, TreeError> {
+        Ok(self.scan(project, parent)?.changes)
+    }
+
+    /// Paths and texts of the changed files, at most `bytes_max` bytes of text together. Each file may
+    /// use an equal share, or an eighth where that is more, so that one large file hides no other.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn evidence(&self, changes: &[Change], bytes_max: u64) -> Result<Vec<(String, String)>, TreeError> {
+        let root = self.root()?;
+        let share = (bytes_max / count(changes.len()).max(1)).max(bytes_max / 8);
+        let mut left = bytes_max;
+        let mut evidence = Vec::new();
+        for (at, change) in changes.iter().enumerate() {
+            let text = self.text_of(&root, change, share.min(left))?;
+            let used = count(change.path.len() + text.len());
+            if used > left {
+                evidence.push(("...".to_owned(), format!("[{} more files, over the limit]", changes.len() - at)));
+                break;
+            }
+            left -= used;
+            evidence.push((change.path.clone(), text));
+        }
+        Ok(evidence)
+    }
+
+    /// What differs, as JSON, to be kept before it is discarded. Refuses nothing: what does not fit in
+    /// `bytes_max` is named, and so is why the tree cannot be read.
+    ///
+    /// # Errors
+    /// When the file system or git refuses.
+    pub fn best_effort(&self, project: &Project, parent: &str, bytes_max: u64) -> Result<Vec<u8>, TreeError> {
+        let root = self.root()?;
+        let (mut files, mut left_out, mut left) = (Map::new(), Map::new(), bytes_max);
+        match self.look(project, &root, parent) {
+            Ok(seen) => {
+                for item in &seen.items {
+                    match self.keep(&root, item, &mut left) {
+                        Ok(value) => files.insert(shown(&item.raw), value),
+                        Err(why) => left_out.insert(shown(&item.raw), why.into()),
+                    };
+                }
+            }
+            Err(error) if error.is_of_the_work() => {
+                left_out.insert("...".to_owned(), error.to_string().into());
+            }
+            Err(error) => return Err(error),
+        }
+        let bundle = json!({ "version": 1, "parent": parent, "files": files, "left_out": left_out });
+        Ok(bundle.to_string().into_bytes())
+    }
+
+    /// Brings the tree back to the commit `parent`; ignored files stay. May be killed and repeated. A tree
+    /// that is over a cap, or gone, is checked out anew, without its ignored files.
+    ///
+    /// # Errors
+    /// When the file system or git refuses.
+    pub fn discard(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
+        hook("tree.before-discard");
+        let seen = match std::fs::symlink_metadata(&self.dir) {
+            Ok(_) => self.root().and_then(|root| Ok((self.look(project, &root, parent)?, root))).map(Some),
+            Err(_) => Ok(None),
+        };
+        match seen {
+            Ok(Some((seen, root))) => self.restore(project, &root, &seen)?,
+            Ok(None) => self.replace(project, parent, hook)?,
+            Err(error) if error.is_of_the_work() => self.replace(project, parent, hook)?,
+            Err(error) => return Err(error),
+        }
+        hook("tree.after-discard");
+        Ok(())
+    }
+
+    /// Commits what differs and moves the branch. None: nothing differs. Repeated with the same order it
+    /// answers the same commit.
+    ///
+    /// # Errors
+    /// When the branch moved, is locked or checked out, or the tree is not what was expected.
+    pub fn commit(
+        &self,
+        project: &Project,
+        order: &CommitOrder<'_>,
+        hook: Hook<'_>,
+    ) -> Result<Option<Committed>, TreeError> {
+        let root = self.root()?;
+        let marker = beside(&self.dir, ".ref-move");
+        Writer { project, root: &root, caps: &self.caps, known: &self.known, marker, hook }.commit(order)
+    }
+
+    pub(crate) fn root(&self) -> Result<Root, TreeError> {
+        Root::open(&self.dir).map_err(TreeError::io("open the tree", &self.dir))
+    }
+
+    pub(crate) fn look(&self, project: &Project, root: &Root, parent: &str) -> Result<Seen, TreeError> {
+        Seen::look(project, root, parent, &self.caps, &self.known)
+    }
+
+    pub(crate) fn caps(&self) -> &TreeCaps {
+        &self.caps
+    }
+
+    fn write_fresh(&self, project: &Project, commit: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
+        let temporary = beside(&self.dir, &format!(".tmp-{}", std::process::id()));
+        let above = self.dir.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(above).map_err(TreeError::io("make", above))?;
+        std::fs::create_dir(&temporary).map_err(TreeError::io("make", &temporary))?;
+        let root = Root::open(&temporary).map_err(TreeError::io("open", &temporary))?;
+        let notes = write_base(&project.repo()?, &root, commit, &self.caps)?;
+        // Else a power cut could leave the new name with empty files, which would look like an agent's work.
+        root.sync().map_err(TreeError::io("sync", &temporary))?;
+        hook("tree.before-checkout-rename");
+        std::fs::rename(&temporary, &self.dir).map_err(TreeError::io("put in place", &self.dir))?;
+        sync_dir(above).map_err(TreeError::io("sync", above))?;
+        hook("tree.after-checkout-rename");
+        Ok(notes)
+    }
+
+    /// New files go first: one may lie where a directory of the commit has to be.
+    fn restore(&self, project: &Project, root: &Root, seen: &Seen) -> Result<(), TreeError> {
+        let repo = project.repo()?;
+        let is_base = |path: &[u8]| seen.base.files.contains_key(path);
+        for item in seen.items.iter().filter(|item| item.kind == Kind::Added) {
+            root.remove(&item.raw).map_err(TreeError::io("remove", root.path(&item.raw)))?;
+            root.remove_empty_above(&item.raw, is_base);
+        }
+        for item in seen.items.iter().filter(|item| item.kind != Kind::Added) {
+            if let Some(entry) = seen.base.files.get(&item.raw) {
+                put(&repo, root, &item.raw, *entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moved aside first: killed in between, there is no tree, and a checkout makes it.
+    fn replace(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
+        remove_left_over(&self.dir)?;
+        if std::fs::symlink_metadata(&self.dir).is_ok() {
+            let aside = beside(&self.dir, ".tmp-old");
+            std::fs::rename(&self.dir, &aside).map_err(TreeError::io("move aside", &self.dir))?;
+        }
+        self.write_fresh(project, parent, hook)?;
+        remove_left_over(&self.dir)
+    }
+
+    fn text_of(&self, root: &Root, change: &Change, bytes_max: u64) -> Result<String, TreeError> {
+        let path = &change.raw;
+        let failed = || TreeError::io("read", root.path(path));
+        if change.kind == Kind::Deleted {
+            return Ok("[deleted]".to_owned());
+        }
+        if let Ok(target) = root.read_link(path) {
+            return Ok(format!("[symbolic link to {}]", shown(&target)));
+        }
+        let Some(bytes) = root.read(path, self.caps.file_bytes_max).map_err(failed())? else {
+            return Ok(format!("[over {} bytes]", self.caps.file_bytes_max));
+        };
+        Ok(excerpt(&bytes, bytes_max))
+    }
+
+    fn keep(&self, root: &Root, item: &Item, left: &mut u64) -> Result<Value, String> {
+        if let Some(why) = &item.left_out {
+            return Err(why.clone());
+        }
+        let Some(now) = item.now else { return Ok(json!({ "deleted": true })) };
+        if item.len > *left {
+            return Err(format!("has {} bytes, of which {left} were left", item.len));
+        }
+        let is_link = now.mode == Mode::Link;
+        let bytes = content(root, &item.raw, is_link, self.caps.file_bytes_max).map_err(|error| error.to_string())?;
+        *left = left.saturating_sub(count(bytes.len()));
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) if is_link => json!({ "symlink": text }),
+            Ok(text) => json!({ "text": text }),
+            Err(error) => json!({ "base64": base64::engine::general_purpose::STANDARD.encode(error.as_bytes()) }),
+        })
+    }
+}
+
+/// Puts one file of a commit into a tree.
+pub(crate) fn put(repo: &Repository, root: &Root, path: &[u8], entry: Entry) -> Result<(), TreeError> {
+    let failed = TreeError::io("write", root.path(path));
+    if entry.mode == Mode::Module {
+        return root.make_dir(path).map_err(failed);
+    }
+    let blob = repo.find_blob(entry.id).map_err(TreeError::git("read a blob"))?;
+    match entry.mode {
+        Mode::Link => root.write_link(path, blob.content()).map_err(failed),
+        mode => root.write(path, blob.content(), mode == Mode::Executable).map_err(failed),
+    }
+}
+
+/// `DIR` with a suffix.
+fn beside(dir: &Path, suffix: &str) -> PathBuf {
+    let mut path = dir.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+fn write_base(repo: &Repository, root: &Root, commit: &str, caps: &TreeCaps) -> Result<Vec<String>, TreeError> {
+    let base = Base::read(repo, commit, caps)?;
+    check_bytes(repo, &base, caps)?;
+    let mut notes = Vec::new();
+    for (path, entry) in &base.files {
+        put(repo, root, path, *entry)?;
+        if entry.mode == Mode::Module {
+            notes.push(format!("submodule `{}` is left empty: agents do not see its files", shown(path)));
+        }
+    }
+    Ok(notes)
+}
+
+/// By their sizes in the object database, before the first is written.
+fn check_bytes(repo: &Repository, base: &Base, caps: &TreeCaps) -> Result<(), TreeError> {
+    let odb = repo.odb().map_err(TreeError::git("open the object database"))?;
+    let mut bytes = 0_u64;
+    for (path, entry) in base.files.iter().filter(|(_, entry)| entry.mode != Mode::Module) {
+        let (size, _) = odb.read_header(entry.id).map_err(TreeError::git("read the size of a blob"))?;
+        bytes = bytes.saturating_add(count(size));
+        cap("bytes_max", bytes, caps.bytes_max, path)?;
+    }
+    Ok(())
+}
+
+/// Removes what a killed checkout left. The store's lock makes us the only one that makes this tree.
+fn remove_left_over(dir: &Path) -> Result<(), TreeError> {
+    let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(()) };
+    let mut prefix = name.to_owned();
+    prefix.push(".tmp-");
+    let entries = match std::fs::read_dir(above) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(TreeError::io("list", above))?,
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let is_dir = entry.file_type().is_ok_and(|sort| sort.is_dir());
+        if is_dir && entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) {
+            remove_all(&entry.path()).map_err(TreeError::io("remove", entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+fn excerpt(bytes: &[u8], bytes_max: u64) -> String {
+    let Ok(text) = std::str::from_utf8(bytes) else { return format!("[binary, {} bytes]", bytes.len()) };
+    if text.contains('\0') {
+        return format!("[binary, {} bytes]", bytes.len());
+    }
+    if count(bytes.len()) <= bytes_max {
+        return text.to_owned();
+    }
+    let note = format!("\n[cut: the file has {} bytes]", bytes.len());
+    let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).saturating_sub(note.len());
+    format!("{}{note}", &text[..text.floor_char_boundary(room)])
+}

@@ -1,0 +1,295 @@
+//! Making a commit and moving the branch to it.
+//!
+//! Objects first and synced, then the ref, by compare-and-swap: killed anywhere, there is the old branch
+//! or the new one, and the same call again ends in the same commit. Refuses a branch that somebody else
+//! moved, locked or looks at.
+
+use crate::at::{Root, sync_dir};
+use crate::git::{Branch, CommitOrder, Committed, Project, TRAILER, descends, find_effect, tip};
+use crate::scan::{Item, Known, Mode, Seen, content, shown};
+use crate::tree::TreeCaps;
+use crate::{Hook, TreeError};
+use git2::{ErrorCode, ObjectType, Oid, Repository, Signature, Time};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A tree, opened for one commit.
+pub(crate) struct Writer<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) root: &'a Root,
+    pub(crate) caps: &'a TreeCaps,
+    pub(crate) known: &'a Known,
+    /// Says beside the tree that the lock of the branch is ours.
+    pub(crate) marker: PathBuf,
+    pub(crate) hook: Hook<'a>,
+}
+
+impl Writer<'_> {
+    pub(crate) fn commit(&self, order: &CommitOrder<'_>) -> Result<Option<Committed>, TreeError> {
+        check_effect_id(order.effect_id)?;
+        let repo = self.project.repo()?;
+        if let Some(done) = find_effect(&repo, order.branch, order.effect_id)? {
+            self.forget_marker()?;
+            return Ok(Some(done));
+        }
+        let seen = Seen::look(self.project, self.root, order.parent, self.caps, self.known)?;
+        let scan = seen.judged(self.root)?;
+        check_expected(order, &scan.digest)?;
+        if scan.changes.is_empty() {
+            return Ok(None);
+        }
+        self.project.check_not_checked_out(&repo, order.branch)?;
+        let tip = self.check_tip(&repo, order, seen.base.commit)?;
+        (self.hook)("git.before-commit-object");
+        let id = self.write_objects(&repo, order, &seen)?;
+        (self.hook)("git.after-commit-object");
+        let mut notes: Vec<String> =
+            scan.left_out.iter().map(|file| format!("left out: `{}` {}", file.path, file.why)).collect();
+        notes.extend(self.move_branch(&repo, order.branch, tip, id)?);
+        let files = scan.changes.into_iter().map(|change| change.path).collect();
+        Ok(Some(Committed { id: id.to_string(), files, notes }))
+    }
+
+    /// The branch may be where the work is based, or behind it, so that it moves forward only.
+    fn check_tip(&self, repo: &Repository, order: &CommitOrder<'_>, parent: Oid) -> Result<Option<Oid>, TreeError> {
+        let tip = tip(repo, order.branch)?;
+        match tip {
+            Some(found) if !descends(repo, parent, found)? => {
+                Err(moved(order.branch, &parent.to_string(), Some(found)))
+            }
+            _ => Ok(tip),
+        }
+    }
+
+    fn write_objects(&self, repo: &Repository, order: &CommitOrder<'_>, seen: &Seen) -> Result<Oid, TreeError> {
+        let mut written = Vec::new();
+        let mut top = Node::default();
+        for item in seen.to_commit() {
+            self.write_blob(repo, item, &mut written)?;
+            top.put(&item.raw, item.now.map(|now| (now.id, now.mode)));
+        }
+        let tree = top.write(repo, Some(seen.base.tree), &mut written)?;
+        let id = write_commit(repo, order, seen.base.commit, tree.map_or_else(|| empty_tree(repo), Ok)?)?;
+        written.push(id);
+        // On the disk before the branch points at them: after a power cut no branch may lead nowhere.
+        written.iter().try_for_each(|id| sync_object(repo, *id))?;
+        Ok(id)
+    }
+
+    fn write_blob(&self, repo: &Repository, item: &Item, written: &mut Vec<Oid>) -> Result<(), TreeError> {
+        let Some(now) = item.now else { return Ok(()) };
+        let bytes = content(self.root, &item.raw, now.mode == Mode::Link, self.caps.file_bytes_max)?;
+        let id = repo.blob(&bytes).map_err(TreeError::git("write a blob"))?;
+        written.push(id);
+        if id == now.id { Ok(()) } else { Err(TreeError::Raced { path: shown(&item.raw) }) }
+    }
+
+    /// Answers notes.
+    fn move_branch(
+        &self,
+        repo: &Repository,
+        branch: &Branch,
+        tip: Option<Oid>,
+        id: Oid,
+    ) -> Result<Vec<String>, TreeError> {
+        let notes = self.clear_lock(repo, branch, id)?;
+        let marker = format!("{}\n{id}\n", branch.full());
+        std::fs::write(&self.marker, marker).map_err(TreeError::io("write", &self.marker))?;
+        (self.hook)("git.before-ref-move");
+        // Zero: there must be no such branch.
+        let current = tip.unwrap_or(Oid::ZERO_SHA1);
+        repo.reference_matching(&branch.full(), id, true, current, "longhaul: commit").map_err(|error| match error
+            .code()
+        {
+            ErrorCode::Modified | ErrorCode::NotFound => {
+                let found = repo.refname_to_id(&branch.full()).ok();
+                moved(branch, &tip.map_or_else(|| "nothing".to_owned(), |tip| tip.to_string()), found)
+            }
+            ErrorCode::Locked => locked(repo, branch),
+            _ => TreeError::Git { doing: "move the branch", source: error },
+        })?;
+        sync_file(&repo.commondir().join(branch.full()))?;
+        (self.hook)("git.after-ref-move");
+        self.forget_marker()?;
+        Ok(notes)
+    }
+
+    /// Removes a lock that we left when we were killed. One of another git is waited for, and left.
+    fn clear_lock(&self, repo: &Repository, branch: &Branch, id: Oid) -> Result<Vec<String>, TreeError> {
+        let lock = lock_path(repo, branch);
+        for _ in 0..20 {
+            if !lock.exists() {
+                return Ok(Vec::new());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        if !self.is_our_lock(&lock, branch, id) {
+            return Err(locked(repo, branch));
+        }
+        std::fs::remove_file(&lock).map_err(TreeError::io("remove", &lock))?;
+        tracing::warn!(lock = %lock.display(), "removed a lock that a killed longhaul left");
+        Ok(vec![format!("removed `{}`, which an earlier longhaul left when it was killed", lock.display())])
+    }
+
+    /// Ours when we said so before we took it, and it is empty or holds the commit that we were about
+    /// to point at.
+    fn is_our_lock(&self, lock: &Path, branch: &Branch, id: Oid) -> bool {
+        let marker = std::fs::read_to_string(&self.marker).unwrap_or_default();
+        let mut marker = marker.lines();
+        let is_this_branch = marker.next() == Some(branch.full().as_str());
+        let announced = marker.next().unwrap_or_default().to_owned();
+        let holds = std::fs::read_to_string(lock).unwrap_or_else(|_| "unreadable".to_owned());
+        let holds = holds.trim();
+        is_this_branch && (holds.is_empty() || holds == announced || holds == id.to_string())
+    }
+
+    fn forget_marker(&self) -> Result<(), TreeError> {
+        match std::fs::remove_file(&self.marker) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(TreeError::io("remove", &self.marker)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Changes of one directory.
+#[derive(Default)]
+struct Node {
+    names: BTreeMap<Vec<u8>, Put>,
+}
+
+enum Put {
+    Entry(Oid, Mode),
+    Gone,
+    Dir(Node),
+}
+
+impl Node {
+    /// A file and a directory may swap places: what is there now wins over what is gone.
+    fn put(&mut self, path: &[u8], entry: Option<(Oid, Mode)>) {
+        let Some(slash) = path.iter().position(|byte| *byte == b'/') else {
+            match (entry, self.names.get(path)) {
+                (Some((id, mode)), _) => {
+                    self.names.insert(path.to_vec(), Put::Entry(id, mode));
+                }
+                (None, Some(_)) => {}
+                (None, None) => {
+                    self.names.insert(path.to_vec(), Put::Gone);
+                }
+            }
+            return;
+        };
+        let below = self.names.entry(path[..slash].to_vec()).or_insert_with(|| Put::Dir(Self::default()));
+        if matches!(below, Put::Gone) {
+            *below = Put::Dir(Self::default());
+        }
+        if let Put::Dir(node) = below {
+            node.put(&path[slash + 1..], entry);
+        }
+    }
+
+    /// Writes the directory `base` with these changes. None: nothing is left of it.
+    fn write(&self, repo: &Repository, base: Option<Oid>, written: &mut Vec<Oid>) -> Result<Option<Oid>, TreeError> {
+        let base = base.map(|id| repo.find_tree(id)).transpose().map_err(TreeError::git("read a tree"))?;
+        let mut builder = repo.treebuilder(base.as_ref()).map_err(TreeError::git("write a tree"))?;
+        for (name, put) in &self.names {
+            let before = base.as_ref().and_then(|tree| tree.get_name_bytes(name));
+            let entry = match put {
+                Put::Entry(id, mode) => Some((*id, mode.to_git())),
+                Put::Gone => None,
+                Put::Dir(node) => {
+                    let below =
+                        before.as_ref().filter(|entry| entry.kind() == Some(ObjectType::Tree)).map(|entry| entry.id());
+                    node.write(repo, below, written)?.map(|id| (id, 0o040_000))
+                }
+            };
+            match entry {
+                Some((id, mode)) => builder.insert(name.as_slice(), id, mode).map(|_| ()),
+                None if before.is_some() => builder.remove(name.as_slice()),
+                None => Ok(()),
+            }
+            .map_err(TreeError::git("write a tree"))?;
+        }
+        if builder.is_empty() {
+            return Ok(None);
+        }
+        let id = builder.write().map_err(TreeError::git("write a tree"))?;
+        written.push(id);
+        Ok(Some(id))
+    }
+}
+
+fn write_commit(repo: &Repository, order: &CommitOrder<'_>, parent: Oid, tree: Oid) -> Result<Oid, TreeError> {
+    let failed = TreeError::git;
+    let seconds = i64::try_from(order.time_ms / 1_000).unwrap_or(i64::MAX);
+    // Both are Longhaul, whatever the user's configuration says: the user did not write this, and the
+    // same effect must have the same id wherever it is repeated.
+    let who =
+        Signature::new("Longhaul", "longhaul@localhost", &Time::new(seconds, 0)).map_err(failed("sign a commit"))?;
+    let tree = repo.find_tree(tree).map_err(failed("read a tree"))?;
+    let parent = repo.find_commit(parent).map_err(failed("read a commit"))?;
+    let message = message(order);
+    repo.commit(None, &who, &who, &message, &tree, &[&parent]).map_err(failed("write a commit"))
+}
+
+/// The message is a model's: of control characters only line ends stay.
+fn message(order: &CommitOrder<'_>) -> String {
+    let text: String =
+        order.message.chars().filter(|character| !character.is_control() || *character == '\n').collect();
+    let text = text.trim();
+    let text = if text.is_empty() { "Work of an agent" } else { text };
+    format!("{text}\n\n{TRAILER}{}\n", order.effect_id)
+}
+
+fn empty_tree(repo: &Repository) -> Result<Oid, TreeError> {
+    repo.treebuilder(None).and_then(|builder| builder.write()).map_err(TreeError::git("write a tree"))
+}
+
+fn check_effect_id(id: &str) -> Result<(), TreeError> {
+    if (1..=200).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(TreeError::EffectId { id: shown(id.chars().take(80).collect::<String>().as_bytes()) })
+}
+
+fn check_expected(order: &CommitOrder<'_>, found: &longhaul_core::Digest) -> Result<(), TreeError> {
+    match order.expected {
+        Some(expected) if expected != *found => {
+            Err(TreeError::TreeChanged { expected: expected.short(), found: found.short() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn moved(branch: &Branch, expected: &str, found: Option<Oid>) -> TreeError {
+    TreeError::BranchMoved {
+        branch: branch.as_str().to_owned(),
+        expected: expected.to_owned(),
+        found: found.map_or_else(|| "nothing".to_owned(), |id| id.to_string()),
+    }
+}
+
+fn locked(repo: &Repository, branch: &Branch) -> TreeError {
+    TreeError::Locked { branch: branch.as_str().to_owned(), lock: lock_path(repo, branch) }
+}
+
+fn lock_path(repo: &Repository, branch: &Branch) -> PathBuf {
+    repo.commondir().join(format!("{}.lock", branch.full()))
+}
+
+/// A loose object; one that git had before may be in a pack, and is on the disk.
+fn sync_object(repo: &Repository, id: Oid) -> Result<(), TreeError> {
+    let id = id.to_string();
+    sync_file(&repo.commondir().join("objects").join(&id[..2]).join(&id[2..]))
+}
+
+fn sync_file(path: &Path) -> Result<(), TreeError> {
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(TreeError::io("open", path))?,
+    };
+    file.sync_all().map_err(TreeError::io("sync", path))?;
+    path.parent().map_or(Ok(()), |dir| sync_dir(dir).map_err(TreeError::io("sync", dir)))
+}

@@ -1,0 +1,298 @@
+//! Native checks: what they run on, what holds them, and what is said when they reach a limit.
+
+#[path = "support/repo.rs"]
+mod repo;
+
+use expect_test::{Expect, expect};
+use longhaul_worktree::{CheckHost, NativeCheck, NativeError, NativeReport, Pins, Sandbox, pins, run_native};
+use repo::{Repo, read, write};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The example that stands in for the `longhaul` command; cargo builds it with the tests.
+fn child() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().parent().unwrap().join("examples/check_child")
+}
+
+fn host(repo: &Repo) -> CheckHost {
+    let scratch = repo.dir.path().join("scratch");
+    std::fs::create_dir_all(&scratch).unwrap();
+    CheckHost { program: child(), prefix_args: vec![], scratch, hidden: vec![repo.dir.path().join("hidden")] }
+}
+
+fn shell(script: &str) -> NativeCheck {
+    NativeCheck::of_argv(["sh", "-c", script].map(str::to_owned).to_vec())
+}
+
+async fn run_with(repo: &Repo, check: &NativeCheck, pins: &Pins) -> Result<NativeReport, NativeError> {
+    let (project, tree) = (repo.project(), repo.checkout());
+    let parent = project.head().unwrap();
+    let report = run_native(&host(repo), &project, &tree, &parent, "test", check, pins).await;
+    // Deleting goes on in the background.
+    for _ in 0..100 {
+        if std::fs::read_dir(repo.dir.path().join("scratch")).unwrap().next().is_none() {
+            return report;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the copy was not removed");
+}
+
+async fn run(repo: &Repo, check: &NativeCheck) -> Result<NativeReport, NativeError> {
+    let project = repo.project();
+    let pins = pins(&project, &project.head().unwrap(), "test", check).unwrap();
+    run_with(repo, check, &pins).await
+}
+
+/// Runs a script on a repository and shows the report.
+async fn check(repo: &Repo, script: &str, expected: Expect) -> NativeReport {
+    let done = run(repo, &shell(script)).await.unwrap();
+    let report = &done.report;
+    expected.assert_eq(&format!("{} {}\n{}---\n{}", report.passed, report.exit_code, report.stdout, report.stderr));
+    done
+}
+
+/// What can be had here: each test says what holds in which.
+async fn sandbox() -> Sandbox {
+    run(&Repo::with(&[]), &shell("true")).await.unwrap().sandbox
+}
+
+#[tokio::test]
+async fn a_check_sees_exactly_what_would_be_committed() {
+    let repo = Repo::with(&[("a.txt", "one"), ("gone", "x"), ("d/same", "same"), (".gitignore", "target/\n")]);
+    repo.write("local.txt", "only in the user's checkout");
+    let tree = repo.checkout();
+    write(tree.dir(), "a.txt", "agent");
+    write(tree.dir(), "new/b.txt", "new");
+    write(tree.dir(), "target/cache", "ignored");
+    std::fs::remove_file(tree.dir().join("gone")).unwrap();
+    let done = check(
+        &repo,
+        "find . -type f | sort; cat a.txt d/same; echo err >&2; exit 3",
+        expect![[r"
+            false 3
+            ./.gitignore
+            ./a.txt
+            ./d/same
+            ./new/b.txt
+            agentsame---
+            err
+        "]],
+    )
+    .await;
+    let project = repo.project();
+    assert_eq!(done.subject, tree.scan(&project, &project.head().unwrap()).unwrap().digest);
+}
+
+#[tokio::test]
+async fn a_check_changes_neither_the_tree_nor_the_repository() {
+    let repo = Repo::with(&[("a.txt", "one")]);
+    let before = repo.users_view();
+    check(&repo, "echo changed > a.txt; rm -rf .git; echo x > $HOME/y; echo x > $TMPDIR/y", expect![[r#"
+        false 137
+        ---
+    "#]]).await;
+    assert_eq!(repo.users_view(), before);
+    assert_eq!(read(&repo.tree_dir(), "a.txt"), "one");
+}
+
+#[tokio::test]
+async fn pinned_files_come_from_the_base_whatever_lies_in_the_tree() {
+    let repo = Repo::with(&[("src/a", "one"), ("tests/test_a", "strict"), ("tests/deep/b", "strict"), ("tests/c", "strict")]);
+    let tree = repo.checkout();
+    write(tree.dir(), "src/a", "agent");
+    write(tree.dir(), "tests/test_a", "weak");
+    write(tree.dir(), "tests/conftest.py", "skip all");
+    std::fs::remove_file(tree.dir().join("tests/c")).unwrap();
+    std::fs::remove_dir_all(tree.dir().join("tests/deep")).unwrap();
+    symlink("../src", tree.dir().join("tests/deep")).unwrap();
+    let mut pinned = shell("find . -type f | sort | xargs grep -H .");
+    pinned.files = vec!["tests/**".to_owned(), "absent/**".to_owned()];
+    let project = repo.project();
+    let base = project.head().unwrap();
+    let pins_then = pins(&project, &base, "test", &pinned).unwrap();
+    assert_eq!(pins_then.files, ["tests/c", "tests/deep/b", "tests/test_a"]);
+    assert!(pins_then.notes[0].contains("`absent/**` matches no file"), "{:?}", pins_then.notes);
+    let done = run_with(&repo, &pinned, &pins_then).await.unwrap();
+    expect![""]
+    .assert_eq(&done.report.stdout);
+    pinned.argv[2] = "true".to_owned();
+    let error = run_with(&repo, &pinned, &pins_then).await.unwrap_err();
+    assert!(matches!(error, NativeError::NotPinned { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn the_environment_is_empty_but_for_what_a_program_needs() {
+    let repo = Repo::with(&[]);
+    let mut check = shell("env | cut -d= -f1 | grep -v -e RUSTUP_HOME -e '^_$' -e PWD -e SHLVL | sort; echo $MINE; pwd");
+    check.env.insert("MINE".to_owned(), "a value".to_owned());
+    let done = run(&repo, &check).await.unwrap();
+    if done.sandbox == Sandbox::Full {
+        assert_eq!(done.report.stdout, "HOME\nLANG\nMINE\nPATH\nTMPDIR\na value\n/tmp/work\n");
+    }
+    assert!(!done.report.stdout.contains("CARGO"), "{}", done.report.stdout);
+}
+
+#[tokio::test]
+async fn a_check_at_its_deadline_is_killed_with_all_it_started() {
+    let repo = Repo::with(&[]);
+    let mark = repo.dir.path().join("scratch/alive");
+    let mut check = shell("(sleep 30; echo late) & setsid sleep 31 & echo begun; sleep 32");
+    check.wall_ms_max = 700;
+    let started = Instant::now();
+    let done = run(&repo, &check).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
+    assert!(!mark.exists());
+    expect![["limit `wall_ms_max` reached: 700 of 700; raise it in [checks.test], or make the check use less\n"]].assert_eq(&done.report.stderr);
+    assert_eq!((done.report.passed, done.report.exit_code, done.report.stdout.as_str()), (false, -1, "begun\n"));
+    let left = std::process::Command::new("pgrep").args(["-f", "sleep 3[012]"]).output().unwrap();
+    if done.sandbox != Sandbox::None {
+        assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    }
+}
+
+#[tokio::test]
+async fn what_a_check_leaves_running_neither_delays_nor_outlives_it() {
+    let repo = Repo::with(&[]);
+    let started = Instant::now();
+    let done = run(&repo, &shell("sleep 60 & echo done")).await.unwrap();
+    assert!(done.report.passed && done.report.stdout == "done\n", "{done:?}");
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn limits_are_named_where_the_kernel_names_them() {
+    let repo = Repo::with(&[]);
+    let mut memory = NativeCheck::of_argv(["python3", "-c", "x = bytearray(1 << 30)"].map(str::to_owned).to_vec());
+    memory.memory_bytes_max = 256 << 20;
+    let done = run(&repo, &memory).await.unwrap();
+    assert!(!done.report.passed && done.report.stderr.contains("MemoryError"), "{done:?}");
+    let mut disk = shell("exec dd if=/dev/zero of=big bs=1M count=64 2>/dev/null");
+    disk.disk_bytes_max = 16 << 20;
+    let done = run(&repo, &disk).await.unwrap();
+    assert_eq!(done.report.exit_code, -1, "{done:?}");
+    let mut cpu = shell("while :; do :; done");
+    cpu.wall_ms_max = 1_000;
+    assert_eq!(run(&repo, &cpu).await.unwrap().report.exit_code, -1);
+}
+
+#[tokio::test]
+async fn output_is_cut_in_the_middle_and_made_text() {
+    let repo = Repo::with(&[]);
+    let mut long = shell("printf 'first\\377'; head -c 3000000 /dev/zero | tr '\\0' x; printf last; printf 'e' >&2");
+    long.output_bytes_max = 40;
+    let done = run(&repo, &long).await.unwrap();
+    assert!(done.report.passed && done.report.truncated, "{done:?}");
+    assert_eq!(done.report.stdout, format!("first\u{fffd}{}\n[2999970 bytes left out]\n{}last", "x".repeat(14), "x".repeat(16)));
+    assert_eq!(done.report.stderr, "e");
+}
+
+#[tokio::test]
+async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
+    if sandbox().await != Sandbox::Full {
+        eprintln!("skipped: this system has no namespaces for us");
+        return;
+    }
+    let repo = Repo::with(&[("a.txt", "one")]);
+    let outside = repo.dir.path().join("outside.txt");
+    std::fs::write(&outside, "the user's").unwrap();
+    write(repo.dir.path(), "hidden/secret", "secret");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let script = format!(
+        "cat /proc/net/dev | grep -c eth; \
+         python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))' 2>&1 | tail -1; \
+         (echo evil > {outside}) 2>/dev/null || echo read-only; \
+         (echo evil > {home}/evil-of-a-check) 2>/dev/null || echo home too; \
+         ls {hidden} | wc -l; \
+         kill -0 {pid} 2>/dev/null || echo no such process; \
+         mount -o remount,rw / 2>/dev/null || echo no mounts; \
+         grep CapEff /proc/self/status | cut -f2; grep NoNewPrivs /proc/self/status | cut -f2; \
+         ls /dev | tr '\\n' ' '",
+        port = listener.local_addr().unwrap().port(),
+        outside = outside.display(),
+        home = std::env::var("HOME").unwrap(),
+        hidden = repo.dir.path().join("hidden").display(),
+        pid = std::process::id(),
+    );
+    let done = run(&repo, &shell(&script)).await.unwrap();
+    assert_eq!(done.sandbox, Sandbox::Full);
+    assert!(done.report.stdout.starts_with("0\n"), "{}", done.report.stdout);
+    expect![[r"
+        0
+        ConnectionRefusedError: [Errno 111] Connection refused
+        read-only
+        home too
+        0
+        no such process
+        no mounts
+        0000000000000000
+        1
+        fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "]]
+    .assert_eq(&done.report.stdout);
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "the user's");
+}
+
+#[tokio::test]
+async fn a_check_that_cannot_be_run_is_an_error_that_says_what_to_do() {
+    let repo = Repo::with(&[]);
+    let project = repo.project();
+    let base = project.head().unwrap();
+    let told = |error: NativeError| error.to_string();
+    let absent = NativeCheck::of_argv(vec!["no-such-program-here".to_owned()]);
+    expect!["check `test` cannot find the program `no-such-program-here`; install it, or give its full path in [checks]"]
+        .assert_eq(&told(run(&repo, &absent).await.unwrap_err()));
+    let refused = |check: &NativeCheck| told(pins(&project, &base, "test", check).unwrap_err());
+    expect![[r#"check `test` has no program; write for example: argv = ["cargo", "test"]"#]].assert_eq(&refused(&NativeCheck::of_argv(vec![])));
+    let mut lazy = shell("true");
+    lazy.wall_ms_max = 0;
+    expect!["check `test` may use no time or no memory; remove the limit or set it above 0"].assert_eq(&refused(&lazy));
+    expect!["check `test` has a word or variable that no program can be given; remove NUL, and `=` from names"].assert_eq(&refused(&shell("a\0b")));
+    let mut host = host(&repo);
+    host.program = "/bin/true".into();
+    let check = shell("true");
+    let pins = pins(&project, &base, "test", &check).unwrap();
+    let error = run_native(&host, &project, &repo.checkout(), &base, "test", &check, &pins).await.unwrap_err();
+    expect!["check `test` could not be run: the child said nothing; this is the host's fault and not the check's"].assert_eq(&told(error));
+}
+
+#[test]
+fn a_check_is_written_as_a_list_or_a_table() {
+    let read = |text: &str| serde_json::from_str::<NativeCheck>(text);
+    assert_eq!(read(r#"["cargo", "test"]"#).unwrap(), NativeCheck::of_argv(vec!["cargo".into(), "test".into()]));
+    let table = read(r#"{"argv": ["pytest"], "files": ["tests/**"], "wall_ms_max": 5}"#).unwrap();
+    assert_eq!((table.files[0].as_str(), table.wall_ms_max, table.processes_max), ("tests/**", 5, 256));
+    expect!["unknown field `arg`, expected one of `argv`, `files`, `env`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
+        .assert_eq(&read(r#"{"arg": ["pytest"]}"#).unwrap_err().to_string());
+    expect![[r#"invalid type: integer `3`, expected a list of words, such as ["cargo", "test"], or a table with `argv` at line 1 column 1"#]].assert_eq(&read("3").unwrap_err().to_string());
+}
+
+/// The host is killed in the middle of a check: what it started ends too.
+#[test]
+fn a_check_ends_with_the_host() {
+    if std::env::var_os("LONGHAUL_TEST_HOST").is_some() {
+        let repo = Repo::with(&[]);
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let _ = runtime.block_on(run(&repo, &shell("setsid sleep 47; sleep 47")));
+        return;
+    }
+    let mut host = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["a_check_ends_with_the_host", "--exact"])
+        .env("LONGHAUL_TEST_HOST", "1")
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let running = || !std::process::Command::new("pgrep").args(["-x", "-f", "sleep 47"]).output().unwrap().stdout.is_empty();
+    let wait_for = |wanted: bool| {
+        let started = Instant::now();
+        while running() != wanted && started.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        running()
+    };
+    assert!(wait_for(true), "the check did not start");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    assert!(!wait_for(false), "the check outlived its host");
+}

@@ -1,0 +1,165 @@
+//! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
+
+use crate::config::{Asks, Config, PluginConfig, grants};
+use crate::nobody::Nobody;
+use crate::plugins;
+use crate::wiring::World;
+use anyhow::Context;
+use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_core::grant::{Access, DirectoryGrant, Grants};
+use longhaul_core::store::Batch;
+use longhaul_core::{Digest, InvocationId, Limits};
+use longhaul_engine::{Plugin, Role};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The part that runs checks written in Python; it is there without being configured.
+pub const PYTHON_CHECKS: &str = "checks.python";
+
+/// A plugin as a run pinned it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pin {
+    /// The name in the configuration.
+    pub plugin: String,
+    /// The digest of its bytes, which the store keeps.
+    pub digest: Digest,
+    /// What it asked for when it was pinned.
+    pub asks: Asks,
+}
+
+/// The pins of a run, by the tables of `longhaul.toml`.
+pub type Pins = BTreeMap<String, Pin>;
+
+/// Reads every plugin that the configuration names; `batch` keeps their bytes.
+pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) -> anyhow::Result<Pins> {
+    let mut pins = Pins::new();
+    let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
+    let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
+    for (table, part) in parts {
+        let found = plugins::read(&part.plugin, Some(project), &world.home, &world.engine)
+            .with_context(|| format!("[{table}]"))?;
+        let digest = batch.blob(found.bytes);
+        pins.insert(table, Pin { plugin: part.plugin.clone(), digest, asks: found.manifest.asks });
+    }
+    Ok(pins)
+}
+
+/// One part: a plugin that is ready, and its bounds.
+pub struct Part {
+    /// The table of `longhaul.toml`.
+    pub table: String,
+    /// The plugin.
+    pub plugin: Arc<Plugin>,
+    /// What it may do.
+    pub grants: Grants,
+    /// What it may use.
+    pub limits: Limits,
+    /// What the operator hands it, an object.
+    pub settings: serde_json::Value,
+    /// Whether the operator vouches for its effects.
+    pub confirm_effects: bool,
+}
+
+/// The parts of a run.
+pub struct Cast {
+    world: Arc<World>,
+    project: String,
+    parts: BTreeMap<String, Part>,
+}
+
+impl Cast {
+    /// Loads every pinned plugin.
+    pub async fn load(
+        world: Arc<World>,
+        config: &Config,
+        pins: &Pins,
+        directory: &Path,
+        tree: &Path,
+    ) -> anyhow::Result<Self> {
+        let mut parts = BTreeMap::new();
+        let checks = python_checks(tree);
+        for (table, pin) in pins {
+            let configured = if table == PYTHON_CHECKS {
+                &checks.0
+            } else {
+                config.part(table).context("a pin without its table")?
+            };
+            let bytes = world
+                .store
+                .blob(&pin.digest)?
+                .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+            let plugin = world.loaded.get(&world.engine, &pin.plugin, &bytes).await?;
+            plugin.expect(role_of(table))?;
+            let grants = if table == PYTHON_CHECKS {
+                checks.1.clone()
+            } else {
+                grants(table, configured, &pin.asks, directory, tree)
+            };
+            let part = Part {
+                table: table.clone(),
+                plugin,
+                grants,
+                limits: config.limits_of(configured),
+                settings: serde_json::Value::Object(configured.settings.clone()),
+                confirm_effects: configured.confirm_effects,
+            };
+            parts.insert(table.clone(), part);
+        }
+        Ok(Self { world, project: config.project.name.clone(), parts })
+    }
+
+    /// The part of a table.
+    pub fn part(&self, table: &str) -> Option<&Part> {
+        self.parts.get(table)
+    }
+
+    /// The tools, by the names that agents know them by.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, &Part)> {
+        self.parts.iter().filter_map(|(table, part)| Some((table.strip_prefix("tools.")?, part)))
+    }
+
+    /// Whose memory the plugin of a part reads and writes.
+    pub fn scope(&self, part: &Part) -> Scope {
+        Scope { project: self.project.clone(), plugin: part.table.clone() }
+    }
+
+    /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
+    pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+        let nobody = Arc::new(Nobody);
+        Setup {
+            invocation: caller.clone(),
+            scope: self.scope(part),
+            grants,
+            limits: part.limits.clone(),
+            services: Services {
+                models: nobody.clone(),
+                tools: nobody.clone(),
+                checks: nobody.clone(),
+                delegate: nobody.clone(),
+                store: Arc::clone(&self.world.store),
+                clock: Arc::clone(&self.world.clock),
+                watch: nobody,
+            },
+            journal: None,
+            seed: self.world.fresh_seed(),
+        }
+    }
+}
+
+fn role_of(table: &str) -> Role {
+    match table.split('.').next() {
+        Some("planner") => Role::Planner,
+        Some("evaluator") => Role::Evaluator,
+        Some("agents") => Role::Agent,
+        _ => Role::Tool,
+    }
+}
+
+/// Checks see the work and cannot change it.
+fn python_checks(tree: &Path) -> (PluginConfig, Grants) {
+    let directory = DirectoryGrant { guest: "/work".into(), host: tree.to_owned(), access: Access::Read };
+    let grants = Grants { table: PYTHON_CHECKS.into(), directories: vec![directory], ..Grants::default() };
+    (PluginConfig { plugin: "python".into(), ..PluginConfig::default() }, grants)
+}

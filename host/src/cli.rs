@@ -1,0 +1,319 @@
+//! The command line: reads arguments, asks the service, prints answers. It takes no decision.
+
+mod children;
+mod doctor;
+mod features;
+mod follow;
+mod models;
+mod plugin;
+mod project;
+mod show;
+mod words;
+
+use crate::door::{Door, which};
+use crate::home::Home;
+use crate::service::{Request, Which};
+use crate::wiring::ModelOptions;
+use clap::{Args, Parser, Subcommand};
+use longhaul_core::journal::Resolution;
+use std::path::PathBuf;
+use tracing_subscriber::EnvFilter;
+
+/// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
+///
+/// Exit codes: 0 done; 1 an error, which says what to do; 2 wrong arguments; 3 the run ended and some
+/// features do not pass; 4 the run is paused; 5 the run waits for an answer.
+#[derive(Parser, Debug)]
+#[command(name = "longhaul", version, max_term_width = 100)]
+pub struct Cli {
+    /// The data directory. Default: `longhaul` in the user's data directory.
+    #[arg(long, global = true, env = crate::home::VARIABLE, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// The project. Default: the current directory.
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    project: PathBuf,
+    /// Print JSON: one value, or one a line while a run goes on.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Make an existing git repository a project: writes longhaul.toml and GOAL.md where they are missing.
+    Init {
+        /// The project's name. Default: the directory's.
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Make a new project with its own git repository.
+    New {
+        /// The directory to make; its last part is the project's name.
+        directory: PathBuf,
+    },
+    /// Turn the goal into features and work on them until each passes or its rounds are used up.
+    Run {
+        /// Show the features and what they may cost, and pause before any work on them.
+        #[arg(long)]
+        plan_only: bool,
+        #[command(flatten)]
+        models: ModelArgs,
+    },
+    /// Go on with a run that was paused, killed, or ended with features that do not pass.
+    Resume {
+        #[command(flatten)]
+        run: RunArg,
+        /// Try features again whose rounds were used up.
+        #[arg(long)]
+        retry_failing: bool,
+    },
+    /// Watch a run that another terminal started. Ctrl-C only stops watching.
+    Attach {
+        #[command(flatten)]
+        run: RunArg,
+        /// Show events after this number.
+        #[arg(long, default_value_t = 0)]
+        after: u64,
+    },
+    /// Stop the work of a run; `resume` goes on with it.
+    Pause {
+        #[command(flatten)]
+        run: RunArg,
+    },
+    /// Give a run up.
+    Abandon {
+        #[command(flatten)]
+        run: RunArg,
+        /// Why, for the record.
+        #[arg(long, default_value = "given up by the operator")]
+        reason: String,
+    },
+    /// Answer the question that a run, or a feature, waits with.
+    Answer(AnswerArgs),
+    /// Show a run and its features.
+    Status {
+        #[command(flatten)]
+        run: RunArg,
+    },
+    /// List every run.
+    Runs,
+    /// List the invocations of a run, or show the journal of one.
+    Journal {
+        #[command(flatten)]
+        run: RunArg,
+        /// The invocation, for example `f-sum/1/generate`.
+        #[arg(long, short)]
+        invocation: Option<String>,
+        /// Show entries after this number.
+        #[arg(long, default_value_t = 0)]
+        after: u32,
+    },
+    /// Run finished invocations again from their journals, execute nothing, and compare.
+    Replay {
+        #[command(flatten)]
+        run: RunArg,
+        /// Only this invocation.
+        #[arg(long, short)]
+        invocation: Option<String>,
+        /// Use this component in place of the one that the run pinned.
+        #[arg(long, value_name = "FILE")]
+        with: Option<PathBuf>,
+    },
+    /// List and change the features of a run, also while it goes on.
+    Features {
+        #[command(flatten)]
+        run: RunArg,
+        #[command(subcommand)]
+        command: Option<features::Command>,
+    },
+    /// Look at plugins.
+    Plugin {
+        #[command(subcommand)]
+        command: plugin::Command,
+    },
+    /// Look at models, and fetch a small one.
+    Models {
+        #[command(subcommand)]
+        command: models::Command,
+    },
+    /// Look for what a run would need: plugins, keys, model servers, tools of the system.
+    Doctor,
+    #[command(hide = true)]
+    CompileChild(children::CompileArgs),
+    #[command(hide = true)]
+    CheckChild(children::CheckArgs),
+    #[command(hide = true)]
+    ModelChild(children::ModelArgs),
+}
+
+#[derive(Args, Debug)]
+struct RunArg {
+    /// The run, or the beginning of its name. Default: the newest of this project.
+    #[arg(id = "run", value_name = "RUN")]
+    named: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct ModelArgs {
+    /// Answer every model from this recording; nothing is sent anywhere.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    recorded: Option<PathBuf>,
+    /// Write what the models reply to this recording.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+struct AnswerArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// The feature that asks. Default: the run itself.
+    #[arg(long)]
+    feature: Option<String>,
+    /// The effect happened, and this JSON is what it answered.
+    #[arg(long, value_name = "JSON", group = "known")]
+    happened: Option<String>,
+    /// The effect did not happen: do it.
+    #[arg(long, group = "known")]
+    did_not_happen: bool,
+    /// Do not do it; the agent gets an error.
+    #[arg(long, group = "known")]
+    skip: bool,
+    /// The answer in words.
+    #[arg(long, default_value = "")]
+    text: String,
+}
+
+/// What the process says at its end; see the help of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything is done.
+    Done,
+    /// An error.
+    Error,
+    /// Features do not pass.
+    Incomplete,
+    /// The run is paused.
+    Paused,
+    /// The run waits for an answer.
+    Waiting,
+}
+
+impl Exit {
+    /// The process's exit code.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Error => 1,
+            Self::Incomplete => 3,
+            Self::Paused => 4,
+            Self::Waiting => 5,
+        }
+    }
+}
+
+/// Carries a command out.
+///
+/// # Errors
+/// With a text that says what to do.
+pub fn main(cli: Cli) -> anyhow::Result<Exit> {
+    let command = match children::run(cli.command) {
+        Ok(exit) => return Ok(exit),
+        Err(command) => command,
+    };
+    start_log();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // A guest that yields counts as one poll; without this, timers and sockets wait for 61 of them.
+        .event_interval(1)
+        .enable_all()
+        .build()?;
+    let context = Context { home: Home::find(cli.home)?, project: cli.project, json: cli.json };
+    let exit = runtime.block_on(dispatch(*command, &context));
+    // A guest that does not yield must not keep the process.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    exit
+}
+
+/// What every command needs.
+struct Context {
+    home: Home,
+    project: PathBuf,
+    json: bool,
+}
+
+impl Context {
+    async fn door(&self) -> anyhow::Result<Door> {
+        Door::open(&self.home, Some(&self.project)).await
+    }
+
+    fn which(&self, run: RunArg) -> Which {
+        which(run.named, &self.project)
+    }
+}
+
+async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
+    match command {
+        Command::Init { name } => project::init(context, name),
+        Command::New { directory } => project::new(context, &directory),
+        Command::Run { plan_only, models } => {
+            let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+            let models =
+                ModelOptions { replay_from: models.recorded.map(absolute), record_to: models.record.map(absolute) };
+            let directory = std::path::absolute(&context.project)?;
+            follow::start(context, Request::Run { directory, models, plan_only }).await
+        }
+        Command::Resume { run, retry_failing } => {
+            let run = context.which(run);
+            follow::start(context, Request::Resume { run, retry_failing }).await
+        }
+        Command::Attach { run, after } => follow::attach(context, context.which(run), after).await,
+        Command::Pause { run } => order(context, Request::Pause { run: context.which(run) }, "paused").await,
+        Command::Abandon { run, reason } => {
+            order(context, Request::Abandon { run: context.which(run), reason }, "abandoned").await
+        }
+        Command::Answer(args) => order(context, answer(context, args), "answered; go on with `longhaul resume`").await,
+        Command::Status { run } => show::status(context, context.which(run)).await,
+        Command::Runs => show::runs(context).await,
+        Command::Journal { run, invocation, after } => {
+            show::journal(context, context.which(run), invocation, after).await
+        }
+        Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
+        Command::Features { run, command } => features::run(context, context.which(run), command).await,
+        Command::Plugin { command } => plugin::run(context, command),
+        Command::Models { command } => models::run(context, command).await,
+        Command::Doctor => doctor::run(context).await,
+        Command::CompileChild(_) | Command::CheckChild(_) | Command::ModelChild(_) => Ok(Exit::Error),
+    }
+}
+
+fn answer(context: &Context, args: AnswerArgs) -> Request {
+    let resolution = match args.happened {
+        Some(output) => Some(Resolution::Happened(output)),
+        None if args.did_not_happen => Some(Resolution::DidNotHappen),
+        None if args.skip => Some(Resolution::Skip),
+        None => None,
+    };
+    Request::Answer { run: context.which(args.run), feature: args.feature, resolution, text: args.text }
+}
+
+/// An order that is done when it is answered.
+async fn order(context: &Context, request: Request, done: &str) -> anyhow::Result<Exit> {
+    let door = context.door().await?;
+    let answered = door.ask(request).await;
+    door.close().await;
+    words::print_answer(context.json, &answered?, done)?;
+    Ok(Exit::Done)
+}
+
+/// Our own log, to standard error; `LONGHAUL_LOG=debug` shows more.
+fn start_log() {
+    let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,longhaul=warn"));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .try_init();
+}

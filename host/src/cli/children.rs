@@ -1,0 +1,80 @@
+//! The children of this program: the compiler in its jail, native checks, a local model.
+//!
+//! They are this very binary with a hidden command, so that nothing else has to be installed. They
+//! start no log, no runtime and no service.
+
+use super::{Command, Exit};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct CompileArgs {
+    #[arg(long)]
+    limits: String,
+    #[arg(long)]
+    output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    spec: String,
+}
+
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    #[arg(long)]
+    file: PathBuf,
+    #[arg(long)]
+    context_tokens_max: usize,
+    #[arg(long)]
+    memory_bytes_max: u64,
+}
+
+/// Runs the command if it is a child's; gives any other back.
+pub fn run(command: Command) -> Result<Exit, Box<Command>> {
+    let code = match command {
+        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits, &args.output),
+        Command::CheckChild(args) => longhaul_worktree::check_child(&args.spec),
+        Command::ModelChild(args) => model(&args),
+        other => return Err(Box::new(other)),
+    };
+    std::process::exit(code)
+}
+
+#[cfg(feature = "local-model")]
+fn model(args: &ModelArgs) -> i32 {
+    use longhaul_llama::{LoadOptions, serve};
+    if let Err(error) = confine(args.memory_bytes_max) {
+        eprintln!("the memory limit could not be set: {error}");
+        return 1;
+    }
+    let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
+    match serve(&args.file, &options, std::io::stdin(), std::io::stdout()) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("{error}");
+            1
+        }
+    }
+}
+
+/// Private memory, beyond which the child dies and is started again. The model's own count stays below
+/// it; the rest is for threads and what inference needs in between.
+#[cfg(feature = "local-model")]
+fn confine(memory_bytes_max: u64) -> std::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    const BESIDE_BYTES: u64 = 768 << 20;
+    let max = Some(memory_bytes_max.saturating_add(BESIDE_BYTES));
+    Ok(setrlimit(Resource::Data, Rlimit { current: max, maximum: max })?)
+}
+
+#[cfg(not(feature = "local-model"))]
+fn model(args: &ModelArgs) -> i32 {
+    let ModelArgs { file, context_tokens_max: _, memory_bytes_max: _ } = args;
+    let message = format!(
+        "this longhaul was built without local models, so it cannot serve `{}`; build it with: cargo build --release --features local-model",
+        file.display()
+    );
+    println!("{}", serde_json::json!({ "id": null, "error": { "kind": "unsupported", "message": message } }));
+    1
+}

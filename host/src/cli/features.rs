@@ -1,0 +1,164 @@
+//! `longhaul features`: the list of what is to be built, also while a run goes on.
+
+use super::show::feature_word;
+use super::{Context, Exit, order};
+use crate::service::{Answer, Request, Which};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
+use std::path::{Path, PathBuf};
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show the features. The default.
+    List,
+    /// Add a feature.
+    Add(Spec),
+    /// Change what a feature asks for; it is then built, and judged, anew.
+    Edit(Spec),
+    /// Take a feature off the list.
+    Drop {
+        /// Its id.
+        id: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct Spec {
+    /// Its id: letters, digits, `-` and `_`.
+    id: String,
+    /// One line. Default: as it was; for a new feature, the id.
+    #[arg(long)]
+    title: Option<String>,
+    /// What the agent is told.
+    #[arg(long)]
+    instruction: Option<String>,
+    /// functional, ui, performance, security, integration, testing or documentation.
+    #[arg(long)]
+    category: Option<String>,
+    /// 1 to 10; higher goes first.
+    #[arg(long)]
+    priority: Option<u8>,
+    /// A feature that must pass before; may be repeated.
+    #[arg(long = "depends-on", value_name = "ID")]
+    depends_on: Vec<String>,
+    /// What must hold, judged by the evaluator; may be repeated.
+    #[arg(long = "criterion", value_name = "TEXT")]
+    criteria: Vec<String>,
+    /// A Python file that must run without an error; may be repeated.
+    #[arg(long = "python-check", value_name = "FILE")]
+    python_checks: Vec<PathBuf>,
+    /// A check of [checks] in longhaul.toml; may be repeated.
+    #[arg(long = "check", value_name = "NAME")]
+    native_checks: Vec<String>,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, run: Which, command: Option<Command>) -> anyhow::Result<Exit> {
+    match command.unwrap_or(Command::List) {
+        Command::List => list(context, run).await,
+        Command::Add(spec) => {
+            let spec = spec.onto(None)?;
+            order(context, Request::AddFeature { run, spec }, "added").await
+        }
+        Command::Edit(spec) => {
+            let old = features(context, run.clone()).await?.into_iter().find(|old| old.id == spec.id);
+            let old =
+                old.with_context(|| format!("there is no feature `{}`; `longhaul features` lists them", spec.id))?;
+            let spec = spec.onto(Some(old))?;
+            order(context, Request::EditFeature { run, spec }, "edited").await
+        }
+        Command::Drop { id } => order(context, Request::DropFeature { run, feature: id }, "dropped").await,
+    }
+}
+
+async fn features(context: &Context, run: Which) -> anyhow::Result<Vec<FeatureSpec>> {
+    let door = context.door().await?;
+    let answer = door.ask(Request::Status { run }).await;
+    door.close().await;
+    let Answer::Status(status) = answer? else { bail!("the service answered something else") };
+    Ok(status.features.into_iter().map(|feature| feature.spec).collect())
+}
+
+async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
+    let door = context.door().await?;
+    let answer = door.ask(Request::Status { run }).await;
+    door.close().await;
+    let Answer::Status(status) = answer? else { bail!("the service answered something else") };
+    if context.json {
+        println!("{}", serde_json::to_string(&status.features)?);
+        return Ok(Exit::Done);
+    }
+    for feature in &status.features {
+        println!("{:<12} {}: {}", feature_word(feature.status), feature.spec.id, feature.spec.title);
+        for criterion in &feature.spec.criteria {
+            println!("             - {}", criterion.text);
+        }
+    }
+    let rounds = status.features.len();
+    println!(
+        "{rounds} features; at most {} tokens{}",
+        status.tokens_max,
+        match status.cost_microdollars_max {
+            Some(cost) => format!(" and {} millionths of a US dollar", cost),
+            None => String::new(),
+        }
+    );
+    Ok(Exit::Done)
+}
+
+impl Spec {
+    /// What was given, over what there was.
+    fn onto(self, old: Option<FeatureSpec>) -> anyhow::Result<FeatureSpec> {
+        let mut spec = old.unwrap_or_else(|| FeatureSpec {
+            id: self.id.clone(),
+            title: self.id.clone(),
+            instruction: String::new(),
+            category: "functional".into(),
+            priority: 5,
+            agent: None,
+            criteria: Vec::new(),
+            checks: Vec::new(),
+            depends_on: Vec::new(),
+        });
+        spec.title = self.title.unwrap_or(spec.title);
+        spec.instruction = self.instruction.unwrap_or(spec.instruction);
+        spec.category = self.category.unwrap_or(spec.category);
+        spec.priority = self.priority.unwrap_or(spec.priority);
+        if !self.depends_on.is_empty() {
+            spec.depends_on = self.depends_on;
+        }
+        // Criteria and checks are one contract: giving any replaces all.
+        if !(self.criteria.is_empty() && self.python_checks.is_empty() && self.native_checks.is_empty()) {
+            (spec.criteria, spec.checks) = contract(self.criteria, &self.python_checks, self.native_checks)?;
+        }
+        if spec.instruction.trim().is_empty() {
+            bail!("feature `{}` has no instruction; add --instruction TEXT", spec.id);
+        }
+        Ok(spec)
+    }
+}
+
+fn contract(
+    texts: Vec<String>,
+    python: &[PathBuf],
+    native: Vec<String>,
+) -> anyhow::Result<(Vec<Criterion>, Vec<CheckSpec>)> {
+    let mut checks = Vec::new();
+    for path in python {
+        let source = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        checks.push(CheckSpec { name: stem(path), body: CheckBody::Python(source) });
+    }
+    checks.extend(native.into_iter().map(|name| CheckSpec { name: name.clone(), body: CheckBody::Native(name) }));
+    let mut criteria: Vec<Criterion> =
+        (1..).zip(texts).map(|(number, text)| Criterion { id: format!("c{number}"), text, check: None }).collect();
+    for check in &checks {
+        let text = format!("the check `{}` passes", check.name);
+        criteria.push(Criterion { id: check.name.clone(), text, check: Some(check.name.clone()) });
+    }
+    Ok((criteria, checks))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "check".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

@@ -1,0 +1,234 @@
+//! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
+
+use super::{Context, Exit, words};
+use crate::door::{Door, Seen};
+use crate::service::{Answer, Request, Status, Which};
+use anyhow::{Context as _, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use longhaul_core::RunId;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_harness::RunStatus;
+use std::io::IsTerminal;
+use std::time::Duration;
+use tokio::sync::mpsc::Receiver;
+
+/// Starts or resumes a run, and follows it.
+pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> {
+    let door = context.door().await?;
+    let after = match &request {
+        Request::Resume { run, .. } => last_number(&door, run).await,
+        _ => 0,
+    };
+    let run = match door.ask(request).await {
+        Ok(Answer::Run { run }) => run,
+        Ok(_) => bail!("the service answered something else"),
+        Err(error) => {
+            door.close().await;
+            return Err(error);
+        }
+    };
+    Follower { context, run, after, pauses: true, view: View::new(context.json) }.follow(door).await
+}
+
+/// Follows a run that somebody else started.
+pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Result<Exit> {
+    let door = context.door().await?;
+    let status = status(&door, which).await?;
+    let run = status.summary.run;
+    if door.is_owner() {
+        // Nobody works on it: show what there is, as a `status` with a past.
+        tracing::info!("nobody works on run {run}");
+    }
+    Follower { context, run, after, pauses: false, view: View::new(context.json) }.follow(door).await
+}
+
+/// Events up to here were shown by whoever followed before.
+async fn last_number(door: &Door, which: &Which) -> u64 {
+    let mut after = 0;
+    while let Ok(Answer::Events { events }) = door.ask(Request::Events { run: which.clone(), after }).await {
+        match events.last() {
+            Some(last) => after = last.number,
+            None => break,
+        }
+    }
+    after
+}
+
+async fn status(door: &Door, which: Which) -> anyhow::Result<Status> {
+    match door.ask(Request::Status { run: which }).await? {
+        Answer::Status(status) => Ok(*status),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+struct Follower<'a> {
+    context: &'a Context,
+    run: RunId,
+    after: u64,
+    /// Whether Ctrl-C pauses the run, or only stops watching.
+    pauses: bool,
+    view: View,
+}
+
+/// What ended the watching of one owner.
+enum Over {
+    /// The run is gone, with an error if there was one.
+    Gone(Option<String>),
+    /// The owner is.
+    OwnerLost,
+    /// The person does not want to watch any more.
+    Left,
+}
+
+impl Follower<'_> {
+    async fn follow(mut self, mut door: Door) -> anyhow::Result<Exit> {
+        loop {
+            let seen = door.watch(&self.run, self.after).await;
+            let over = match seen {
+                Ok(seen) => self.watch(&door, seen).await?,
+                Err(_) => Over::OwnerLost,
+            };
+            match over {
+                Over::Left => {
+                    self.view.finish();
+                    door.close().await;
+                    return Ok(Exit::Done);
+                }
+                Over::Gone(Some(why)) => {
+                    self.view.finish();
+                    door.close().await;
+                    bail!("run {} stopped: {why}; go on with `longhaul resume {}`", self.run, self.run);
+                }
+                Over::Gone(None) => {
+                    let status = status(&door, Which::Named(self.run.to_string())).await;
+                    match status {
+                        Ok(status) if !broke_off(&status) => return self.end(door, &status).await,
+                        // The owner let go of it, or died: somebody has to go on with it.
+                        _ => door = self.take_over(door).await?,
+                    }
+                }
+                Over::OwnerLost => door = self.take_over(door).await?,
+            }
+        }
+    }
+
+    async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> anyhow::Result<Over> {
+        loop {
+            tokio::select! {
+                next = seen.recv() => match next {
+                    Some(Seen::Event(event)) => {
+                        self.after = event.number;
+                        self.view.event(&event)?;
+                    }
+                    Some(Seen::Token(text)) => self.view.token(&text),
+                    Some(Seen::Gone(why)) => return Ok(Over::Gone(why)),
+                    None => return Ok(Over::OwnerLost),
+                },
+                _ = tokio::signal::ctrl_c() => {
+                    if !self.pauses {
+                        return Ok(Over::Left);
+                    }
+                    self.view.say("pausing");
+                    door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
+    async fn take_over(&mut self, door: Door) -> anyhow::Result<Door> {
+        door.close().await;
+        let door = self.context.door().await.context("the owner of the data directory is gone")?;
+        let named = Which::Named(self.run.to_string());
+        let found = status(&door, named.clone()).await?;
+        if broke_off(&found) {
+            self.view.say(&format!("the owner is gone; going on with run {}", self.run));
+            door.ask(Request::Resume { run: named, retry_failing: false }).await?;
+        }
+        Ok(door)
+    }
+
+    async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {
+        self.view.finish();
+        door.close().await;
+        let run = &self.run;
+        let (exit, hint) = match status.summary.status {
+            RunStatus::Completed => (Exit::Done, None),
+            RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned => (Exit::Incomplete, None),
+            RunStatus::Parked => {
+                (Exit::Waiting, Some(format!("go on, when that is done, with: longhaul resume {run}")))
+            }
+            _ => (Exit::Paused, Some(format!("go on with: longhaul resume {run}"))),
+        };
+        if let (Some(hint), false) = (hint, self.context.json) {
+            println!("{hint}");
+        }
+        Ok(exit)
+    }
+}
+
+/// Whether the run should be worked on and nobody does.
+fn broke_off(status: &Status) -> bool {
+    matches!(status.summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working) && !status.summary.active
+}
+
+/// What a person sees: lines, and on a terminal one more that lives.
+struct View {
+    json: bool,
+    live: Option<ProgressBar>,
+    said: String,
+}
+
+impl View {
+    fn new(json: bool) -> Self {
+        let live = (!json && std::io::stdout().is_terminal()).then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(
+                ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
+                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            );
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { json, live, said: String::new() }
+    }
+
+    fn event(&mut self, event: &RunEvent) -> anyhow::Result<()> {
+        self.said.clear();
+        if self.json {
+            println!("{}", serde_json::to_string(event)?);
+            return Ok(());
+        }
+        if let Some(line) = words::line(event) {
+            self.say(&line);
+        }
+        if let (Some(live), Event::InvocationStarted { plugin, feature, .. }) = (&self.live, &event.event) {
+            live.set_message(format!("{plugin} {}", feature.as_deref().unwrap_or_default()));
+        }
+        Ok(())
+    }
+
+    /// The end of what a model is saying, on the line that lives.
+    fn token(&mut self, text: &str) {
+        if let Some(live) = &self.live {
+            self.said.push_str(&text.replace(char::is_control, " "));
+            let start = self.said.floor_char_boundary(self.said.len().saturating_sub(80));
+            self.said.drain(..start);
+            live.set_message(self.said.clone());
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.live {
+            Some(live) => live.println(line),
+            None if self.json => {}
+            None => println!("{line}"),
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(live) = self.live.take() {
+            live.finish_and_clear();
+        }
+    }
+}

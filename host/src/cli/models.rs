@@ -1,0 +1,44 @@
+//! `longhaul models`: what is configured, and fetching a small model.
+
+use super::{Context, Exit};
+use crate::config::Config;
+use crate::wiring::cache;
+use clap::Subcommand;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List the models of this project.
+    List,
+    /// Fetch a small model that runs on the processor, and check its digest.
+    Pull {
+        /// Its name: `smollm2`.
+        name: String,
+    },
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::List => {
+            let config = Config::read(&context.project)?;
+            if context.json {
+                println!("{}", serde_json::to_string(&config.models)?);
+            } else {
+                for (name, model) in &config.models {
+                    println!("{name:<12} {}", serde_json::to_string(model)?);
+                }
+            }
+            Ok(Exit::Done)
+        }
+        Command::Pull { name } => {
+            let mut told = |text: &str| eprintln!("{text}");
+            let path = longhaul_models::pull(&name, &cache()?, &mut told).await?;
+            if context.json {
+                println!("{}", serde_json::json!({ "model": name, "path": path }));
+            } else {
+                println!("{name} is at {}", path.display());
+            }
+            Ok(Exit::Done)
+        }
+    }
+}

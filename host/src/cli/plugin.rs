@@ -1,0 +1,92 @@
+//! `longhaul plugin`: which plugins are found, and what a file is.
+
+use super::{Context, Exit};
+use crate::config::Manifest;
+use crate::plugins;
+use clap::Subcommand;
+use longhaul_core::LimitHit;
+use longhaul_engine::{CompileLimits, Inspection, LoadError, inspect};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List the plugins that a run of this project would find.
+    List,
+    /// Show what a component is, without running it.
+    Inspect {
+        /// A `.wasm` file, or the name of a plugin.
+        file: String,
+    },
+}
+
+/// Carries it out.
+pub fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::List => list(context),
+        Command::Inspect { file } => {
+            let path = if Path::new(&file).is_file() {
+                PathBuf::from(&file)
+            } else {
+                plugins::find(&file, Some(&context.project), &context.home)?
+            };
+            show(context, &look(&path)?, &Manifest::beside(&path)?)
+        }
+    }
+}
+
+fn list(context: &Context) -> anyhow::Result<Exit> {
+    let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for directory in plugins::directories(Some(&context.project), &context.home) {
+        for entry in directory.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "wasm")
+                && let Some(name) = path.file_stem().map(|stem| stem.to_string_lossy().into_owned())
+            {
+                found.entry(name).or_insert(path);
+            }
+        }
+    }
+    for (name, path) in found {
+        let described = Manifest::beside(&path).map(|manifest| manifest.description).unwrap_or_default();
+        if context.json {
+            println!("{}", serde_json::json!({ "name": name, "path": path, "description": described }));
+        } else {
+            println!("{name:<20} {described}\n{:<20} {}", "", path.display());
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn look(path: &Path) -> anyhow::Result<Inspection> {
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let limits = CompileLimits::default();
+    let unreadable = |source| LoadError::Unreadable { name: name.clone(), path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > limits.bytes_max {
+        return Err(LoadError::Limit { name, hit: LimitHit::new("bytes_max", size, limits.bytes_max) }.into());
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    Ok(inspect(&name, &bytes, &limits)?)
+}
+
+fn show(context: &Context, inspection: &Inspection, manifest: &Manifest) -> anyhow::Result<Exit> {
+    if context.json {
+        println!(
+            "{}",
+            serde_json::json!({ "component": inspection, "asks": manifest.asks, "description": manifest.description })
+        );
+        return Ok(Exit::Done);
+    }
+    println!(
+        "{} for contract {}, {} bytes, {} functions",
+        inspection.role.name(),
+        inspection.contract,
+        inspection.bytes,
+        inspection.functions
+    );
+    println!("sha256 {}", inspection.digest);
+    println!("imports {}", inspection.imports.join(", "));
+    println!("asks for {}", serde_json::to_string(&manifest.asks)?);
+    Ok(Exit::Done)
+}

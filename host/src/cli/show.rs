@@ -1,0 +1,152 @@
+//! Looking at runs: `status`, `runs`, `journal`, `replay`.
+
+use super::{Context, Exit, words};
+use crate::service::{Answer, Request, Status, Summary, Which};
+use anyhow::bail;
+use longhaul_core::journal::{Entry, Finished};
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::RunStatus;
+use std::path::PathBuf;
+
+async fn ask(context: &Context, request: Request) -> anyhow::Result<Answer> {
+    let door = context.door().await?;
+    let answer = door.ask(request).await;
+    door.close().await;
+    answer
+}
+
+/// `longhaul status`.
+pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
+    let answer = ask(context, Request::Status { run }).await?;
+    if context.json {
+        println!("{}", serde_json::to_string(&answer)?);
+        return Ok(Exit::Done);
+    }
+    let Answer::Status(status) = answer else { bail!("the service answered something else") };
+    print_status(&status);
+    Ok(Exit::Done)
+}
+
+fn print_status(status: &Status) {
+    let Summary { run, project, status: word, passing, active, .. } = &status.summary;
+    println!("run {run} of {project}: {}, {} of {} features pass", word_of(*word, *active), passing.0, passing.1);
+    println!("  branch {}, {}", status.branch, words::used_words(&status.used));
+    if !status.why.is_empty() {
+        println!("  {}", status.why);
+    }
+    if let Some(question) = &status.question {
+        println!("  asks: {question}");
+        println!(
+            "  answer with: longhaul answer {run} --happened JSON | --did-not-happen | --skip, then longhaul resume {run}"
+        );
+    }
+    for feature in &status.features {
+        let why = if feature.why.is_empty() { String::new() } else { format!(": {}", feature.why) };
+        println!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
+    }
+}
+
+/// `longhaul runs`.
+pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
+    let answer = ask(context, Request::Runs).await?;
+    if context.json {
+        println!("{}", serde_json::to_string(&answer)?);
+        return Ok(Exit::Done);
+    }
+    let Answer::Runs { runs } = answer else { bail!("the service answered something else") };
+    if runs.is_empty() {
+        println!("no runs yet; start one with `longhaul run` in a project");
+    }
+    for Summary { run, project, directory, status, passing, active, .. } in runs {
+        println!(
+            "{run}  {:<11} {}/{}  {project}  {}",
+            word_of(status, active),
+            passing.0,
+            passing.1,
+            directory.display()
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// `longhaul journal`.
+pub async fn journal(context: &Context, run: Which, invocation: Option<String>, after: u32) -> anyhow::Result<Exit> {
+    let answer = ask(context, Request::Journal { run, invocation, after }).await?;
+    if context.json {
+        println!("{}", serde_json::to_string(&answer)?);
+        return Ok(Exit::Done);
+    }
+    match answer {
+        Answer::Invocations { invocations } => invocations.iter().for_each(|invocation| println!("{invocation}")),
+        Answer::Entries { invocation, entries, finished } => {
+            print_entries(invocation.as_str(), &entries, finished.as_ref())
+        }
+        _ => bail!("the service answered something else"),
+    }
+    Ok(Exit::Done)
+}
+
+fn print_entries(invocation: &str, entries: &[(u32, Entry)], finished: Option<&Finished>) {
+    println!("{invocation}");
+    for (number, entry) in entries {
+        let answer = entry.answered.as_ref().map_or("in flight".to_owned(), |answered| {
+            longhaul_core::text::truncate(&answered.answer.replace('\n', " "), 160)
+        });
+        println!("{number:>5}  {} {}", entry.asked.name, entry.asked.summary);
+        println!("       -> {answer}");
+    }
+    match finished {
+        Some(finished) => println!("  end  {} fuel", words::short_number(finished.fuel_used)),
+        None => println!("  not finished"),
+    }
+}
+
+/// `longhaul replay`.
+pub async fn replay(
+    context: &Context,
+    run: Which,
+    invocation: Option<String>,
+    with: Option<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let with = with.map(std::path::absolute).transpose()?;
+    let answer = ask(context, Request::Replay { run, invocation, with }).await?;
+    let Answer::Replayed { invocations } = &answer else { bail!("the service answered something else") };
+    let same = invocations.iter().all(|replayed| replayed.same);
+    if context.json {
+        println!("{}", serde_json::to_string(&answer)?);
+    } else {
+        for replayed in invocations {
+            let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());
+            println!("{}: {} calls, {} fuel: {word}", replayed.invocation, replayed.calls, replayed.fuel.1);
+        }
+    }
+    Ok(if same { Exit::Done } else { Exit::Error })
+}
+
+/// The status in a word; work that nobody does right now says so.
+fn word_of(status: RunStatus, active: bool) -> &'static str {
+    match status {
+        RunStatus::New | RunStatus::Planning | RunStatus::Working if !active => "broken off",
+        RunStatus::New => "new",
+        RunStatus::Planning => "planning",
+        RunStatus::Working => "working",
+        RunStatus::Parked => "waiting",
+        RunStatus::Paused => "paused",
+        RunStatus::Completed => "completed",
+        RunStatus::Incomplete => "incomplete",
+        RunStatus::Failed => "failed",
+        RunStatus::Abandoned => "abandoned",
+    }
+}
+
+/// The status of a feature in a word.
+pub fn feature_word(status: FeatureStatus) -> &'static str {
+    match status {
+        FeatureStatus::NotStarted => "not started",
+        FeatureStatus::InProgress => "in progress",
+        FeatureStatus::Passing => "passing",
+        FeatureStatus::Failing => "failing",
+        FeatureStatus::Blocked => "blocked",
+        FeatureStatus::Dropped => "dropped",
+    }
+}

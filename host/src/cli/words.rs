@@ -1,0 +1,113 @@
+//! Words and numbers for people.
+
+use crate::service::Answer;
+use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::work::{FeatureStatus, Mark};
+
+/// Prints an answer that has nothing to show but that it is done.
+pub fn print_answer(json: bool, answer: &Answer, done: &str) -> anyhow::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(answer)?);
+    } else if let Answer::Run { run } = answer {
+        println!("run {run}: {done}");
+    }
+    Ok(())
+}
+
+/// An event in one line, or none when it is of no interest to a person.
+pub fn line(event: &RunEvent) -> Option<String> {
+    Some(match &event.event {
+        Event::RunStarted { project, branch } => format!("run {} of {project}, on branch {branch}", event.run),
+        Event::RunResumed => format!("run {} goes on", event.run),
+        Event::Planned { features, notes } => planned(features, notes),
+        Event::Feature { feature, status, why } => feature_line(feature, *status, why)?,
+        Event::InvocationStarted { plugin, export, feature, round, .. } => {
+            let of = feature.as_ref().map(|feature| format!(" {feature}, round {round}")).unwrap_or_default();
+            format!("  {}{of}: {plugin}", verb(export))
+        }
+        Event::InvocationEnded { outcome, ok, used, .. } => {
+            format!("    {}{} ({})", if *ok { "" } else { "ended early: " }, outcome, used_words(used))
+        }
+        Event::Judged { passed, judgements, .. } => judged(*passed, judgements),
+        Event::Committed { feature, commit, files } => {
+            format!("  committed {feature} as {}: {}", &commit[..commit.len().min(10)], files.join(", "))
+        }
+        Event::Parked { question, answer_with } => format!("waits: {question}\n  {answer_with}"),
+        Event::Paused => "paused".to_owned(),
+        Event::Limit { name, text } => format!("limit {name}: {text}"),
+        Event::VacuousCheck { feature, check } => {
+            format!("  note: check `{check}` of {feature} passed before the work began, so it proves nothing")
+        }
+        Event::Warning { text } => format!("  note: {text}"),
+        Event::RunEnded { status, summary, used } => format!("{status}: {summary} ({})", used_words(used)),
+        _ => return None,
+    })
+}
+
+fn planned(features: &[(String, String)], notes: &str) -> String {
+    let mut text = format!("{} features", features.len());
+    for (id, title) in features {
+        text.push_str(&format!("\n  {id}: {title}"));
+    }
+    if !notes.trim().is_empty() {
+        text.push_str(&format!("\n  {}", notes.trim()));
+    }
+    text
+}
+
+fn feature_line(feature: &str, status: FeatureStatus, why: &str) -> Option<String> {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    Some(match status {
+        FeatureStatus::NotStarted => return None,
+        FeatureStatus::InProgress => format!("feature {feature}"),
+        FeatureStatus::Passing => format!("  PASS {feature}{why}"),
+        FeatureStatus::Failing => format!("  FAIL {feature}{why}"),
+        FeatureStatus::Blocked => format!("  BLOCKED {feature}{why}"),
+        FeatureStatus::Dropped => format!("  dropped {feature}{why}"),
+    })
+}
+
+fn judged(passed: bool, judgements: &[longhaul_core::work::Judgement]) -> String {
+    let mut text = format!("    judged: {}", if passed { "passes" } else { "does not pass" });
+    for judgement in judgements.iter().filter(|judgement| judgement.mark != Mark::Pass) {
+        text.push_str(&format!("\n      {}: {}", judgement.criterion, judgement.why));
+    }
+    text
+}
+
+fn verb(export: &str) -> &'static str {
+    match export {
+        "planner.plan" => "plan",
+        "agent.run" => "work on",
+        "evaluator.judge" => "judge",
+        _ => "call",
+    }
+}
+
+/// What was used: tokens, money, fuel.
+pub fn used_words(used: &Used) -> String {
+    let mut parts = Vec::new();
+    if used.usage.tokens() > 0 {
+        parts.push(format!("{} tokens", used.usage.tokens()));
+    }
+    if used.usage.cost_microdollars > 0.0 {
+        parts.push(format!("${:.4}", used.usage.cost_microdollars / 1e6));
+    }
+    parts.push(format!("{} fuel", short_number(used.fuel)));
+    if used.possibly_paid_twice > 0 {
+        parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
+    }
+    parts.join(", ")
+}
+
+/// A number in three or four digits: `950`, `12.3 k`, `4.5 M`.
+#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+pub fn short_number(number: u64) -> String {
+    let value = number as f64;
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{:.1} k", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} M", value / 1e6),
+        _ => format!("{:.1} G", value / 1e9),
+    }
+}

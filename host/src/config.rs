@@ -1,0 +1,319 @@
+//! `longhaul.toml`, which the operator writes, and `plugin.toml`, which a plugin brings.
+//!
+//! Reading is strict: a misspelt field is an error with its line. What a plugin may do is decided here
+//! and nowhere else: what it asks for, intersected with what the operator gives.
+
+use anyhow::{Context, bail};
+use longhaul_core::Limits;
+use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
+use longhaul_engine::CompileLimits;
+use longhaul_harness::HarnessLimits;
+use longhaul_models::ModelConfig;
+use longhaul_worktree::NativeCheck;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The operator's file, in the root of a project.
+pub const FILE: &str = "longhaul.toml";
+
+/// The word that stands for the tree of a run where a directory is granted.
+const TREE: &str = "tree";
+
+/// `longhaul.toml`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// What the project is.
+    pub project: ProjectConfig,
+    /// How a run goes.
+    #[serde(default)]
+    pub run: RunConfig,
+    /// What every invocation may use.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What compiling a plugin may cost.
+    #[serde(default)]
+    pub compile: CompileLimits,
+    /// Who turns the goal into features.
+    #[serde(default = "default_planner")]
+    pub planner: PluginConfig,
+    /// Who judges.
+    #[serde(default = "default_evaluator")]
+    pub evaluator: PluginConfig,
+    /// Who works, by name. The harness asks for `code`, `research`, `testing` and `documentation`, and
+    /// takes `code` where there is no other.
+    #[serde(default)]
+    pub agents: BTreeMap<String, PluginConfig>,
+    /// What agents may be given.
+    #[serde(default)]
+    pub tools: BTreeMap<String, PluginConfig>,
+    /// Models, by the names that plugins know them by.
+    #[serde(default)]
+    pub models: BTreeMap<String, ModelConfig>,
+    /// Native checks: fixed commands that decide features.
+    #[serde(default)]
+    pub checks: BTreeMap<String, NativeCheck>,
+}
+
+/// `[project]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectConfig {
+    /// Letters, digits, `-` and `_`. The branch is `longhaul/NAME`.
+    pub name: String,
+    /// The goal's file, Markdown. Default `GOAL.md`.
+    #[serde(default = "default_goal")]
+    pub goal: PathBuf,
+}
+
+/// `[run]`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// The caps of a run.
+    pub limits: HarnessLimits,
+}
+
+/// A table that says which plugin plays a part, and what it may do.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PluginConfig {
+    /// The name of a plugin, or the path of a `.wasm` file, which starts with `.` or `/`.
+    pub plugin: String,
+    /// Models that it may ask; the first is the default.
+    pub models: Vec<String>,
+    /// Tools that it may call, by their names under `[tools]`.
+    pub tools: Vec<String>,
+    /// Agents that it may delegate to, by their names under `[agents]`.
+    pub agents: Vec<String>,
+    /// Directories that it may use. Only for tools.
+    pub directories: Vec<DirectoryConfig>,
+    /// Hosts that it may reach. Only for tools.
+    pub hosts: Vec<HostPattern>,
+    /// Whether the operator vouches for what the tool says of its effects. Without it every effect
+    /// that its grants do not prove harmless counts as `acts`.
+    pub confirm_effects: bool,
+    /// Handed to the plugin as it is.
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    /// Its own limits, in place of `[limits]`.
+    pub limits: Option<Limits>,
+}
+
+/// One granted directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectoryConfig {
+    /// Where the guest sees it.
+    pub guest: String,
+    /// `tree` for the tree of the run, otherwise a path, relative to the project.
+    #[serde(default = "default_tree")]
+    pub host: PathBuf,
+    /// `read` or `write`.
+    pub access: Access,
+}
+
+fn default_goal() -> PathBuf {
+    "GOAL.md".into()
+}
+
+fn default_tree() -> PathBuf {
+    TREE.into()
+}
+
+fn default_planner() -> PluginConfig {
+    PluginConfig { plugin: "initializer".into(), ..PluginConfig::default() }
+}
+
+fn default_evaluator() -> PluginConfig {
+    PluginConfig { plugin: "check-evaluator".into(), ..PluginConfig::default() }
+}
+
+impl Config {
+    /// Reads the file of a project.
+    pub fn read(project: &Path) -> anyhow::Result<Self> {
+        let path = project.join(FILE);
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!("cannot read `{}`; make a project with `longhaul new` or `longhaul init`", path.display())
+        })?;
+        Self::parse(&text).with_context(|| format!("`{}`", path.display()))
+    }
+
+    /// Reads the text of a file.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let config: Self = toml::from_str(text)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let name = &self.project.name;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            bail!("[project] name `{name}`: take 1 to 64 letters, digits, `-` and `_`");
+        }
+        if self.agents.is_empty() {
+            bail!("there is no agent; add [agents.code] plugin = \"react\"");
+        }
+        for (table, part) in self.parts() {
+            self.check_part(&table, part)?;
+        }
+        Ok(())
+    }
+
+    fn check_part(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+        if part.plugin.is_empty() {
+            bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
+        }
+        let known = [
+            ("models", &part.models, self.models.keys().collect::<Vec<_>>()),
+            ("tools", &part.tools, self.tools.keys().collect()),
+            ("agents", &part.agents, self.agents.keys().collect()),
+        ];
+        for (kind, wanted, known) in known {
+            if let Some(missing) = wanted.iter().find(|name| !known.contains(name)) {
+                bail!("[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]");
+            }
+        }
+        Ok(())
+    }
+
+    /// Every table that names a plugin, with its name.
+    pub fn parts(&self) -> impl Iterator<Item = (String, &PluginConfig)> {
+        let agents = self.agents.iter().map(|(name, part)| (format!("agents.{name}"), part));
+        let tools = self.tools.iter().map(|(name, part)| (format!("tools.{name}"), part));
+        [("planner".to_owned(), &self.planner), ("evaluator".to_owned(), &self.evaluator)]
+            .into_iter()
+            .chain(agents)
+            .chain(tools)
+    }
+
+    /// The table of that name.
+    pub fn part(&self, table: &str) -> Option<&PluginConfig> {
+        self.parts().find(|(name, _)| name == table).map(|(_, part)| part)
+    }
+
+    /// What the plugin of a table may use.
+    pub fn limits_of(&self, part: &PluginConfig) -> Limits {
+        part.limits.clone().unwrap_or_else(|| self.limits.clone())
+    }
+}
+
+/// `plugin.toml`, beside a plugin's `.wasm`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Manifest {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// In one line.
+    pub description: String,
+    /// What it asks for.
+    pub asks: Asks,
+}
+
+/// `[asks]`: what a plugin asks for. Without a `plugin.toml` it asks for nothing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Asks {
+    /// Whether it talks with models.
+    pub models: bool,
+    /// Whether it calls tools.
+    pub tools: bool,
+    /// Whether it delegates.
+    pub agents: bool,
+    /// Directories, as the guest names them.
+    pub directories: Vec<AskedDirectory>,
+    /// Hosts, as patterns; `"*"` asks for whichever the operator gives.
+    pub hosts: Vec<String>,
+}
+
+/// A directory that a plugin asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedDirectory {
+    /// Where it wants to see it.
+    pub guest: String,
+    /// How it would use it.
+    pub access: Access,
+}
+
+impl Manifest {
+    /// Reads the manifest beside a component, if there is one.
+    pub fn beside(component: &Path) -> anyhow::Result<Self> {
+        let path = component.with_extension("toml");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text).with_context(|| format!("`{}`", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+        }
+    }
+
+    /// Reads the text of a manifest.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        Ok(toml::from_str(text)?)
+    }
+}
+
+/// What a plugin may do: what it asks for, as far as the operator gives it.
+pub fn grants(table: &str, part: &PluginConfig, asks: &Asks, project: &Path, tree: &Path) -> Grants {
+    let listed = |asked: bool, given: &[String]| if asked { given.to_vec() } else { Vec::new() };
+    Grants {
+        table: table.to_owned(),
+        directories: part.directories.iter().filter_map(|given| directory(given, asks, project, tree)).collect(),
+        hosts: part.hosts.iter().filter(|host| asks_host(asks, host)).cloned().collect(),
+        tools: listed(asks.tools, &part.tools),
+        agents: listed(asks.agents, &part.agents),
+        models: listed(asks.models, &part.models),
+    }
+}
+
+fn directory(given: &DirectoryConfig, asks: &Asks, project: &Path, tree: &Path) -> Option<DirectoryGrant> {
+    let asked = asks.directories.iter().find(|asked| asked.guest == given.guest)?;
+    let host = if given.host == Path::new(TREE) { tree.to_owned() } else { project.join(&given.host) };
+    Some(DirectoryGrant { guest: given.guest.clone(), host, access: given.access.min(asked.access) })
+}
+
+fn asks_host(asks: &Asks, given: &HostPattern) -> bool {
+    let given = String::from(given.clone());
+    asks.hosts.iter().any(|asked| {
+        asked == "*" || HostPattern::try_from(asked.clone()).is_ok_and(|asked| String::from(asked) == given)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n";
+
+    #[track_caller]
+    fn check(more: &str, expected: &str) {
+        let error = Config::parse(&format!("{SMALL}{more}")).expect_err(more);
+        assert!(format!("{error:#}").contains(expected), "{error:#}");
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_said_with_its_place() {
+        check("tols = [\"files\"]", "unknown field `tols`");
+        check("tools = [\"files\"]", "[agents.code] tools names `files`, and there is no [tools.files]");
+        check("[tools.files]\n", "[tools.files] has no plugin");
+        check("[limits]\nfuel = 1", "unknown field `fuel`");
+    }
+
+    #[test]
+    fn nothing_is_granted_that_is_not_on_both_lists() {
+        let part: PluginConfig = toml::from_str(
+            "plugin = \"x\"\nmodels = [\"m\"]\ndirectories = [{ guest = \"/work\", access = \"write\" }, { guest = \"/etc\", host = \"/etc\", access = \"read\" }]\nhosts = [\"https://a.example\"]",
+        )
+        .unwrap();
+        let asks: Asks = toml::from_str("directories = [{ guest = \"/work\", access = \"read\" }]").unwrap();
+        let grants = grants("tools.x", &part, &asks, Path::new("/p"), Path::new("/t"));
+        assert_eq!(
+            grants.directories,
+            [DirectoryGrant { guest: "/work".into(), host: "/t".into(), access: Access::Read }]
+        );
+        assert!(grants.models.is_empty() && grants.hosts.is_empty());
+    }
+}

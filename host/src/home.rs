@@ -1,0 +1,119 @@
+//! The data directory: where it is, who owns it, what is in it.
+//!
+//! | path | what |
+//! |---|---|
+//! | `lock` | locked by the owner; the lock decides, not the socket |
+//! | `state.redb` | all state |
+//! | `socket` | where the owner serves, mode 0600 |
+//! | `trees/RUN/` | the tree that the agents of a run work on |
+//! | `plugins/` | installed plugins |
+
+use anyhow::{Context, bail};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The environment's word for the data directory.
+pub const VARIABLE: &str = "LONGHAUL_HOME";
+
+/// The data directory.
+#[derive(Clone, Debug)]
+pub struct Home {
+    path: PathBuf,
+}
+
+impl Home {
+    /// The directory that the command line or the environment names, otherwise the user's own.
+    pub fn find(named: Option<PathBuf>) -> anyhow::Result<Self> {
+        let path = match named {
+            Some(path) => path,
+            None => directories::ProjectDirs::from("", "", "longhaul")
+                .map(|dirs| dirs.data_dir().to_owned())
+                .with_context(|| format!("there is no home directory; name one with --home or {VARIABLE}"))?,
+        };
+        let path = std::path::absolute(&path).with_context(|| format!("`{}` is no path", path.display()))?;
+        Ok(Self { path })
+    }
+
+    /// Makes the directory, for us alone.
+    pub fn make(&self) -> anyhow::Result<()> {
+        let path = &self.path;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| {
+            format!("the data directory `{}` cannot be made; choose another with --home", path.display())
+        })?;
+        let found = std::fs::metadata(path)?;
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            bail!("the data directory `{}` belongs to another user; choose another with --home", path.display());
+        }
+        if found.mode() & 0o077 != 0 {
+            bail!("others can reach the data directory `{0}`; run: chmod 700 {0}", path.display());
+        }
+        Ok(())
+    }
+
+    /// Takes the lock, if nobody has it.
+    pub fn try_own(&self) -> anyhow::Result<Option<Owned>> {
+        self.make()?;
+        let path = self.path.join("lock");
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("cannot open `{}`", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => {
+                // For people who wonder who has it; nothing reads it.
+                let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+                Ok(Some(Owned { home: self.clone(), _lock: file }))
+            }
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock `{}`", path.display())),
+        }
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the owner serves.
+    ///
+    /// A socket's path has at most 107 bytes; where ours is longer, a name in the runtime directory
+    /// stands for it.
+    pub fn socket(&self) -> PathBuf {
+        let plain = self.path.join("socket");
+        if plain.as_os_str().len() <= 100 {
+            return plain;
+        }
+        let digest = longhaul_core::Digest::of(self.path.as_os_str().as_encoded_bytes());
+        let directory = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        directory.join(format!("longhaul-{}.socket", digest.short()))
+    }
+
+    /// The tree of a run.
+    pub fn tree(&self, run: &longhaul_core::RunId) -> PathBuf {
+        self.path.join("trees").join(run.as_str())
+    }
+
+    /// Installed plugins.
+    pub fn plugins(&self) -> PathBuf {
+        self.path.join("plugins")
+    }
+}
+
+/// The data directory with its lock, which ends with this value or with the process.
+#[derive(Debug)]
+pub struct Owned {
+    home: Home,
+    _lock: File,
+}
+
+impl Owned {
+    /// The directory.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+}

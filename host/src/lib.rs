@@ -1,0 +1,17 @@
+//! A host for long-running agents: sandboxed components, journaled effects.
+//!
+//! The program `longhaul` is a thin view of [`service::Service`]; a Rust program can use the same.
+
+pub mod cast;
+pub mod cli;
+pub mod config;
+pub mod crash;
+pub mod door;
+pub mod home;
+mod nobody;
+pub mod plugins;
+pub mod run;
+pub mod server;
+pub mod service;
+mod toolbox;
+pub mod wiring;

@@ -1,0 +1,61 @@
+//! Services that are not there: what a tool, which may not ask for them, is linked with.
+
+use longhaul_capabilities::{Models, Watch};
+use longhaul_core::InvocationId;
+use longhaul_core::model::Model;
+use longhaul_core::tool::{
+    CheckError, CheckInfo, Checks, Delegate, DelegateError, ToolCall, ToolError, ToolInfo, ToolOutput, Tools,
+    Verification,
+};
+use longhaul_core::work::{CheckReport, Outcome, Task};
+use std::sync::Arc;
+
+/// Nobody answers.
+pub struct Nobody;
+
+impl Models for Nobody {
+    fn model(&self, _name: &str) -> Option<Arc<dyn Model>> {
+        None
+    }
+}
+
+impl Watch for Nobody {
+    fn heard(&self, _invocation: &InvocationId, _text: &str) {}
+}
+
+#[async_trait::async_trait]
+impl Tools for Nobody {
+    async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError> {
+        Err(ToolError::UnknownFunction(call.tool.clone()))
+    }
+
+    async fn verify(&self, call: &ToolCall, _prepared: &str) -> Result<Verification, ToolError> {
+        Err(ToolError::UnknownFunction(call.tool.clone()))
+    }
+
+    async fn call(&self, call: &ToolCall, _key: &str, _attempt: u32) -> Result<ToolOutput, ToolError> {
+        Err(ToolError::UnknownFunction(call.tool.clone()))
+    }
+}
+
+#[async_trait::async_trait]
+impl Checks for Nobody {
+    fn list(&self) -> Vec<CheckInfo> {
+        Vec::new()
+    }
+
+    async fn run(&self, name: &str) -> Result<CheckReport, CheckError> {
+        Err(CheckError::UnknownCheck(name.to_owned()))
+    }
+}
+
+#[async_trait::async_trait]
+impl Delegate for Nobody {
+    async fn run(&self, _child: InvocationId, agent: &str, _task: Task) -> Result<Outcome, DelegateError> {
+        Err(DelegateError::UnknownAgent(agent.to_owned()))
+    }
+}

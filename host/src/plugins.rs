@@ -1,0 +1,91 @@
+//! Finding a plugin's file by its name, and loading plugins, each digest once a process.
+
+use crate::config::Manifest;
+use crate::home::Home;
+use anyhow::bail;
+use longhaul_core::Digest;
+use longhaul_engine::{Engine, LoadError, Plugin};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Directories with plugins, beside the usual ones; separated by `:`.
+pub const VARIABLE: &str = "LONGHAUL_PLUGINS";
+
+/// Where plugins are looked for, in order: the project, the environment's directories, the installed
+/// ones, the ones that came with this program.
+pub fn directories(project: Option<&Path>, home: &Home) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = project.map(|project| project.join("plugins")).into_iter().collect();
+    if let Some(named) = std::env::var_os(VARIABLE) {
+        found.extend(std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()));
+    }
+    found.push(home.plugins());
+    if let Some(directory) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+        found.push(directory.join("plugins"));
+        if let Some(above) = directory.parent() {
+            found.push(above.join("plugins"));
+            found.push(above.join("lib/longhaul/plugins"));
+        }
+    }
+    found
+}
+
+/// The file of a plugin that is named in a configuration.
+pub fn find(name: &str, project: Option<&Path>, home: &Home) -> anyhow::Result<PathBuf> {
+    if name.starts_with(['.', '/']) {
+        let path = project.map_or_else(|| PathBuf::from(name), |project| project.join(name));
+        if !path.is_file() {
+            bail!("there is no plugin at `{}`", path.display());
+        }
+        return Ok(path);
+    }
+    if name.contains('/') {
+        bail!("`{name}` is no plugin's name; a path starts with `./` or `/`");
+    }
+    let searched = directories(project, home);
+    let found = searched.iter().map(|directory| directory.join(format!("{name}.wasm"))).find(|path| path.is_file());
+    let Some(found) = found else {
+        let places: Vec<String> = searched.iter().map(|path| path.display().to_string()).collect();
+        bail!(
+            "there is no plugin `{name}`; looked for {name}.wasm in {}. Build the shipped ones with `cargo xtask plugins`, or name a directory with {VARIABLE}",
+            places.join(", ")
+        );
+    };
+    Ok(found)
+}
+
+/// A plugin's bytes and what it asks for, as a run pins them.
+pub struct Found {
+    /// The component.
+    pub bytes: Vec<u8>,
+    /// Its manifest.
+    pub manifest: Manifest,
+}
+
+/// Reads the plugin of that name.
+pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) -> anyhow::Result<Found> {
+    let path = find(name, project, home)?;
+    Ok(Found { bytes: engine.read(name, &path)?, manifest: Manifest::beside(&path)? })
+}
+
+/// Plugins that were loaded, by name and digest.
+#[derive(Default)]
+pub struct Loaded {
+    plugins: Mutex<HashMap<(String, Digest), Arc<Plugin>>>,
+}
+
+impl Loaded {
+    /// The plugin of these bytes, loaded now if it was not before.
+    pub async fn get(&self, engine: &Engine, name: &str, bytes: &[u8]) -> Result<Arc<Plugin>, LoadError> {
+        let key = (name.to_owned(), Digest::of(bytes));
+        if let Some(plugin) = self.lock().get(&key) {
+            return Ok(Arc::clone(plugin));
+        }
+        let plugin = Arc::new(engine.load(name, bytes).await?);
+        Ok(Arc::clone(self.lock().entry(key).or_insert(plugin)))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, Digest), Arc<Plugin>>> {
+        self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,322 @@
+//! The owner of one run: takes orders and results one after the other, and stores before it acts.
+
+use super::bus::{Bus, Heard};
+use super::record::{self, RunRecord, StoredRun};
+use super::stage::{Closing, End, Ended, Stage};
+use crate::wiring::World;
+use anyhow::Context;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::store::Batch;
+use longhaul_engine::Cancel;
+use longhaul_harness::{Action, Failure, Input, Park, Reaction, Refusal, Report, State, Work, pending, step};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// Something that an operator wants of a run.
+pub enum Order {
+    /// An input of the harness; the answer says whether it was taken.
+    Input(Input, oneshot::Sender<Result<(), Refusal>>),
+    /// Stop without a trace: another process, or a later one, goes on from the store.
+    Stop,
+}
+
+/// How others reach a run that is active in this process.
+#[derive(Clone)]
+pub struct Handle {
+    orders: mpsc::Sender<Order>,
+    bus: Bus,
+}
+
+impl Handle {
+    /// Hands in an input.
+    pub async fn input(&self, input: Input) -> anyhow::Result<()> {
+        let (answer, answered) = oneshot::channel();
+        self.orders.send(Order::Input(input, answer)).await.ok().context("the run has just stopped; try again")?;
+        Ok(answered.await.context("the run has just stopped; try again")??)
+    }
+
+    /// Asks it to stop; it is gone when [`Heard::Gone`] is heard.
+    pub async fn stop(&self) {
+        let _ = self.orders.send(Order::Stop).await;
+    }
+
+    /// The watchers.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+}
+
+/// The work that is under way.
+struct Running {
+    key: String,
+    cancel: Cancel,
+    task: JoinHandle<Ended>,
+}
+
+/// The owner of one run.
+pub struct Actor {
+    world: Arc<World>,
+    stage: Arc<Stage>,
+    record: RunRecord,
+    state: State,
+    event_number: u64,
+    bus: Bus,
+    orders: mpsc::Receiver<Order>,
+    running: Option<Running>,
+    wake_at_ms: Option<u64>,
+    plan_only: bool,
+}
+
+/// Takes one input for a run that no actor has: an edit, an answer, a pause. What it asks to be done is
+/// done by the next resume, which finds it in the state.
+///
+/// # Errors
+/// The refusal of the harness, or the store's error.
+pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Result<()> {
+    let StoredRun { record, mut state } = stored;
+    let Reaction::Acted(actions) = step(&mut state, world.clock.now_ms(), input)? else { return Ok(()) };
+    let events =
+        actions.into_iter().filter_map(|action| if let Action::Emit(event) = action { Some(event) } else { None });
+    let number = record::last_event(&*world.store, &record.run)? + 1;
+    let at_ms = world.clock.now_ms();
+    let events: Vec<RunEvent> = (number..)
+        .zip(events)
+        .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
+        .collect();
+    let mut batch = Batch::new();
+    record::put_step(&mut batch, &record.run, &state, &events)?;
+    Ok(world.store.commit(batch).await?)
+}
+
+impl Actor {
+    /// An actor of a stored run, and the way to reach it. It does nothing before [`Self::live`].
+    pub fn new(
+        world: Arc<World>,
+        stage: Stage,
+        stored: StoredRun,
+        bus: Bus,
+        plan_only: bool,
+    ) -> anyhow::Result<(Self, Handle)> {
+        let (sender, orders) = mpsc::channel(64);
+        let event_number = record::last_event(&*world.store, &stored.record.run)?;
+        let handle = Handle { orders: sender, bus: bus.clone() };
+        let StoredRun { record, state } = stored;
+        let stage = Arc::new(stage);
+        Ok((
+            Self { world, stage, record, state, event_number, bus, orders, running: None, wake_at_ms: None, plan_only },
+            handle,
+        ))
+    }
+
+    /// Lives until the run ends, pauses, or waits for a person. What ended it otherwise, everyone who
+    /// watches hears.
+    pub async fn live(mut self, first: Option<Input>) {
+        let lived = self.live_on(first).await;
+        self.stop_work().await;
+        let why = lived.err().map(|error| format!("{error:#}"));
+        if let Some(why) = &why {
+            tracing::error!(run = %self.record.run, "the run stopped: {why}");
+        }
+        self.bus.tell(Heard::Gone { why });
+    }
+
+    async fn live_on(&mut self, first: Option<Input>) -> anyhow::Result<()> {
+        match first {
+            Some(input) => self.take(input, None).await??,
+            None => self.go_on().await?,
+        }
+        while self.is_active() {
+            let wake = self.wake_at_ms.map(|at| at.saturating_sub(self.world.clock.now_ms()));
+            tokio::select! {
+                order = self.orders.recv() => match order {
+                    Some(Order::Input(input, answer)) => {
+                        let taken = self.take(input, None).await?;
+                        let _ = answer.send(taken);
+                    }
+                    Some(Order::Stop) | None => return Ok(()),
+                },
+                ended = finished(&mut self.running) => self.work_ended(ended).await?,
+                () = sleep_ms(wake) => {
+                    self.wake_at_ms = None;
+                    self.take(Input::Woke, None).await??;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up what the state stands at, after a restart.
+    async fn go_on(&mut self) -> anyhow::Result<()> {
+        self.keep(Batch::new(), vec![Event::RunResumed]).await?;
+        self.act(pending(&self.state)).await
+    }
+
+    fn is_active(&self) -> bool {
+        self.running.is_some() || self.wake_at_ms.is_some()
+    }
+
+    /// One step of the harness: stored with its events, and with the end of the invocation that led to
+    /// it, before anything is done about it.
+    async fn take(&mut self, input: Input, closing: Option<Closing>) -> anyhow::Result<Result<(), Refusal>> {
+        self.take_with(input, closing, Batch::new(), Vec::new()).await
+    }
+
+    async fn take_with(
+        &mut self,
+        input: Input,
+        closing: Option<Closing>,
+        also: Batch,
+        before: Vec<Event>,
+    ) -> anyhow::Result<Result<(), Refusal>> {
+        let mut next = self.state.clone();
+        let reaction = match step(&mut next, self.world.clock.now_ms(), input) {
+            Ok(reaction) => reaction,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let actions = match reaction {
+            Reaction::Acted(actions) => actions,
+            Reaction::Ignored(why) => {
+                tracing::debug!(run = %self.record.run, ?why, "ignored");
+                return Ok(Ok(()));
+            }
+        };
+        let mut events = before;
+        let mut rest = Vec::new();
+        for action in actions {
+            match action {
+                Action::Emit(event) => events.push(event),
+                other => rest.push(other),
+            }
+        }
+        let planned = events.iter().any(|event| matches!(event, Event::Planned { .. }));
+        self.state = next;
+        self.keep_closing(also, events, closing).await?;
+        if planned && std::mem::take(&mut self.plan_only) {
+            // The work that follows the plan is in the state; a resume starts it.
+            return Box::pin(self.take(Input::PauseRequested, None)).await;
+        }
+        self.act(rest).await?;
+        Ok(Ok(()))
+    }
+
+    async fn keep(&mut self, batch: Batch, events: Vec<Event>) -> anyhow::Result<()> {
+        self.keep_closing(batch, events, None).await
+    }
+
+    async fn keep_closing(
+        &mut self,
+        mut batch: Batch,
+        events: Vec<Event>,
+        closing: Option<Closing>,
+    ) -> anyhow::Result<()> {
+        let at_ms = self.world.clock.now_ms();
+        let run = &self.record.run;
+        let numbered: Vec<RunEvent> = (self.event_number + 1..)
+            .zip(events)
+            .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
+            .collect();
+        record::put_step(&mut batch, run, &self.state, &numbered)?;
+        match closing {
+            Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
+            None => self.world.store.commit(batch).await?,
+        }
+        for event in numbered {
+            self.event_number = event.number;
+            self.bus.tell(Heard::Event(event));
+        }
+        Ok(())
+    }
+
+    async fn act(&mut self, actions: Vec<Action>) -> anyhow::Result<()> {
+        for action in actions {
+            match action {
+                Action::Work(work) => self.start(work).await?,
+                Action::Cancel { key } => self.call_off(&key).await?,
+                Action::Park(Park { until_ms, .. }) => self.wake_at_ms = until_ms,
+                Action::Finish { .. } | Action::Emit(_) => {}
+            }
+        }
+        if self.state.paused {
+            self.stop_work().await;
+            self.wake_at_ms = None;
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self, work: Work) -> anyhow::Result<()> {
+        let key = work.key();
+        if self.running.as_ref().is_some_and(|running| running.key == key) {
+            return Ok(());
+        }
+        self.stop_work().await;
+        self.wake_at_ms = None;
+        if let Some(event) = self.stage.announcement(&work) {
+            self.keep(Batch::new(), vec![event]).await?;
+        }
+        let cancel = Cancel::default();
+        let (stage, state, own) = (Arc::clone(&self.stage), self.state.clone(), cancel.clone());
+        let task = tokio::spawn(async move { stage.perform(&work, &state, &own).await });
+        self.running = Some(Running { key, cancel, task });
+        Ok(())
+    }
+
+    /// Work that is no longer wanted: stopped, and what it used counted.
+    async fn call_off(&mut self, key: &str) -> anyhow::Result<()> {
+        if self.running.as_ref().is_some_and(|running| running.key == key) {
+            let used = self.stop_work().await.map(|ended| ended.used).unwrap_or_default();
+            let report = Report::Failed(Failure::Failed("called off".into()));
+            let input = Input::Done { key: key.to_owned(), used, report };
+            Box::pin(self.take(input, None)).await??;
+        }
+        Ok(())
+    }
+
+    async fn stop_work(&mut self) -> Option<Ended> {
+        let running = self.running.take()?;
+        running.cancel.cancel();
+        running.task.await.ok()
+    }
+
+    async fn work_ended(&mut self, ended: Result<Ended, String>) -> anyhow::Result<()> {
+        let Some(running) = self.running.take() else { return Ok(()) };
+        let ended = match ended {
+            Ok(ended) => ended,
+            // A panic in the host ends one piece of work and nothing else.
+            Err(panic) => Ended::failed(format!("a defect of longhaul: {panic}")),
+        };
+        let key = running.key;
+        let events = ended.events(&self.record.run, &key);
+        let Ended { used, end, closing, batch, .. } = ended;
+        let (input, batch) = match end {
+            End::Report(report) => (Input::Done { key, used, report }, batch),
+            End::Outage(outage) => {
+                (Input::Done { key, used, report: Report::Failed(Failure::Suspended(outage)) }, batch)
+            }
+            End::Parked(question) => {
+                let batch = record::put_question(batch, &self.record.run, &question)?;
+                (Input::Parked { key, question: question.text }, batch)
+            }
+            End::Stuck(reason) => (Input::Parked { key, question: reason }, batch),
+            End::Cancelled => return Ok(()),
+        };
+        self.take_with(input, closing, batch, events).await??;
+        Ok(())
+    }
+}
+
+/// The work that is under way, when it has ended; never, if there is none.
+async fn finished(running: &mut Option<Running>) -> Result<Ended, String> {
+    match running {
+        Some(running) => (&mut running.task).await.map_err(|error| error.to_string()),
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_ms(ms: Option<u64>) {
+    match ms {
+        Some(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+        None => std::future::pending().await,
+    }
+}

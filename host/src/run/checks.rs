@@ -1,0 +1,129 @@
+//! The pinned checks of a feature, run on the tree as it is.
+//!
+//! What a check runs comes from the run's state, where it was written when the work started, never from
+//! the tree; an agent can run one and can neither change nor add one.
+
+use crate::cast::{Cast, PYTHON_CHECKS};
+use crate::config::Config;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError};
+use longhaul_core::work::{CheckBody, CheckReport, CheckSpec};
+use longhaul_core::{Denial, InvocationId};
+use longhaul_engine::Cancel;
+use longhaul_worktree::NativeError;
+
+use super::stage::Native;
+use std::sync::Arc;
+
+/// The checks of one feature.
+pub struct PinnedChecks {
+    /// Who runs Python.
+    pub cast: Arc<Cast>,
+    /// The native checks of the operator, as they were when the run started.
+    pub config: Arc<Config>,
+    /// How native checks are run.
+    pub native: Arc<Native>,
+    /// Whose call it is, for the log.
+    pub caller: InvocationId,
+    /// Ends a check that is no longer wanted.
+    pub cancel: Cancel,
+    /// What is pinned.
+    pub specs: Vec<CheckSpec>,
+    /// Which of them passed before the work began.
+    pub vacuous: Vec<String>,
+}
+
+#[async_trait::async_trait]
+impl Checks for PinnedChecks {
+    fn list(&self) -> Vec<CheckInfo> {
+        let info = |spec: &CheckSpec| CheckInfo {
+            name: spec.name.clone(),
+            description: describe(&spec.body),
+            vacuous: self.vacuous.contains(&spec.name),
+        };
+        self.specs.iter().map(info).collect()
+    }
+
+    async fn run(&self, name: &str) -> Result<CheckReport, CheckError> {
+        let spec = self.specs.iter().find(|spec| spec.name == name);
+        let spec = spec.ok_or_else(|| CheckError::UnknownCheck(truncate(name, 120)))?;
+        match &spec.body {
+            CheckBody::Python(source) => self.python(name, source).await,
+            CheckBody::Native(native) => self.native(name, native).await,
+        }
+    }
+}
+
+fn describe(body: &CheckBody) -> String {
+    match body {
+        CheckBody::Python(source) => format!("python, {} lines", source.lines().count()),
+        CheckBody::Native(name) => format!("the command `{name}` of [checks]"),
+    }
+}
+
+/// What the plugin `python` answers.
+#[derive(serde::Deserialize)]
+struct Ran {
+    stdout: String,
+    stderr: String,
+    exit_code: i32,
+}
+
+impl PinnedChecks {
+    async fn python(&self, name: &str, source: &str) -> Result<CheckReport, CheckError> {
+        let missing = || CheckError::Failed("this run has no plugin that runs Python".into());
+        let part = self.cast.part(PYTHON_CHECKS).ok_or_else(missing)?;
+        let arguments = serde_json::json!({ "source": source }).to_string();
+        let call = ToolCall { tool: "python".into(), function: "check".into(), arguments };
+        let setup = self.cast.setup_tool(part, &self.caller, part.grants.clone());
+        let called = part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await;
+        match called.result {
+            Ok(Ok(output)) => report(name, &output.output, output.truncated),
+            Ok(Err(error)) => Ok(failed(name, &tool_words(error))),
+            // A check that runs into a limit has failed; the limit is its reason.
+            Err(error) if !error.is_retryable() => Ok(failed(name, &error.to_string())),
+            Err(error) => Err(CheckError::Failed(error.to_string())),
+        }
+    }
+
+    async fn native(&self, name: &str, native: &str) -> Result<CheckReport, CheckError> {
+        let Some(check) = self.config.checks.get(native) else {
+            return Err(CheckError::Denied(Denial {
+                reason: format!("there is no native check `{native}`"),
+                fix: format!("add to longhaul.toml: [checks] {native} = [\"program\", \"argument\"]"),
+            }));
+        };
+        match self.native.run(name, check).await {
+            Ok(report) => Ok(report),
+            Err(error) => Err(CheckError::Failed(error.to_string())),
+        }
+    }
+}
+
+fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, CheckError> {
+    let ran: Ran = serde_json::from_str(output)
+        .map_err(|error| CheckError::Failed(format!("the plugin `python` answered {error}")))?;
+    Ok(CheckReport {
+        name: name.to_owned(),
+        passed: ran.exit_code == 0,
+        exit_code: ran.exit_code,
+        stdout: ran.stdout,
+        stderr: ran.stderr,
+        truncated,
+    })
+}
+
+fn failed(name: &str, why: &str) -> CheckReport {
+    CheckReport {
+        name: name.to_owned(),
+        passed: false,
+        exit_code: -1,
+        stdout: String::new(),
+        stderr: why.to_owned(),
+        truncated: false,
+    }
+}
+
+fn tool_words(error: ToolError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,3 @@
+//! Ways in from other processes.
+
+pub mod socket;

@@ -1,0 +1,594 @@
+//! `Service`: everything that a surface can ask for, as one list of requests with one list of answers.
+//!
+//! The command line and the socket are thin views of it and give the same answers. It takes no decision
+//! about a run, which is the harness's affair, and prints nothing.
+
+mod replay;
+
+use crate::cast;
+use crate::config::Config;
+use crate::run::{self, Actor, Bus, Handle, Heard, RunRecord, StoredRun};
+use crate::wiring::{ModelOptions, ModelSet, World};
+use anyhow::{Context, bail};
+use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::journal::{Entry, Finished, Resolution};
+use longhaul_core::store::Batch;
+use longhaul_core::work::{FeatureSpec, FeatureStatus};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::{Feature, Input, RunStatus, Setup, State};
+use longhaul_worktree::{Branch, Project};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::broadcast;
+
+pub use replay::Replayed;
+
+/// Something that is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Request {
+    /// Start a run of the project in a directory.
+    Run {
+        /// The project.
+        directory: PathBuf,
+        /// What is done to its models.
+        models: ModelOptions,
+        /// Pause when the plan is there.
+        plan_only: bool,
+    },
+    /// Go on with a run.
+    Resume {
+        /// Which.
+        run: Which,
+        /// Try failing features again.
+        retry_failing: bool,
+    },
+    /// Start no new work and stop the work under way; it goes on from its journal later.
+    Pause {
+        /// Which.
+        run: Which,
+    },
+    /// Give a run up.
+    Abandon {
+        /// Which.
+        run: Which,
+        /// Why.
+        reason: String,
+    },
+    /// Answer a question.
+    Answer {
+        /// Which.
+        run: Which,
+        /// The feature that is blocked; none when the run waits.
+        feature: Option<String>,
+        /// What is known of the effect that is asked about, if one is.
+        resolution: Option<Resolution>,
+        /// In words.
+        text: String,
+    },
+    /// Every run.
+    Runs,
+    /// One run.
+    Status {
+        /// Which.
+        run: Which,
+    },
+    /// The invocations of a run, or the entries of one.
+    Journal {
+        /// Which.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: Option<String>,
+        /// Entries after this one.
+        after: u32,
+    },
+    /// Run finished invocations again from their journals and compare.
+    Replay {
+        /// Which.
+        run: Which,
+        /// Only this one.
+        invocation: Option<String>,
+        /// With this component in place of the pinned one.
+        with: Option<PathBuf>,
+    },
+    /// Events of a run.
+    Events {
+        /// Which.
+        run: Which,
+        /// After this number.
+        after: u64,
+    },
+    /// Add a feature.
+    AddFeature {
+        /// Which.
+        run: Which,
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// Replace what a feature asks for.
+    EditFeature {
+        /// Which.
+        run: Which,
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// Take a feature off the list.
+    DropFeature {
+        /// Which.
+        run: Which,
+        /// Its id.
+        feature: String,
+    },
+}
+
+/// A run, by its name, by the beginning of it, or as the newest one of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// The name or its beginning.
+    Named(String),
+    /// The newest run of the project in this directory.
+    NewestIn(PathBuf),
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done; the run is this one.
+    Run {
+        /// Its name.
+        run: RunId,
+    },
+    /// Runs in short.
+    Runs {
+        /// Oldest first.
+        runs: Vec<Summary>,
+    },
+    /// A run.
+    Status(Box<Status>),
+    /// The invocations of a run.
+    Invocations {
+        /// In the order in which they started.
+        invocations: Vec<InvocationId>,
+    },
+    /// The entries of an invocation.
+    Entries {
+        /// Which.
+        invocation: InvocationId,
+        /// With their numbers.
+        entries: Vec<(u32, Entry)>,
+        /// How it ended, if it has.
+        finished: Option<Finished>,
+    },
+    /// What replays gave.
+    Replayed {
+        /// One for each invocation.
+        invocations: Vec<Replayed>,
+    },
+    /// Events.
+    Events {
+        /// In order.
+        events: Vec<RunEvent>,
+    },
+}
+
+/// A run in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name.
+    pub run: RunId,
+    /// Its project.
+    pub project: String,
+    /// Where that is.
+    pub directory: PathBuf,
+    /// Where the run is.
+    pub status: RunStatus,
+    /// Features that pass, of all that were not dropped.
+    pub passing: (usize, usize),
+    /// When it was asked for.
+    pub created_ms: u64,
+    /// Whether it is being worked on in this moment.
+    pub active: bool,
+}
+
+/// A run at length.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// In short.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The branch that it commits to.
+    pub branch: String,
+    /// Why it waits or how it ended, in one line.
+    pub why: String,
+    /// The question that it waits with, if one is about an effect.
+    pub question: Option<String>,
+    /// Its features.
+    pub features: Vec<Feature>,
+    /// What it used.
+    pub used: Used,
+    /// The cap on money, in millionths of a US dollar, if one is set.
+    pub cost_microdollars_max: Option<u64>,
+    /// The cap on tokens: the run's own, or what its invocations may use together.
+    pub tokens_max: u64,
+}
+
+/// Answers requests for one data directory.
+pub struct Service {
+    world: Arc<World>,
+    active: Mutex<HashMap<RunId, Active>>,
+}
+
+struct Active {
+    handle: Handle,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Service {
+    /// A service over an open world. No run is active yet.
+    pub fn new(world: World) -> Self {
+        Self { world: Arc::new(world), active: Mutex::default() }
+    }
+
+    /// Answers one request.
+    pub async fn answer(self: &Arc<Self>, request: Request) -> anyhow::Result<Answer> {
+        match request {
+            Request::Run { directory, models, plan_only } => self.start(&directory, models, plan_only).await,
+            Request::Resume { run, retry_failing } => self.resume(&self.find(&run)?, retry_failing).await,
+            Request::Pause { run } => self.order(&run, Input::PauseRequested).await,
+            Request::Abandon { run, reason } => self.order(&run, Input::Abandon { reason }).await,
+            Request::Answer { run, feature, resolution, text } => self.answered(&run, feature, resolution, text).await,
+            Request::Runs => self.runs(),
+            Request::Status { run } => Ok(Answer::Status(Box::new(self.status(&self.find(&run)?)?))),
+            Request::Journal { run, invocation, after } => self.journal(&self.find(&run)?, invocation, after),
+            Request::Replay { run, invocation, with } => {
+                let stored = self.find(&run)?;
+                let wanted = self.invocations(&stored.record.run, invocation)?;
+                let invocations = replay::replay(&self.world, &stored.record, wanted, with.as_deref()).await?;
+                Ok(Answer::Replayed { invocations })
+            }
+            Request::Events { run, after } => {
+                let stored = self.find(&run)?;
+                Ok(Answer::Events { events: run::events_after(&*self.world.store, &stored.record.run, after, 1_000)? })
+            }
+            Request::AddFeature { run, spec } => self.order(&run, Input::FeatureAdded { spec }).await,
+            Request::EditFeature { run, spec } => self.order(&run, Input::FeatureEdited { spec }).await,
+            Request::DropFeature { run, feature } => self.order(&run, Input::FeatureDropped { feature }).await,
+        }
+    }
+
+    /// Hears a run live from now on; none if it is not active here.
+    pub fn watch(&self, run: &RunId) -> Option<broadcast::Receiver<Heard>> {
+        self.lock().get(run).map(|active| active.handle.bus().watch())
+    }
+
+    /// Events of a run after a number.
+    pub fn events(&self, run: &RunId, after: u64) -> anyhow::Result<Vec<RunEvent>> {
+        run::events_after(&*self.world.store, run, after, 1_000)
+    }
+
+    /// Stops every run without a trace, so that another process goes on with them.
+    pub async fn stop(&self) {
+        let active: Vec<Active> = self.lock().drain().map(|(_, active)| active).collect();
+        for Active { handle, task } in active {
+            handle.stop().await;
+            let _ = task.await;
+        }
+    }
+
+    async fn start(
+        self: &Arc<Self>,
+        directory: &Path,
+        models: ModelOptions,
+        plan_only: bool,
+    ) -> anyhow::Result<Answer> {
+        let directory =
+            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
+        let config = Config::read(&directory)?;
+        let goal = read_goal(&directory, &config)?;
+        self.refuse_second(&directory)?;
+        ModelSet::build(&config, &directory, &models)?;
+        let branch = format!("longhaul/{}", config.project.name);
+        let base = start_point(&directory, &branch).await?;
+        let created_ms = self.world.clock.now_ms();
+        let mut batch = Batch::new();
+        let record = RunRecord {
+            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            project: config.project.name.clone(),
+            directory: directory.clone(),
+            branch,
+            base,
+            config: text.unwrap_or_default(),
+            goal: goal.clone(),
+            pins: cast::pin(&self.world, &config, &directory, &mut batch)?,
+            models,
+            created_ms,
+        };
+        let state = State::new();
+        let started = Event::RunStarted { project: record.project.clone(), branch: record.branch.clone() };
+        let mut batch = record.insert(batch)?;
+        let event = RunEvent { run: record.run.clone(), number: 1, at_ms: created_ms, event: started };
+        run::put_step(&mut batch, &record.run, &state, &[event])?;
+        self.world.store.commit(batch).await?;
+        let begin = Input::Begin {
+            run: record.run.clone(),
+            goal,
+            context: context(&record, &config),
+            setup: Setup {
+                agents: config.agents.keys().cloned().collect(),
+                checks: config.checks.keys().cloned().collect(),
+            },
+            limits: config.run.limits.clone(),
+        };
+        let run = record.run.clone();
+        self.activate(StoredRun { record, state }, Some(begin), plan_only).await?;
+        Ok(Answer::Run { run })
+    }
+
+    /// One run of a project at a time: two would move one branch.
+    fn refuse_second(&self, directory: &Path) -> anyhow::Result<()> {
+        let open = |status| {
+            !matches!(status, RunStatus::Completed | RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned)
+        };
+        let unfinished = run::list(&*self.world.store)?
+            .into_iter()
+            .find(|stored| stored.record.directory == directory && open(stored.state.status()));
+        if let Some(stored) = unfinished {
+            let run = stored.record.run;
+            bail!(
+                "run {run} of this project is not finished; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
+            );
+        }
+        Ok(())
+    }
+
+    async fn resume(self: &Arc<Self>, stored: &StoredRun, retry_failing: bool) -> anyhow::Result<Answer> {
+        let run = stored.record.run.clone();
+        let resume = Input::Resume { retry_failing, limits: None };
+        if let Some(handle) = self.handle(&run) {
+            handle.input(resume).await?;
+            return Ok(Answer::Run { run });
+        }
+        // What broke off goes on as it was; what was paused, or ended, needs to be told to go on.
+        let first = match stored.state.status() {
+            RunStatus::New => Some(self.begin_again(stored)?),
+            RunStatus::Planning | RunStatus::Working if !retry_failing => None,
+            _ => Some(resume),
+        };
+        self.activate(stored.clone(), first, false).await?;
+        Ok(Answer::Run { run })
+    }
+
+    /// A run that was accepted and broke off before its first step.
+    fn begin_again(&self, stored: &StoredRun) -> anyhow::Result<Input> {
+        let config = stored.record.config()?;
+        Ok(Input::Begin {
+            run: stored.record.run.clone(),
+            goal: stored.record.goal.clone(),
+            context: context(&stored.record, &config),
+            setup: Setup {
+                agents: config.agents.keys().cloned().collect(),
+                checks: config.checks.keys().cloned().collect(),
+            },
+            limits: config.run.limits,
+        })
+    }
+
+    async fn activate(
+        self: &Arc<Self>,
+        stored: StoredRun,
+        first: Option<Input>,
+        plan_only: bool,
+    ) -> anyhow::Result<()> {
+        let bus = Bus::default();
+        let run = stored.record.run.clone();
+        let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
+        let (actor, handle) = Actor::new(Arc::clone(&self.world), stage, stored, bus, plan_only)?;
+        let (service, own) = (Arc::clone(self), run.clone());
+        let task = tokio::spawn(async move {
+            actor.live(first).await;
+            service.lock().remove(&own);
+        });
+        self.lock().insert(run, Active { handle, task });
+        Ok(())
+    }
+
+    /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
+    async fn order(self: &Arc<Self>, which: &Which, input: Input) -> anyhow::Result<Answer> {
+        let stored = self.find(which)?;
+        let run = stored.record.run.clone();
+        if let Some(handle) = self.handle(&run) {
+            handle.input(input).await?;
+            return Ok(Answer::Run { run });
+        }
+        run::apply(&self.world, stored, input).await?;
+        Ok(Answer::Run { run })
+    }
+
+    async fn answered(
+        self: &Arc<Self>,
+        which: &Which,
+        feature: Option<String>,
+        resolution: Option<Resolution>,
+        text: String,
+    ) -> anyhow::Result<Answer> {
+        let stored = self.find(which)?;
+        let run = &stored.record.run;
+        if let Some(resolution) = resolution {
+            let question = run::question(&*self.world.store, run)?
+                .with_context(|| format!("run {run} asks about no effect; answer in words"))?;
+            longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
+        }
+        self.order(which, Input::Answered { feature, answer: text }).await
+    }
+
+    fn runs(&self) -> anyhow::Result<Answer> {
+        let runs = run::list(&*self.world.store)?.iter().map(|stored| self.summary(stored)).collect();
+        Ok(Answer::Runs { runs })
+    }
+
+    fn summary(&self, stored: &StoredRun) -> Summary {
+        let StoredRun { record, state } = stored;
+        let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+        Summary {
+            run: record.run.clone(),
+            project: record.project.clone(),
+            directory: record.directory.clone(),
+            status: state.status(),
+            passing: (state.count(FeatureStatus::Passing), kept),
+            created_ms: record.created_ms,
+            active: self.lock().contains_key(&record.run),
+        }
+    }
+
+    fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
+        let StoredRun { record, state } = stored;
+        let question = run::question(&*self.world.store, &record.run)?;
+        let limits = &record.config()?.limits;
+        Ok(Status {
+            summary: self.summary(stored),
+            branch: record.branch.clone(),
+            why: why(state),
+            question: question.filter(|_| state.status() == RunStatus::Parked).map(|question| question.text),
+            features: state.features.clone(),
+            used: state.used,
+            cost_microdollars_max: state.limits.cost_microdollars_max,
+            tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, limits.tokens_max)),
+        })
+    }
+
+    fn journal(&self, stored: &StoredRun, invocation: Option<String>, after: u32) -> anyhow::Result<Answer> {
+        let run = &stored.record.run;
+        let Some(named) = invocation else {
+            return Ok(Answer::Invocations { invocations: self.invocations(run, None)? });
+        };
+        let invocation = full_name(run, &named);
+        let store = &*self.world.store;
+        if longhaul_journal::began(store, &invocation)?.is_none() {
+            bail!("there is no invocation `{invocation}`; `longhaul journal {run}` lists them");
+        }
+        let entries = longhaul_journal::entries(store, &invocation, after, 1_000)?;
+        let finished = longhaul_journal::finished(store, &invocation)?;
+        Ok(Answer::Entries { invocation, entries, finished })
+    }
+
+    /// The invocations of a run, in the order in which they first started.
+    fn invocations(&self, run: &RunId, only: Option<String>) -> anyhow::Result<Vec<InvocationId>> {
+        if let Some(only) = only {
+            return Ok(vec![full_name(run, &only)]);
+        }
+        let mut found = Vec::new();
+        let mut after = 0;
+        loop {
+            let page = run::events_after(&*self.world.store, run, after, 1_000)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.number;
+            for event in page {
+                if let Event::InvocationStarted { invocation, .. } = event.event
+                    && !found.contains(&invocation)
+                {
+                    found.push(invocation);
+                }
+            }
+        }
+    }
+
+    /// The run that is meant.
+    pub fn find(&self, which: &Which) -> anyhow::Result<StoredRun> {
+        let store = &*self.world.store;
+        match which {
+            Which::Named(name) => {
+                if let Some(stored) = run::load(store, &RunId::from_text(name.clone()))? {
+                    return Ok(stored);
+                }
+                let mut found = run::list(store)?
+                    .into_iter()
+                    .filter(|stored| stored.record.run.as_str().starts_with(name.as_str()));
+                match (found.next(), found.next()) {
+                    (Some(stored), None) => Ok(stored),
+                    (Some(_), Some(_)) => bail!("several runs start with `{name}`; `longhaul runs` lists them"),
+                    (None, _) => bail!("there is no run `{name}`; `longhaul runs` lists them"),
+                }
+            }
+            Which::NewestIn(directory) => {
+                let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+                let newest = run::list(store)?.into_iter().rfind(|stored| stored.record.directory == directory);
+                newest.with_context(|| {
+                    format!(
+                        "no run of `{}`; start one with `longhaul run`, or name one of `longhaul runs`",
+                        directory.display()
+                    )
+                })
+            }
+        }
+    }
+
+    fn handle(&self, run: &RunId) -> Option<Handle> {
+        self.lock().get(run).map(|active| active.handle.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Active>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn full_name(run: &RunId, named: &str) -> InvocationId {
+    let prefix = format!("{run}/");
+    if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
+}
+
+fn read_goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
+    let path = directory.join(&config.project.goal);
+    let size = std::fs::metadata(&path)
+        .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
+        .len();
+    if size > GOAL_BYTES_MAX {
+        bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
+    }
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("the goal `{}` is not text in UTF-8", path.display()))?;
+    if text.trim().is_empty() {
+        bail!("the goal `{}` is empty; write what is to be built", path.display());
+    }
+    Ok(text)
+}
+
+/// Bytes of a goal.
+const GOAL_BYTES_MAX: u64 = 1 << 20;
+
+async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<String> {
+    let (directory, branch) = (directory.to_owned(), branch.to_owned());
+    tokio::task::spawn_blocking(move || {
+        let project = Project::open(&directory)?;
+        project.check_clean()?;
+        anyhow::Ok(project.start(&Branch::new(&branch)?)?.base)
+    })
+    .await?
+}
+
+/// What a planner may know of the project.
+fn context(record: &RunRecord, config: &Config) -> serde_json::Value {
+    serde_json::json!({
+        "project": record.project,
+        "native_checks": config.checks.keys().collect::<Vec<_>>(),
+    })
+}
+
+fn why(state: &State) -> String {
+    use longhaul_harness::state::Phase;
+    match &state.phase {
+        Phase::Waiting { park, .. } => park.reason.clone(),
+        Phase::Ended { summary, .. } => summary.clone(),
+        Phase::New | Phase::Running => String::new(),
+    }
+}
+
+/// Without a cap of the run's own: what its rounds may use at most.
+fn tokens_of_all(state: &State, tokens_max: u64) -> u64 {
+    let invocations = 1 + state.features.len() as u64 * u64::from(state.limits.iterations_max) * 2;
+    invocations.saturating_mul(tokens_max)
+}

@@ -1,0 +1,187 @@
+//! Running finished invocations again from their journals: nothing is executed, everything is compared.
+
+use crate::nobody::Nobody;
+use crate::run::{Kept, RunRecord};
+use crate::wiring::World;
+use anyhow::{Context, bail};
+use longhaul_bindings::RoleError;
+use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_core::grant::Grants;
+use longhaul_core::journal::{Began, Finished};
+use longhaul_core::work::{Outcome, Rubric, Subject, Verdict, WorkPlan};
+use longhaul_core::{InvocationId, Limits};
+use longhaul_engine::{CallError, Called, Cancel, Plugin};
+use longhaul_journal::Recorder;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a replay gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// Which invocation.
+    pub invocation: InvocationId,
+    /// Calls that were answered from the journal.
+    pub calls: u32,
+    /// Fuel that the journal holds, and that the replay used.
+    pub fuel: (u64, u64),
+    /// Whether result, calls and fuel are the same.
+    pub same: bool,
+    /// What differs, in one line.
+    pub difference: Option<String>,
+}
+
+/// Replays invocations of a run.
+pub async fn replay(
+    world: &Arc<World>,
+    record: &RunRecord,
+    wanted: Vec<InvocationId>,
+    with: Option<&Path>,
+) -> anyhow::Result<Vec<Replayed>> {
+    let mut replayed = Vec::new();
+    for invocation in wanted {
+        replayed.push(one(world, record, invocation, with).await?);
+    }
+    Ok(replayed)
+}
+
+async fn one(
+    world: &Arc<World>,
+    record: &RunRecord,
+    invocation: InvocationId,
+    with: Option<&Path>,
+) -> anyhow::Result<Replayed> {
+    let store = &*world.store;
+    let began = longhaul_journal::began(store, &invocation)?
+        .with_context(|| format!("there is no invocation `{invocation}`"))?;
+    let Some(finished) = longhaul_journal::finished(store, &invocation)? else {
+        bail!("`{invocation}` has not finished, so there is nothing to compare with; resume the run first");
+    };
+    let bytes = match with {
+        Some(path) => world.engine.read(&began.plugin, path)?,
+        None => store
+            .blob(&began.component)?
+            .with_context(|| format!("the store lost the bytes of plugin `{}`", began.plugin))?,
+    };
+    let plugin = world.loaded.get(&world.engine, &began.plugin, &bytes).await?;
+    let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
+    let config = record.config()?;
+    let part = record.pins.iter().find(|(_, pin)| pin.digest == began.component).map(|(table, _)| table.clone());
+    let limits = part
+        .as_deref()
+        .and_then(|table| config.part(table))
+        .map_or_else(Limits::default, |part| config.limits_of(part));
+    let recorder = Recorder::replay(Arc::clone(&world.store), invocation.clone(), world.engine.fingerprint(), &limits)?
+        .context("the journal is gone")?;
+    let setup = setup(world, record, &recorder, &part.unwrap_or_default(), limits, &finished);
+    compare(&plugin, setup, &recorder, &began, &finished, &input).await
+}
+
+/// A replay asks nobody: models, tools and checks are answered from the journal or not at all.
+fn setup(
+    world: &Arc<World>,
+    record: &RunRecord,
+    recorder: &Recorder,
+    table: &str,
+    limits: Limits,
+    finished: &Finished,
+) -> Setup {
+    let nobody = Arc::new(Nobody);
+    // What time ended is ended by its fuel here: at the same instruction.
+    let fuel_max = if finished.interrupted { finished.fuel_used } else { limits.fuel_max };
+    let config = record.config().ok();
+    let given = config.as_ref().and_then(|config| config.part(table));
+    let grants = Grants {
+        table: table.to_owned(),
+        tools: given.map(|part| part.tools.clone()).unwrap_or_default(),
+        agents: given.map(|part| part.agents.clone()).unwrap_or_default(),
+        models: given.map(|part| part.models.clone()).unwrap_or_default(),
+        ..Grants::default()
+    };
+    Setup {
+        invocation: recorder.invocation().clone(),
+        scope: Scope { project: record.project.clone(), plugin: table.to_owned() },
+        grants,
+        limits: Limits { fuel_max, ..limits },
+        services: Services {
+            models: nobody.clone(),
+            tools: nobody.clone(),
+            checks: nobody.clone(),
+            delegate: nobody.clone(),
+            store: Arc::clone(&world.store),
+            clock: Arc::clone(&world.clock),
+            watch: nobody,
+        },
+        journal: Some(Arc::new(recorder.clone())),
+        seed: recorder.began().seed,
+    }
+}
+
+async fn compare(
+    plugin: &Plugin,
+    setup: Setup,
+    recorder: &Recorder,
+    began: &Began,
+    finished: &Finished,
+    input: &[u8],
+) -> anyhow::Result<Replayed> {
+    let cancel = Cancel::default();
+    match began.export.as_str() {
+        "planner.plan" => {
+            let called = plugin.plan(setup, &cancel, serde_json::from_slice(input)?).await;
+            compared::<WorkPlan>(recorder, finished, called)
+        }
+        "agent.run" => {
+            let called = plugin.run(setup, &cancel, serde_json::from_slice(input)?).await;
+            compared::<Outcome>(recorder, finished, called)
+        }
+        "evaluator.judge" => {
+            let (subject, rubric): (Subject, Rubric) = serde_json::from_slice(input)?;
+            let called = plugin.judge(setup, &cancel, subject, rubric).await;
+            compared::<Verdict>(recorder, finished, called)
+        }
+        other => bail!("`{other}` is an effect of longhaul itself and has nothing to replay"),
+    }
+}
+
+fn compared<T: Serialize + DeserializeOwned>(
+    recorder: &Recorder,
+    finished: &Finished,
+    called: Called<Result<T, RoleError>>,
+) -> anyhow::Result<Replayed> {
+    let fuel = called.used.fuel;
+    let difference = difference(recorder, finished, called);
+    Ok(Replayed {
+        invocation: recorder.invocation().clone(),
+        calls: recorder.asked(),
+        fuel: (finished.fuel_used, fuel),
+        same: difference.is_none(),
+        difference,
+    })
+}
+
+fn difference<T: Serialize + DeserializeOwned>(
+    recorder: &Recorder,
+    finished: &Finished,
+    called: Called<Result<T, RoleError>>,
+) -> Option<String> {
+    let fuel = called.used.fuel;
+    let kept = match called.result {
+        Ok(Ok(value)) => Kept::Returned(value),
+        Ok(Err(error)) => Kept::Refused(error),
+        Err(CallError::Limit { .. }) if finished.interrupted => return None,
+        Err(CallError::Limit { hit, .. }) => Kept::Limited(hit),
+        Err(error @ CallError::Trapped { .. }) => Kept::Trapped(error.to_string()),
+        Err(error) => return Some(error.to_string()),
+    };
+    if let Err(error) = recorder.check_end() {
+        return Some(error.to_string());
+    }
+    let result = serde_json::to_string(&kept).unwrap_or_default();
+    if result != finished.result {
+        return Some("the result differs from the recorded one".into());
+    }
+    (fuel != finished.fuel_used)
+        .then(|| format!("the fuel differs: {} was recorded, {fuel} was used", finished.fuel_used))
+}

@@ -1,0 +1,131 @@
+//! The tools of a run: components, each call in a fresh instance with the directories it was granted.
+//!
+//! What a tool says of its effects is a claim. It counts when its grants prove it, or when the operator
+//! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person.
+
+use crate::cast::{Cast, Part};
+use longhaul_capabilities::Setup;
+use longhaul_core::grant::{Access, Grants};
+use longhaul_core::journal::EffectClass;
+use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
+use longhaul_core::{InvocationId, LimitHit, Outage};
+use longhaul_engine::{CallError, Called, Cancel};
+use std::sync::Arc;
+
+/// The tools that one invocation may be given.
+pub struct Toolbox {
+    cast: Arc<Cast>,
+    caller: InvocationId,
+    cancel: Cancel,
+}
+
+impl Toolbox {
+    /// The tools of a run, for one caller.
+    pub fn new(cast: Arc<Cast>, caller: InvocationId, cancel: Cancel) -> Self {
+        Self { cast, caller, cancel }
+    }
+
+    fn part(&self, tool: &str) -> Result<&Part, ToolError> {
+        self.cast.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
+    }
+
+    fn setup(&self, part: &Part) -> Setup {
+        self.cast.setup_tool(part, &self.caller, part.grants.clone())
+    }
+}
+
+#[async_trait::async_trait]
+impl Tools for Toolbox {
+    async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
+        let mut infos = Vec::new();
+        for (name, part) in self.cast.tools() {
+            let told = part.plugin.describe(self.setup(part), &self.cancel).await;
+            infos.push(believed(name, told.result.map_err(tool_error)?, part));
+        }
+        Ok(infos)
+    }
+
+    async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError> {
+        let part = self.part(&call.tool)?;
+        // It has no effect, so it cannot write.
+        let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
+        flat(part.plugin.prepare(setup, &self.cancel, call).await)
+    }
+
+    async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError> {
+        let part = self.part(&call.tool)?;
+        let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
+        flat(part.plugin.verify(setup, &self.cancel, call, prepared).await)
+    }
+
+    async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
+        let part = self.part(&call.tool)?;
+        flat(part.plugin.call_tool(self.setup(part), &self.cancel, call, key, attempt, &part.settings).await)
+    }
+}
+
+fn flat<T>(called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
+    called.result.map_err(tool_error)?
+}
+
+/// A tool that broke is an answer for its caller, who can do something else.
+fn tool_error(error: CallError) -> ToolError {
+    match error {
+        CallError::Limit { hit, .. } if hit.name == "wall_ms_max" => ToolError::TimedOut(timed_out(&hit)),
+        CallError::Limit { hit, .. } => ToolError::Limit(hit),
+        CallError::Unavailable(outage) => ToolError::Unavailable(outage),
+        CallError::Host { reason, .. } => ToolError::Unavailable(Outage { reason, retry_after_ms: None }),
+        other => ToolError::Failed(other.to_string()),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what a u32 holds")]
+fn timed_out(hit: &LimitHit) -> u32 {
+    hit.max.clamp(0.0, f64::from(u32::MAX)) as u32
+}
+
+fn read_only(grants: &Grants) -> Grants {
+    let mut grants = grants.clone();
+    for directory in &mut grants.directories {
+        directory.access = Access::Read;
+    }
+    grants.hosts.clear();
+    grants
+}
+
+/// The tool under the name it was granted by, its claims weighed.
+fn believed(name: &str, mut info: ToolInfo, part: &Part) -> ToolInfo {
+    name.clone_into(&mut info.id);
+    let harmless = part.grants.hosts.is_empty() && part.grants.directories.iter().all(|one| one.access == Access::Read);
+    for function in &mut info.functions {
+        function.effect = weighed(function, harmless, part.confirm_effects);
+    }
+    info
+}
+
+fn weighed(function: &FunctionInfo, harmless: bool, confirmed: bool) -> EffectClass {
+    match function.effect {
+        EffectClass::Acts => EffectClass::Acts,
+        claim if harmless || confirmed => claim,
+        _ => EffectClass::Acts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_counts_only_when_it_is_proved_or_confirmed() {
+        let function =
+            |effect| FunctionInfo { name: "f".into(), description: String::new(), parameters: "{}".into(), effect };
+        for (claim, harmless, confirmed, expected) in [
+            (EffectClass::ReadOnly, false, false, EffectClass::Acts),
+            (EffectClass::ReadOnly, true, false, EffectClass::ReadOnly),
+            (EffectClass::Verifiable, false, true, EffectClass::Verifiable),
+            (EffectClass::Acts, true, true, EffectClass::Acts),
+        ] {
+            assert_eq!(weighed(&function(claim), harmless, confirmed), expected);
+        }
+    }
+}

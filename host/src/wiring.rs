@@ -1,0 +1,152 @@
+//! The only place that names every concrete type: the machine's clock, the store, the engine, models.
+
+use crate::config::Config;
+use crate::crash::CrashPoints;
+use crate::home::{Home, Owned};
+use crate::plugins::Loaded;
+use anyhow::{Context, bail};
+use longhaul_capabilities::Models;
+use longhaul_core::Clock;
+use longhaul_core::model::Model;
+use longhaul_core::store::Store;
+use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
+use longhaul_models::{ModelConfig, Recorded, Recording, Surroundings};
+use longhaul_store::{Options, RedbStore};
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Everything that outlives a run.
+pub struct World {
+    /// The data directory.
+    pub home: Home,
+    /// All state.
+    pub store: Arc<dyn Store>,
+    /// The machine's clock.
+    pub clock: Arc<dyn Clock>,
+    /// Runs components.
+    pub engine: Engine,
+    /// Plugins that were loaded.
+    pub loaded: Loaded,
+    /// Where crash tests end the process.
+    pub crash: CrashPoints,
+    /// Held as long as the world.
+    _owned: Owned,
+}
+
+impl World {
+    /// Opens the store and starts the engine.
+    pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> anyhow::Result<Self> {
+        let home = owned.home().clone();
+        let store = RedbStore::open(home.path(), Options { crash_hook: crash.hook() })?;
+        let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
+        let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?;
+        Ok(Self {
+            home,
+            store: Arc::new(store),
+            clock: Arc::new(MachineClock),
+            engine,
+            loaded: Loaded::default(),
+            crash,
+            _owned: owned,
+        })
+    }
+
+    /// Randomness for one invocation, from the system.
+    pub fn fresh_seed(&self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        // There is no machine without it, and an invocation with a guessable seed would be worse than none.
+        std::fs::File::open("/dev/urandom")
+            .and_then(|mut file| file.read_exact(&mut seed))
+            .expect("/dev/urandom gives randomness");
+        seed
+    }
+}
+
+/// Where things are kept that can be made again: compiled plugins, models.
+pub fn cache() -> anyhow::Result<PathBuf> {
+    longhaul_models::pull::cache_dir(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
+}
+
+/// This very program, which is also the child that compiles, the one that serves a model, and the one
+/// that runs native checks.
+pub fn own_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("this program does not know where it is")
+}
+
+/// Looks into the environment.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+struct MachineClock;
+
+impl Clock for MachineClock {
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The models of a run.
+pub struct ModelSet(HashMap<String, Arc<dyn Model>>);
+
+impl Models for ModelSet {
+    fn model(&self, name: &str) -> Option<Arc<dyn Model>> {
+        self.0.get(name).cloned()
+    }
+}
+
+/// What is done to the models of a run, beside what the configuration says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ModelOptions {
+    /// Answer every model from this recording.
+    pub replay_from: Option<PathBuf>,
+    /// Write what every model replies to this recording.
+    pub record_to: Option<PathBuf>,
+}
+
+impl ModelSet {
+    /// Makes the models that some plugin may use. Nothing is sent yet.
+    pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> anyhow::Result<Self> {
+        let cache = cache()?;
+        let surroundings = Surroundings {
+            variable: &variable,
+            base: project,
+            cache: &cache,
+            child_command: vec![own_program()?.into_os_string(), "model-child".into()],
+        };
+        let recording = options.replay_from.as_deref().map(Recording::read).transpose()?.map(Arc::new);
+        let mut models: HashMap<String, Arc<dyn Model>> = HashMap::new();
+        let used = config.models.iter().filter(|(name, _)| config.parts().any(|(_, part)| part.models.contains(name)));
+        for (name, model) in used {
+            let mut built: Arc<dyn Model> = match &recording {
+                Some(recording) => Arc::new(Recorded::new(Arc::clone(recording), RECORDED_CONTEXT_TOKENS)),
+                None => {
+                    refuse_unbuilt(name, model)?;
+                    model.build(name, &surroundings)?
+                }
+            };
+            if let Some(path) = &options.record_to {
+                built = Arc::new(Recording::record(built, path)?);
+            }
+            models.insert(name.clone(), built);
+        }
+        Ok(Self(models))
+    }
+}
+
+/// A local model needs a build that has one: better said before a run than by its first request.
+fn refuse_unbuilt(name: &str, model: &ModelConfig) -> anyhow::Result<()> {
+    if matches!(model, ModelConfig::Local(_)) && !cfg!(feature = "local-model") {
+        bail!(
+            "model `{name}` is local, and this longhaul was built without local models; build it with: cargo build --release --features local-model"
+        );
+    }
+    Ok(())
+}
+
+/// The window that a recording is given when it stands in for a configured model.
+const RECORDED_CONTEXT_TOKENS: u32 = 128_000;

@@ -1,0 +1,20 @@
+;; tool
+;; Describes 50 000 functions whose names, descriptions and schemas are one and the same 64 KiB: 10 GB.
+(memory (export "memory") 64)
+(func $describe (result i32)
+  (local $at i32)
+  (memory.fill (i32.const 65536) (i32.const 97) (i32.const 65536))
+  (local.set $at (i32.const 131072))
+  (loop $again
+    (i64.store (local.get $at) (i64.const 0x1000000010000))
+    (i64.store offset=8 (local.get $at) (i64.const 0x1000000010000))
+    (i64.store offset=16 (local.get $at) (i64.const 0x1000000010000))
+    (i32.store offset=24 (local.get $at) (i32.const 0))
+    (local.set $at (i32.add (local.get $at) (i32.const 28)))
+    (br_if $again (i32.lt_u (local.get $at) (i32.const 1531072))))
+  (i64.store (i32.const 512) (i64.const 0))
+  (i64.store (i32.const 520) (i64.const 0))
+  (i32.store (i32.const 528) (i32.const 131072))
+  (i32.store (i32.const 532) (i32.const 50000))
+  (i32.const 512))
+(func $body (param i32 i32 i32 i32) (result i32 i32) unreachable)

@@ -1,0 +1,16 @@
+;; tool
+;; Crashes in the way that the first letter of the function says.
+(table $empty 1 funcref)
+(type $nothing (func))
+(data (i32.const 2048) "\ff\fe\fd")
+(func $body (param $function i32) (param i32 i32 i32) (result i32 i32)
+  (local $way i32)
+  (local.set $way (i32.load8_u (local.get $function)))
+  (if (i32.eq (local.get $way) (i32.const 117)) (then unreachable))
+  (if (i32.eq (local.get $way) (i32.const 100)) (then (drop (i32.div_u (i32.const 1) (i32.const 0)))))
+  (if (i32.eq (local.get $way) (i32.const 109)) (then (drop (i32.load (i32.const -4)))))
+  (if (i32.eq (local.get $way) (i32.const 105)) (then (call_indirect $empty (type $nothing) (i32.const 0))))
+  (if (i32.eq (local.get $way) (i32.const 99)) (then (drop (i32.trunc_f64_s (f64.const nan)))))
+  (if (i32.eq (local.get $way) (i32.const 116)) (then (return (i32.const 2048) (i32.const 3))))
+  (if (i32.eq (local.get $way) (i32.const 98)) (then (return (i32.const -16) (i32.const 64))))
+  (call $say (i64.const 0)))

@@ -1,0 +1,66 @@
+//! What the tool says about itself: names, words for the model, schemas, effects.
+
+use longhaul_sdk::tools::{Effect, Function, ToolInfo};
+use serde_json::{Value, json};
+
+pub(crate) fn tool() -> ToolInfo {
+    ToolInfo {
+        id: "files".to_owned(),
+        description: "Files of the project. Paths are relative to its top.".to_owned(),
+        functions: vec![read(), write(), list(), search(), edit()],
+    }
+}
+
+fn read() -> Function {
+    let properties = json!({
+        "path": { "type": "string" },
+        "offset": { "type": "integer", "minimum": 0, "description": "first byte, default 0" },
+        "limit": { "type": "integer", "minimum": 1, "description": "most bytes" }
+    });
+    function("read", "Reads a text file.", &properties, &["path"], Effect::ReadOnly)
+}
+
+fn write() -> Function {
+    let properties = json!({ "path": { "type": "string" }, "content": { "type": "string" } });
+    let text = "Writes a whole text file, making directories as needed.";
+    function("write", text, &properties, &["path", "content"], Effect::Verifiable)
+}
+
+fn list() -> Function {
+    let properties = json!({
+        "path": { "type": "string", "description": "a directory, default the top" },
+        "recursive": { "type": "boolean", "description": "default false" }
+    });
+    function("list", "Lists a directory.", &properties, &[], Effect::ReadOnly)
+}
+
+fn search() -> Function {
+    let properties = json!({
+        "query": { "type": "string", "description": "a text within one line" },
+        "glob": { "type": "boolean", "description": "the query is a pattern with * and ?" },
+        "path": { "type": "string", "description": "a directory, default the top" },
+        "files": { "type": "string", "description": "pattern of file names, such as *.py" },
+        "ignore_case": { "type": "boolean" }
+    });
+    function("search", "Finds lines in text files.", &properties, &["query"], Effect::ReadOnly)
+}
+
+fn edit() -> Function {
+    let properties = json!({
+        "path": { "type": "string" },
+        "old": { "type": "string", "description": "text that is in the file exactly once" },
+        "new": { "type": "string", "description": "what stands there afterwards" }
+    });
+    let text = "Replaces one place in a text file.";
+    function("edit", text, &properties, &["path", "old", "new"], Effect::Verifiable)
+}
+
+fn function(name: &str, description: &str, properties: &Value, required: &[&str], effect: Effect) -> Function {
+    let parameters = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false
+    });
+    Function { name: name.to_owned(), description: description.to_owned(), parameters: parameters.to_string(), effect }
+}

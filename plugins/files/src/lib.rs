@@ -1,0 +1,71 @@
+//! The tool `files`: read, write, list, search and edit below one granted directory.
+//!
+//! Paths are relative and stay inside; links are not followed; `.git` is not touched. A write goes
+//! to a temporary name and is renamed, so nobody sees half a file, and a write that was cut off can
+//! be verified by digest. There is no delete and no execute.
+
+mod arguments;
+mod change;
+mod describe;
+mod disk;
+mod look;
+mod path;
+mod text;
+
+use longhaul_sdk::tool::{CallContext, Tool, Verification};
+use longhaul_sdk::tools::{ToolError, ToolInfo, ToolResult};
+use serde_json::Value;
+
+use arguments::{Settings, arguments};
+use change::Change;
+
+struct Files;
+
+impl Tool for Files {
+    fn describe() -> ToolInfo {
+        describe::tool()
+    }
+
+    fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
+        let settings = Settings::default();
+        match change::of(&function, &arguments, &settings)? {
+            Some((change, _)) => Ok(change.to_json().to_string()),
+            None => Ok("{}".to_owned()),
+        }
+    }
+
+    fn verify(function: String, _: String, prepared: String) -> Result<Verification, ToolError> {
+        let Some(change) = Change::from_json(&prepared) else {
+            let text = format!("nothing was noted before `{function}` started");
+            return Ok(Verification::Unknown(text));
+        };
+        let root = disk::root()?;
+        let present = disk::digest(&root, &change.path()?)?;
+        Ok(match change.verdict(present.as_deref()) {
+            change::Verdict::Happened => Verification::Happened(result(&change.answer(&function), false)),
+            change::Verdict::DidNot => Verification::DidNotHappen,
+            change::Verdict::Unknown(text) => Verification::Unknown(text),
+        })
+    }
+
+    fn call(function: String, text: String, context: CallContext) -> Result<ToolResult, ToolError> {
+        let settings = Settings::read(&context.settings)?;
+        match function.as_str() {
+            "read" => look::read(&arguments(&text)?, &settings).map(cut_or_whole),
+            "list" => look::list(&arguments(&text)?).map(cut_or_whole),
+            "search" => look::search(&arguments(&text)?).map(cut_or_whole),
+            _ => change::apply(&function, &text, &context.idempotency_key, &settings),
+        }
+    }
+}
+
+longhaul_sdk::export_tool!(Files);
+
+fn cut_or_whole(output: Value) -> ToolResult {
+    let truncated = output["truncated"] == true;
+    result(&output, truncated)
+}
+
+fn result(output: &Value, truncated: bool) -> ToolResult {
+    ToolResult { output: output.to_string(), truncated }
+}

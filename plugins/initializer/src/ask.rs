@@ -1,0 +1,135 @@
+//! The questions to the model.
+//!
+//! A reply that cannot be used goes back with what is wrong, at most `tries_max` times. Errors of
+//! the host (denied, limit, outage) are passed on at once: asking again is the host's affair.
+
+use longhaul_sdk::conversation::{Options, ReplyFormat, StopReason};
+use longhaul_sdk::planner::{Goal, PlanError, Step, StepResult, WorkPlan};
+use longhaul_sdk::{Conversation, Error, json};
+use serde_json::Value;
+
+use crate::draft::{self, Draft};
+use crate::settings::Settings;
+use crate::{graph, summary};
+
+const SYSTEM: &str = "You plan software projects. You split a goal into features. Each feature is \
+small enough for one working session of one programmer who knows nothing but its instruction. You \
+do not write code and you execute nothing. If the goal cannot be planned without an answer from a \
+person, give no features and ask one question. Reply with JSON only.";
+
+const SYSTEM_SUMMARY: &str = "You sum up what was done on a project for its owner, in at most five \
+plain sentences. Say only what the given results say. Name what is not done.";
+
+pub(crate) fn plan(goal: &Goal, settings: &Settings) -> Result<WorkPlan, PlanError> {
+    let prompt = format!("{}\n\nSplit this goal into features.", described(goal));
+    let steps = steps(&prompt, settings, |steps| {
+        graph::check(&steps)?;
+        Ok(steps)
+    })?;
+    let notes = format!("{} features, planned by the model", steps.len());
+    Ok(WorkPlan { steps, notes })
+}
+
+pub(crate) fn replan(
+    goal: &Goal,
+    settings: &Settings,
+    plan: WorkPlan,
+    results: &[StepResult],
+) -> Result<WorkPlan, PlanError> {
+    let passed = |id: &str| results.iter().any(|result| result.step == id && result.passed);
+    let prompt = format!(
+        "{}\n\nThe plan so far:\n{}\nGive the features that are still to be done, changed so that \
+         they can succeed. Keep the id of a feature that you change. Leave out what has passed.",
+        described(goal),
+        summary::plan_lines(&plan, results),
+    );
+    let steps = steps(&prompt, settings, |steps| draft::merge(plan.clone(), passed, steps))?;
+    Ok(WorkPlan { steps, notes: "replanned by the model after failures".to_owned() })
+}
+
+pub(crate) fn summary(goal: &Goal, settings: &Settings, answer: &Value) -> Result<String, Error> {
+    let conversation = Conversation::new(SYSTEM_SUMMARY);
+    conversation.user(format!("{}\n\nResults:\n{answer}", described(goal)))?;
+    let turn = conversation.complete(&options(settings, 0, ReplyFormat::Text))?;
+    let text = turn.text.trim();
+    if text.is_empty() {
+        return Err(Error::failed("the model said nothing"));
+    }
+    Ok(text.to_owned())
+}
+
+fn steps(
+    prompt: &str,
+    settings: &Settings,
+    accept: impl Fn(Vec<Step>) -> Result<Vec<Step>, String>,
+) -> Result<Vec<Step>, PlanError> {
+    let conversation = Conversation::new(SYSTEM);
+    conversation.pinned(prompt)?;
+    let schema = draft::schema(settings.features_max).to_string();
+    let mut wrong = String::new();
+    for attempt in 0..settings.tries_max {
+        if attempt > 0 {
+            conversation.user(format!("This plan cannot be used: {wrong}. Give all of it again."))?;
+        }
+        let format = ReplyFormat::Schema(schema.clone());
+        let turn = conversation.complete(&options(settings, attempt, format))?;
+        let draft = match read(&turn.text, turn.reason) {
+            Ok(draft) => draft,
+            Err(text) => {
+                wrong = text;
+                continue;
+            }
+        };
+        if draft.features.is_empty() && !draft.question.trim().is_empty() {
+            return Err(PlanError::Unclear(draft.question.trim().to_owned()));
+        }
+        match draft::steps(&draft, settings.features_max).and_then(&accept) {
+            Ok(steps) => return Ok(steps),
+            Err(text) => wrong = text,
+        }
+    }
+    Err(PlanError::Failed(format!(
+        "the model gave no usable plan in {} tries; the last one: {}; choose a stronger model for \
+         the planner, or write the features into the goal as `## Feature: TITLE` sections",
+        settings.tries_max,
+        json::cut(&wrong, 500),
+    )))
+}
+
+fn read(text: &str, reason: StopReason) -> Result<Draft, String> {
+    let is_plan = |value: &Value| value.get("features").is_some();
+    let found = json::first_object(text, is_plan);
+    match found.map(serde_json::from_value) {
+        Some(Ok(draft)) => Ok(draft),
+        Some(Err(error)) => Err(format!("it does not fit the schema: {error}")),
+        None if reason == StopReason::Length => {
+            Err("it was cut at the limit of tokens; give fewer features in fewer words".to_owned())
+        }
+        None => Err("it is not a JSON object with `features`".to_owned()),
+    }
+}
+
+fn options(settings: &Settings, attempt: u32, format: ReplyFormat) -> Options {
+    Options {
+        temperature: Some(settings.temperature),
+        seed: Some(settings.seed.wrapping_add(attempt)),
+        output_tokens_max: settings.output_tokens_max,
+        format,
+        ..Options::default()
+    }
+}
+
+/// The goal, its context and its criteria as the model sees them.
+fn described(goal: &Goal) -> String {
+    let mut text = format!("Goal:\n{}", goal.text.trim());
+    if !matches!(goal.context.trim(), "" | "{}" | "null") {
+        text.push_str(&format!("\n\nWhat is known:\n{}", json::cut(&goal.context, 8_000)));
+    }
+    if !goal.criteria.is_empty() {
+        text.push_str("\n\nWhat must hold in the end:");
+        for criterion in &goal.criteria {
+            text.push_str(&format!("\n- {}", criterion.text));
+        }
+    }
+    text
+}

@@ -1,0 +1,410 @@
+"""The tool `python`: runs Python source in this very interpreter, inside the sandbox.
+
+`run` answers what the source printed and how it ended; `check` also whether it ended well, which a
+module that exits while it is imported does not. Nothing can be reached from here but directories
+that the operator granted: no processes, no threads, no sockets. Isolation between calls is the
+host's: it starts a fresh instance for each. What bounds a call is the host's fuel, memory and
+deadline; `timeout` here is a courtesy that answers nicely first.
+"""
+
+# Only modules that are imported when the image is built exist in it without a directory, so the
+# common part of the standard library is imported here. What a platform lacks is left out.
+import importlib
+
+for _name in """
+abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath codecs collections
+collections.abc colorsys configparser contextlib contextvars copy csv dataclasses datetime decimal
+difflib doctest encodings.ascii encodings.idna encodings.latin_1 encodings.utf_16 encodings.utf_8_sig
+enum errno fileinput fnmatch fractions functools gc getopt glob graphlib hashlib heapq hmac html
+html.parser importlib.util inspect io itertools json keyword linecache locale logging math
+mimetypes numbers operator os os.path pathlib pickle pprint queue random re reprlib runpy sched
+secrets shlex shutil statistics string stringprep struct symtable sys tempfile textwrap time timeit
+token tokenize traceback types typing unicodedata unittest unittest.mock urllib.parse uuid warnings
+weakref xml.etree.ElementTree zlib zoneinfo
+""".split():
+    try:
+        importlib.import_module(_name)
+    except ImportError:
+        pass
+
+import asyncio.selector_events
+import builtins
+import io
+import json
+import linecache
+import os
+import random
+import sys
+import time
+import traceback
+import types
+
+from componentize_py_types import Err
+from wit_world import exports
+from wit_world.exports.tool import Verification_DidNotHappen
+from wit_world.imports import tool_types
+
+OUTPUT_BYTES_MAX = 200_000
+SOURCE_BYTES_MAX = 1_000_000
+WORK = "/work"
+MAIN_NAME = "<python>"
+
+_SOURCE = {"type": "string", "description": "Python source"}
+_COMMON = {
+    "stdin": {"type": "string"},
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "seconds"},
+    "files": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "modules by file name, such as helper.py",
+    },
+    "context": {"type": "object", "description": "what the source sees as CONTEXT"},
+}
+
+
+class Tool(exports.Tool):
+    def describe(self):
+        return tool_types.ToolInfo(
+            id="python",
+            description="Runs Python in a sandbox without network and processes.",
+            functions=[
+                _function("run", "Runs Python source and gives what it printed."),
+                _function("check", "Runs Python source; it passes when it ends with exit code 0."),
+            ],
+        )
+
+    def prepare(self, function, arguments):
+        return "{}"
+
+    def verify(self, function, arguments, prepared):
+        # Both functions are read-only: the host never asks.
+        return Verification_DidNotHappen()
+
+    def call(self, function, arguments, context):
+        try:
+            output = _call(function, arguments, context)
+        except Err:
+            raise
+        except BaseException as error:
+            # Anything else would end the instance without a message.
+            raise Err(tool_types.ToolError_Failed(f"{type(error).__name__}: {error}")) from None
+        truncated = output.pop("truncated", False)
+        return tool_types.ToolResult(output=json.dumps(output), truncated=truncated)
+
+
+def _function(name, description):
+    parameters = {
+        "type": "object",
+        "properties": {"source": _SOURCE, **_COMMON},
+        "required": ["source"],
+        "additionalProperties": False,
+    }
+    return tool_types.Function(
+        name=name,
+        description=description,
+        parameters=json.dumps(parameters),
+        effect=tool_types.Effect.READ_ONLY,
+    )
+
+
+def _call(function, arguments, context):
+    if function not in ("run", "check"):
+        known = f"`{function}`; the tool `python` has run and check"
+        raise Err(tool_types.ToolError_UnknownFunction(known))
+    request = _read_arguments(arguments)
+    settings = _read_settings(context.settings)
+    is_check = function == "check"
+    output = _execute(request, settings["output_bytes_max"], is_check)
+    if is_check:
+        output["passed"] = output["exit_code"] == 0
+    return output
+
+
+# Arguments and settings: others wrote them.
+
+
+def _read_arguments(text):
+    request = _read_object("the arguments", text)
+    known = {"source": str, "stdin": str, "timeout": (int, float), "files": dict, "context": dict}
+    for name, value in request.items():
+        if name not in known:
+            _invalid(f"`{name}` is not an argument; known: {', '.join(known)}")
+        # Models send null for what they leave out.
+        if value is not None and (not isinstance(value, known[name]) or isinstance(value, bool)):
+            _invalid(f"`{name}` has the wrong type: {type(value).__name__}")
+    request = {name: value for name, value in request.items() if value is not None}
+    if "source" not in request:
+        _invalid("`source` is missing; it is the Python source to run")
+    sources = [request["source"], *request.get("files", {}).values()]
+    if not all(isinstance(source, str) for source in sources):
+        _invalid("`files` maps names to texts")
+    if sum(len(source) for source in sources) > SOURCE_BYTES_MAX:
+        _invalid(f"source and files are longer than {SOURCE_BYTES_MAX} characters")
+    if not request.get("timeout", 1) > 0:
+        _invalid("`timeout` is in seconds and more than 0")
+    return request
+
+
+def _read_settings(text):
+    settings = {"output_bytes_max": OUTPUT_BYTES_MAX}
+    for name, value in _read_object("the settings of the tool `python`", text or "{}").items():
+        if name not in settings:
+            _invalid(f"`{name}` is not a setting of the tool `python`; known: {', '.join(settings)}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            _invalid(f"the setting `{name}` is a whole number of 1 or more")
+        settings[name] = value
+    return settings
+
+
+def _read_object(what, text):
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        _invalid(f"{what} cannot be read: {error}")
+    if not isinstance(value, dict):
+        _invalid(f"{what} must be a JSON object")
+    return value
+
+
+def _invalid(text):
+    raise Err(tool_types.ToolError_InvalidArguments(text))
+
+
+# Running.
+
+
+def _no_self_pipe(loop):
+    """There are no sockets, and no other thread that could have to wake the loop."""
+    loop._ssock = loop._csock = None
+
+
+asyncio.selector_events.BaseSelectorEventLoop._make_self_pipe = _no_self_pipe
+asyncio.selector_events.BaseSelectorEventLoop._close_self_pipe = _no_self_pipe
+
+
+def _exit(code):
+    """As `sys.exit`: the real one ends the instance, and with it what was printed."""
+    raise SystemExit(code)
+
+
+os._exit = _exit
+
+
+class _Output(io.TextIOBase):
+    """Keeps the first bytes of what is written, and drops and notes the rest."""
+
+    def __init__(self, bytes_max):
+        self._parts = []
+        self._left = bytes_max
+        self.truncated = False
+        self.buffer = _Bytes(self)
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self.write_bytes(text[: self._left + 1].encode("utf-8", "backslashreplace"))
+        self.truncated = self.truncated or len(text) > self._left + 1
+        return len(text)
+
+    def write_bytes(self, data):
+        self.truncated = self.truncated or len(data) > self._left
+        kept = bytes(data[: self._left])
+        self._left -= len(kept)
+        if kept:
+            self._parts.append(kept)
+
+    def text(self):
+        return b"".join(self._parts).decode("utf-8", "replace")
+
+
+class _Bytes(io.RawIOBase):
+    """`sys.stdout.buffer`."""
+
+    def __init__(self, output):
+        self._output = output
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self._output.write_bytes(data)
+        return len(data)
+
+
+class _TimedOut(BaseException):
+    """Not an Exception, so that `except Exception` does not swallow it."""
+
+
+class _Modules:
+    """Finds the modules that came with the call, before any directory."""
+
+    def __init__(self, files):
+        self._sources = {}
+        for name, source in files.items():
+            parts = name.removesuffix(".py").split("/")
+            is_package = len(parts) > 1 and parts[-1] == "__init__"
+            module = ".".join(parts[:-1] if is_package else parts)
+            if name.endswith(".py") and module.replace(".", "_").isidentifier():
+                self._sources[module] = (name, source, is_package)
+
+    def find_spec(self, fullname, path=None, target=None):
+        is_parent = any(module.startswith(fullname + ".") for module in self._sources)
+        if fullname not in self._sources and not is_parent:
+            return None
+        _, _, is_package = self._sources.get(fullname, ("", "", True))
+        is_package = is_package or is_parent
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name, source, _ = self._sources.get(module.__name__, (module.__name__, "", True))
+        module.__file__ = name
+        _show_lines(name, source)
+        exec(compile(source, name, "exec"), module.__dict__)
+
+
+def _execute(request, bytes_max, is_check):
+    """Runs the request and gives the interpreter back as it was."""
+    stdout, stderr = _Output(bytes_max), _Output(bytes_max)
+    files = request.get("files", {})
+    main = types.ModuleType("__main__")
+    main.__dict__.update(CONTEXT=request.get("context", {}), __builtins__=builtins)
+    saved = (sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules.get("__main__"))
+    paths, finders = list(sys.path), list(sys.meta_path)
+    # The image carries the generator's state of its build: without this all calls would repeat it.
+    random.seed(os.urandom(32))
+    try:
+        sys.stdin, sys.stdout, sys.stderr = _stdin(request.get("stdin", "")), stdout, stderr
+        sys.argv = [MAIN_NAME]
+        sys.modules["__main__"] = main
+        sys.dont_write_bytecode = True
+        sys.meta_path.insert(0, _Modules(files))
+        if os.path.isdir(WORK):
+            sys.path.insert(0, WORK)
+            os.chdir(WORK)
+        code = _run_main(request, main, stderr, is_check)
+    finally:
+        sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules["__main__"] = saved
+        sys.path[:], sys.meta_path[:] = paths, finders
+    return {
+        "stdout": stdout.text(),
+        "stderr": stderr.text(),
+        "exit_code": code,
+        "truncated": stdout.truncated or stderr.truncated,
+    }
+
+
+def _stdin(text):
+    return io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "replace")), "utf-8", newline=None)
+
+
+def _run_main(request, main, stderr, is_check):
+    source, timeout = request["source"], request.get("timeout")
+    _show_lines(MAIN_NAME, source)
+    stop = _watch(timeout)
+    try:
+        exec(compile(source, MAIN_NAME, "exec"), main.__dict__)
+        return 0
+    except SystemExit as end:
+        code = _exit_code(end.code, stderr)
+        place = _place_in_work(end) if is_check and code == 0 else None
+        if place is None:
+            return code
+        stderr.write(f"{place}: the work ended the check before it was through\n")
+        return 1
+    except _TimedOut:
+        stop()
+        stderr.write(f"Timeout after {timeout:g} seconds\n")
+        return -1
+    except BaseException as error:
+        stop()
+        _show_error(error, stderr)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    finally:
+        stop()
+
+
+def _place_in_work(error):
+    """Where the work, and not the check or the library, raised `error`; none when it did not.
+
+    Without this a module could pass its check by exiting with 0 when it is imported.
+    """
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
+        if name not in (MAIN_NAME, __file__) and not name.startswith(("/python/", "<frozen ")):
+            return f"{name}:{line}"
+    return None
+
+
+def _exit_code(code, stderr):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        # A larger number would not fit the host's 32 bits.
+        return int(code) & 0xFF
+    stderr.write(f"{code}\n")
+    return 1
+
+
+def _show_error(error, stderr):
+    """As the interpreter would, without the frames of this file."""
+    try:
+        shown = traceback.TracebackException.from_exception(error, compact=True)
+        _drop_own_frames(shown)
+        stderr.write("".join(shown.format()))
+    except BaseException:
+        stderr.write(f"{type(error).__name__} (it cannot be shown)\n")
+
+
+def _drop_own_frames(shown):
+    own = __file__
+    while shown is not None:
+        kept = [frame for frame in shown.stack if frame.filename != own]
+        shown.stack[:] = [frame for frame in kept if "importlib" not in frame.filename]
+        shown = shown.__cause__ or shown.__context__
+
+
+def _show_lines(name, source):
+    """Lets tracebacks show source that is in no file."""
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+
+
+# Events between two looks at the clock.
+_EVENTS_PER_LOOK = 2_000
+
+
+def _watch(timeout):
+    """Raises `_TimedOut` in the running source once `timeout` seconds are over; gives a way to stop."""
+    if timeout is None:
+        return lambda: None
+    monitoring, tool = sys.monitoring, sys.monitoring.OPTIMIZER_ID
+    events = monitoring.events.JUMP | monitoring.events.PY_START
+    end = time.monotonic() + timeout
+    left = _EVENTS_PER_LOOK
+
+    def look(*_):
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            left = _EVENTS_PER_LOOK
+            if time.monotonic() >= end:
+                raise _TimedOut
+
+    def stop():
+        if monitoring.get_tool(tool) == "longhaul":
+            monitoring.set_events(tool, 0)
+            monitoring.free_tool_id(tool)
+
+    monitoring.use_tool_id(tool, "longhaul")
+    monitoring.set_events(tool, events)
+    monitoring.register_callback(tool, monitoring.events.JUMP, look)
+    monitoring.register_callback(tool, monitoring.events.PY_START, look)
+    return stop

@@ -1,0 +1,33 @@
+//! The agent `react`: reason, act, observe, until it is done or out of steps.
+//!
+//! Two styles, chosen by the settings: `actions` lets the model pick tools one step at a time,
+//! `file` has a small model write one file in one code block. The agent never judges its own work:
+//! what it finishes with goes to an evaluator.
+
+mod actions;
+mod code;
+mod file;
+mod prompt;
+mod reply;
+mod settings;
+
+use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::types::{Outcome, Task};
+
+use settings::{Settings, Style};
+
+struct React;
+
+impl Agent for React {
+    fn run(task: Task) -> Result<Outcome, Failure> {
+        let settings: Settings = longhaul_sdk::json::read("agent settings", &task.settings)?;
+        let settings = settings.clamped();
+        let outcome = match settings.style {
+            Style::Actions => actions::run(&task, &settings)?,
+            Style::File => file::run(&task, &settings)?,
+        };
+        Ok(outcome)
+    }
+}
+
+longhaul_sdk::export_agent!(React);

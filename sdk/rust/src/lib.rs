@@ -1,0 +1,46 @@
+//! What a Longhaul plugin in Rust needs: one trait and one export macro for each role.
+//!
+//! ```ignore
+//! use longhaul_sdk::{Conversation, agent::{Agent, Failure}, types::{Outcome, Task}};
+//!
+//! struct Writer;
+//!
+//! impl Agent for Writer {
+//!     fn run(task: Task) -> Result<Outcome, Failure> {
+//!         let text = Conversation::new("You write letters.").text(&task.instruction)?;
+//!         Ok(longhaul_sdk::outcome(&serde_json::json!({ "text": text }), "wrote a letter"))
+//!     }
+//! }
+//!
+//! longhaul_sdk::export_agent!(Writer);
+//! ```
+//!
+//! All roles share one set of types, so a helper can serve an agent and an evaluator alike. A plugin
+//! needs no path to the WIT files. What it does not call, it does not import. This crate never
+//! retries, never caps and never hides an error of the host: that is policy, and policy is the
+//! plugin's or the operator's.
+
+mod bindings;
+pub mod conversation;
+mod error;
+pub mod json;
+pub mod tools;
+
+/// `wasi:filesystem`, for tools and memory backends that were granted a directory.
+pub use bindings::filesystem;
+#[cfg(feature = "http")]
+pub use bindings::http;
+pub use bindings::types;
+pub use bindings::{agent, evaluator, memory, planner, tool};
+pub use bindings::{
+    artifact, checks, clock, decisions, delegate, keyvalue, log, message_types, progress, recall, timer, tool_types,
+};
+pub use bindings::{export_agent, export_evaluator, export_memory, export_planner, export_tool};
+pub use conversation::Conversation;
+pub use error::Error;
+
+/// An outcome without confidence or unknowns.
+#[must_use]
+pub fn outcome(output: &serde_json::Value, summary: impl Into<String>) -> types::Outcome {
+    types::Outcome { output: output.to_string(), summary: summary.into(), confidence: None, unknowns: Vec::new() }
+}

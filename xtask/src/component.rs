@@ -1,0 +1,156 @@
+//! From core module to component, and the check that what came out is what its world says.
+//!
+//! A guest that imports more than its world offers, or exports another role, is refused here, when
+//! its author can still see why, and not by the host at load time. This module never adds to a
+//! world and never edits a component to make it fit.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use wit_component::{ComponentEncoder, DecodedWasm};
+use wit_parser::{PackageId, Resolve, WorldId, WorldItem, WorldKey};
+
+use crate::cache;
+
+/// The released contract that guests are built against.
+pub(crate) const CONTRACT_DIR: &str = "wit/v0.1";
+
+/// The WIT of [`CONTRACT_DIR`], parsed.
+pub(crate) struct Contract {
+    dir: PathBuf,
+    digest: String,
+    resolve: Resolve,
+    package: PackageId,
+}
+
+/// What a guest may have beside what its world says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    /// Nothing: the guest is only its author's code.
+    None,
+    /// The interfaces of `wasi:`, since an interpreter in the image asks for clocks, files and
+    /// sockets at large. The host serves those deterministically, and empty where nothing is granted.
+    /// The tool may also export a helper of its own beside the role; the host does not call it.
+    Wasi,
+}
+
+impl Contract {
+    pub(crate) fn load(root: &Path) -> Result<Self> {
+        let dir = root.join(CONTRACT_DIR);
+        let mut resolve = Resolve::new();
+        let (package, _) = resolve.push_dir(&dir).with_context(|| format!("read the contract `{}`", dir.display()))?;
+        let digest = cache::digest_tree(&dir)?;
+        Ok(Self { dir, digest, resolve, package })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Changes when any file of the contract does.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Makes the component of a core module, and checks it.
+    pub(crate) fn encode(&self, plugin: &str, world: &str, core: &[u8]) -> Result<Vec<u8>> {
+        let component = ComponentEncoder::default()
+            .module(core)
+            .and_then(|encoder| encoder.validate(true).encode())
+            .with_context(|| format!("make a component of plugin `{plugin}`, whose world is `{world}`"))?;
+        self.check(plugin, world, &component, Runtime::None)?;
+        Ok(component)
+    }
+
+    /// Refuses `component` unless it has the exports of `world` and no import from outside.
+    pub(crate) fn check(&self, plugin: &str, world: &str, component: &[u8], runtime: Runtime) -> Result<()> {
+        let target = self.world(plugin, world)?;
+        let decoded =
+            wit_component::decode(component).with_context(|| format!("read the types of plugin `{plugin}`"))?;
+        let DecodedWasm::Component(found, found_world) = decoded else {
+            bail!("plugin `{plugin}` is a WIT package, not a component");
+        };
+        self.check_imports(plugin, target, &imports(&found, found_world), runtime)?;
+        self.check_exports(plugin, target, &exports(&found, found_world), runtime)?;
+        match runtime {
+            // Same names are not the same types: the guest may have been built from an old copy of
+            // the contract.
+            Runtime::None => wit_component::targets(&self.resolve, target, component).with_context(|| {
+                format!(
+                    "plugin `{plugin}` has the names of world `{world}` but other types; \
+                         build it from {CONTRACT_DIR}"
+                )
+            }),
+            // The WASI imports from outside the world would fail that test, and the tool that makes
+            // these components has read the types from the same folder a moment ago.
+            Runtime::Wasi => Ok(()),
+        }
+    }
+
+    fn check_imports(&self, plugin: &str, world: WorldId, found: &BTreeSet<String>, runtime: Runtime) -> Result<()> {
+        let offered = imports(&self.resolve, world);
+        let outside =
+            |name: &&String| !(offered.contains(*name) || runtime == Runtime::Wasi && name.starts_with("wasi:"));
+        let outside: BTreeSet<String> = found.iter().filter(outside).cloned().collect();
+        if !outside.is_empty() {
+            bail!(
+                "plugin `{plugin}` imports {}, which its world `{}` does not offer; \
+                 it may import: {}",
+                list(&outside),
+                self.resolve.worlds[world].name,
+                list(&offered),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_exports(&self, plugin: &str, world: WorldId, found: &BTreeSet<String>, runtime: Runtime) -> Result<()> {
+        let asked = exports(&self.resolve, world);
+        // A helper has a bare name; another role would be an interface, with its package's name.
+        let is_helper = |name: &String| runtime == Runtime::Wasi && !name.contains(':');
+        let found: BTreeSet<String> = found.iter().filter(|name| !is_helper(name)).cloned().collect();
+        if found != asked {
+            bail!(
+                "plugin `{plugin}` exports {}, but its world `{}` asks for {}",
+                list(&found),
+                self.resolve.worlds[world].name,
+                list(&asked),
+            );
+        }
+        Ok(())
+    }
+
+    fn world(&self, plugin: &str, name: &str) -> Result<WorldId> {
+        let worlds = &self.resolve.packages[self.package].worlds;
+        worlds.get(name).copied().ok_or_else(|| {
+            let known = worlds.keys().cloned().collect();
+            anyhow!(
+                "plugin `{plugin}` asks for the world `{name}`, which is not in {CONTRACT_DIR}; \
+                 it has: {}",
+                list(&known)
+            )
+        })
+    }
+}
+
+fn imports(resolve: &Resolve, world: WorldId) -> BTreeSet<String> {
+    names(resolve, resolve.worlds[world].imports.iter())
+}
+
+fn exports(resolve: &Resolve, world: WorldId) -> BTreeSet<String> {
+    names(resolve, resolve.worlds[world].exports.iter())
+}
+
+/// Names with versions reduced to what is compatible: `wasi:io/poll@0.2.9` and `@0.2.6` are one.
+fn names<'a>(resolve: &Resolve, items: impl Iterator<Item = (&'a WorldKey, &'a WorldItem)>) -> BTreeSet<String> {
+    items.map(|(key, _)| resolve.name_canonicalized_world_key(key)).collect()
+}
+
+fn list(names: &BTreeSet<String>) -> String {
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,52 @@
+//! Developer commands of Longhaul, run as `cargo xtask COMMAND`.
+//!
+//! This file only reads the command line and hands over. No command installs anything for the
+//! whole machine, except that `plugins` may add the wasm target to the rustup tool chain in use.
+
+mod cache;
+mod component;
+mod debian;
+mod guests;
+mod process;
+mod python;
+mod toolchain;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of Longhaul")]
+struct Xtask {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build the guests into `target/plugins`, as components checked against their world
+    Plugins(guests::PluginsArgs),
+}
+
+fn main() -> ExitCode {
+    let done = match Xtask::parse().command {
+        Command::Plugins(args) => guests::plugins(&workspace_root(), &args),
+    };
+    if let Err(error) = done {
+        // With its causes on one line and without a back trace, which would bury the remedy.
+        eprintln!("error: {error:#}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// The repository this command works on.
+///
+/// Cargo's variable is read when we run, not only when we were built, so that a copied tree with a
+/// copied `target` builds its own guests.
+fn workspace_root() -> PathBuf {
+    let manifest_dir =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest_dir.parent().map_or_else(|| manifest_dir.clone(), PathBuf::from)
+}

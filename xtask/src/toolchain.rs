@@ -1,0 +1,196 @@
+//! Which compiler and which `std` the guests are built with.
+//!
+//! Tried in order: the wasm target that rustup has, the one that rustup can add, and Debian's
+//! compiler with its own `std` sources, unpacked privately into the cache. No package is installed,
+//! no package list of the system is changed, and no root is needed. A network that
+//! does not answer costs half a minute a day, not at each build.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::ValueEnum;
+
+use crate::cache::{Cache, write_whole};
+use crate::debian;
+use crate::process::{capture, capture_within};
+
+/// Guests that need files or HTTP ask for `wasi:` interfaces in their world, so that the bare
+/// target serves them all and there is no libc and no adapter to ship.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Rustup's own server does not answer in every network; then it hangs rather than fails.
+const TARGET_ADD_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a failure of `rustup target add` is believed.
+const TARGET_ADD_AGAIN: Duration = Duration::from_hours(24);
+
+/// Which tool chain the caller wants.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wanted {
+    /// Rustup's if it can be had, else Debian's
+    #[default]
+    Auto,
+    /// Rustup's, or an error
+    Rustup,
+    /// Debian's compiler in the cache, or an error
+    Debian,
+}
+
+/// A way to build for [`TARGET`].
+pub(crate) enum Toolchain {
+    /// The tool chain in use has the target.
+    Rustup { release: String },
+    /// Debian's compiler, with a `std` that was built once into the cache.
+    Debian { prefix: PathBuf, version: String, linker: PathBuf },
+}
+
+impl Toolchain {
+    pub(crate) fn choose(cache: &Cache, wanted: Wanted) -> Result<Self> {
+        let host = HostRust::ask()?;
+        if wanted != Wanted::Debian {
+            match host.with_target(cache) {
+                Ok(()) => {
+                    return Ok(Self::Rustup { release: host.release });
+                }
+                Err(error) if wanted == Wanted::Rustup => return Err(error),
+                Err(error) => eprintln!("{error:#}; taking Debian's compiler"),
+            }
+        }
+        let linker = host.rust_lld()?;
+        let prefix = debian::prefix(cache, &host.triple, &linker)?;
+        let version = debian::version(&prefix)?;
+        Ok(Self::Debian { prefix, version, linker })
+    }
+
+    /// One line for people.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Rustup { release } => format!("rustc {release} with rustup's {TARGET}"),
+            Self::Debian { prefix, version, .. } => {
+                format!("Debian's rustc {version} in `{}`", prefix.display())
+            }
+        }
+    }
+
+    /// Cargo with this tool chain, and without what the host's build has put into the environment.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut cargo = clean_cargo();
+        match self {
+            Self::Rustup { .. } => {}
+            Self::Debian { prefix, linker, .. } => {
+                cargo.env("RUSTC", debian::rustc(prefix));
+                cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+            }
+        }
+        cargo
+    }
+}
+
+/// Cargo as for a person who has just opened a terminal.
+///
+/// Under `cargo xtask` the outer cargo has set its own variables. Flags and folders meant for the
+/// host would reach the guests, and what changes between runs would make cargo build anew.
+pub(crate) fn clean_cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let from_outside = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_")
+                || name.starts_with("CARGO_MANIFEST_")
+                || name.starts_with("CARGO_PROFILE_")
+                || name.starts_with("CARGO_BUILD_")
+        });
+        if from_outside {
+            cargo.env_remove(name);
+        }
+    }
+    for name in ["CARGO_TARGET_DIR", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "RUSTC", "LD_LIBRARY_PATH"] {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+/// The compiler that builds the host.
+struct HostRust {
+    release: String,
+    triple: String,
+    sysroot: PathBuf,
+}
+
+impl HostRust {
+    fn ask() -> Result<Self> {
+        let doing = "ask for the tool chain in use";
+        let verbose = capture(doing, Command::new("rustc").args(["-vV"]))?;
+        let field = |name: &str| {
+            let value = verbose.lines().find_map(|line| line.strip_prefix(name));
+            value.map(str::to_owned).ok_or_else(|| anyhow!("{doing}: `rustc -vV` has no line `{name}`"))
+        };
+        let sysroot = capture(doing, Command::new("rustc").args(["--print", "sysroot"]))?;
+        Ok(Self { release: field("release: ")?, triple: field("host: ")?, sysroot: PathBuf::from(sysroot.trim()) })
+    }
+
+    /// Succeeds when the tool chain has [`TARGET`], if need be by adding it.
+    fn with_target(&self, cache: &Cache) -> Result<()> {
+        if self.has_target() {
+            return Ok(());
+        }
+        let failed_before = cache.path("rustup-target-add.failed");
+        if is_younger(&failed_before, TARGET_ADD_AGAIN) {
+            bail!(
+                "`rustup target add {TARGET}` failed less than a day ago (to try now: remove {})",
+                failed_before.display()
+            );
+        }
+        let added = self.add_target();
+        match &added {
+            Ok(()) => {}
+            Err(error) => write_whole(&failed_before, format!("{error:#}\n").as_bytes())?,
+        }
+        added
+    }
+
+    fn add_target(&self) -> Result<()> {
+        eprintln!("guests: adding {TARGET} with rustup");
+        let mut rustup = Command::new("rustup");
+        rustup.args(["target", "add", TARGET]);
+        capture_within("add the wasm target", &mut rustup, TARGET_ADD_LIMIT)?;
+        if !self.has_target() {
+            bail!(
+                "`rustup target add {TARGET}` succeeded, but `{}` has no such target; \
+                 is the `rustc` on PATH not rustup's?",
+                self.sysroot.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// True when `std` is there: rustup leaves the folder behind when it removes a target.
+    fn has_target(&self) -> bool {
+        let lib = self.sysroot.join("lib/rustlib").join(TARGET).join("lib");
+        fs::read_dir(lib).is_ok_and(|entries| {
+            entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
+        })
+    }
+
+    fn rust_lld(&self) -> Result<PathBuf> {
+        let bin = Path::new("lib/rustlib").join(&self.triple).join("bin/rust-lld");
+        let path = self.sysroot.join(bin);
+        if !path.is_file() {
+            bail!("`{}` is missing, and guests are linked with it; use a tool chain of rustup's", path.display());
+        }
+        Ok(path)
+    }
+}
+
+fn is_younger(path: &Path, age: Duration) -> bool {
+    let elapsed = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
+    elapsed().is_some_and(|elapsed| elapsed < age)
+}
+
+/// Reads a small text file of ours.
+pub(crate) fn read_line(path: &Path) -> Result<String> {
+    let text = fs::read_to_string(path).with_context(|| format!("read `{}`", path.display()))?;
+    Ok(text.trim().to_owned())
+}
