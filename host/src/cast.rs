@@ -1,6 +1,7 @@
 //! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
 
 use crate::config::{Asks, Config, PluginConfig, grants};
+use crate::crash::CrashPoints;
 use crate::nobody::Nobody;
 use crate::plugins;
 use crate::wiring::World;
@@ -38,6 +39,10 @@ pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) ->
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
+        if table == PYTHON_CHECKS && plugins::find(&part.plugin, Some(project), &world.home).is_err() {
+            // Only a feature with such a check needs it, and says so then.
+            continue;
+        }
         let found = plugins::read(&part.plugin, Some(project), &world.home, &world.engine)
             .with_context(|| format!("[{table}]"))?;
         let digest = batch.blob(found.bytes);
@@ -84,7 +89,9 @@ impl Cast {
             let configured = if table == PYTHON_CHECKS {
                 &checks.0
             } else {
-                config.part(table).context("a pin without its table")?
+                config
+                    .part(table)
+                    .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
             };
             let bytes = world
                 .store
@@ -92,11 +99,15 @@ impl Cast {
                 .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
             let plugin = world.loaded.get(&world.engine, &pin.plugin, &bytes).await?;
             plugin.expect(role_of(table))?;
-            let grants = if table == PYTHON_CHECKS {
-                checks.1.clone()
-            } else {
-                grants(table, configured, &pin.asks, directory, tree)
+            let mut grants = match table.as_str() {
+                PYTHON_CHECKS => checks.1.clone(),
+                _ => grants(table, configured, &pin.asks, directory, tree),
             };
+            if plugin.role().is_pure() {
+                // What touches the world is a tool, whose calls are journaled.
+                grants.directories.clear();
+                grants.hosts.clear();
+            }
             let part = Part {
                 table: table.clone(),
                 plugin,
@@ -108,6 +119,11 @@ impl Cast {
             parts.insert(table.clone(), part);
         }
         Ok(Self { world, project: config.project.name.clone(), parts })
+    }
+
+    /// Where crash tests end the process.
+    pub fn crash(&self) -> &CrashPoints {
+        &self.world.crash
     }
 
     /// The part of a table.

@@ -1,5 +1,17 @@
 //! The command line: reads arguments, asks the service, prints answers. It takes no decision.
 
+/// As `println!`, but a reader that is gone ends the process instead of panicking: as with any other
+/// program in a pipe, and a run that ends so is resumed as after a kill.
+macro_rules! outln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        if writeln!(std::io::stdout().lock(), $($text)*).is_err() {
+            // 128 + SIGPIPE, as a shell shows it.
+            std::process::exit(141);
+        }
+    }};
+}
+
 mod children;
 mod doctor;
 mod features;
@@ -309,7 +321,8 @@ async fn order(context: &Context, request: Request, done: &str) -> anyhow::Resul
 
 /// Our own log, to standard error; `LONGHAUL_LOG=debug` shows more.
 fn start_log() {
-    let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,longhaul=warn"));
+    let filter =
+        EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,longhaul_engine=info"));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

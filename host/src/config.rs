@@ -152,11 +152,14 @@ impl Config {
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
             bail!("[project] name `{name}`: take 1 to 64 letters, digits, `-` and `_`");
         }
-        if self.agents.is_empty() {
-            bail!("there is no agent; add [agents.code] plugin = \"react\"");
+        if !self.agents.contains_key("code") {
+            bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
         }
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
+        }
+        if let Some((name, _)) = self.checks.iter().find(|(_, check)| check.argv.is_empty()) {
+            bail!("[checks] {name} has no command; write argv = [\"program\", \"argument\"]");
         }
         Ok(())
     }
@@ -191,6 +194,18 @@ impl Config {
     /// The table of that name.
     pub fn part(&self, table: &str) -> Option<&PluginConfig> {
         self.parts().find(|(name, _)| name == table).map(|(_, part)| part)
+    }
+
+    /// Takes the plugins' settings of another configuration.
+    pub fn keep_settings_of(&mut self, other: &Self) {
+        let agents = self.agents.iter_mut().map(|(name, part)| (format!("agents.{name}"), part));
+        let tools = self.tools.iter_mut().map(|(name, part)| (format!("tools.{name}"), part));
+        let both = [("planner".to_owned(), &mut self.planner), ("evaluator".to_owned(), &mut self.evaluator)];
+        for (table, part) in both.into_iter().chain(agents).chain(tools) {
+            if let Some(kept) = other.part(&table) {
+                part.settings.clone_from(&kept.settings);
+            }
+        }
     }
 
     /// What the plugin of a table may use.

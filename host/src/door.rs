@@ -82,7 +82,7 @@ impl Door {
         match self {
             Self::Own { service, .. } => service.answer(request).await,
             Self::Far(home) => {
-                let mut lines = send(home, &Call::Ask(request)).await?;
+                let mut lines = send(home, &Call::Ask(Box::new(request))).await?;
                 match next_line(&mut lines)
                     .await?
                     .context("the owner of the data directory has just stopped; try again")?

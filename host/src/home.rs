@@ -6,6 +6,7 @@
 //! | `state.redb` | all state |
 //! | `socket` | where the owner serves, mode 0600 |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
+//! | `scratch/` | copies of trees, while checks run on them |
 //! | `plugins/` | installed plugins |
 
 use anyhow::{Context, bail};
@@ -96,6 +97,11 @@ impl Home {
     /// The tree of a run.
     pub fn tree(&self, run: &longhaul_core::RunId) -> PathBuf {
         self.path.join("trees").join(run.as_str())
+    }
+
+    /// Where checks work on copies, which go with them.
+    pub fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
     }
 
     /// Installed plugins.

@@ -8,7 +8,7 @@ pub mod config;
 pub mod crash;
 pub mod door;
 pub mod home;
-mod nobody;
+pub mod nobody;
 pub mod plugins;
 pub mod run;
 pub mod server;

@@ -6,7 +6,7 @@
 mod replay;
 
 use crate::cast;
-use crate::config::Config;
+use crate::config::{Config, PluginConfig};
 use crate::run::{self, Actor, Bus, Handle, Heard, RunRecord, StoredRun};
 use crate::wiring::{ModelOptions, ModelSet, World};
 use anyhow::{Context, bail};
@@ -15,7 +15,8 @@ use longhaul_core::journal::{Entry, Finished, Resolution};
 use longhaul_core::store::Batch;
 use longhaul_core::work::{FeatureSpec, FeatureStatus};
 use longhaul_core::{InvocationId, RunId};
-use longhaul_harness::{Feature, Input, RunStatus, Setup, State};
+use longhaul_harness::state::Phase;
+use longhaul_harness::{Feature, Input, RunStatus, Setup, State, step};
 use longhaul_worktree::{Branch, Project};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -192,6 +193,8 @@ pub struct Summary {
     pub created_ms: u64,
     /// Whether it is being worked on in this moment.
     pub active: bool,
+    /// When it tries again by itself, in milliseconds since 1970-01-01 UTC, if it waits for a service.
+    pub wakes_at_ms: Option<u64>,
 }
 
 /// A run at length.
@@ -220,6 +223,8 @@ pub struct Status {
 pub struct Service {
     world: Arc<World>,
     active: Mutex<HashMap<RunId, Active>>,
+    /// Held while a run is looked for and taken up, so that no run gets two actors.
+    taking_up: tokio::sync::Mutex<()>,
 }
 
 struct Active {
@@ -230,7 +235,7 @@ struct Active {
 impl Service {
     /// A service over an open world. No run is active yet.
     pub fn new(world: World) -> Self {
-        Self { world: Arc::new(world), active: Mutex::default() }
+        Self { world: Arc::new(world), active: Mutex::default(), taking_up: tokio::sync::Mutex::default() }
     }
 
     /// Answers one request.
@@ -285,12 +290,14 @@ impl Service {
         models: ModelOptions,
         plan_only: bool,
     ) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
         let config = Config::read(&directory)?;
         let goal = read_goal(&directory, &config)?;
         self.refuse_second(&directory)?;
+        self.sweep_trees()?;
         ModelSet::build(&config, &directory, &models)?;
         let branch = format!("longhaul/{}", config.project.name);
         let base = start_point(&directory, &branch).await?;
@@ -303,30 +310,45 @@ impl Service {
             branch,
             base,
             config: text.unwrap_or_default(),
-            goal: goal.clone(),
+            goal,
             pins: cast::pin(&self.world, &config, &directory, &mut batch)?,
             models,
             created_ms,
         };
-        let state = State::new();
-        let started = Event::RunStarted { project: record.project.clone(), branch: record.branch.clone() };
-        let mut batch = record.insert(batch)?;
-        let event = RunEvent { run: record.run.clone(), number: 1, at_ms: created_ms, event: started };
-        run::put_step(&mut batch, &record.run, &state, &[event])?;
+        // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
         self.world.store.commit(batch).await?;
-        let begin = Input::Begin {
-            run: record.run.clone(),
-            goal,
-            context: context(&record, &config),
-            setup: Setup {
-                agents: config.agents.keys().cloned().collect(),
-                checks: config.checks.keys().cloned().collect(),
-            },
-            limits: config.run.limits.clone(),
-        };
+        let bus = Bus::default();
+        let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
+        let begin = begin(&record, &config);
+        let state = State::new();
+        step(&mut state.clone(), created_ms, begin.clone())?;
+        let started = Event::RunStarted { project: record.project.clone(), branch: record.branch.clone() };
+        let mut batch = record.insert(Batch::new())?;
+        let event = RunEvent { run: record.run.clone(), number: 1, at_ms: created_ms, event: started };
+        run::put_step(&mut batch, &record, &state, &[event])?;
+        self.world.store.commit(batch).await?;
         let run = record.run.clone();
-        self.activate(StoredRun { record, state }, Some(begin), plan_only).await?;
+        self.activate(StoredRun { record, state }, stage, bus, Some(begin), plan_only)?;
         Ok(Answer::Run { run })
+    }
+
+    /// Removes trees of runs that were killed before they were accepted.
+    fn sweep_trees(&self) -> anyhow::Result<()> {
+        let known: Vec<RunId> =
+            run::list(&*self.world.store)?.into_iter().map(|stored| stored.record.run).collect();
+        let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
+            return Ok(());
+        };
+        for entry in trees.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            // What is beside a tree under its name, for example while it is replaced, is that run's affair.
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() && !known.iter().any(|run| name.starts_with(run.as_str())) {
+                // What cannot be removed is in nobody's way.
+                let _ = std::fs::remove_dir_all(&path);
+            }
+        }
+        Ok(())
     }
 
     /// One run of a project at a time: two would move one branch.
@@ -347,59 +369,57 @@ impl Service {
     }
 
     async fn resume(self: &Arc<Self>, stored: &StoredRun, retry_failing: bool) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        // Read again: while the lock was awaited, another may have taken it up, and it may have moved.
+        let stored = &self.find(&Which::Named(stored.record.run.to_string()))?;
         let run = stored.record.run.clone();
-        let resume = Input::Resume { retry_failing, limits: None };
+        let limits = stored.record.config_now()?.run.limits;
+        let resume = Input::Resume { retry_failing, limits: Some(limits) };
         if let Some(handle) = self.handle(&run) {
             handle.input(resume).await?;
             return Ok(Answer::Run { run });
         }
         // What broke off goes on as it was; what was paused, or ended, needs to be told to go on.
         let first = match stored.state.status() {
-            RunStatus::New => Some(self.begin_again(stored)?),
+            // Accepted, and broken off before its first step.
+            RunStatus::New => Some(begin(&stored.record, &stored.record.config()?)),
             RunStatus::Planning | RunStatus::Working if !retry_failing => None,
             _ => Some(resume),
         };
-        self.activate(stored.clone(), first, false).await?;
+        let bus = Bus::default();
+        let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
+        self.activate(stored.clone(), stage, bus, first, false)?;
         Ok(Answer::Run { run })
     }
 
-    /// A run that was accepted and broke off before its first step.
-    fn begin_again(&self, stored: &StoredRun) -> anyhow::Result<Input> {
-        let config = stored.record.config()?;
-        Ok(Input::Begin {
-            run: stored.record.run.clone(),
-            goal: stored.record.goal.clone(),
-            context: context(&stored.record, &config),
-            setup: Setup {
-                agents: config.agents.keys().cloned().collect(),
-                checks: config.checks.keys().cloned().collect(),
-            },
-            limits: config.run.limits,
-        })
-    }
-
-    async fn activate(
+    fn activate(
         self: &Arc<Self>,
         stored: StoredRun,
+        stage: run::Stage,
+        bus: Bus,
         first: Option<Input>,
         plan_only: bool,
     ) -> anyhow::Result<()> {
-        let bus = Bus::default();
         let run = stored.record.run.clone();
-        let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
         let (actor, handle) = Actor::new(Arc::clone(&self.world), stage, stored, bus, plan_only)?;
         let (service, own) = (Arc::clone(self), run.clone());
+        let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
+            // Not before it can be found, or an actor that ends at once would be entered after its end.
+            let _ = going.await;
             actor.live(first).await;
             service.lock().remove(&own);
         });
         self.lock().insert(run, Active { handle, task });
+        let _ = go.send(());
         Ok(())
     }
 
     /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
     async fn order(self: &Arc<Self>, which: &Which, input: Input) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
         let stored = self.find(which)?;
+        refuse_idle(&stored, &input)?;
         let run = stored.record.run.clone();
         if let Some(handle) = self.handle(&run) {
             handle.input(input).await?;
@@ -442,13 +462,17 @@ impl Service {
             passing: (state.count(FeatureStatus::Passing), kept),
             created_ms: record.created_ms,
             active: self.lock().contains_key(&record.run),
+            wakes_at_ms: match &state.phase {
+                Phase::Waiting { park, .. } => park.until_ms,
+                Phase::New | Phase::Running | Phase::Ended { .. } => None,
+            },
         }
     }
 
     fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
         let StoredRun { record, state } = stored;
         let question = run::question(&*self.world.store, &record.run)?;
-        let limits = &record.config()?.limits;
+        let config = record.config_now()?;
         Ok(Status {
             summary: self.summary(stored),
             branch: record.branch.clone(),
@@ -457,7 +481,7 @@ impl Service {
             features: state.features.clone(),
             used: state.used,
             cost_microdollars_max: state.limits.cost_microdollars_max,
-            tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, limits.tokens_max)),
+            tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, &config)),
         })
     }
 
@@ -536,6 +560,22 @@ impl Service {
     }
 }
 
+/// Nobody should be told that a run was paused, or given up, that was over before.
+fn refuse_idle(stored: &StoredRun, input: &Input) -> anyhow::Result<()> {
+    use RunStatus::{Abandoned, Completed, Failed, Incomplete};
+    let status = stored.state.status();
+    let (verb, is_over) = match input {
+        Input::PauseRequested => ("pause", matches!(status, Completed | Incomplete | Failed | Abandoned)),
+        Input::Abandon { .. } => ("abandon", matches!(status, Completed | Failed | Abandoned)),
+        _ => return Ok(()),
+    };
+    let run = &stored.record.run;
+    if is_over {
+        bail!("run {run} is over, so there is nothing to {verb}; `longhaul status {run}` shows how it ended");
+    }
+    Ok(())
+}
+
 fn full_name(run: &RunId, named: &str) -> InvocationId {
     let prefix = format!("{run}/");
     if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
@@ -570,6 +610,20 @@ async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<String> {
     .await?
 }
 
+/// The first input of a run.
+fn begin(record: &RunRecord, config: &Config) -> Input {
+    Input::Begin {
+        run: record.run.clone(),
+        goal: record.goal.clone(),
+        context: context(record, config),
+        setup: Setup {
+            agents: config.agents.keys().cloned().collect(),
+            checks: config.checks.keys().cloned().collect(),
+        },
+        limits: config.run.limits.clone(),
+    }
+}
+
 /// What a planner may know of the project.
 fn context(record: &RunRecord, config: &Config) -> serde_json::Value {
     serde_json::json!({
@@ -579,7 +633,6 @@ fn context(record: &RunRecord, config: &Config) -> serde_json::Value {
 }
 
 fn why(state: &State) -> String {
-    use longhaul_harness::state::Phase;
     match &state.phase {
         Phase::Waiting { park, .. } => park.reason.clone(),
         Phase::Ended { summary, .. } => summary.clone(),
@@ -587,8 +640,11 @@ fn why(state: &State) -> String {
     }
 }
 
-/// Without a cap of the run's own: what its rounds may use at most.
-fn tokens_of_all(state: &State, tokens_max: u64) -> u64 {
-    let invocations = 1 + state.features.len() as u64 * u64::from(state.limits.iterations_max) * 2;
-    invocations.saturating_mul(tokens_max)
+/// Without a cap of the run's own: what the rounds of plugins that may ask a model may use at most.
+fn tokens_of_all(state: &State, config: &Config) -> u64 {
+    let tokens = |part: &PluginConfig| if part.models.is_empty() { 0 } else { config.limits_of(part).tokens_max };
+    let rounds = state.features.len() as u64 * u64::from(state.limits.iterations_max);
+    let agent = config.agents.values().map(tokens).max().unwrap_or(0);
+    let round = agent.saturating_add(tokens(&config.evaluator));
+    tokens(&config.planner).saturating_add(rounds.saturating_mul(round))
 }

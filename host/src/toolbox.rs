@@ -60,7 +60,10 @@ impl Tools for Toolbox {
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         let part = self.part(&call.tool)?;
-        flat(part.plugin.call_tool(self.setup(part), &self.cancel, call, key, attempt, &part.settings).await)
+        self.cast.crash().reach("tool.before-call");
+        let called = part.plugin.call_tool(self.setup(part), &self.cancel, call, key, attempt, &part.settings).await;
+        self.cast.crash().reach("tool.after-call");
+        flat(called)
     }
 }
 

@@ -40,9 +40,14 @@ impl World {
     /// Opens the store and starts the engine.
     pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> anyhow::Result<Self> {
         let home = owned.home().clone();
+        crash.reach("store.before-open");
         let store = RedbStore::open(home.path(), Options { crash_hook: crash.hook() })?;
+        crash.reach("store.after-open");
+        // We hold the lock, so every check that left something here is over.
+        longhaul_worktree::clear_scratch(&home.scratch());
         let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
-        let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?;
+        let engine =
+            Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
         Ok(Self {
             home,
             store: Arc::new(store),

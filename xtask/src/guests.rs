@@ -33,6 +33,18 @@ pub(crate) struct PluginsArgs {
     toolchain: Wanted,
 }
 
+impl PluginsArgs {
+    /// The plugins that are shipped.
+    pub(crate) fn shipped() -> Self {
+        Self { tests: false, toolchain: Wanted::default() }
+    }
+
+    /// These and the guests of the tests.
+    pub(crate) fn all() -> Self {
+        Self { tests: true, ..Self::shipped() }
+    }
+}
+
 /// Builds the guests of the repository at `root`.
 ///
 /// An error of a compiler ends the run. What compiles is tried to the last: the output names each

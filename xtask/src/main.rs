@@ -9,6 +9,7 @@ mod debian;
 mod guests;
 mod process;
 mod python;
+mod stages;
 mod toolchain;
 
 use std::path::PathBuf;
@@ -27,11 +28,17 @@ struct Xtask {
 enum Command {
     /// Build the guests into `target/plugins`, as components checked against their world
     Plugins(guests::PluginsArgs),
+    /// Build, fetch a small model, and run examples/01-first-run with it
+    FirstRun,
+    /// Check the format, the lints and the licences, and run every test
+    Test,
 }
 
 fn main() -> ExitCode {
     let done = match Xtask::parse().command {
         Command::Plugins(args) => guests::plugins(&workspace_root(), &args),
+        Command::FirstRun => stages::first_run(&workspace_root()),
+        Command::Test => stages::test(&workspace_root()),
     };
     if let Err(error) = done {
         // With its causes on one line and without a back trace, which would bury the remedy.

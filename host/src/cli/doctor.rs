@@ -17,7 +17,7 @@ pub async fn run(context: &Context) -> anyhow::Result<Exit> {
     let found = discover(&variable, &longhaul_models::discover::PORTS).await;
     let model = longhaul_models::pull::path_of("smollm2", &cache()?).filter(|path| path.is_file());
     if context.json {
-        println!(
+        outln!(
             "{}",
             serde_json::json!({
                 "home": context.home.path(),
@@ -30,10 +30,10 @@ pub async fn run(context: &Context) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Done);
     }
-    println!("data directory   {}", context.home.path().display());
+    outln!("data directory   {}", context.home.path().display());
     match missing[..] {
-        [] => println!("plugins          all shipped ones are found"),
-        _ => println!(
+        [] => outln!("plugins          all shipped ones are found"),
+        _ => outln!(
             "plugins          missing: {}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS",
             missing.join(", ")
         ),
@@ -45,25 +45,25 @@ pub async fn run(context: &Context) -> anyhow::Result<Exit> {
         " (this longhaul was built without; build it with --features local-model)"
     };
     match model {
-        Some(path) => println!("local model      {}{built}; use it with: provider = \"local\"", path.display()),
-        None => println!("local model      none{built}; fetch one with: longhaul models pull smollm2"),
+        Some(path) => outln!("local model      {}{built}; use it with: provider = \"local\"", path.display()),
+        None => outln!("local model      none{built}; fetch one with: longhaul models pull smollm2"),
     }
     Ok(Exit::Done)
 }
 
 fn print_models(found: &Discovery) {
     if found.keys.is_empty() {
-        println!("keys             none in the environment");
+        outln!("keys             none in the environment");
     }
     for key in &found.keys {
-        println!("key              {key} is set; use it with: api_key_env = \"{key}\"");
+        outln!("key              {key} is set; use it with: api_key_env = \"{key}\"");
     }
     if found.servers.is_empty() {
-        println!("model servers    none on the usual ports of this machine");
+        outln!("model servers    none on the usual ports of this machine");
     }
     for server in &found.servers {
         let (usually, url, models) = (&server.usually, &server.base_url, server.models.join(", "));
-        println!(
+        outln!(
             "model server     {usually} at {url} with {models}; use it with: provider = \"openai\", base_url = \"{url}\""
         );
     }

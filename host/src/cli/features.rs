@@ -86,17 +86,17 @@ async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
     door.close().await;
     let Answer::Status(status) = answer? else { bail!("the service answered something else") };
     if context.json {
-        println!("{}", serde_json::to_string(&status.features)?);
+        outln!("{}", serde_json::to_string(&status.features)?);
         return Ok(Exit::Done);
     }
     for feature in &status.features {
-        println!("{:<12} {}: {}", feature_word(feature.status), feature.spec.id, feature.spec.title);
+        outln!("{:<12} {}: {}", feature_word(feature.status), feature.spec.id, feature.spec.title);
         for criterion in &feature.spec.criteria {
-            println!("             - {}", criterion.text);
+            outln!("             - {}", criterion.text);
         }
     }
     let rounds = status.features.len();
-    println!(
+    outln!(
         "{rounds} features; at most {} tokens{}",
         status.tokens_max,
         match status.cost_microdollars_max {

@@ -2,7 +2,7 @@
 
 use super::{Context, Exit, words};
 use crate::door::{Door, Seen};
-use crate::service::{Answer, Request, Status, Which};
+use crate::service::{Answer, Request, Status, Summary, Which};
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
@@ -15,6 +15,7 @@ use tokio::sync::mpsc::Receiver;
 /// Starts or resumes a run, and follows it.
 pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> {
     let door = context.door().await?;
+    let plan_only = matches!(request, Request::Run { plan_only: true, .. });
     let after = match &request {
         Request::Resume { run, .. } => last_number(&door, run).await,
         _ => 0,
@@ -27,19 +28,24 @@ pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> 
             return Err(error);
         }
     };
-    Follower { context, run, after, pauses: true, view: View::new(context.json) }.follow(door).await
+    let exit =
+        Follower { context, run: run.clone(), after, owns: true, view: View::new(context.json) }.follow(door).await?;
+    if plan_only && exit == Exit::Paused {
+        super::features::run(context, Which::Named(run.to_string()), None).await?;
+    }
+    Ok(exit)
 }
 
 /// Follows a run that somebody else started.
 pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Result<Exit> {
     let door = context.door().await?;
     let status = status(&door, which).await?;
-    let run = status.summary.run;
-    if door.is_owner() {
-        // Nobody works on it: show what there is, as a `status` with a past.
-        tracing::info!("nobody works on run {run}");
+    let run = status.summary.run.clone();
+    if door.is_owner() && broke_off(&status.summary) {
+        door.close().await;
+        bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    Follower { context, run, after, pauses: false, view: View::new(context.json) }.follow(door).await
+    Follower { context, run, after, owns: false, view: View::new(context.json) }.follow(door).await
 }
 
 /// Events up to here were shown by whoever followed before.
@@ -65,8 +71,8 @@ struct Follower<'a> {
     context: &'a Context,
     run: RunId,
     after: u64,
-    /// Whether Ctrl-C pauses the run, or only stops watching.
-    pauses: bool,
+    /// Whether this terminal started or resumed it: then Ctrl-C pauses it, and otherwise only stops watching.
+    owns: bool,
     view: View,
 }
 
@@ -102,7 +108,7 @@ impl Follower<'_> {
                 Over::Gone(None) => {
                     let status = status(&door, Which::Named(self.run.to_string())).await;
                     match status {
-                        Ok(status) if !broke_off(&status) => return self.end(door, &status).await,
+                        Ok(status) if !broke_off(&status.summary) => return self.end(door, &status).await,
                         // The owner let go of it, or died: somebody has to go on with it.
                         _ => door = self.take_over(door).await?,
                     }
@@ -125,7 +131,7 @@ impl Follower<'_> {
                     None => return Ok(Over::OwnerLost),
                 },
                 _ = tokio::signal::ctrl_c() => {
-                    if !self.pauses {
+                    if !self.owns {
                         return Ok(Over::Left);
                     }
                     self.view.say("pausing");
@@ -141,7 +147,7 @@ impl Follower<'_> {
         let door = self.context.door().await.context("the owner of the data directory is gone")?;
         let named = Which::Named(self.run.to_string());
         let found = status(&door, named.clone()).await?;
-        if broke_off(&found) {
+        if broke_off(&found.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
             door.ask(Request::Resume { run: named, retry_failing: false }).await?;
         }
@@ -161,15 +167,16 @@ impl Follower<'_> {
             _ => (Exit::Paused, Some(format!("go on with: longhaul resume {run}"))),
         };
         if let (Some(hint), false) = (hint, self.context.json) {
-            println!("{hint}");
+            outln!("{hint}");
         }
         Ok(exit)
     }
 }
 
 /// Whether the run should be worked on and nobody does.
-fn broke_off(status: &Status) -> bool {
-    matches!(status.summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working) && !status.summary.active
+fn broke_off(summary: &Summary) -> bool {
+    let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
+    (works || summary.wakes_at_ms.is_some()) && !summary.active
 }
 
 /// What a person sees: lines, and on a terminal one more that lives.
@@ -196,7 +203,7 @@ impl View {
     fn event(&mut self, event: &RunEvent) -> anyhow::Result<()> {
         self.said.clear();
         if self.json {
-            println!("{}", serde_json::to_string(event)?);
+            outln!("{}", serde_json::to_string(event)?);
             return Ok(());
         }
         if let Some(line) = words::line(event) {
@@ -222,7 +229,7 @@ impl View {
         match &self.live {
             Some(live) => live.println(line),
             None if self.json => {}
-            None => println!("{line}"),
+            None => outln!("{line}"),
         }
     }
 

@@ -22,10 +22,10 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::List => {
             let config = Config::read(&context.project)?;
             if context.json {
-                println!("{}", serde_json::to_string(&config.models)?);
+                outln!("{}", serde_json::to_string(&config.models)?);
             } else {
                 for (name, model) in &config.models {
-                    println!("{name:<12} {}", serde_json::to_string(model)?);
+                    outln!("{name:<12} {}", serde_json::to_string(model)?);
                 }
             }
             Ok(Exit::Done)
@@ -34,9 +34,9 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
             let mut told = |text: &str| eprintln!("{text}");
             let path = longhaul_models::pull(&name, &cache()?, &mut told).await?;
             if context.json {
-                println!("{}", serde_json::json!({ "model": name, "path": path }));
+                outln!("{}", serde_json::json!({ "model": name, "path": path }));
             } else {
-                println!("{name} is at {}", path.display());
+                outln!("{name} is at {}", path.display());
             }
             Ok(Exit::Done)
         }

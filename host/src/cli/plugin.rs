@@ -50,9 +50,9 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     for (name, path) in found {
         let described = Manifest::beside(&path).map(|manifest| manifest.description).unwrap_or_default();
         if context.json {
-            println!("{}", serde_json::json!({ "name": name, "path": path, "description": described }));
+            outln!("{}", serde_json::json!({ "name": name, "path": path, "description": described }));
         } else {
-            println!("{name:<20} {described}\n{:<20} {}", "", path.display());
+            outln!("{name:<20} {described}\n{:<20} {}", "", path.display());
         }
     }
     Ok(Exit::Done)
@@ -72,21 +72,21 @@ fn look(path: &Path) -> anyhow::Result<Inspection> {
 
 fn show(context: &Context, inspection: &Inspection, manifest: &Manifest) -> anyhow::Result<Exit> {
     if context.json {
-        println!(
+        outln!(
             "{}",
             serde_json::json!({ "component": inspection, "asks": manifest.asks, "description": manifest.description })
         );
         return Ok(Exit::Done);
     }
-    println!(
+    outln!(
         "{} for contract {}, {} bytes, {} functions",
         inspection.role.name(),
         inspection.contract,
         inspection.bytes,
         inspection.functions
     );
-    println!("sha256 {}", inspection.digest);
-    println!("imports {}", inspection.imports.join(", "));
-    println!("asks for {}", serde_json::to_string(&manifest.asks)?);
+    outln!("sha256 {}", inspection.digest);
+    outln!("imports {}", inspection.imports.join(", "));
+    outln!("asks for {}", serde_json::to_string(&manifest.asks)?);
     Ok(Exit::Done)
 }

@@ -24,21 +24,17 @@ pub fn init(context: &Context, name: Option<String>) -> anyhow::Result<Exit> {
         None => plain_name(&directory)?,
     };
     write_files(&directory, &name)?;
-    println!("wrote {FILE} and GOAL.md; write the goal, choose a model, commit both, then: longhaul run");
+    outln!("wrote {FILE} and GOAL.md; write the goal, choose a model, commit both, then: longhaul run");
     Ok(Exit::Done)
 }
 
 /// Makes a directory with a repository and the two files in its first commit.
 pub fn new(context: &Context, directory: &Path) -> anyhow::Result<Exit> {
     let directory = context.project.join(directory);
-    if directory.exists() && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("`{}` is not empty; make a project of an existing repository with `longhaul init`", directory.display());
-    }
-    std::fs::create_dir_all(&directory).with_context(|| format!("cannot make `{}`", directory.display()))?;
     let name = plain_name(&directory)?;
-    write_files(&directory, &name)?;
     longhaul_worktree::new_project(&directory, &name)?;
-    println!("made {}; write GOAL.md, choose a model in {FILE}, commit both, then: longhaul run", directory.display());
+    write_files(&directory, &name)?;
+    outln!("made {}; write GOAL.md, choose a model in {FILE}, commit both, then: longhaul run", directory.display());
     Ok(Exit::Done)
 }
 

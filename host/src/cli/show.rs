@@ -19,7 +19,7 @@ async fn ask(context: &Context, request: Request) -> anyhow::Result<Answer> {
 pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
     let answer = ask(context, Request::Status { run }).await?;
     if context.json {
-        println!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
     }
     let Answer::Status(status) = answer else { bail!("the service answered something else") };
@@ -29,20 +29,20 @@ pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
 
 fn print_status(status: &Status) {
     let Summary { run, project, status: word, passing, active, .. } = &status.summary;
-    println!("run {run} of {project}: {}, {} of {} features pass", word_of(*word, *active), passing.0, passing.1);
-    println!("  branch {}, {}", status.branch, words::used_words(&status.used));
+    outln!("run {run} of {project}: {}, {} of {} features pass", word_of(*word, *active), passing.0, passing.1);
+    outln!("  branch {}, {}", status.branch, words::used_words(&status.used));
     if !status.why.is_empty() {
-        println!("  {}", status.why);
+        outln!("  {}", status.why);
     }
     if let Some(question) = &status.question {
-        println!("  asks: {question}");
-        println!(
+        outln!("  asks: {question}");
+        outln!(
             "  answer with: longhaul answer {run} --happened JSON | --did-not-happen | --skip, then longhaul resume {run}"
         );
     }
     for feature in &status.features {
         let why = if feature.why.is_empty() { String::new() } else { format!(": {}", feature.why) };
-        println!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
+        outln!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
     }
 }
 
@@ -50,15 +50,15 @@ fn print_status(status: &Status) {
 pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
     let answer = ask(context, Request::Runs).await?;
     if context.json {
-        println!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
     }
     let Answer::Runs { runs } = answer else { bail!("the service answered something else") };
     if runs.is_empty() {
-        println!("no runs yet; start one with `longhaul run` in a project");
+        outln!("no runs yet; start one with `longhaul run` in a project");
     }
     for Summary { run, project, directory, status, passing, active, .. } in runs {
-        println!(
+        outln!(
             "{run}  {:<11} {}/{}  {project}  {}",
             word_of(status, active),
             passing.0,
@@ -73,11 +73,11 @@ pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
 pub async fn journal(context: &Context, run: Which, invocation: Option<String>, after: u32) -> anyhow::Result<Exit> {
     let answer = ask(context, Request::Journal { run, invocation, after }).await?;
     if context.json {
-        println!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
     }
     match answer {
-        Answer::Invocations { invocations } => invocations.iter().for_each(|invocation| println!("{invocation}")),
+        Answer::Invocations { invocations } => invocations.iter().for_each(|invocation| outln!("{invocation}")),
         Answer::Entries { invocation, entries, finished } => {
             print_entries(invocation.as_str(), &entries, finished.as_ref())
         }
@@ -87,17 +87,17 @@ pub async fn journal(context: &Context, run: Which, invocation: Option<String>, 
 }
 
 fn print_entries(invocation: &str, entries: &[(u32, Entry)], finished: Option<&Finished>) {
-    println!("{invocation}");
+    outln!("{invocation}");
     for (number, entry) in entries {
         let answer = entry.answered.as_ref().map_or("in flight".to_owned(), |answered| {
             longhaul_core::text::truncate(&answered.answer.replace('\n', " "), 160)
         });
-        println!("{number:>5}  {} {}", entry.asked.name, entry.asked.summary);
-        println!("       -> {answer}");
+        outln!("{number:>5}  {} {}", entry.asked.name, entry.asked.summary);
+        outln!("       -> {answer}");
     }
     match finished {
-        Some(finished) => println!("  end  {} fuel", words::short_number(finished.fuel_used)),
-        None => println!("  not finished"),
+        Some(finished) => outln!("  end  {} fuel", words::short_number(finished.fuel_used)),
+        None => outln!("  not finished"),
     }
 }
 
@@ -113,11 +113,11 @@ pub async fn replay(
     let Answer::Replayed { invocations } = &answer else { bail!("the service answered something else") };
     let same = invocations.iter().all(|replayed| replayed.same);
     if context.json {
-        println!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&answer)?);
     } else {
         for replayed in invocations {
             let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());
-            println!("{}: {} calls, {} fuel: {word}", replayed.invocation, replayed.calls, replayed.fuel.1);
+            outln!("{}: {} calls, {} fuel: {word}", replayed.invocation, replayed.calls, replayed.fuel.1);
         }
     }
     Ok(if same { Exit::Done } else { Exit::Error })

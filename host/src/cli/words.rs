@@ -7,9 +7,9 @@ use longhaul_core::work::{FeatureStatus, Mark};
 /// Prints an answer that has nothing to show but that it is done.
 pub fn print_answer(json: bool, answer: &Answer, done: &str) -> anyhow::Result<()> {
     if json {
-        println!("{}", serde_json::to_string(answer)?);
+        outln!("{}", serde_json::to_string(answer)?);
     } else if let Answer::Run { run } = answer {
-        println!("run {run}: {done}");
+        outln!("run {run}: {done}");
     }
     Ok(())
 }
@@ -32,7 +32,9 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Committed { feature, commit, files } => {
             format!("  committed {feature} as {}: {}", &commit[..commit.len().min(10)], files.join(", "))
         }
-        Event::Parked { question, answer_with } => format!("waits: {question}\n  {answer_with}"),
+        Event::Parked { question, answer_with } => {
+            format!("waits: {question}\n  {}", answer_with.replace("RUN", event.run.as_str()))
+        }
         Event::Paused => "paused".to_owned(),
         Event::Limit { name, text } => format!("limit {name}: {text}"),
         Event::VacuousCheck { feature, check } => {

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 /// Something that an operator wants of a run.
 pub enum Order {
     /// An input of the harness; the answer says whether it was taken.
-    Input(Input, oneshot::Sender<Result<(), Refusal>>),
+    Input(Box<Input>, oneshot::Sender<Result<(), Refusal>>),
     /// Stop without a trace: another process, or a later one, goes on from the store.
     Stop,
 }
@@ -33,7 +33,7 @@ impl Handle {
     /// Hands in an input.
     pub async fn input(&self, input: Input) -> anyhow::Result<()> {
         let (answer, answered) = oneshot::channel();
-        self.orders.send(Order::Input(input, answer)).await.ok().context("the run has just stopped; try again")?;
+        self.orders.send(Order::Input(Box::new(input), answer)).await.ok().context("the run has just stopped; try again")?;
         Ok(answered.await.context("the run has just stopped; try again")??)
     }
 
@@ -86,7 +86,7 @@ pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Re
         .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
         .collect();
     let mut batch = Batch::new();
-    record::put_step(&mut batch, &record.run, &state, &events)?;
+    record::put_step(&mut batch, &record, &state, &events)?;
     Ok(world.store.commit(batch).await?)
 }
 
@@ -132,7 +132,7 @@ impl Actor {
             tokio::select! {
                 order = self.orders.recv() => match order {
                     Some(Order::Input(input, answer)) => {
-                        let taken = self.take(input, None).await?;
+                        let taken = self.take(*input, None).await?;
                         let _ = answer.send(taken);
                     }
                     Some(Order::Stop) | None => return Ok(()),
@@ -217,7 +217,7 @@ impl Actor {
             .zip(events)
             .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
             .collect();
-        record::put_step(&mut batch, run, &self.state, &numbered)?;
+        record::put_step(&mut batch, &self.record, &self.state, &numbered)?;
         match closing {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.world.store.commit(batch).await?,

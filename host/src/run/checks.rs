@@ -10,7 +10,6 @@ use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError};
 use longhaul_core::work::{CheckBody, CheckReport, CheckSpec};
 use longhaul_core::{Denial, InvocationId};
 use longhaul_engine::Cancel;
-use longhaul_worktree::NativeError;
 
 use super::stage::Native;
 use std::sync::Arc;
@@ -47,10 +46,13 @@ impl Checks for PinnedChecks {
     async fn run(&self, name: &str) -> Result<CheckReport, CheckError> {
         let spec = self.specs.iter().find(|spec| spec.name == name);
         let spec = spec.ok_or_else(|| CheckError::UnknownCheck(truncate(name, 120)))?;
-        match &spec.body {
+        self.cast.crash().reach("check.before-start");
+        let ran = match &spec.body {
             CheckBody::Python(source) => self.python(name, source).await,
             CheckBody::Native(native) => self.native(name, native).await,
-        }
+        };
+        self.cast.crash().reach("check.after-end");
+        ran
     }
 }
 
@@ -75,8 +77,14 @@ impl PinnedChecks {
         let part = self.cast.part(PYTHON_CHECKS).ok_or_else(missing)?;
         let arguments = serde_json::json!({ "source": source }).to_string();
         let call = ToolCall { tool: "python".into(), function: "check".into(), arguments };
-        let setup = self.cast.setup_tool(part, &self.caller, part.grants.clone());
+        let copy = self.native.exact_copy().await.map_err(|error| CheckError::Failed(error.to_string()))?;
+        let mut grants = part.grants.clone();
+        for directory in &mut grants.directories {
+            directory.host = copy.dir();
+        }
+        let setup = self.cast.setup_tool(part, &self.caller, grants);
         let called = part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await;
+        tokio::task::spawn_blocking(move || copy.remove());
         match called.result {
             Ok(Ok(output)) => report(name, &output.output, output.truncated),
             Ok(Err(error)) => Ok(failed(name, &tool_words(error))),
@@ -93,7 +101,12 @@ impl PinnedChecks {
                 fix: format!("add to longhaul.toml: [checks] {native} = [\"program\", \"argument\"]"),
             }));
         };
-        match self.native.run(name, check).await {
+        let ran = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(CheckError::Failed("cancelled".into())),
+            ran = self.native.run(name, check) => ran,
+        };
+        match ran {
             Ok(report) => Ok(report),
             Err(error) => Err(CheckError::Failed(error.to_string())),
         }

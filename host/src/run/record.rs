@@ -4,11 +4,12 @@ use crate::cast::Pins;
 use crate::config::Config;
 use crate::wiring::ModelOptions;
 use anyhow::Context;
-use longhaul_core::event::RunEvent;
+use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::journal::Question;
-use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::work::FeatureStatus;
 use longhaul_core::{Digest, RunId};
-use longhaul_harness::State;
+use longhaul_harness::{RunStatus, State};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -44,6 +45,23 @@ impl RunRecord {
     /// The configuration that the run was started with.
     pub fn config(&self) -> anyhow::Result<Config> {
         Config::parse(&self.config).context("the configuration that the run was started with")
+    }
+
+    /// The configuration for the work that is still to be done: what the file says now, so that a grant
+    /// or a limit that was mended holds, but with the plugins' settings and the checks as they were
+    /// pinned, since journals and verdicts depend on them.
+    pub fn config_now(&self) -> anyhow::Result<Config> {
+        let pinned = self.config()?;
+        if !self.directory.join(crate::config::FILE).exists() {
+            return Ok(pinned);
+        }
+        let mut now = Config::read(&self.directory)?;
+        if now.project.name != pinned.project.name {
+            return Ok(pinned);
+        }
+        now.checks = pinned.checks.clone();
+        now.keep_settings_of(&pinned);
+        Ok(now)
     }
 
     fn key(run: &RunId) -> Key {
@@ -106,15 +124,37 @@ pub fn last_event(store: &dyn Store, run: &RunId) -> anyhow::Result<u64> {
     }
 }
 
-/// Adds the state and the events to a batch.
-pub fn put_step(batch: &mut Batch, run: &RunId, state: &State, events: &[RunEvent]) -> anyhow::Result<()> {
-    let taken = std::mem::take(batch);
-    let mut filled = taken.put(Table::States, RunRecord::key(run), state.to_json().into_bytes());
+/// Adds the state, the events and what they mean for the project's progress to a batch.
+pub fn put_step(batch: &mut Batch, record: &RunRecord, state: &State, events: &[RunEvent]) -> anyhow::Result<()> {
+    let key = RunRecord::key(&record.run);
+    if state.status() != RunStatus::Parked {
+        // A question is over when the run no longer waits.
+        batch.push(Op::Delete(Table::States, key.clone().and("question")));
+    }
+    let mut filled = std::mem::take(batch).put(Table::States, key.clone(), state.to_json().into_bytes());
     for event in events {
-        filled = filled.insert(Table::Events, RunRecord::key(run).number(event.number), serde_json::to_vec(event)?);
+        filled = filled.insert(Table::Events, key.clone().number(event.number), serde_json::to_vec(event)?);
+        if let Some(progress) = progress(event) {
+            let key = Key::of(&record.project).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));
+            filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
+        }
     }
     *batch = filled;
     Ok(())
+}
+
+/// The entry of the project's progress that an event makes: a commit, or a feature that was given up.
+fn progress(event: &RunEvent) -> Option<serde_json::Value> {
+    let (action, outcome, files) = match &event.event {
+        Event::Committed { feature, commit, files } => (format!("committed {feature}"), commit, files.clone()),
+        Event::Feature { feature, status: FeatureStatus::Failing, why } => {
+            (format!("gave up on {feature}"), why, Vec::new())
+        }
+        _ => return None,
+    };
+    Some(serde_json::json!({
+        "at_ms": event.at_ms, "plugin": "longhaul", "action": action, "outcome": outcome, "files": files,
+    }))
 }
 
 /// The question about an effect that a run waits with, if it does.
@@ -126,6 +166,17 @@ pub fn question(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<Questio
 /// Keeps the question with the step that parks the run.
 pub fn put_question(batch: Batch, run: &RunId, question: &Question) -> anyhow::Result<Batch> {
     Ok(batch.put(Table::States, RunRecord::key(run).and("question"), serde_json::to_vec(question)?))
+}
+
+/// What the evaluator judged of a feature, by the digest of all that would be committed.
+pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {
+    batch.put(Table::States, RunRecord::key(run).and("judged").and(feature), subject.to_string())
+}
+
+/// See [`put_judged`].
+pub fn judged(store: &dyn Store, run: &RunId, feature: &str) -> anyhow::Result<Option<Digest>> {
+    let bytes = store.get(Table::States, &RunRecord::key(run).and("judged").and(feature))?;
+    bytes.map(|bytes| Ok(String::from_utf8_lossy(&bytes).parse()?)).transpose()
 }
 
 /// Where the text of a run's best effort for a feature is found.

@@ -7,7 +7,7 @@ pub use repository::Native;
 
 use super::bus::Bus;
 use super::checks::PinnedChecks;
-use super::record::RunRecord;
+use super::record::{RunRecord, put_judged};
 use crate::cast::{Cast, Part};
 use crate::config::Config;
 use crate::nobody::Nobody;
@@ -66,6 +66,8 @@ pub struct Ended {
     /// What is stored with it.
     pub batch: Batch,
     announced: bool,
+    /// The limit that ended the invocation, with plugin, export, used and max in words.
+    limit: Option<(String, String)>,
     outcome: String,
     log: Vec<LogLine>,
 }
@@ -78,6 +80,7 @@ impl Ended {
             closing: None,
             batch: Batch::new(),
             announced: false,
+            limit: None,
             outcome: String::new(),
             log: Vec::new(),
         }
@@ -93,6 +96,9 @@ impl Ended {
         let mut events = Vec::new();
         for line in self.log.iter().filter(|line| matches!(line.level.as_str(), "warn" | "error" | "stderr")).take(20) {
             events.push(Event::Warning { text: truncate(&format!("{key}: {}", line.text), 500) });
+        }
+        if let Some((name, text)) = &self.limit {
+            events.push(Event::Limit { name: name.clone(), text: text.clone() });
         }
         if self.announced {
             events.push(Event::InvocationEnded {
@@ -134,7 +140,7 @@ pub struct Stage {
 impl Stage {
     /// The stage of a run.
     pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> anyhow::Result<Self> {
-        let config = record.config()?;
+        let config = record.config_now()?;
         let tree = world.home.tree(&record.run);
         let repository = Repository::open(&world, &record).await?;
         let cast = Cast::load(Arc::clone(&world), &config, &record.pins, &record.directory, &tree).await?;
@@ -216,6 +222,7 @@ impl Stage {
     ) -> anyhow::Result<Ended> {
         let Job::Judge { instruction, criteria, .. } = &work.job else { anyhow::bail!("not a judgement") };
         let part = self.part("evaluator")?;
+        let judged = self.repository.subject().await?;
         let subject = Subject {
             instruction: instruction.clone(),
             output: self.output_of(generated)?,
@@ -224,10 +231,14 @@ impl Stage {
         let rubric = Rubric { criteria: criteria.clone(), settings: part.settings.clone() };
         let input = (subject.clone(), rubric.clone());
         let checks = Arc::new(self.checks(work, state, feature, cancel));
-        self.invoke(work, part, "evaluator.judge", &input, checks, cancel, Report::Judged, async |setup| {
-            part.plugin.judge(setup, cancel, subject, rubric).await
-        })
-        .await
+        let mut ended = self
+            .invoke(work, part, "evaluator.judge", &input, checks, cancel, Report::Judged, async |setup| {
+                part.plugin.judge(setup, cancel, subject, rubric).await
+            })
+            .await?;
+        // What is committed later must be what was judged now.
+        ended.batch = put_judged(ended.batch, &self.record.run, feature, judged);
+        Ok(ended)
     }
 
     /// Runs each check once on the base tree: one that passes already proves nothing later.
@@ -292,7 +303,7 @@ impl Stage {
 
     /// One invocation of a pure plugin: begun, or continued from its journal.
     #[expect(clippy::too_many_arguments, reason = "each is a different thing, and there are three callers")]
-    async fn invoke<T: Serialize + DeserializeOwned>(
+    async fn invoke<T: Serialize + DeserializeOwned + Words>(
         &self,
         work: &Work,
         part: &Part,
@@ -302,10 +313,7 @@ impl Stage {
         cancel: &Cancel,
         report: impl FnOnce(T) -> Report,
         call: impl AsyncFnOnce(Setup) -> Called<Result<T, RoleError>>,
-    ) -> anyhow::Result<Ended>
-    where
-        T: Words,
-    {
+    ) -> anyhow::Result<Ended> {
         let began = self.began(part.plugin.name(), part.plugin.digest(), export, input)?;
         let opened = Recorder::open(
             Arc::clone(&self.world.store),
@@ -386,6 +394,10 @@ impl Stage {
             Err(error) if result.is_ok() => return Ended { log, ..Ended::of(stuck(error)) },
             _ => result,
         };
+        let limit = match &result {
+            Err(error @ CallError::Limit { hit, .. }) => Some((hit.name.clone(), error.to_string())),
+            _ => None,
+        };
         let kept = match result {
             Ok(Ok(value)) => Kept::Returned(value),
             Ok(Err(error)) => Kept::Refused(error),
@@ -402,6 +414,7 @@ impl Stage {
             closing: Some(Closing { recorder, finished }),
             batch: Batch::new(),
             announced: true,
+            limit,
             outcome,
             log,
         }

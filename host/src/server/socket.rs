@@ -24,7 +24,7 @@ const CALL_BYTES_MAX: u64 = 4 << 20;
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     /// One request, one reply.
-    Ask(Request),
+    Ask(Box<Request>),
     /// A run's events from a number on, then whatever comes, until the run is gone.
     Watch {
         /// The run.
@@ -90,7 +90,7 @@ async fn answer(stream: UnixStream, service: &Arc<Service>) {
     };
     match call {
         Ok(Call::Ask(request)) => {
-            let reply = match service.answer(request).await {
+            let reply = match service.answer(*request).await {
                 Ok(answer) => Reply::Answer(Box::new(answer)),
                 Err(error) => Reply::Error(format!("{error:#}")),
             };

@@ -13,4 +13,4 @@
     (br_if $again (i32.lt_u (local.get $n) (i32.const 40))))
   (call $list (i32.const 2048) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 2304))
   (if (i32.load8_u (i32.const 2304)) (then unreachable))
-  (call $say (i64.extend_i32_u (i32.load (i32.const 2312)))))
+  (call $say (i64.extend_i32_u (i32.load (i32.const 2316)))))

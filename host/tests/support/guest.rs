@@ -110,7 +110,8 @@ fn encode(mut module: Vec<u8>, role: &str, beside: &str) -> Vec<u8> {
     }
     let package = resolve.push_str("guest.wit", &format!("{world} }}")).unwrap_or_else(|error| panic!("{error:?}"));
     let world = resolve.select_world(&[package], Some("guest")).unwrap_or_else(|error| panic!("{error:?}"));
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap_or_else(|error| panic!("{error:?}"));
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
+        .unwrap_or_else(|error| panic!("{error:?}"));
     let encoder = ComponentEncoder::default().module(&module).unwrap_or_else(|error| panic!("{error:?}"));
     encoder.validate(true).encode().unwrap_or_else(|error| panic!("{error:?}"))
 }

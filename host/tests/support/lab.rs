@@ -9,7 +9,7 @@ use longhaul_core::store::Store;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::work::Task;
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
-use longhaul_engine::{CallError, Called, Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin, Role};
+use longhaul_engine::{CallError, Called, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, Role};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_store::{Options, RedbStore};
 use serde_json::json;
@@ -23,16 +23,17 @@ use tempfile::TempDir;
 /// Its cache outlives the process: code is found there by the digest of what it was compiled from.
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
-    engine(cache, CompileLimits::default()).unwrap_or_else(|error| panic!("{error}"))
+    pooled_engine(cache).unwrap_or_else(|error| panic!("{error}"))
 });
 
 /// An engine of its own, that allocates instances one by one.
-pub fn engine_with(cache: PathBuf, limits: CompileLimits) -> Result<Engine, longhaul_engine::LoadError> {
+pub fn engine_with(cache: PathBuf, limits: CompileLimits) -> Result<Engine, LoadError> {
     Engine::new(cache, jail(limits), &EngineOptions { on_demand: true })
 }
 
-fn engine(cache: PathBuf, limits: CompileLimits) -> Result<Engine, longhaul_engine::LoadError> {
-    Engine::new(cache, jail(limits), &EngineOptions::default())
+/// An engine of its own with a pool of its own, where the machine gives the address space.
+pub fn pooled_engine(cache: PathBuf) -> Result<Engine, LoadError> {
+    Engine::new(cache, jail(CompileLimits::default()), &EngineOptions::default())
 }
 
 fn jail(limits: CompileLimits) -> Jail {
@@ -171,6 +172,7 @@ impl Call {
 }
 
 /// What came of a call.
+#[derive(Debug)]
 pub struct Ended {
     /// What the guest answered: its output, or the error that it told.
     pub answer: Result<Result<String, String>, CallError>,

@@ -58,14 +58,16 @@ impl Context {
     }
 }
 
+/// Bytes that the host needs for a message: every text of it, and the room of its parts.
 fn bytes_held(message: &Message) -> u64 {
     let part = |part: &Part| match part {
         Part::Text(text) => text.len(),
-        Part::Image { data, .. } => data.len(),
-        Part::Requested(call) => call.arguments.len(),
-        Part::Answered { output, .. } => output.len(),
+        Part::Image { media_type, data } => media_type.len() + data.len(),
+        Part::Requested(call) => call.id.len() + call.tool.len() + call.function.len() + call.arguments.len(),
+        Part::Answered { id, output, .. } => id.len() + output.len(),
     };
-    message.parts.iter().map(|one| part(one) as u64 + 32).sum()
+    let texts: usize = message.parts.iter().map(part).sum();
+    (size_of::<Message>() + message.parts.len() * size_of::<Part>() + texts) as u64
 }
 
 impl conversation::Host for Ctx {}
@@ -76,7 +78,7 @@ impl HostConversation for Ctx {
         if open >= u64::from(self.limits.handles_max) {
             return Err(Stop::from(LimitHit::new("handles_max", open + 1, self.limits.handles_max.into())).into());
         }
-        self.hold(system.len() as u64)?;
+        self.hold((size_of::<Context>() + system.len()) as u64)?;
         self.conversations.open.push(Context::new(system));
         // Below `handles_max`, which is a u32.
         Ok(Resource::new_own(u32::try_from(open).unwrap_or(u32::MAX)))
@@ -99,10 +101,8 @@ impl HostConversation for Ctx {
         handle: Resource<Conversation>,
         options: Options,
     ) -> wasmtime::Result<Result<Turn, ModelError>> {
-        let model = match self.grants.choose_model(options.model.as_deref()) {
-            Ok(model) => model,
-            Err(denial) => return Ok(Err(ModelError::Denied(denial.into()))),
-        };
+        let chosen = self.grants.choose_model(options.model.as_deref());
+        let model = chosen.as_ref().map_or_else(|_| String::new(), String::clone);
         // The tools are an entry of their own, so they are asked for before the request is announced.
         let tools = self.offered(&options.offer_tools).await?;
         let request = match self.request(&handle, model, &options, tools)? {
@@ -110,15 +110,21 @@ impl HostConversation for Ctx {
             Err(error) => return Ok(Err(error.into())),
         };
         let (digest, summary) = (request.digest(), summary(&request));
-        let asking = (handle.rep(), &request.model, digest);
+        // The model that the guest named, not the one it got: a refusal that was mended stays an answer.
+        let asking = (handle.rep(), &options.model, digest);
         let known = self.ask_repeatable("conversation.complete", summary, &asking, EffectClass::ReadOnly).await?;
         let reply: Result<ModelReply, model::ModelError> = match known {
             Ok(reply) => reply,
-            Err(ticket) => self.reply(ticket, &request).await?,
+            Err(ticket) => match chosen {
+                Ok(_) => self.reply(ticket, &request).await?,
+                Err(denial) => self.answer(ticket, Err(model::ModelError::Denied(denial))).await?,
+            },
         };
-        self.conversations.answered.push(digest);
         match reply {
-            Ok(reply) => Ok(Ok(self.heard(&handle, reply)?)),
+            Ok(reply) => {
+                self.conversations.answered.push(digest);
+                Ok(Ok(self.heard(&handle, reply)?))
+            }
             Err(error) => Ok(Err(error.into())),
         }
     }
@@ -128,8 +134,7 @@ impl HostConversation for Ctx {
         let total: BoundUsage = context.usage.into();
         let context_tokens = u32::try_from(context.tokens_estimated()).unwrap_or(u32::MAX);
         let resets = context.resets;
-        let window = self.grants.models.first().and_then(|name| self.services.models.model(name));
-        let context_tokens_max = window.map_or(0, |model| model.info().context_tokens_max);
+        let context_tokens_max = self.window().await?;
         Ok(conversation::ContextUsage { total, context_tokens, context_tokens_max, resets })
     }
 
@@ -138,6 +143,7 @@ impl HostConversation for Ctx {
         handle: Resource<Conversation>,
         summary: String,
     ) -> wasmtime::Result<Result<(), ModelError>> {
+        self.hold(summary.len() as u64)?;
         self.context(&handle)?.reset(summary);
         Ok(Ok(()))
     }
@@ -201,6 +207,18 @@ impl Ctx {
         let (watch, invocation) = (Arc::clone(&self.services.watch), self.invocation.clone());
         let mut heard = move |text: &str| watch.heard(&invocation, text);
         model.complete(request, &mut heard).await
+    }
+
+    /// The window of the default model, an entry: another attempt may find another model configured.
+    async fn window(&mut self) -> Result<u32, Stop> {
+        let known = self.ask_repeatable("conversation.window", String::new(), &(), EffectClass::ReadOnly).await?;
+        match known {
+            Ok(tokens) => Ok(tokens),
+            Err(ticket) => {
+                let model = self.grants.models.first().and_then(|name| self.services.models.model(name));
+                self.answer(ticket, model.map_or(0, |model| model.info().context_tokens_max)).await
+            }
+        }
     }
 
     /// The model as this invocation has it, found once.

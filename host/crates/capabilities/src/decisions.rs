@@ -3,12 +3,21 @@
 use crate::ctx::Ctx;
 use crate::remembered::{ranked, relevance};
 use longhaul_bindings::imports::decisions::{self, Decision, DecisionError};
+use longhaul_core::LimitHit;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Key, Table};
 use longhaul_core::text::truncate;
 
+/// Bytes of all texts of a decision: as many as of a value in `recall`, since a search reads 2 000 of both.
+const DECISION_BYTES_MAX: usize = 64 << 10;
+
 impl decisions::Host for Ctx {
     async fn record(&mut self, decision: Decision) -> wasmtime::Result<Result<String, DecisionError>> {
+        let bytes = serde_json::to_vec(&decision).map_or(usize::MAX, |bytes| bytes.len());
+        if bytes > DECISION_BYTES_MAX {
+            let hit = LimitHit::new("decision_bytes_max", bytes as u64, DECISION_BYTES_MAX as u64);
+            return Ok(Err(DecisionError::Limit(hit.into())));
+        }
         let summary = truncate(&decision.decision, 120);
         let id = match self.ask_repeatable("decisions.record", summary, &decision, EffectClass::Idempotent).await? {
             Ok(id) => id,

@@ -43,7 +43,7 @@ fn bound(answer: Answer) -> Result<BoundOutcome, delegate::DelegateError> {
 
 enum Pending {
     Known(Answer),
-    Work(Ticket, String, Task),
+    Work(Ticket, String, Box<Task>),
 }
 
 impl Ctx {
@@ -61,7 +61,7 @@ impl Ctx {
                     Pending::Known(answer) => (None, answer),
                     Pending::Work(ticket, agent, task) => {
                         let child = invocation.child(ticket.entry);
-                        (Some(ticket), delegate.run(child, &agent, task).await)
+                        (Some(ticket), delegate.run(child, &agent, *task).await)
                     }
                 }
             }
@@ -79,14 +79,16 @@ impl Ctx {
 
     async fn announce_delegation(&mut self, assignment: Assignment) -> Result<Pending, Stop> {
         let (agent, task) = (assignment.agent, Task::from(assignment.task));
-        if let Err(denial) = self.grants.check_agent(&agent) {
-            return Ok(Pending::Known(Err(DelegateError::Denied(denial))));
-        }
         let summary = truncate(&format!("{agent} {}", task.instruction), 160);
         let known = self.ask_repeatable("delegate.run", summary, &(&agent, &task), EffectClass::Idempotent).await?;
-        Ok(match known {
-            Ok(answer) => Pending::Known(answer),
-            Err(ticket) => Pending::Work(ticket, agent, task),
-        })
+        let ticket = match known {
+            Ok(answer) => return Ok(Pending::Known(answer)),
+            Err(ticket) => ticket,
+        };
+        if let Err(denial) = self.grants.check_agent(&agent) {
+            // A refusal is an entry too: a replay answers it again, also when the grant was mended meanwhile.
+            return Ok(Pending::Known(self.answer(ticket, Err(DelegateError::Denied(denial))).await?));
+        }
+        Ok(Pending::Work(ticket, agent, Box::new(task)))
     }
 }

@@ -7,6 +7,8 @@ use longhaul_core::store::{Batch, Key, Op, StoreError, Table};
 
 /// Keys of one page.
 const PAGE_KEYS_MAX: usize = 1_000;
+/// Rows that are read at once for it: with the largest values, 32 MiB.
+const ROWS_AT_ONCE: usize = 8;
 /// Bytes of a key, and of a value.
 const KEY_BYTES_MAX: usize = 1_024;
 const VALUE_BYTES_MAX: usize = 4 << 20;
@@ -44,14 +46,19 @@ impl keyvalue::Host for Ctx {
 
     async fn list_keys(&mut self, prefix: String, cursor: Option<String>) -> Answer<KeyPage> {
         let space = self.space();
-        let after = cursor.map(|cursor| space.clone().and(&cursor));
-        let found = self
-            .services
-            .store
-            .scan(Table::KeyValue, &space, after.as_ref().map(Key::as_bytes), PAGE_KEYS_MAX)
-            .map_err(stored)?;
-        let full = found.len() == PAGE_KEYS_MAX;
-        let names: Vec<String> = found.iter().filter_map(|(key, _)| last_part(key, &space)).collect();
+        let mut after = cursor.map(|cursor| space.clone().and(&cursor).as_bytes().to_vec());
+        let mut names = Vec::new();
+        let mut full = false;
+        // The store gives values with their keys, and values are the guest's: a whole page of them at
+        // once could be gigabytes.
+        while !full {
+            let found =
+                self.services.store.scan(Table::KeyValue, &space, after.as_deref(), ROWS_AT_ONCE).map_err(stored)?;
+            let Some((last, _)) = found.last() else { break };
+            after = Some(last.clone());
+            names.extend(found.iter().filter_map(|(key, _)| last_part(key, &space)));
+            full = names.len() >= PAGE_KEYS_MAX;
+        }
         let cursor = names.last().filter(|_| full).cloned();
         Ok(Ok(KeyPage { keys: names.into_iter().filter(|name| name.starts_with(&prefix)).collect(), cursor }))
     }

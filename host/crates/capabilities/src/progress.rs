@@ -9,6 +9,8 @@ use serde_json::json;
 
 /// Bytes of one text of an entry; the rest is cut.
 const TEXT_BYTES_MAX: usize = 4_096;
+/// Files that one entry names; the rest is left out.
+const FILES_MAX: usize = 100;
 
 impl progress::Host for Ctx {
     async fn log(
@@ -30,7 +32,7 @@ impl progress::Host for Ctx {
                     "plugin": self.scope.plugin,
                     "action": truncate(&action, TEXT_BYTES_MAX),
                     "outcome": truncate(&outcome, TEXT_BYTES_MAX),
-                    "files": files,
+                    "files": files.iter().take(FILES_MAX).map(|file| truncate(file, TEXT_BYTES_MAX)).collect::<Vec<_>>(),
                 });
                 let key = Key::of(&self.scope.project).number(at_ms).and(&ticket.key);
                 self.keep_record(Table::Progress, key, &entry).await?;

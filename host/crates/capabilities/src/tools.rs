@@ -60,7 +60,8 @@ impl Ctx {
             return Ok(infos.clone());
         }
         let granted = self.grants.tools.clone();
-        let known = self.ask_repeatable("tools.list", granted.join(" "), &granted, EffectClass::ReadOnly).await?;
+        // What was granted is no argument: a replay gets the list as it was, whatever was granted since.
+        let known = self.ask_repeatable("tools.list", granted.join(" "), &(), EffectClass::ReadOnly).await?;
         let infos: Vec<ToolInfo> = match known {
             Ok(infos) => infos,
             Err(ticket) => {
@@ -91,20 +92,31 @@ impl Ctx {
     }
 
     async fn announce(&mut self, call: ToolCall) -> Result<Pending, Stop> {
-        if let Err(denial) = self.grants.check_tool(&call.tool) {
-            return Ok(Pending::Known(Err(ToolError::Denied(denial))));
-        }
         let infos = self.granted_tools().await?;
+        if let Err(denial) = self.grants.check_tool(&call.tool) {
+            return self.refuse(call, ToolError::Denied(denial)).await;
+        }
         let function = infos
             .iter()
             .find(|info| info.id == call.tool)
             .and_then(|info| info.functions.iter().find(|function| function.name == call.function));
         let Some(class) = function.map(|function| function.effect) else {
             let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
-            return Ok(Pending::Known(Err(ToolError::UnknownFunction(name))));
+            return self.refuse(call, ToolError::UnknownFunction(name)).await;
         };
         let asked = self.ask("tools.call", call.summary(), &call, class).await?;
         Ok(Pending::Work(asked, class, call))
+    }
+}
+
+impl Ctx {
+    /// A refusal is an entry: a replay answers it again, also when the grant was mended meanwhile.
+    async fn refuse(&mut self, call: ToolCall, error: ToolError) -> Result<Pending, Stop> {
+        let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
+        Ok(Pending::Known(match known {
+            Ok(answer) => answer,
+            Err(ticket) => self.answer(ticket, Err(error)).await?,
+        }))
     }
 }
 

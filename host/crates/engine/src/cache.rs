@@ -9,10 +9,19 @@ use longhaul_core::Digest;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Told the name of each point at which a crash test may end the process.
+pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
+
+/// How the names of files start that are being written.
+const UNFINISHED: &str = ".compiling-";
 
 pub(crate) struct Cache {
     directory: PathBuf,
     fingerprint: String,
+    crash_hook: OnceLock<CrashHook>,
 }
 
 impl Cache {
@@ -33,7 +42,7 @@ impl Cache {
         if found.mode() & 0o077 != 0 {
             return Err(refuse(format!("others can reach it; run: chmod 700 {}", directory.display())));
         }
-        Ok(Self { directory, fingerprint })
+        Ok(Self { directory, fingerprint, crash_hook: OnceLock::new() })
     }
 
     /// The file with the compiled code of `bytes`, compiled now if it is not there.
@@ -49,19 +58,52 @@ impl Cache {
             return Ok(path);
         }
         tracing::info!(plugin = name, bytes = bytes.len(), "compiling; this happens once");
+        self.remove_abandoned(Duration::from_millis(jail.limits.wall_ms_max));
         let unfinished = tempfile::Builder::new()
-            .prefix(".compiling-")
+            .prefix(UNFINISHED)
             .tempfile_in(&self.directory)
             .map_err(|error| self.refuse(format!("no file can be made in it: {error}")))?;
+        self.reach("compile.before-start");
         jail.compile(name, bytes, unfinished.path()).await?;
+        self.reach("compile.before-rename");
+        // A name without its bytes, after a power cut, would be code that wasmtime maps and runs.
+        unfinished
+            .as_file()
+            .sync_all()
+            .map_err(|error| self.refuse(format!("a file in it cannot be kept: {error}")))?;
         // Renaming is atomic: two that compile the same plugin both end with a whole file.
         unfinished.persist(&path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
+        self.reach("compile.after-rename");
         Ok(path)
+    }
+
+    /// Removes what killed hosts left. Others may be compiling, so only what is older than two of our
+    /// deadlines goes.
+    fn remove_abandoned(&self, deadline: Duration) {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for entry in entries.filter_map(Result::ok) {
+            let is_unfinished = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+            let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+            if is_unfinished && age.is_some_and(|age| age > deadline * 2) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Drops a file that wasmtime does not take, so that it is compiled anew.
     pub(crate) fn forget(&self, digest: &Digest) {
         let _ = fs::remove_file(self.path(digest));
+    }
+
+    pub(crate) fn set_crash_hook(&self, hook: CrashHook) {
+        // Set once, before anything is compiled.
+        let _ = self.crash_hook.set(hook);
+    }
+
+    fn reach(&self, point: &'static str) {
+        if let Some(hook) = self.crash_hook.get() {
+            hook(point);
+        }
     }
 
     fn path(&self, digest: &Digest) -> PathBuf {

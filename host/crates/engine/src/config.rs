@@ -28,7 +28,8 @@ pub struct EngineOptions {
 }
 
 /// The settings that compiled code depends on. The same in the host and in the child that compiles.
-pub(crate) fn compile_config() -> Config {
+#[must_use]
+pub fn compile_config() -> Config {
     let mut config = Config::new();
     config
         .consume_fuel(true)
@@ -62,9 +63,11 @@ fn pool() -> PoolingAllocationConfig {
         .max_core_instances_per_component(256)
         .total_memories(POOL_INSTANCES * 2)
         .max_memories_per_component(8)
-        .max_memory_size(MEMORY_RESERVATION_BYTES as usize)
+        .max_memories_per_module(8)
+        .max_memory_size(usize::try_from(MEMORY_RESERVATION_BYTES).unwrap_or(usize::MAX))
         .total_tables(POOL_INSTANCES * 4)
         .max_tables_per_component(32)
+        .max_tables_per_module(32)
         .table_elements(100_000)
         .total_stacks(POOL_INSTANCES)
         .linear_memory_keep_resident(MEMORY_KEEP_RESIDENT_BYTES)

@@ -11,7 +11,7 @@ use longhaul_core::event::Used;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Goal, Outcome, Rubric, Subject, Task, Verdict, WorkPlan};
-use wasmtime::component::Instance;
+use wasmtime::component::{Instance, ResourceTableError};
 use wasmtime::{CallHook, Store, Trap};
 
 /// A guest yields each time it has used this much fuel: at most 0.3 ms apart, measured.
@@ -160,6 +160,8 @@ impl Plugin {
             Ok(Err(error)) => Err(self.explain(export, &error, &store, used, &limits)),
             Err(stop) => Err(CallError::of_stop(&self.name, export, stop)),
         };
+        // What was printed and not ended by a line feed is written when its stream goes.
+        drop(store);
         let (log, log_dropped) = log.take();
         Called { result, used, log, log_dropped }
     }
@@ -222,12 +224,12 @@ impl Plugin {
         if let Some(hit) = self.limit_behind(error, store, used, limits) {
             return self.limit(export, hit);
         }
-        let text = truncate(&format!("{error:#}"), 2_000);
-        if text.contains("concurrent limit") {
+        let reason = truncate(&format!("{error:#}"), 2_000);
+        if cause(error).contains("concurrent limit") {
             // The pool is exhausted: an affair of the host, which the guest must not see.
-            return CallError::Host { plugin: self.name.clone(), export, reason: text };
+            return CallError::Host { plugin: self.name.clone(), export, reason };
         }
-        CallError::Trapped { plugin: self.name.clone(), export, reason: text }
+        CallError::Trapped { plugin: self.name.clone(), export, reason }
     }
 
     fn limit_behind(
@@ -242,7 +244,10 @@ impl Plugin {
             Some(Trap::StackOverflow) => return Some(LimitHit::new("stack_bytes_max", 1 << 20, 1 << 20)),
             _ => {}
         }
-        let text = format!("{error:#}");
+        if let Some(ResourceTableError::Full) = error.downcast_ref() {
+            return Some(LimitHit::new("handles_max", u64::from(limits.handles_max) + 1, limits.handles_max.into()));
+        }
+        let text = cause(error);
         if text.contains("fuel allocated for hostcalls") {
             // wasmtime does not say how much it would have been: at least one more.
             return Some(LimitHit::new("host_bytes_max", limits.host_bytes_max + 1, limits.host_bytes_max));
@@ -257,6 +262,11 @@ impl Plugin {
         // A guest whose memory may not grow traps next, mostly without saying why.
         store.data().meter.refused.clone()
     }
+}
+
+/// What wasmtime itself says. The texts around it hold a back trace, whose names the guest chose.
+fn cause(error: &wasmtime::Error) -> String {
+    error.root_cause().to_string()
 }
 
 fn used(store: &mut Store<Ctx>, fuel_max: u64) -> Used {

@@ -14,7 +14,8 @@ mod jail;
 mod plugin;
 mod role;
 
-pub use config::{EngineOptions, fingerprint};
+pub use cache::CrashHook;
+pub use config::{EngineOptions, compile_config, fingerprint};
 pub use error::{CallError, LoadError};
 pub use governor::Cancel;
 pub use inspect::{Inspection, inspect};

@@ -1,6 +1,6 @@
 //! Loading: bytes become a plugin that is compiled, linked and ready to be instantiated.
 
-use crate::cache::Cache;
+use crate::cache::{Cache, CrashHook};
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
 use crate::error::LoadError;
 use crate::inspect::{Inspection, inspect};
@@ -9,6 +9,7 @@ use crate::role::Role;
 use longhaul_bindings::exports;
 use longhaul_capabilities::Ctx;
 use longhaul_core::{Digest, LimitHit};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -41,6 +42,15 @@ impl Engine {
         Ok(Self { inner: Arc::new(Inner { engine, fingerprint, cache, jail }) })
     }
 
+    /// Tells `hook` before a compiler starts, and before and after what it wrote gets its name.
+    #[must_use]
+    pub fn with_crash_hook(self, hook: Option<CrashHook>) -> Self {
+        if let Some(hook) = hook {
+            self.inner.cache.set_crash_hook(hook);
+        }
+        self
+    }
+
     /// What equal fuel and equal results are promised within.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
@@ -59,11 +69,23 @@ impl Engine {
     /// [`LoadError::Unreadable`] or [`LoadError::Limit`].
     pub fn read(&self, name: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
         let unreadable = |source| LoadError::Unreadable { name: name.to_owned(), path: path.to_owned(), source };
-        let (size, max) = (std::fs::metadata(path).map_err(unreadable)?.len(), self.inner.jail.limits.bytes_max);
-        if size > max {
-            return Err(LoadError::Limit { name: name.to_owned(), hit: LimitHit::new("bytes_max", size, max) });
+        let max = self.inner.jail.limits.bytes_max;
+        let capped = |size: u64| {
+            let hit = LimitHit::new("bytes_max", size, max);
+            if size > max { Err(LoadError::Limit { name: name.to_owned(), hit }) } else { Ok(()) }
+        };
+        // A pipe would hang, and a device has no end.
+        let found = std::fs::metadata(path).map_err(unreadable)?;
+        if !found.is_file() {
+            return Err(unreadable(std::io::Error::other("it is no file")));
         }
-        std::fs::read(path).map_err(unreadable)
+        capped(found.len())?;
+        // It may grow in the meantime, so what was measured bounds nothing.
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+        capped(bytes.len() as u64)?;
+        Ok(bytes)
     }
 
     /// Makes a plugin of a component's bytes: compiled at most once for each engine and digest.
@@ -130,6 +152,7 @@ pub(crate) enum Exports {
     Agent(exports::agent::GuestIndices),
     Evaluator(exports::evaluator::GuestIndices),
     Tool(exports::tool::GuestIndices),
+    #[expect(dead_code, reason = "a memory backend is linked and checked here; what calls it is not built yet")]
     Memory(exports::memory::GuestIndices),
 }
 

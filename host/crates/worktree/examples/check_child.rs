@@ -1,7 +1,8 @@
 //! Stands in for the `longhaul` command in the tests of native checks: does nothing but be the child.
 
 fn main() {
-    let code = match std::env::args().nth(1) {
+    // The last: what comes before it leads the tests here in different ways.
+    let code = match std::env::args().skip(1).last() {
         Some(spec) => longhaul_worktree::check_child(&spec),
         None => 2,
     };

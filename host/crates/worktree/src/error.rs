@@ -209,7 +209,6 @@ impl TreeError {
             | Self::BranchMoved { .. }
             | Self::TreeChanged { .. }
             | Self::LinkLeaves { .. }
-           
             | Self::UnsafePath { .. }
             | Self::Limit { .. }
             | Self::EffectId { .. }

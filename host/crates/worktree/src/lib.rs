@@ -21,7 +21,7 @@ mod write;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, Project, Start};
 pub use init::new_project;
-pub use native::{CheckHost, NativeCheck, NativeError, NativeReport, Pins, pins, run_native};
+pub use native::{CheckHost, ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
 pub use sandbox::{Sandbox, check_child};
 pub use scan::{Change, Kind, LeftOut, Scan};
 pub use tree::{Checkout, Tree, TreeCaps};

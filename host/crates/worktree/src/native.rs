@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
@@ -330,6 +331,30 @@ impl<'a> Pinned<'a> {
     }
 }
 
+/// A copy of exactly what would be committed, for a check that another sandbox runs.
+pub struct ExactCopy(Copy);
+
+impl ExactCopy {
+    /// Makes one. Blocks.
+    ///
+    /// # Errors
+    /// When the tree cannot be read or the copy not be written.
+    pub fn make(host: &CheckHost, project: &Project, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
+        Ok(Self(Copy::of(host, project, tree, parent, |_| {})?))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
+        self.0.scratch.path().join("work")
+    }
+
+    /// Removes it. Blocks.
+    pub fn remove(self) {
+        self.0.remove();
+    }
+}
+
 /// Where a file of the copy comes from.
 enum Source {
     Base(Entry),
@@ -360,11 +385,22 @@ impl Copy {
             let (expected, found) = (pins.digest.short(), found.short());
             return Err(NativeError::NotPinned { name: name.to_owned(), expected, found });
         }
+        Self::of(host, project, tree, parent, |files| pinned.put_over(files))
+    }
+
+    fn of(
+        host: &CheckHost,
+        project: &Project,
+        tree: &Tree,
+        parent: &str,
+        put_over: impl FnOnce(&mut BTreeMap<Vec<u8>, Source>),
+    ) -> Result<Self, NativeError> {
+        let repo = project.repo()?;
         let root = tree.root()?;
         let seen = tree.look(project, &root, parent)?;
         let scan = seen.judged(&root)?;
         let mut files = sources(&seen);
-        pinned.put_over(&mut files);
+        put_over(&mut files);
         remove_left_over(&host.scratch);
         let prefix = format!("check-{}-", std::process::id());
         let scratch = tempfile::Builder::new().prefix(&prefix).tempdir_in(&host.scratch);
@@ -424,6 +460,16 @@ fn write_source(
         mode => copy.write(path, &bytes, mode == Mode::Executable),
     };
     written.map_err(TreeError::io("write", copy.path(path)))
+}
+
+/// Removes every copy in `scratch`. Only for the owner of the directory, before its first check: a host
+/// that was killed may have had the same process id.
+pub fn clear_scratch(scratch: &Path) {
+    for entry in std::fs::read_dir(scratch).into_iter().flatten().filter_map(Result::ok) {
+        if let Err(error) = remove_all(&entry.path()) {
+            tracing::warn!(path = %entry.path().display(), %error, "cannot remove the copy of a check");
+        }
+    }
 }
 
 /// Copies of hosts that were killed.
@@ -502,15 +548,9 @@ impl Run<'_> {
         let group = Group::of(&child);
         // The child ends when this does (see `sandbox.rs`); left in `child`, waiting would close it.
         let lifeline = child.stdin.take();
-        let max = self.check.output_bytes_max;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let stdout = tokio::spawn(async move { capture(stdout, max).await });
         let (said, first_line) = tokio::sync::oneshot::channel();
-        let stderr = tokio::spawn(async move {
-            let mut stderr = stderr;
-            let _ = said.send(read_line(&mut stderr).await);
-            capture(stderr, max).await
-        });
+        let stdout = Output::read(child.stdout.take(), None, self.check.output_bytes_max);
+        let stderr = Output::read(child.stderr.take(), Some(said), self.check.output_bytes_max);
         let (status, hit) = self.wait(&mut child).await.map_err(|error| self.failed(error))?;
         // What the check left running, where there is no namespace to take it along.
         drop((group, lifeline));
@@ -518,7 +558,7 @@ impl Run<'_> {
         if hit.is_none() && !said.starts_with(&format!("{SAID}ready")) {
             return Ok(Ended::Refused(said.trim_start_matches(SAID).trim_start_matches(REFUSED).trim().to_owned()));
         }
-        let (stdout, stderr) = (drained(stdout).await, drained(stderr).await);
+        let (stdout, stderr) = (stdout.end().await, stderr.end().await);
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Ended::Ran(self.report(status, hit, stdout, stderr), wall_ms))
     }
@@ -700,15 +740,41 @@ impl Captured {
     }
 }
 
-/// Reads to the end and keeps what fits: a check must not wait because nobody reads.
-async fn capture(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> Captured {
-    let mut captured = Captured::default();
-    let Some(mut from) = from else { return captured };
-    let mut buffer = vec![0; 64 << 10];
-    while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        captured.push(&buffer[..read], bytes_max);
+/// An output that is being read, to its end, so that a check never waits because nobody reads.
+struct Output {
+    captured: Arc<Mutex<Captured>>,
+    reader: tokio::task::JoinHandle<()>,
+}
+
+impl Output {
+    /// The first line goes to `first_line`, where somebody wants it.
+    fn read(
+        mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
+        first_line: Option<tokio::sync::oneshot::Sender<String>>,
+        bytes_max: u64,
+    ) -> Self {
+        let captured = Arc::new(Mutex::new(Captured::default()));
+        let into = Arc::clone(&captured);
+        let reader = tokio::spawn(async move {
+            if let Some(first_line) = first_line {
+                let _ = first_line.send(read_line(&mut from).await);
+            }
+            let Some(mut from) = from else { return };
+            let mut buffer = vec![0; 64 << 10];
+            while let Ok(read @ 1..) = from.read(&mut buffer).await {
+                into.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read], bytes_max);
+            }
+        });
+        Self { captured, reader }
     }
-    captured
+
+    /// What there is, at the latest after [`DRAIN`].
+    async fn end(mut self) -> Captured {
+        if tokio::time::timeout(DRAIN, &mut self.reader).await.is_err() {
+            self.reader.abort();
+        }
+        std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 async fn read_line(from: &mut Option<impl AsyncRead + Unpin>) -> String {
@@ -721,14 +787,6 @@ async fn read_line(from: &mut Option<impl AsyncRead + Unpin>) -> String {
         line.push(byte);
     }
     String::from_utf8_lossy(&line).into_owned()
-}
-
-async fn drained(mut output: tokio::task::JoinHandle<Captured>) -> Captured {
-    let Ok(done) = tokio::time::timeout(DRAIN, &mut output).await else {
-        output.abort();
-        return Captured { head: b"[the output was still open]".to_vec(), ..Captured::default() };
-    };
-    done.unwrap_or_default()
 }
 
 fn is_match(glob: &str, path: &[u8]) -> bool {

@@ -7,12 +7,13 @@
 //! asks again with less. Refuses to guess: what held the check is said on the first line of standard
 //! error, before the check runs.
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// What held a check, besides limits, a cleared environment and a process group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub(crate) const SAID: &str = "longhaul-check: ";
 /// The word after [`SAID`] when nothing was started.
 pub(crate) const REFUSED: &str = "refused";
 
+/// How late the end of the check is noticed.
+const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
 /// The exit code when the child itself failed, as of a shell that cannot start a command.
 const FAILED: i32 = 126;
 
@@ -77,10 +81,7 @@ fn outer(spec: Spec) -> i32 {
     let child = program
         .and_then(|program| Command::new(program).args(&inner.prefix_args).arg(json).stdin(Stdio::null()).spawn());
     match child {
-        Ok(mut child) => {
-            end_with_the_host();
-            child.wait().map_or(FAILED, code_of)
-        }
+        Ok(child) => wait_or_end_with_the_host(child),
         Err(error) => say(REFUSED, &format!("cannot start the inner process: {error}")),
     }
 }
@@ -117,27 +118,45 @@ fn code_of(status: ExitStatus) -> i32 {
 }
 
 /// Standard input is a pipe whose other end the host holds and never writes to: it ends with the host,
-/// however the host ends. A parent death signal would not do, since it counts from the thread.
-fn end_with_the_host() {
-    std::thread::spawn(|| {
-        let _ = std::io::stdin().read(&mut [0]);
-        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
-    });
+/// however the host ends. A parent death signal would not do, since it counts from the host's thread; and
+/// a thread that waits cannot be had, since a process that made a process namespace may start none.
+fn wait_or_end_with_the_host(mut child: Child) -> i32 {
+    let stdin = std::io::stdin();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return code_of(status),
+            Ok(None) => {}
+            Err(_) => return FAILED,
+        }
+        let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
+        if matches!(rustix::event::poll(&mut ends, Some(&POLL)), Ok(1..)) {
+            let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
+        }
+    }
 }
 
 fn limit(spec: &Spec) -> std::io::Result<()> {
-    let only = |max: u64| Rlimit { current: Some(max), maximum: Some(max) };
-    setrlimit(Resource::As, only(spec.memory_bytes_max))?;
-    setrlimit(Resource::Core, only(0))?;
-    setrlimit(Resource::Fsize, only(spec.file_bytes_max))?;
+    only(Resource::As, spec.memory_bytes_max)?;
+    only(Resource::Core, 0)?;
+    only(Resource::Fsize, spec.file_bytes_max)?;
     // The signal comes at the first and can be told apart, the kill at the second.
-    let cpu = Rlimit { current: Some(spec.cpu_seconds_max), maximum: Some(spec.cpu_seconds_max.saturating_add(5)) };
-    setrlimit(Resource::Cpu, cpu)?;
+    let kill = within(Resource::Cpu, spec.cpu_seconds_max.saturating_add(5));
+    setrlimit(Resource::Cpu, Rlimit { current: Some(spec.cpu_seconds_max.min(kill)), maximum: Some(kill) })?;
     if spec.sandbox != Sandbox::None {
         // Counted within the user namespace. Without one it would count all that the user runs.
-        setrlimit(Resource::Nproc, only(spec.processes_max))?;
+        only(Resource::Nproc, spec.processes_max)?;
     }
     Ok(())
+}
+
+fn only(resource: Resource, max: u64) -> std::io::Result<()> {
+    let max = Some(within(resource, max));
+    Ok(setrlimit(resource, Rlimit { current: max, maximum: max })?)
+}
+
+/// What the host itself is held to cannot be raised, and need not be.
+fn within(resource: Resource, max: u64) -> u64 {
+    getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
 }
 
 type Failed = (&'static str, std::io::Error);
@@ -164,6 +183,8 @@ mod linux {
     use rustix::mount::{
         MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_move, mount_remount,
     };
+    use rustix::net::netlink::SocketAddrNetlink;
+    use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, socket_with};
     use rustix::process::{Signal, getgid, getuid, set_parent_process_death_signal};
     use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
     use std::ffi::{CString, OsString};
@@ -194,6 +215,8 @@ mod linux {
         write("gid_map", format!("{group} {group} 1")).map_err(|error| ("set up the user namespace", error))?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .map_err(|error| ("keep mounts private", error.into()))?;
+        // A check that talks to itself over the network needs it; one that does not is not held up.
+        let _ = raise_loopback();
         if spec.sandbox == Sandbox::Full {
             arrange_files(spec)?;
         }
@@ -233,6 +256,26 @@ mod linux {
         for right in rights.iter() {
             rustix::thread::configure_capability_in_ambient_set(right, true)?;
         }
+        Ok(())
+    }
+
+    /// `ip link set lo up`, as the one message of rtnetlink that it is.
+    fn raise_loopback() -> io::Result<()> {
+        const RTM_NEWLINK: u16 = 16;
+        const REQUEST: u16 = 1;
+        const IFF_UP: u32 = 1;
+        // The first interface of a network namespace.
+        const LOOPBACK: u32 = 1;
+        let mut message = Vec::new();
+        message.extend(32_u32.to_ne_bytes());
+        message.extend([RTM_NEWLINK.to_ne_bytes(), REQUEST.to_ne_bytes()].concat());
+        // The sequence and the port; then family and type, of which any will do.
+        message.extend([0; 8]);
+        message.extend([0; 4]);
+        message.extend([LOOPBACK.to_ne_bytes(), IFF_UP.to_ne_bytes(), IFF_UP.to_ne_bytes()].concat());
+        // Without a protocol it is rtnetlink.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        sendto(&socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         Ok(())
     }
 

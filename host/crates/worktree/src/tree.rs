@@ -164,7 +164,7 @@ impl Tree {
             Err(_) => Ok(None),
         };
         match seen {
-            Ok(Some((seen, root))) => self.restore(project, &root, &seen)?,
+            Ok(Some((seen, root))) => self.restore(project, &root, &seen, hook)?,
             Ok(None) => self.replace(project, parent, hook)?,
             Err(error) if error.is_of_the_work() => self.replace(project, parent, hook)?,
             Err(error) => return Err(error),
@@ -218,15 +218,17 @@ impl Tree {
     }
 
     /// New files go first: one may lie where a directory of the commit has to be.
-    fn restore(&self, project: &Project, root: &Root, seen: &Seen) -> Result<(), TreeError> {
+    fn restore(&self, project: &Project, root: &Root, seen: &Seen, hook: Hook<'_>) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let is_base = |path: &[u8]| seen.base.files.contains_key(path);
         for item in seen.items.iter().filter(|item| item.kind == Kind::Added) {
+            hook("tree.before-restore-file");
             root.remove(&item.raw).map_err(TreeError::io("remove", root.path(&item.raw)))?;
             root.remove_empty_above(&item.raw, is_base);
         }
         for item in seen.items.iter().filter(|item| item.kind != Kind::Added) {
             if let Some(entry) = seen.base.files.get(&item.raw) {
+                hook("tree.before-restore-file");
                 put(&repo, root, &item.raw, *entry)?;
             }
         }
@@ -238,7 +240,9 @@ impl Tree {
         remove_left_over(&self.dir)?;
         if std::fs::symlink_metadata(&self.dir).is_ok() {
             let aside = beside(&self.dir, ".tmp-old");
+            hook("tree.before-move-aside");
             std::fs::rename(&self.dir, &aside).map_err(TreeError::io("move aside", &self.dir))?;
+            hook("tree.after-move-aside");
         }
         self.write_fresh(project, parent, hook)?;
         remove_left_over(&self.dir)

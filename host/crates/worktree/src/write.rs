@@ -240,7 +240,10 @@ fn message(order: &CommitOrder<'_>) -> String {
         order.message.chars().filter(|character| !character.is_control() || *character == '\n').collect();
     let text = text.trim();
     let text = if text.is_empty() { "Work of an agent" } else { text };
-    format!("{text}\n\n{TRAILER}{}\n", order.effect_id)
+    // Trailers are one paragraph: ours joins one that the harness wrote.
+    let joins = text.lines().last().is_some_and(|line| line.starts_with("Longhaul-Feature: "));
+    let gap = if joins { "\n" } else { "\n\n" };
+    format!("{text}{gap}{TRAILER}{}\n", order.effect_id)
 }
 
 fn empty_tree(repo: &Repository) -> Result<Oid, TreeError> {

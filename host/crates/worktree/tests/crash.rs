@@ -116,7 +116,7 @@ fn killed_at_any_moment_the_call_can_be_repeated() {
     let repo = fresh();
     let before = repo.users_view();
     let mut kills = 0;
-    for at in 0..12_u32 {
+    for at in 0..20_u32 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["child", "--exact"])
             .env(DIR, repo.dir.path())
@@ -125,7 +125,7 @@ fn killed_at_any_moment_the_call_can_be_repeated() {
             .spawn()
             .unwrap();
         // The time is the point at which it is killed, nothing is waited for.
-        std::thread::sleep(std::time::Duration::from_millis(u64::from(2 + 3 * at)));
+        std::thread::sleep(std::time::Duration::from_millis(u64::from(1 + at)));
         let _ = child.kill();
         kills += u32::from(child.wait().unwrap().signal() == Some(9));
         work(repo.dir.path(), &no_hook);
@@ -133,7 +133,7 @@ fn killed_at_any_moment_the_call_can_be_repeated() {
         repo.git(&["update-ref", "-d", "refs/heads/longhaul/demo"]);
         std::fs::remove_dir_all(repo.tree_dir()).unwrap();
     }
-    assert!(kills > 3, "only {kills} of 12 were in time");
+    assert!(kills > 3, "only {kills} of 20 were in time");
 }
 
 /// A kill inside libgit2 leaves a lock: empty, or with the new id.

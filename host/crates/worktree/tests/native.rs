@@ -10,7 +10,8 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The example that stands in for the `longhaul` command; cargo builds it with the tests.
+/// The example that stands in for the `longhaul` command. Cargo builds it with all tests of the crate, but
+/// not for `--test native` alone.
 fn child() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().unwrap().parent().unwrap().join("examples/check_child")
@@ -90,17 +91,16 @@ async fn a_check_sees_exactly_what_would_be_committed() {
 async fn a_check_changes_neither_the_tree_nor_the_repository() {
     let repo = Repo::with(&[("a.txt", "one")]);
     let before = repo.users_view();
-    check(&repo, "echo changed > a.txt; rm -rf .git; echo x > $HOME/y; echo x > $TMPDIR/y", expect![[r#"
-        false 137
-        ---
-    "#]]).await;
+    check(&repo, "echo changed > a.txt; rm -rf .git; echo x > $HOME/y; echo x > $TMPDIR/y", expect![["true 0\n---\n"]])
+        .await;
     assert_eq!(repo.users_view(), before);
     assert_eq!(read(&repo.tree_dir(), "a.txt"), "one");
 }
 
 #[tokio::test]
 async fn pinned_files_come_from_the_base_whatever_lies_in_the_tree() {
-    let repo = Repo::with(&[("src/a", "one"), ("tests/test_a", "strict"), ("tests/deep/b", "strict"), ("tests/c", "strict")]);
+    let repo =
+        Repo::with(&[("src/a", "one"), ("tests/test_a", "strict"), ("tests/deep/b", "strict"), ("tests/c", "strict")]);
     let tree = repo.checkout();
     write(tree.dir(), "src/a", "agent");
     write(tree.dir(), "tests/test_a", "weak");
@@ -116,7 +116,12 @@ async fn pinned_files_come_from_the_base_whatever_lies_in_the_tree() {
     assert_eq!(pins_then.files, ["tests/c", "tests/deep/b", "tests/test_a"]);
     assert!(pins_then.notes[0].contains("`absent/**` matches no file"), "{:?}", pins_then.notes);
     let done = run_with(&repo, &pinned, &pins_then).await.unwrap();
-    expect![""]
+    expect![[r"
+        ./src/a:agent
+        ./tests/c:strict
+        ./tests/deep/b:strict
+        ./tests/test_a:strict
+    "]]
     .assert_eq(&done.report.stdout);
     pinned.argv[2] = "true".to_owned();
     let error = run_with(&repo, &pinned, &pins_then).await.unwrap_err();
@@ -126,7 +131,8 @@ async fn pinned_files_come_from_the_base_whatever_lies_in_the_tree() {
 #[tokio::test]
 async fn the_environment_is_empty_but_for_what_a_program_needs() {
     let repo = Repo::with(&[]);
-    let mut check = shell("env | cut -d= -f1 | grep -v -e RUSTUP_HOME -e '^_$' -e PWD -e SHLVL | sort; echo $MINE; pwd");
+    let mut check =
+        shell("env | cut -d= -f1 | grep -v -e RUSTUP_HOME -e '^_$' -e PWD -e SHLVL | sort; echo $MINE; pwd");
     check.env.insert("MINE".to_owned(), "a value".to_owned());
     let done = run(&repo, &check).await.unwrap();
     if done.sandbox == Sandbox::Full {
@@ -145,7 +151,8 @@ async fn a_check_at_its_deadline_is_killed_with_all_it_started() {
     let done = run(&repo, &check).await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
     assert!(!mark.exists());
-    expect![["limit `wall_ms_max` reached: 700 of 700; raise it in [checks.test], or make the check use less\n"]].assert_eq(&done.report.stderr);
+    expect![["limit `wall_ms_max` reached: 700 of 700; raise it in [checks.test], or make the check use less\n"]]
+        .assert_eq(&done.report.stderr);
     assert_eq!((done.report.passed, done.report.exit_code, done.report.stdout.as_str()), (false, -1, "begun\n"));
     let left = std::process::Command::new("pgrep").args(["-f", "sleep 3[012]"]).output().unwrap();
     if done.sandbox != Sandbox::None {
@@ -185,7 +192,10 @@ async fn output_is_cut_in_the_middle_and_made_text() {
     long.output_bytes_max = 40;
     let done = run(&repo, &long).await.unwrap();
     assert!(done.report.passed && done.report.truncated, "{done:?}");
-    assert_eq!(done.report.stdout, format!("first\u{fffd}{}\n[2999970 bytes left out]\n{}last", "x".repeat(14), "x".repeat(16)));
+    assert_eq!(
+        done.report.stdout,
+        format!("first\u{fffd}{}\n[2999970 bytes left out]\n{}last", "x".repeat(14), "x".repeat(16))
+    );
     assert_eq!(done.report.stderr, "e");
 }
 
@@ -206,6 +216,7 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
          (echo evil > {outside}) 2>/dev/null || echo read-only; \
          (echo evil > {home}/evil-of-a-check) 2>/dev/null || echo home too; \
          ls {hidden} | wc -l; \
+         python3 -c 'import socket as s; l = s.create_server((\"127.0.0.1\", 0)); s.create_connection(l.getsockname())' && echo but itself; \
          kill -0 {pid} 2>/dev/null || echo no such process; \
          mount -o remount,rw / 2>/dev/null || echo no mounts; \
          grep CapEff /proc/self/status | cut -f2; grep NoNewPrivs /proc/self/status | cut -f2; \
@@ -225,6 +236,7 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
         read-only
         home too
         0
+        but itself
         no such process
         no mounts
         0000000000000000
@@ -234,6 +246,41 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "the user's");
 }
 
+/// A system that allows no namespaces, made of one that does.
+#[tokio::test]
+async fn without_namespaces_a_check_runs_and_the_report_says_so() {
+    if sandbox().await == Sandbox::None {
+        eprintln!("skipped: this system has no namespaces for us");
+        return;
+    }
+    let repo = Repo::with(&[("a.txt", "one")]);
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces; eval exec \"\\\"$0\\\" \\\"\\${$#}\\\"\"";
+    let prefix_args = ["-Ur", "sh", "-c", script, child().to_str().unwrap()].map(str::to_owned).to_vec();
+    let host = CheckHost { program: "unshare".into(), prefix_args, ..host(&repo) };
+    let project = repo.project();
+    let (base, mut check) = (project.head().unwrap(), shell("cat a.txt; pwd; sleep 40 & exec sleep 40"));
+    check.wall_ms_max = 700;
+    let pins = pins(&project, &base, "test", &check).unwrap();
+    let done = run_native(&host, &project, &repo.checkout(), &base, "test", &check, &pins).await.unwrap();
+    assert_eq!((done.sandbox, done.report.exit_code), (Sandbox::None, -1), "{done:?}");
+    assert!(done.report.stdout.starts_with("one") && done.report.stdout.ends_with("/work\n"), "{done:?}");
+    let left = std::process::Command::new("pgrep").args(["-x", "-f", "sleep 40"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+}
+
+#[tokio::test]
+async fn cargo_test_runs_in_the_sandbox() {
+    let manifest = "[package]\nname = \"demo\"\nedition = \"2024\"\n";
+    let lib = "#[test]\nfn holds() {\n    assert_eq!(std::fs::read_to_string(\"a.txt\").unwrap(), \"one\");\n}\n";
+    let repo = Repo::with(&[("Cargo.toml", manifest), ("src/lib.rs", lib), ("a.txt", "one")]);
+    let check = NativeCheck::of_argv(["cargo", "test", "--offline", "--quiet"].map(str::to_owned).to_vec());
+    let done = run(&repo, &check).await.unwrap();
+    assert!(done.report.passed && done.report.stdout.contains("1 passed"), "{done:?}");
+    write(repo.checkout().dir(), "a.txt", "two");
+    let done = run(&repo, &check).await.unwrap();
+    assert_eq!((done.report.passed, done.report.exit_code), (false, 101), "{done:?}");
+}
+
 #[tokio::test]
 async fn a_check_that_cannot_be_run_is_an_error_that_says_what_to_do() {
     let repo = Repo::with(&[]);
@@ -241,20 +288,25 @@ async fn a_check_that_cannot_be_run_is_an_error_that_says_what_to_do() {
     let base = project.head().unwrap();
     let told = |error: NativeError| error.to_string();
     let absent = NativeCheck::of_argv(vec!["no-such-program-here".to_owned()]);
-    expect!["check `test` cannot find the program `no-such-program-here`; install it, or give its full path in [checks]"]
-        .assert_eq(&told(run(&repo, &absent).await.unwrap_err()));
+    expect![
+        "check `test` cannot find the program `no-such-program-here`; install it, or give its full path in [checks]"
+    ]
+    .assert_eq(&told(run(&repo, &absent).await.unwrap_err()));
     let refused = |check: &NativeCheck| told(pins(&project, &base, "test", check).unwrap_err());
-    expect![[r#"check `test` has no program; write for example: argv = ["cargo", "test"]"#]].assert_eq(&refused(&NativeCheck::of_argv(vec![])));
+    expect![[r#"check `test` has no program; write for example: argv = ["cargo", "test"]"#]]
+        .assert_eq(&refused(&NativeCheck::of_argv(vec![])));
     let mut lazy = shell("true");
     lazy.wall_ms_max = 0;
     expect!["check `test` may use no time or no memory; remove the limit or set it above 0"].assert_eq(&refused(&lazy));
-    expect!["check `test` has a word or variable that no program can be given; remove NUL, and `=` from names"].assert_eq(&refused(&shell("a\0b")));
+    expect!["check `test` has a word or variable that no program can be given; remove NUL, and `=` from names"]
+        .assert_eq(&refused(&shell("a\0b")));
     let mut host = host(&repo);
     host.program = "/bin/true".into();
     let check = shell("true");
     let pins = pins(&project, &base, "test", &check).unwrap();
     let error = run_native(&host, &project, &repo.checkout(), &base, "test", &check, &pins).await.unwrap_err();
-    expect!["check `test` could not be run: the child said nothing; this is the host's fault and not the check's"].assert_eq(&told(error));
+    expect!["check `test` could not be run: the child said nothing; this is the host's fault and not the check's"]
+        .assert_eq(&told(error));
 }
 
 #[test]
@@ -283,7 +335,8 @@ fn a_check_ends_with_the_host() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let running = || !std::process::Command::new("pgrep").args(["-x", "-f", "sleep 47"]).output().unwrap().stdout.is_empty();
+    let running =
+        || !std::process::Command::new("pgrep").args(["-x", "-f", "sleep 47"]).output().unwrap().stdout.is_empty();
     let wait_for = |wanted: bool| {
         let started = Instant::now();
         while running() != wanted && started.elapsed() < Duration::from_secs(10) {

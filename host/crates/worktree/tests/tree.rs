@@ -247,7 +247,8 @@ fn what_git_ignores_is_ignored() {
         write(tree.dir(), path, "x");
         repo.write(path, "x");
     }
-    let ours: Vec<String> = listed(&tree, &project, &project.head().unwrap()).iter().map(|line| line[2..].to_owned()).collect();
+    let ours: Vec<String> =
+        listed(&tree, &project, &project.head().unwrap()).iter().map(|line| line[2..].to_owned()).collect();
     let theirs = repo.git(&["ls-files", "-z", "--others", "--exclude-standard"]);
     let mut theirs: Vec<&str> = theirs.split_terminator('\0').collect();
     theirs.sort_unstable();
@@ -434,7 +435,7 @@ fn a_branch_that_somebody_moved_is_left_where_it_is() {
         &repo,
         tree.commit(&project, &order(&branch, &base, "e1"), &no_hook),
         expect![
-            "branch `longhaul/demo` is at ID, but the work is based on ID move it back: `git branch -f longhaul/demo ID or start a new run"
+            "branch `longhaul/demo` is at ID, but the work is based on ID; move it back: `git branch -f longhaul/demo ID`, or start a new run"
         ],
     );
     // Somebody moves it between our look and our move.

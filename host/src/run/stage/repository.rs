@@ -13,7 +13,7 @@ use longhaul_core::work::CheckReport;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_worktree::{
-    Branch, CheckHost, CommitOrder, Committed, NativeCheck, NativeError, Project, Tree, TreeCaps, TreeError,
+    Branch, CheckHost, CommitOrder, Committed, ExactCopy, NativeCheck, NativeError, Project, Tree, TreeCaps, TreeError,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -70,6 +70,11 @@ impl Repository {
         .await
     }
 
+    /// Names exactly what would be committed now.
+    pub async fn subject(&self) -> anyhow::Result<Digest> {
+        self.blocking(|inner| Ok(inner.tree.scan(&inner.project, &inner.tip()?)?.digest)).await
+    }
+
     /// Keeps what there is as a blob, then restores the tree to the last commit.
     pub async fn discard(&self, feature: &str) -> anyhow::Result<Ended> {
         let kept =
@@ -104,14 +109,21 @@ impl Repository {
         };
         // The name without the try: a second try of the same commit is the same effect.
         let effect = format!("{}/{}", self.0.run, work.name);
-        match self.commit_once(&recorder, message, &effect).await {
+        let judged = crate::run::record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
+        match self.commit_once(&recorder, message, &effect, judged).await {
             Ok(made) => Ok(committed(recorder, made, self.0.world.clock.now_ms())),
             Err(NotMade::Journal(JournalError::Parked(question))) => Ok(Ended::of(End::Parked(question))),
             Err(other) => Ok(Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string()))))),
         }
     }
 
-    async fn commit_once(&self, recorder: &Recorder, message: &str, effect: &str) -> Result<Made, NotMade> {
+    async fn commit_once(
+        &self,
+        recorder: &Recorder,
+        message: &str,
+        effect: &str,
+        judged: Option<Digest>,
+    ) -> Result<Made, NotMade> {
         let call = NewCall {
             name: "git.commit",
             summary: message.lines().next().unwrap_or_default().to_owned(),
@@ -125,7 +137,7 @@ impl Repository {
             Next::Go(ticket) => self.prepare(recorder, ticket).await?,
             Next::Happened(ticket, _) | Next::Skipped(ticket) => self.prepare(recorder, ticket).await?,
         };
-        let made = self.make(message.to_owned(), effect.to_owned(), prepared).await?;
+        let made = self.make(message.to_owned(), effect.to_owned(), prepared, judged).await?;
         recorder.answer(ticket, serde_json::to_string(&made)?).await?;
         Ok(made)
     }
@@ -137,19 +149,22 @@ impl Repository {
         Ok((ticket, prepared))
     }
 
-    /// Makes the commit; one that was made before, by its trailer, is found instead.
-    async fn make(&self, message: String, effect: String, prepared: Prepared) -> anyhow::Result<Made> {
+    /// Makes the commit; one that was made before, by its trailer, is found instead, and tidied up after.
+    async fn make(
+        &self,
+        message: String,
+        effect: String,
+        prepared: Prepared,
+        judged: Option<Digest>,
+    ) -> anyhow::Result<Made> {
         self.blocking(move |inner| {
-            if let Some(made) = inner.project.find_effect(&inner.branch, &effect)? {
-                return Ok(Made::from(Some(made)));
-            }
             let order = CommitOrder {
                 branch: &inner.branch,
                 parent: &prepared.parent,
                 message: &message,
                 effect_id: &effect,
                 time_ms: prepared.time_ms,
-                expected: None,
+                expected: judged,
             };
             let made = inner.tree.commit(&inner.project, &order, &|point| inner.world.crash.reach(point))?;
             Ok(Made::from(made))
@@ -180,7 +195,7 @@ impl Inner {
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
-        let scratch = world.home.path().join("scratch");
+        let scratch = world.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let host = CheckHost {
             program: own_program()?,
@@ -208,6 +223,19 @@ impl Native {
         let tip = self.0.tip().unwrap_or_else(|_| base.clone());
         let pins = longhaul_worktree::pins(project, base, name, check)?;
         Ok(longhaul_worktree::run_native(host, project, tree, &tip, name, check, &pins).await?.report)
+    }
+}
+
+impl Native {
+    /// A copy of exactly what would be committed: what is ignored, and what is too large, is not in it.
+    pub async fn exact_copy(&self) -> Result<ExactCopy, NativeError> {
+        let inner = Arc::clone(&self.0);
+        let made = tokio::task::spawn_blocking(move || {
+            let Inner { host, project, tree, base, .. } = &*inner;
+            let tip = inner.tip().unwrap_or_else(|_| base.clone());
+            ExactCopy::make(host, project, tree, &tip)
+        });
+        made.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 }
 

@@ -51,7 +51,7 @@ impl Turn<'_> {
         if reason == question && self.is_waiting() {
             return Some(Ignored::NothingToDo);
         }
-        self.ask(WaitFor::Work, &question, "longhaul answer RUN ANSWER");
+        self.ask(WaitFor::Work, &question, "longhaul answer RUN --text ANSWER");
         None
     }
 

@@ -98,7 +98,7 @@ impl Turn<'_> {
         let Failure::Blocked(question) = failure else { return self.plan_refused(work, text) };
         let question = self.line(question);
         self.state.outstanding = Some(work.again());
-        self.ask(WaitFor::Plan, &question, "longhaul answer RUN ANSWER");
+        self.ask(WaitFor::Plan, &question, "longhaul answer RUN --text ANSWER");
     }
 
     /// Asks the planner again while attempts are left, and tells it why.

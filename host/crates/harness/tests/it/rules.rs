@@ -501,16 +501,16 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
         vec![feature("a", &[])],
         acts,
         expect![[r#"
-        - asks: was the mail sent? [longhaul answer r-1 ANSWER]
-        park
-        do f-a/1/generate
-        do f-a/1/judge
-        - judged a round 1: true
-        do f-a/commit
-        - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
-        - ended completed
-        finish completed: 1 of 1 features pass"#]],
+            - asks: was the mail sent? [longhaul answer r-1 --text ANSWER]
+            park
+            do f-a/1/generate
+            do f-a/1/judge
+            - judged a round 1: true
+            do f-a/commit
+            - committed a c-f-a/commit a.txt
+            - a passing: judged to pass
+            - ended completed
+            finish completed: 1 of 1 features pass"#]],
     );
 }
 
@@ -525,7 +525,7 @@ fn an_unclear_goal_is_asked_about_and_the_answer_reaches_the_planner() {
     bench.report(Report::Planned(plan(vec![feature("a", &[])])));
     expect![[r#"
         do plan
-        - asks: which language? [longhaul answer r-1 ANSWER]
+        - asks: which language? [longhaul answer r-1 --text ANSWER]
         park
         do plan/t2
         - planned 1

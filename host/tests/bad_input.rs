@@ -1,0 +1,612 @@
+//! What is wrong with what we are given is said in one clear error with its remedy, and nothing is lost
+//! by it.
+//!
+//! Each row is a folder made wrong in one way, a command, and words of the error that it must end in.
+
+mod common;
+
+use common::lab::{Lab, Ran};
+use common::{DOER_CONFIG, repository};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+const GOAL: &str = "# One\n\n## Feature: the first\n- id: one\n- check: wrote_one\n\nDo it.\n";
+
+/// One way to be wrong.
+struct Case {
+    what: &'static str,
+    /// Makes a good project wrong; what it changes is committed, unless that is the point.
+    spoil: fn(&Lab),
+    args: &'static [&'static str],
+    code: i32,
+    /// All of these are in the error.
+    expected: &'static [&'static str],
+}
+
+/// Everything but what is named is as it should be.
+fn case(what: &'static str, spoil: fn(&Lab), expected: &'static [&'static str]) -> Case {
+    Case { what, spoil, args: &["run"], code: 1, expected }
+}
+
+#[track_caller]
+fn check(cases: &[Case]) {
+    let mut wrong = Vec::new();
+    for Case { what, spoil, args, code, expected } in cases {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        spoil(&lab);
+        let before = files(&lab.project());
+        let ran = lab.run(args);
+        let mut complaints = complaints(&ran, *code, expected);
+        if files(&lab.project()) != before {
+            complaints.push("the project is not as it was".into());
+        }
+        if !complaints.is_empty() {
+            wrong.push(format!("{what}: {}\n{}", complaints.join("; "), ran.said()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn complaints(ran: &Ran, code: i32, expected: &[&str]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if ran.code() != Some(code) {
+        complaints.push(format!("it ended with {:?}, not {code}", ran.status));
+    }
+    // An error is on the error output; how a run ended is not an error of the program.
+    let said = if matches!(code, 1 | 2) { ran.stderr.clone() } else { ran.said() };
+    complaints.extend(expected.iter().filter(|words| !said.contains(**words)).map(|words| format!("no `{words}`")));
+    for never in ["panicked", "RUST_BACKTRACE", "stack backtrace"] {
+        if ran.said().contains(never) {
+            complaints.push(format!("it says `{never}`"));
+        }
+    }
+    if code == 1 && ran.stderr.matches("longhaul: ").count() != 1 {
+        complaints.push("not one error".into());
+    }
+    complaints
+}
+
+/// Every file outside of .git, with its length.
+fn files(directory: &Path) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() {
+            if entry.file_name() != ".git" {
+                found.extend(files(&path));
+            }
+        } else {
+            found.push((path.display().to_string(), entry.metadata().map_or(0, |found| found.len())));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Changes the configuration, and commits.
+fn config(lab: &Lab, from: &str, to: &str) {
+    let path = lab.project().join("longhaul.toml");
+    let text = fs::read_to_string(&path).expect("it is there");
+    assert!(text.contains(from), "no `{from}` in {text}");
+    fs::write(path, text.replace(from, to)).expect("ours");
+    commit(lab);
+}
+
+fn goal(lab: &Lab, text: &str) {
+    fs::write(lab.project().join("GOAL.md"), text).expect("ours");
+    commit(lab);
+}
+
+fn commit(lab: &Lab) {
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "changed"]);
+}
+
+/// Puts a file in place of the agent.
+fn agent(lab: &Lab, bytes: &[u8]) {
+    fs::write(lab.path("bad.wasm"), bytes).expect("ours");
+    config(lab, "plugin = \"doer\"", &format!("plugin = \"{}\"", lab.path("bad.wasm").display()));
+}
+
+fn doer() -> Vec<u8> {
+    fs::read(repository().join("target/plugins/tests/doer.wasm")).expect("the guests are built")
+}
+
+#[test]
+fn a_file_that_is_no_plugin_is_refused_by_what_it_is() {
+    check(&[
+        case("garbage", |lab| agent(lab, b"not wasm at all"), &["not a component"]),
+        case("empty", |lab| agent(lab, b""), &["not a component"]),
+        case("a corrupt section", |lab| agent(lab, b"\0asm\x0d\0\x01\0\x01\xff\xff\xff"), &["not a component"]),
+        case("half of a plugin", |lab| agent(lab, &doer()[..doer().len() / 2]), &["not a component"]),
+        case(
+            "a flipped byte in its types",
+            |lab| {
+                let mut bytes = doer();
+                bytes[40] ^= 0xff;
+                agent(lab, &bytes);
+            },
+            &["cannot be compiled", "offset 0x28"],
+        ),
+        case("a core module", |lab| agent(lab, b"\0asm\x01\0\0\0"), &["not a component", "module"]),
+        case("a component of no role", |lab| agent(lab, b"\0asm\x0d\0\x01\0"), &["no plugin of Longhaul"]),
+        case(
+            "a tool in place of an agent",
+            |lab| config(lab, "plugin = \"doer\"", "plugin = \"files\""),
+            &["plugin `files` is a tool", "agent is needed here"],
+        ),
+        case(
+            "an agent in place of a planner",
+            |lab| config(lab, "[agents.code]", "[planner]\nplugin = \"doer2\"\n\n[agents.code]"),
+            &["plugin `doer2` is a", "planner is needed here"],
+        ),
+        case(
+            "500 MB",
+            |lab| {
+                let file = File::create(lab.path("huge.wasm")).expect("ours");
+                file.set_len(500 << 20).expect("a sparse file");
+                let path = lab.path("huge.wasm").display().to_string();
+                config(lab, "plugin = \"doer\"", &format!("plugin = \"{path}\""));
+            },
+            &["bytes_max", "[compile]"],
+        ),
+        case(
+            "a name of nothing",
+            |lab| config(lab, "\"doer\"", "\"nope\""),
+            &["[agents.code]", "no plugin `nope`", "LONGHAUL_PLUGINS"],
+        ),
+        case("a path of nothing", |lab| config(lab, "\"doer\"", "\"./nope.wasm\""), &["there is no plugin at"]),
+        case("a directory", |lab| config(lab, "\"doer\"", "\"/tmp\""), &["there is no plugin at"]),
+    ]);
+}
+
+#[test]
+fn a_plugin_is_looked_at_before_it_is_run() {
+    let inspect =
+        |what, spoil, expected| Case { what, spoil, args: &["plugin", "inspect", "../bad.wasm"], code: 1, expected };
+    check(&[
+        inspect("garbage", |lab| agent(lab, b"not wasm at all"), &["not a component"]),
+        inspect("a core module", |lab| agent(lab, b"\0asm\x01\0\0\0"), &["not a component"]),
+        inspect("nothing", |_| {}, &["bad.wasm"]),
+    ]);
+}
+
+#[test]
+fn a_configuration_is_read_strictly() {
+    check(&[
+        case(
+            "no file",
+            |lab| {
+                lab.git(&["rm", "-q", "longhaul.toml"]);
+                commit(lab);
+            },
+            &["longhaul.toml", "longhaul init"],
+        ),
+        case("no TOML", |lab| config(lab, "[project]", "[project"), &["longhaul.toml", "line "]),
+        case(
+            "a field misspelt",
+            |lab| config(lab, "tools = [\"files\", \"poster\"]", "tols = []"),
+            &["unknown field `tols`", "line "],
+        ),
+        case("a table misspelt", |lab| config(lab, "[checks]", "[check]"), &["unknown field `check`"]),
+        case(
+            "a limit misspelt",
+            |lab| config(lab, "iterations_max", "iteration_max"),
+            &["unknown field `iteration_max`"],
+        ),
+        case("a limit of nothing", |lab| config(lab, "iterations_max = 2", "iterations_max = 0"), &["iterations_max"]),
+        case("a name with a slash", |lab| config(lab, "\"kept\"", "\"ke/pt\""), &["[project] name `ke/pt`"]),
+        case(
+            "a model of nothing",
+            |lab| config(lab, "models = [\"fake\"]", "models = [\"gone\"]"),
+            &["[agents.code] models names `gone`", "[models.gone]"],
+        ),
+        case(
+            "a tool of nothing",
+            |lab| config(lab, "\"poster\"]", "\"gone\"]"),
+            &["[agents.code] tools names `gone`", "[tools.gone]"],
+        ),
+        case("no agent", |lab| config(lab, "[agents.code]", "[planner]"), &["there is no agent"]),
+        case(
+            "a key of nothing",
+            |lab| config(lab, "id = \"fake\"", "id = \"fake\"\napi_key_env = \"NO_SUCH_KEY\""),
+            &["NO_SUCH_KEY", "export it"],
+        ),
+        case("a provider of nothing", |lab| config(lab, "provider = \"openai\"", "provider = \"oracle\""), &["oracle"]),
+        case(
+            "a recording of nothing",
+            |lab| {
+                config(
+                    lab,
+                    "[models.fake]",
+                    "[models.old]\nprovider = \"recorded\"\nfile = \"gone.jsonl\"\n\n[planner]\nplugin = \"initializer\"\nmodels = [\"old\"]\n\n[models.fake]",
+                )
+            },
+            &["gone.jsonl"],
+        ),
+        case(
+            "a host of everything",
+            |lab| config(lab, "hosts = [\"http://", "hosts = [\"*\", \"http://"),
+            &["host pattern"],
+        ),
+        case(
+            "a check without a command",
+            |lab| config(lab, "argv = [\"grep\", \"-q\", \"a fox\", \"three.txt\"]", "argv = []"),
+            &["has_fox"],
+        ),
+        Case {
+            args: &["run", "--recorded", "gone.jsonl"],
+            ..case("another recording of nothing", |_| {}, &["gone.jsonl"])
+        },
+    ]);
+}
+
+#[test]
+fn a_project_must_be_a_repository_with_everything_committed() {
+    check(&[
+        case(
+            "no repository",
+            |lab| fs::remove_dir_all(lab.project().join(".git")).expect("ours"),
+            &["not in a git repository", "git init"],
+        ),
+        Case {
+            args: &["init"],
+            ..case(
+                "no repository to init",
+                |lab| fs::remove_dir_all(lab.project().join(".git")).expect("ours"),
+                &["not in a git repository"],
+            )
+        },
+        Case { args: &["init"], ..case("a project already", |_| {}, &["is there already"]) },
+        Case { args: &["new", "."], ..case("a directory in use", |_| {}, &["is not empty"]) },
+        case(
+            "no commit",
+            |lab| {
+                fs::remove_dir_all(lab.project().join(".git")).expect("ours");
+                lab.git(&["init", "-q", "-b", "main"]);
+            },
+            &["has no commit yet", "git commit"],
+        ),
+        case(
+            "a file that is not committed",
+            |lab| fs::write(lab.project().join("new.txt"), "x").expect("ours"),
+            &["not committed", "new.txt"],
+        ),
+        case(
+            "a change that is not committed",
+            |lab| fs::write(lab.project().join("GOAL.md"), "# Another\n").expect("ours"),
+            &["not committed", "GOAL.md"],
+        ),
+        case(
+            "a branch that is looked at",
+            |lab| drop(lab.git(&["switch", "-q", "-c", "longhaul/kept"])),
+            &["longhaul/kept", "checked out"],
+        ),
+        case("a branch in the way", |lab| drop(lab.git(&["branch", "longhaul"])), &["leaves no room", "git branch -m"]),
+        Case {
+            args: &["--project", "nowhere", "run"],
+            ..case("no directory", |_| {}, &["there is no directory", "nowhere"])
+        },
+    ]);
+}
+
+#[test]
+fn a_goal_that_makes_no_plan_is_said_with_its_line() {
+    check(&[
+        case(
+            "no goal",
+            |lab| {
+                lab.git(&["rm", "-q", "GOAL.md"]);
+                commit(lab);
+            },
+            &["GOAL.md", "write what is to be built"],
+        ),
+        case("an empty goal", |lab| goal(lab, ""), &["GOAL.md", "is empty"]),
+        case("blanks", |lab| goal(lab, "\n\n  \n"), &["is empty"]),
+        case(
+            "no text",
+            |lab| {
+                fs::write(lab.project().join("GOAL.md"), [0xff, 0xfe, 0x00]).expect("ours");
+                commit(lab);
+            },
+            &["not text in UTF-8"],
+        ),
+        case("too much of it", |lab| goal(lab, &"many words ".repeat(200_000)), &["2200000 bytes", "1048576"]),
+    ]);
+    // The run begins with these, and what is wrong with them is told there.
+    let planned = |what, spoil, code, expected| Case { what, spoil, args: &["run"], code, expected };
+    check(&[
+        planned(
+            "a circle",
+            |lab| {
+                goal(
+                    lab,
+                    "## Feature: a\n- id: a\n- depends on: b\n- check: wrote_one\n\nx\n\n## Feature: b\n- id: b\n- depends on: a\n- check: wrote_one\n\nx\n",
+                )
+            },
+            5,
+            &["circle"],
+        ),
+        planned(
+            "a dependency on nothing",
+            |lab| goal(lab, "## Feature: a\n- id: a\n- depends on: gone\n- check: wrote_one\n\nx\n"),
+            5,
+            &["gone"],
+        ),
+        planned(
+            "an id twice",
+            |lab| {
+                goal(
+                    lab,
+                    "## Feature: a\n- id: a\n- check: wrote_one\n\nx\n\n## Feature: b\n- id: a\n- check: wrote_one\n\nx\n",
+                )
+            },
+            5,
+            &["`a`"],
+        ),
+        planned(
+            "a priority of 11",
+            |lab| goal(lab, "## Feature: a\n- priority: 11\n- check: wrote_one\n\nx\n"),
+            5,
+            &["11", "line 2"],
+        ),
+        planned("a check of nothing", |lab| goal(lab, "## Feature: a\n- check: gone\n\nx\n"), 3, &["gone"]),
+        planned("nothing to judge by", |lab| goal(lab, "## Feature: a\n\nx\n"), 3, &["criteria"]),
+        planned(
+            "ten thousand features",
+            |lab| {
+                let feature =
+                    |number| format!("## Feature: number {number}\n- id: n{number}\n- check: wrote_one\n\nx\n\n");
+                goal(lab, &(0..10_000).map(feature).collect::<String>());
+            },
+            3,
+            &["features_max", "10000"],
+        ),
+        planned("no features and no model", |lab| goal(lab, "Build me a castle.\n"), 3, &["[planner]", "models = "]),
+    ]);
+}
+
+#[test]
+fn wrong_words_on_the_command_line_are_answered() {
+    let said = |args, code, expected| Case { args, code, ..case("arguments", |_| {}, expected) };
+    check(&[
+        said(&[], 2, &["Usage:"]),
+        said(&["fly"], 2, &["unrecognized subcommand 'fly'"]),
+        said(&["run", "--fast"], 2, &["unexpected argument '--fast'"]),
+        said(&["run", "extra"], 2, &["unexpected argument 'extra'"]),
+        said(&["answer", "--happened", "1", "--skip"], 2, &["cannot be used with"]),
+        said(&["journal", "--after", "many"], 2, &["invalid value 'many'"]),
+        said(&["status"], 1, &["no run of", "longhaul run"]),
+        said(&["status", "r-gone"], 1, &["there is no run `r-gone`", "longhaul runs"]),
+        said(&["resume", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["attach", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["pause", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["abandon", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["answer", "r-gone", "--skip"], 1, &["there is no run `r-gone`"]),
+        said(&["journal", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["replay", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["features", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["plugin", "inspect", "nope"], 1, &["no plugin `nope`"]),
+        said(&["models", "pull", "nope"], 1, &["no model `nope` to pull"]),
+    ]);
+}
+
+#[test]
+fn what_cannot_be_done_with_a_run_that_is_over_is_said() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.run(&["run"]).expect(0);
+    let status = lab.newest();
+    let wrong: Vec<String> = [
+        (&["answer", "--happened", "{}"][..], "asks about no effect"),
+        (&["answer", "--text", "yes"], "no question is open"),
+        (&["pause"], "is over, so there is nothing to pause"),
+        (&["abandon"], "is over, so there is nothing to abandon"),
+        (&["features", "add", "one", "--instruction", "again"], "`one`"),
+        (&["features", "add", "a b", "--instruction", "x", "--check", "wrote_one"], "a b"),
+        (&["features", "add", "six", "--check", "wrote_one"], "no instruction"),
+        (&["features", "edit", "nine", "--title", "x"], "there is no feature `nine`"),
+        (&["features", "drop", "nine"], "nine"),
+        (&["journal", "--invocation", "f-nine/1/generate"], "there is no invocation"),
+        (&["replay", "--invocation", "f-one/1/generate", "--with", "gone.wasm"], "gone.wasm"),
+    ]
+    .into_iter()
+    .filter_map(|(args, expected)| {
+        let ran = lab.run(args);
+        let complaints = complaints(&ran, 1, &[expected]);
+        (!complaints.is_empty()).then(|| format!("{args:?}: {}\n{}", complaints.join("; "), ran.said()))
+    })
+    .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(lab.newest(), status, "nothing changed");
+}
+
+#[test]
+fn a_data_directory_must_be_ours_alone() {
+    let open_to_all = |path: &Path| {
+        fs::create_dir_all(path).expect("ours");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("ours");
+    };
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    open_to_all(&lab.home());
+    let ran = lab.run(&["run"]);
+    assert_eq!(
+        complaints(&ran, 1, &["others can reach the data directory", "chmod 700"]),
+        Vec::<String>::new(),
+        "{}",
+        ran.said()
+    );
+
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    fs::write(lab.home(), "a file").expect("ours");
+    let ran = lab.run(&["run"]);
+    assert_eq!(complaints(&ran, 1, &["home", "--home"]), Vec::<String>::new(), "{}", ran.said());
+
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    let mut command = lab.command(&["run"]);
+    open_to_all(&lab.path("cache/compiled"));
+    command.env("LONGHAUL_CACHE", lab.path("cache"));
+    let ran = lab.start_command(command).wait();
+    assert_eq!(complaints(&ran, 1, &["others can reach it", "chmod 700"]), Vec::<String>::new(), "{}", ran.said());
+
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    fs::create_dir_all(lab.home()).expect("ours");
+    fs::set_permissions(lab.home(), fs::Permissions::from_mode(0o500)).expect("ours");
+    if File::create(lab.home().join("probe")).is_ok() {
+        println!("skipped: root may write to a directory that is read-only");
+        return;
+    }
+    let ran = lab.run(&["run"]);
+    assert_eq!(complaints(&ran, 1, &["cannot open"]), Vec::<String>::new(), "{}", ran.said());
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_left_as_it_is() {
+    let spoil: [(&str, fn(Vec<u8>) -> Vec<u8>); 4] = [
+        ("garbage", |_| b"garbage".repeat(10_000)),
+        ("empty", |_| Vec::new()),
+        ("cut", |bytes| bytes[..bytes.len() / 3].to_vec()),
+        ("zeros in its head", |mut bytes| {
+            bytes[..256].fill(0);
+            bytes
+        }),
+    ];
+    for (what, spoil) in spoil {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        lab.run(&["run"]).expect(0);
+        let path = lab.home().join("state.redb");
+        let good = fs::read(&path).expect("it is there");
+        let bad = spoil(good.clone());
+        fs::write(&path, &bad).expect("ours");
+        for args in [&["status"][..], &["run"], &["resume"]] {
+            let ran = lab.run(args);
+            let complaints = complaints(&ran, 1, &["damaged", "backup"]);
+            assert!(complaints.is_empty(), "{what}: {}\n{}", complaints.join("; "), ran.said());
+        }
+        assert!(
+            fs::read(&path).expect("it is there") == bad,
+            "{what}: it was changed, and a copy might have been mended"
+        );
+        fs::write(&path, &good).expect("ours");
+        assert_eq!(lab.newest().expect("the run is back")["status"], "completed");
+    }
+}
+
+/// The program, with room for no file beyond `bytes`.
+fn within(lab: &Lab, args: &[&str], bytes: u64) -> Ran {
+    // `ulimit -f` counts in blocks of 512 bytes. The signal is ignored, so that a write fails as on a
+    // full disk, and only the soft limit is set, which a check may set to its own.
+    let script = format!("trap '' XFSZ; ulimit -S -f {} && exec \"$@\"", bytes / 512);
+    let inner = lab.command(args);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg("sh").arg(inner.get_program()).args(inner.get_args());
+    command.current_dir(lab.project());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    lab.start_command(command).wait()
+}
+
+#[test]
+fn a_full_disk_is_said_and_nothing_is_lost() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    // The interpreter alone has more than 20 MB, so there is not even room for a run's plugins.
+    for bytes in [256 << 10, 4 << 20, 16 << 20] {
+        let ran = within(&lab, &["run"], bytes);
+        assert_eq!(complaints(&ran, 1, &["no space left", "nothing is lost"]), Vec::<String>::new(), "{bytes} bytes: {}", ran.said());
+    }
+    assert_eq!(lab.runs(), Vec::<String>::new());
+    lab.run(&["run"]).expect(0);
+    let first = lab.newest().expect("a run");
+
+    // Room that ends in the middle of a run.
+    let mut ended_early = 0;
+    for number in 0..8 {
+        let size = fs::metadata(lab.home().join("state.redb")).expect("it is there").len();
+        let ran = within(&lab, &["run"], size.saturating_sub(1 << 20) + number * (256 << 10));
+        if ran.code() != Some(0) {
+            ended_early += 1;
+            assert!(ran.said().to_lowercase().contains("no space left"), "{}", ran.said());
+            assert!(!ran.said().contains("panicked"), "{}", ran.said());
+        }
+        // What was there before is there, and with room again the work goes on.
+        let status = lab.newest().expect("a run");
+        if status["status"] != "completed" {
+            lab.run(&["resume"]).expect(0);
+        }
+    }
+    println!("ended early: {ended_early} of 8");
+    let run = first["run"].as_str().expect("a name");
+    assert_eq!(lab.json(&["status", run]), first);
+    for run in lab.runs() {
+        assert_eq!(lab.json(&["status", &run])["status"], "completed");
+    }
+}
+
+#[test]
+fn a_full_file_system_parks_or_ends_a_run_that_goes_on_with_room_again() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    let small = lab.path("small");
+    fs::create_dir_all(&small).expect("ours");
+    let Some(_mounted) = Mounted::tmpfs(&small, "64m") else {
+        println!("skipped: mounting a small file system takes root");
+        return;
+    };
+    let home = small.join("home");
+    let command = |args: &[&str]| {
+        let mut command = lab.command(args);
+        command.env("LONGHAUL_HOME", &home);
+        let mut again = Command::new(command.get_program());
+        let args: Vec<_> = command.get_args().skip(2).collect();
+        again.arg("--home").arg(&home).args(args).current_dir(lab.project());
+        for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            again.env(name, value);
+        }
+        lab.start_command(again).wait()
+    };
+    let ballast = small.join("ballast");
+    let mut ended_early = 0;
+    // Too little for a run's plugins, then, when they are there, enough for less and less of a run.
+    for kilobytes in [16 << 10, 40 << 10, 1 << 10, 256, 64, 16, 0] {
+        let disk = rustix::fs::statvfs(&small).expect("mounted");
+        let free = disk.f_bavail * disk.f_frsize;
+        let size = free.saturating_sub(kilobytes << 10);
+        fs::write(&ballast, vec![0; usize::try_from(size).expect("small")]).expect("there is room");
+        let ran = command(&["run"]);
+        assert!(!ran.said().contains("panicked"), "{}", ran.said());
+        println!("{kilobytes} KB: {:?}: {}", ran.code(), ran.said().lines().last().unwrap_or_default());
+        if ran.code() != Some(0) {
+            ended_early += 1;
+            assert!(ran.said().to_lowercase().contains("no space left"), "{}", ran.said());
+        }
+        fs::remove_file(&ballast).expect("ours");
+        let status = command(&["--json", "status"]);
+        if status.code() == Some(0) && !status.stdout.contains("\"status\":\"completed\"") {
+            command(&["resume"]).expect(0);
+        }
+    }
+    println!("ended early: {ended_early} of 7");
+    assert!(ended_early > 0);
+    command(&["run"]).expect(0);
+}
+
+/// A small file system, for as long as this is.
+struct Mounted(std::path::PathBuf);
+
+impl Mounted {
+    fn tmpfs(at: &Path, size: &str) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "longhaul-test"]).arg(at);
+        mount.output().is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}

@@ -1,0 +1,250 @@
+//! A fake server for both sides of the world: a model whose answers follow from what it is asked, and
+//! a place that counts what it is told.
+//!
+//! `POST /post/TEXT` counts every time, `PUT /put/TEXT` once for a key, `GET /look/TEXT` never, and
+//! `POST /v1/chat/completions` is the model.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The server; dropping it ends it.
+pub struct Fake {
+    /// `HOST:PORT`.
+    pub address: String,
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    seen: Mutex<Seen>,
+    at_work: AtomicUsize,
+    ends: AtomicBool,
+}
+
+#[derive(Default)]
+struct Seen {
+    posts: Vec<Told>,
+    puts: BTreeMap<String, String>,
+    asked: Vec<String>,
+    requests: BTreeMap<&'static str, u32>,
+    model_takes: Duration,
+    kill: Option<Kill>,
+}
+
+/// What the place was told once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The idempotency key.
+    pub key: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A process that dies of a request, which is answered no more.
+#[derive(Clone, Copy, Debug)]
+pub struct Kill {
+    /// The process.
+    pub pid: u32,
+    /// `post`, `put`, `look` or `model`.
+    pub kind: &'static str,
+    /// At the how many'th of the kind, from 1.
+    pub number: u32,
+    /// Whether the request still has its effect.
+    pub happens: bool,
+}
+
+impl Fake {
+    /// Serves on a free port.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("bound").to_string();
+        let inner = Arc::new(Inner::default());
+        let own = Arc::clone(&inner);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if own.ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                own.at_work.fetch_add(1, Ordering::SeqCst);
+                let inner = Arc::clone(&own);
+                std::thread::spawn(move || {
+                    // A client that died in the middle of its request said nothing.
+                    let _ = inner.serve(stream);
+                    inner.at_work.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { address, inner }
+    }
+
+    /// How long the model thinks.
+    pub fn model_takes(&self, time: Duration) {
+        self.inner.seen().model_takes = time;
+    }
+
+    /// Kills a process at a request.
+    pub fn kill_at(&self, kill: Kill) {
+        self.inner.seen().kill = Some(kill);
+    }
+
+    /// What was posted, in order.
+    pub fn posts(&self) -> Vec<Told> {
+        self.inner.seen().posts.clone()
+    }
+
+    /// What was put, by key.
+    pub fn puts(&self) -> BTreeMap<String, String> {
+        self.inner.seen().puts.clone()
+    }
+
+    /// What the model was asked, in order.
+    pub fn asked(&self) -> Vec<String> {
+        self.inner.seen().asked.clone()
+    }
+
+    /// How often each kind was requested.
+    pub fn requests(&self) -> BTreeMap<&'static str, u32> {
+        self.inner.seen().requests.clone()
+    }
+
+    /// Waits until what a dead client had sent is counted.
+    pub fn settle(&self) {
+        std::thread::sleep(Duration::from_millis(20));
+        let since = Instant::now();
+        while self.inner.at_work.load(Ordering::SeqCst) > 0 && since.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.inner.ends.store(true, Ordering::Relaxed);
+        // Wakes the listener.
+        let _ = TcpStream::connect(&self.address);
+    }
+}
+
+impl Inner {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        let Some((path, body)) = request(&stream)? else { return Ok(()) };
+        let Some((answer, pause)) = self.take(&path, &body) else { return Ok(()) };
+        std::thread::sleep(pause);
+        let answer = answer.to_string();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+        write!(&stream, "{head}Content-Length: {}\r\n\r\n{answer}", answer.len())
+    }
+
+    /// The effect of a request and its answer; none when the client died of it.
+    fn take(&self, path: &str, body: &str) -> Option<(Value, Duration)> {
+        let (kind, text) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
+        let kind = ["post", "put", "look"].into_iter().find(|one| *one == kind).unwrap_or("model");
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let mut seen = self.seen();
+        let number = seen.requests.entry(kind).or_default();
+        *number += 1;
+        let kill = seen.kill.filter(|kill| kill.kind == kind && kill.number == seen.requests[kind]);
+        if let Some(kill) = kill {
+            seen.kill = None;
+            super::lab::kill(kill.pid);
+            if !kill.happens {
+                return None;
+            }
+        }
+        let (answer, pause) = seen.answer(kind, text, &body);
+        kill.is_none().then_some((answer, pause))
+    }
+}
+
+impl Seen {
+    fn answer(&mut self, kind: &str, text: &str, body: &Value) -> (Value, Duration) {
+        let key = body["key"].as_str().unwrap_or_default().to_owned();
+        match kind {
+            "post" => self.posts.push(Told { key, text: text.to_owned() }),
+            "put" => drop(self.puts.insert(key, text.to_owned())),
+            "look" => {}
+            _ => {
+                let question = last_message(body);
+                let line = format!("line {:016x}", fnv(&question));
+                self.asked.push(question);
+                return (completion(&line), self.model_takes);
+            }
+        }
+        (answer_to(kind, text), Duration::ZERO)
+    }
+}
+
+/// What the place answers, which follows from what it was told.
+pub fn answer_to(kind: &str, text: &str) -> Value {
+    json!({ kind: text })
+}
+
+fn completion(text: &str) -> Value {
+    json!({
+        "id": "fake", "object": "chat.completion", "created": 0, "model": "fake",
+        "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+    })
+}
+
+fn last_message(body: &Value) -> String {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    messages.last().map(|message| message["content"].to_string()).unwrap_or_default()
+}
+
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The path and the whole body; none when the client went before it had said all.
+fn request(stream: &TcpStream) -> std::io::Result<Option<(String, String)>> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let (mut length, mut is_chunked) = (0, false);
+    loop {
+        let mut header = String::new();
+        if reader.read_line(&mut header)? == 0 {
+            return Ok(None);
+        }
+        let header = header.trim().to_ascii_lowercase();
+        match header.split_once(':') {
+            Some(("content-length", value)) => length = value.trim().parse().unwrap_or(0),
+            Some(("transfer-encoding", value)) => is_chunked = value.contains("chunked"),
+            _ if header.is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut body = Vec::new();
+    if is_chunked {
+        loop {
+            let mut size = String::new();
+            if reader.read_line(&mut size)? == 0 {
+                return Ok(None);
+            }
+            let size = u64::from_str_radix(size.trim(), 16).unwrap_or(0);
+            let mut chunk = vec![0; usize::try_from(size).unwrap_or(0) + 2];
+            reader.read_exact(&mut chunk)?;
+            if size == 0 {
+                break;
+            }
+            chunk.truncate(chunk.len() - 2);
+            body.extend(chunk);
+        }
+    } else {
+        body.resize(length, 0);
+        reader.read_exact(&mut body)?;
+    }
+    Ok(Some((path, String::from_utf8_lossy(&body).into_owned())))
+}

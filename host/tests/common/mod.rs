@@ -1,0 +1,80 @@
+//! What the tests of the whole program share: a project in a folder of its own, the program as a
+//! process, and a server that stands for the world.
+//!
+//! Nothing here asserts what a run does; that is the tests' affair.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+pub mod fake;
+pub mod lab;
+pub mod outcome;
+
+use std::path::{Path, PathBuf};
+
+/// The top of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the repository").to_owned()
+}
+
+/// `longhaul.toml` of a project whose agent is `doer`; `{server}` stands for the fake server's address.
+pub const DOER_CONFIG: &str = r#"
+[project]
+name = "kept"
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+
+[agents.code]
+plugin = "doer"
+models = ["fake"]
+tools = ["files", "poster"]
+
+[tools.files]
+plugin = "files"
+directories = [{ guest = "/work", host = "tree", access = "write" }]
+confirm_effects = true
+
+[tools.poster]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+confirm_effects = true
+
+[checks]
+wrote_one = { argv = ["grep", "-q", "written one-", "one.txt"] }
+wrote_four = { argv = ["grep", "-q", "written four-", "four.txt"] }
+has_two = { argv = ["grep", "-q", "written two-1", "two.txt"] }
+has_fox = { argv = ["grep", "-q", "a fox", "three.txt"] }
+
+[run.limits]
+iterations_max = 2
+unavailable_wait_ms_min = 100
+"#;
+
+/// A goal of three features: two pass, each judged in another way, and one never does.
+pub const THREE_FEATURES: &str = r#"# Three
+
+## Feature: the first
+- id: one
+
+Do it.
+
+```python check has_one
+assert "written one-1" in open("/work/one.txt").read()
+```
+
+## Feature: the second
+- id: two
+- depends on: one
+- check: has_two
+
+Do it, too.
+
+## Feature: the one without a fox
+- id: three
+- check: has_fox
+
+Find a fox.
+"#;

@@ -1,0 +1,167 @@
+//! The two commands of the README: `first-run` and `test`.
+//!
+//! Both do all the set-up they need through ordinary package clients, into the cache outside the tree,
+//! and say how long each stage took. Neither asks for an account or a key.
+
+use crate::cache::Cache;
+use crate::guests::{self, PluginsArgs};
+use crate::process::run;
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Builds with an old compiler stay possible; a newer one is taken when it is installed already.
+const NEXTEST: &str = "0.9.143";
+/// Checks licences and bans.
+const DENY: &str = "0.20.2";
+
+/// Builds, fetches the small model, runs example 01 and shows what came of it.
+pub(crate) fn first_run(root: &Path) -> Result<()> {
+    let mut stages = Stages::default();
+    stages.run("build", || {
+        run("build longhaul", cargo(root).args(["build", "-p", "longhaul", "--features", "local-model"]))
+    })?;
+    stages.run("plugins", || guests::plugins(root, &PluginsArgs::shipped()))?;
+    let longhaul = root.join("target/debug/longhaul");
+    let fetched =
+        stages.run("model", || run("fetch the model", Command::new(&longhaul).args(["models", "pull", "smollm2"])));
+    let place = root.join("target/first-run");
+    let project = fresh_project(root, &place)?;
+    let mut go = Command::new(&longhaul);
+    go.arg("--home").arg(place.join("home")).arg("--project").arg(&project).arg("run");
+    if let Err(error) = fetched {
+        println!("the model cannot be fetched ({error:#}); going on with a recording of it");
+        go.arg("--recorded").arg(project.join("recording.jsonl"));
+    }
+    // A small model does not manage every function: features that fail are no failure of this command.
+    stages.run("run", || {
+        let status = go.status().context("start longhaul")?;
+        match status.code() {
+            Some(0 | 3) => Ok(()),
+            _ => anyhow::bail!("longhaul ended with {status}"),
+        }
+    })?;
+    println!("\nwhat it committed, in {}:", project.display());
+    run("show the commits", git(&project).args(["log", "--stat", "--oneline", "main..longhaul/first-run"]))?;
+    stages.print();
+    Ok(())
+}
+
+/// Checks and tests everything, and ends with the summary of the tests.
+pub(crate) fn test(root: &Path) -> Result<()> {
+    let mut stages = Stages::default();
+    let cache = Cache::open()?;
+    let nextest = stages.run("nextest", || tool(&cache, "cargo-nextest", NEXTEST))?;
+    let deny = stages.run("deny", || tool(&cache, "cargo-deny", DENY))?;
+    stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
+    stages.run("licences", || {
+        // Advisories need a database from elsewhere; see CONTRIBUTING.md.
+        run(
+            "check licences and bans",
+            with(cargo(root), &deny).args(["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]),
+        )
+    })?;
+    stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
+    stages.run("clippy", || {
+        run(
+            "run clippy",
+            cargo(root).args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+        )
+    })?;
+    stages.run("plugin tests", || {
+        let manifest = root.join("plugins/Cargo.toml");
+        run(
+            "test the plugins' logic",
+            with(cargo(root), &nextest).args(["nextest", "run", "--no-tests", "pass", "--manifest-path"]).arg(manifest),
+        )
+    })?;
+    stages.run("tests", || {
+        let mut tests = with(cargo(root), &nextest);
+        run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
+    })?;
+    stages.print();
+    Ok(())
+}
+
+fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    cargo
+}
+
+/// With a directory of tools first on the path, so that cargo finds its subcommands there.
+fn with(mut command: Command, tools: &Path) -> Command {
+    let mut paths = vec![tools.to_owned()];
+    paths.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
+    command.env("PATH", std::env::join_paths(paths).unwrap_or_else(|_| OsString::from(tools)));
+    command
+}
+
+/// The directory of a cargo subcommand: where it is installed, or one in the cache that it is built into.
+fn tool(cache: &Cache, name: &str, version: &str) -> Result<PathBuf> {
+    let installed = std::env::var_os("PATH")
+        .iter()
+        .flat_map(std::env::split_paths)
+        .find(|directory| directory.join(name).is_file());
+    if let Some(directory) = installed {
+        return Ok(directory);
+    }
+    let folder = cache.folder(&format!("{name}-{version}"), |directory| {
+        println!("building {name} {version}, once");
+        let mut install = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        install.args(["install", "--locked", "--quiet", "--version", version, "--root"]).arg(directory).arg(name);
+        // Their own target directory, or cargo would build them beside us with our settings.
+        install.env("CARGO_TARGET_DIR", directory.join("build"));
+        run(&format!("install {name}"), &mut install)?;
+        std::fs::remove_dir_all(directory.join("build")).context("remove the build of a tool")
+    })?;
+    Ok(folder.join("bin"))
+}
+
+/// The example in a repository of its own, so that its commits are not among ours.
+fn fresh_project(root: &Path, place: &Path) -> Result<PathBuf> {
+    if place.exists() {
+        std::fs::remove_dir_all(place).with_context(|| format!("remove `{}`", place.display()))?;
+    }
+    let project = place.join("project");
+    std::fs::create_dir_all(&project)?;
+    for name in ["GOAL.md", "longhaul.toml", "recording.jsonl"] {
+        std::fs::copy(root.join("examples/01-first-run").join(name), project.join(name))
+            .with_context(|| format!("copy `{name}`"))?;
+    }
+    run("make a repository", git(&project).args(["init", "--quiet", "--initial-branch", "main"]))?;
+    run("add the goal", git(&project).args(["add", "--all"]))?;
+    run("commit the goal", git(&project).args(["commit", "--quiet", "--message", "The goal"]))?;
+    Ok(project)
+}
+
+fn git(directory: &Path) -> Command {
+    let mut git = Command::new("git");
+    // A fresh machine has no name configured, and this repository is ours.
+    git.current_dir(directory).args(["-c", "user.name=first-run", "-c", "user.email=first-run@localhost"]);
+    git
+}
+
+/// What took how long.
+#[derive(Default)]
+struct Stages(Vec<(&'static str, u64)>);
+
+impl Stages {
+    fn run<T>(&mut self, name: &'static str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let done = stage();
+        self.0.push((name, start.elapsed().as_secs()));
+        if done.is_err() {
+            self.print();
+        }
+        done
+    }
+
+    /// To standard error: the last words on standard output are the tests' own.
+    fn print(&self) {
+        let parts: Vec<String> = self.0.iter().map(|(name, seconds)| format!("{name} {seconds} s")).collect();
+        eprintln!("stages: {}", parts.join(", "));
+    }
+}
