@@ -334,8 +334,7 @@ impl Service {
 
     /// Removes trees of runs that were killed before they were accepted.
     fn sweep_trees(&self) -> anyhow::Result<()> {
-        let known: Vec<RunId> =
-            run::list(&*self.world.store)?.into_iter().map(|stored| stored.record.run).collect();
+        let known: Vec<RunId> = run::list(&*self.world.store)?.into_iter().map(|stored| stored.record.run).collect();
         let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
             return Ok(());
         };

@@ -517,7 +517,12 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
     // The interpreter alone has more than 20 MB, so there is not even room for a run's plugins.
     for bytes in [256 << 10, 4 << 20, 16 << 20] {
         let ran = within(&lab, &["run"], bytes);
-        assert_eq!(complaints(&ran, 1, &["no space left", "nothing is lost"]), Vec::<String>::new(), "{bytes} bytes: {}", ran.said());
+        assert_eq!(
+            complaints(&ran, 1, &["no space left", "nothing is lost"]),
+            Vec::<String>::new(),
+            "{bytes} bytes: {}",
+            ran.said()
+        );
     }
     assert_eq!(lab.runs(), Vec::<String>::new());
     lab.run(&["run"]).expect(0);

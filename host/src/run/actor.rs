@@ -33,7 +33,11 @@ impl Handle {
     /// Hands in an input.
     pub async fn input(&self, input: Input) -> anyhow::Result<()> {
         let (answer, answered) = oneshot::channel();
-        self.orders.send(Order::Input(Box::new(input), answer)).await.ok().context("the run has just stopped; try again")?;
+        self.orders
+            .send(Order::Input(Box::new(input), answer))
+            .await
+            .ok()
+            .context("the run has just stopped; try again")?;
         Ok(answered.await.context("the run has just stopped; try again")??)
     }
 

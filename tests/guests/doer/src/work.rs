@@ -15,7 +15,11 @@ pub(crate) fn run(task: &Task, word: &str) -> Result<Outcome, Error> {
     let line = conversation.text(&format!("A line about {label}."))?;
     answers.push(json!(line));
     answers.extend(look_around(&label)?);
-    answers.push(call("files", "write", &json!({ "path": file, "content": format!("{word} {label}: {line}\nend\n") }))?);
+    answers.push(call(
+        "files",
+        "write",
+        &json!({ "path": file, "content": format!("{word} {label}: {line}\nend\n") }),
+    )?);
     answers.push(call("poster", "post", &json!({ "text": format!("{label}-first") }))?);
     timer::sleep(20)?;
     answers.push(call("poster", "put", &json!({ "text": format!("{label}-put") }))?);
@@ -34,10 +38,7 @@ fn look_around(label: &str) -> Result<Vec<Value>, Error> {
         of("poster", "look", &json!({ "text": format!("{label}-look") })),
         of("files", "search", &json!({ "query": "the end" })),
     ];
-    tools::call_many(&calls)
-        .into_iter()
-        .map(|answer| Ok(serde_json::from_str(&answer?.output)?))
-        .collect()
+    tools::call_many(&calls).into_iter().map(|answer| Ok(serde_json::from_str(&answer?.output)?)).collect()
 }
 
 fn call(tool: &str, function: &str, arguments: &Value) -> Result<Value, Error> {

@@ -4,7 +4,9 @@
 //! is the one that the operator's settings name.
 
 use longhaul_sdk::http::outgoing_handler;
-use longhaul_sdk::http::types::{Fields, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest, Scheme};
+use longhaul_sdk::http::types::{
+    Fields, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest, Scheme,
+};
 use longhaul_sdk::tool::{CallContext, Tool, Verification};
 use longhaul_sdk::tools::{Effect, Function, ToolError, ToolInfo, ToolResult};
 use serde_json::{Value, json};
