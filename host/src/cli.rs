@@ -22,13 +22,14 @@ mod project;
 mod show;
 mod words;
 
-use crate::door::{Door, which};
+use crate::door::{Door, OwnerGone, which};
 use crate::home::Home;
-use crate::service::{Request, Which};
+use crate::service::{Answer, Request, Which};
 use crate::wiring::ModelOptions;
 use clap::{Args, Parser, Subcommand};
 use longhaul_core::journal::Resolution;
 use std::path::PathBuf;
+use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
@@ -149,7 +150,7 @@ enum Command {
         #[command(subcommand)]
         command: models::Command,
     },
-    /// Look for what a run would need: plugins, keys, model servers, tools of the system.
+    /// Look for what a run would need: plugins, keys, model servers, the small model.
     Doctor,
     #[command(hide = true)]
     CompileChild(children::CompileArgs),
@@ -248,6 +249,12 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
     exit
 }
 
+/// Owners of a data directory that may stop one after the other while a command asks.
+const OWNERS_MAX: u32 = 10;
+
+/// How long an owner that has just stopped takes to be gone.
+const OWNER_PAUSE: Duration = Duration::from_millis(50);
+
 /// What every command needs.
 struct Context {
     home: Home,
@@ -258,6 +265,21 @@ struct Context {
 impl Context {
     async fn door(&self) -> anyhow::Result<Door> {
         Door::open(&self.home, Some(&self.project)).await
+    }
+
+    /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
+    async fn ask(&self, request: Request) -> anyhow::Result<Answer> {
+        let mut tries = OWNERS_MAX;
+        loop {
+            let door = self.door().await?;
+            let answered = door.ask(request.clone()).await;
+            door.close().await;
+            tries -= 1;
+            match answered {
+                Err(error) if error.is::<OwnerGone>() && tries > 0 => tokio::time::sleep(OWNER_PAUSE).await,
+                other => return other,
+            }
+        }
     }
 
     fn which(&self, run: RunArg) -> Which {
@@ -312,10 +334,7 @@ fn answer(context: &Context, args: AnswerArgs) -> Request {
 
 /// An order that is done when it is answered.
 async fn order(context: &Context, request: Request, done: &str) -> anyhow::Result<Exit> {
-    let door = context.door().await?;
-    let answered = door.ask(request).await;
-    door.close().await;
-    words::print_answer(context.json, &answered?, done)?;
+    words::print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
 }
 

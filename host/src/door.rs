@@ -8,7 +8,7 @@ use crate::run::Heard;
 use crate::server::socket::{self, Call, Line, Reply};
 use crate::service::{Answer, Request, Service, Which};
 use crate::wiring::World;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_engine::CompileLimits;
@@ -33,6 +33,11 @@ pub enum Seen {
     /// Nobody works on the run any more, for a reason of its own or because of an error.
     Gone(Option<String>),
 }
+
+/// The owner went away before it answered. What was asked may have been done.
+#[derive(Debug, thiserror::Error)]
+#[error("the owner of the data directory has just stopped; try again")]
+pub struct OwnerGone;
 
 /// The way to the service.
 pub enum Door {
@@ -83,10 +88,7 @@ impl Door {
             Self::Own { service, .. } => service.answer(request).await,
             Self::Far(home) => {
                 let mut lines = send(home, &Call::Ask(Box::new(request))).await?;
-                match next_line(&mut lines)
-                    .await?
-                    .context("the owner of the data directory has just stopped; try again")?
-                {
+                match next_line(&mut lines).await?.ok_or(OwnerGone)? {
                     Line::Reply(Reply::Answer(answer)) => Ok(*answer),
                     Line::Reply(Reply::Error(error)) => bail!("{error}"),
                     other => bail!("the owner answered something else: {other:?}"),
@@ -194,18 +196,17 @@ async fn catch_up(service: &Service, run: &RunId, last: &mut u64, sender: &mpsc:
 type Lines = BufReader<UnixStream>;
 
 async fn send(home: &Home, call: &Call) -> anyhow::Result<Lines> {
-    let mut stream = UnixStream::connect(home.socket())
-        .await
-        .context("the owner of the data directory has just stopped; try again")?;
+    let mut stream = UnixStream::connect(home.socket()).await.map_err(|_| OwnerGone)?;
     let mut line = serde_json::to_vec(call)?;
     line.push(b'\n');
-    stream.write_all(&line).await?;
+    stream.write_all(&line).await.map_err(|_| OwnerGone)?;
     Ok(BufReader::new(stream))
 }
 
 async fn next_line(lines: &mut Lines) -> anyhow::Result<Option<Line>> {
     let mut line = String::new();
-    if lines.read_line(&mut line).await? == 0 {
+    // A connection that breaks and one that ends are the same: its other end is gone.
+    if lines.read_line(&mut line).await.unwrap_or(0) == 0 {
         return Ok(None);
     }
     Ok(Some(serde_json::from_str(&line)?))

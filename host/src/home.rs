@@ -3,11 +3,11 @@
 //! | path | what |
 //! |---|---|
 //! | `lock` | locked by the owner; the lock decides, not the socket |
-//! | `state.redb` | all state |
+//! | `state.redb`, `state.lock` | all state, and the store's own lock |
 //! | `socket` | where the owner serves, mode 0600 |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
-//! | `scratch/` | copies of trees, while checks run on them |
-//! | `plugins/` | installed plugins |
+//! | `scratch/` | copies that checks run on |
+//! | `plugins/` | plugins that the user put there |
 
 use anyhow::{Context, bail};
 use std::fs::{File, OpenOptions, TryLockError};

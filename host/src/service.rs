@@ -439,6 +439,7 @@ impl Service {
         let run = &stored.record.run;
         if let Some(resolution) = resolution {
             let question = run::question(&*self.world.store, run)?
+                .filter(|_| stored.state.status() == RunStatus::Parked)
                 .with_context(|| format!("run {run} asks about no effect; answer in words"))?;
             longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
         }

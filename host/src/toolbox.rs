@@ -49,22 +49,29 @@ impl Tools for Toolbox {
         let part = self.part(&call.tool)?;
         // It has no effect, so it cannot write.
         let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
-        flat(part.plugin.prepare(setup, &self.cancel, call).await)
+        flat(part.plugin.prepare(setup, &unhurried(), call).await)
     }
 
     async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError> {
         let part = self.part(&call.tool)?;
         let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
-        flat(part.plugin.verify(setup, &self.cancel, call, prepared).await)
+        flat(part.plugin.verify(setup, &unhurried(), call, prepared).await)
     }
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         let part = self.part(&call.tool)?;
         self.cast.crash().reach("tool.before-call");
-        let called = part.plugin.call_tool(self.setup(part), &self.cancel, call, key, attempt, &part.settings).await;
+        let setup = self.setup(part);
+        let called = part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &part.settings).await;
         self.cast.crash().reach("tool.after-call");
         flat(called)
     }
+}
+
+/// A caller that is cancelled waits for what it has on its way, and drops it when it waits no more. Told
+/// itself, a tool would answer that it was cancelled, and that would be kept as its answer.
+fn unhurried() -> Cancel {
+    Cancel::default()
 }
 
 fn flat<T>(called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {

@@ -463,7 +463,8 @@ fn a_data_directory_must_be_ours_alone() {
 
 #[test]
 fn a_store_that_cannot_be_read_is_left_as_it_is() {
-    let spoil: [(&str, fn(Vec<u8>) -> Vec<u8>); 4] = [
+    type Spoil = fn(Vec<u8>) -> Vec<u8>;
+    let spoil: [(&str, Spoil); 4] = [
         ("garbage", |_| b"garbage".repeat(10_000)),
         ("empty", |_| Vec::new()),
         ("cut", |bytes| bytes[..bytes.len() / 3].to_vec()),

@@ -141,6 +141,44 @@ fn a_run_that_is_killed_again_and_again_ends_as_if_it_was_not() {
     println!("random kills survived: {}", survived.into_inner());
 }
 
+#[test]
+fn a_half_written_object_goes_when_it_is_old() {
+    let lab = lab();
+    let objects = lab.project().join(".git/objects");
+    let (old, new) = (objects.join("tmp_object_git2_old"), objects.join("tmp_object_git2_new"));
+    for (path, age) in [(&old, 3_600), (&new, 0)] {
+        let file = File::create(path).expect("ours");
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("ours");
+    }
+    start(&lab, &[]).expect(3);
+    assert!(!old.exists());
+    assert!(new.exists(), "somebody may be writing it");
+}
+
+#[test]
+fn a_question_that_was_answered_takes_no_second_answer() {
+    let lab = lab();
+    let started = lab.start(&["run"]);
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "post", number: 2, happens: true });
+    started.wait();
+    let asked = lab.run(&["resume"]).expect(5);
+    assert!(asked.stdout.contains("--happened"), "{}", asked.said());
+    let parked = lab.newest().expect("a run");
+    assert!(parked["question"].as_str().is_some_and(|question| question.contains("poster.post")), "{parked}");
+    // Going on without an answer asks again, and does nothing.
+    let posts = lab.fake.posts().len();
+    lab.run(&["resume"]).expect(5);
+    assert_eq!(lab.fake.posts().len(), posts);
+    answer_if_asked(&lab);
+    lab.run(&["resume"]).expect(3);
+    let over = lab.newest().expect("a run");
+    assert_eq!(over["question"], Value::Null);
+    let refused = lab.run(&["answer", "--did-not-happen"]);
+    assert_eq!(refused.code(), Some(1), "{}", refused.said());
+    assert!(refused.stderr.contains("asks about no effect"), "{}", refused.said());
+    assert_eq!(lab.newest().expect("a run"), over);
+}
+
 fn lab() -> Lab {
     Lab::new(DOER_CONFIG, THREE_FEATURES)
 }

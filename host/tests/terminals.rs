@@ -114,6 +114,37 @@ fn ctrl_c_pauses_and_says_how_to_go_on() {
 }
 
 #[test]
+fn a_pause_waits_for_an_effect_that_has_left_and_sends_no_other() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.fake.posts_take(Duration::from_millis(700));
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("work on one");
+    while lab.fake.posts().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    owner.interrupt();
+    owner.wait().expect(4);
+    assert_eq!((lab.fake.posts().len(), lab.fake.puts().len()), (1, 0));
+    lab.fake.posts_take(Duration::ZERO);
+    // Nobody has to be asked: its answer is known.
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(lab.fake.posts().len(), 4);
+}
+
+#[test]
+fn a_terminal_that_is_done_leaves_another_ones_run_whole() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    with_other(&lab);
+    lab.fake.posts_take(Duration::from_millis(150));
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("committed one");
+    let other = start_other(&lab, &["run"]);
+    owner.wait().expect(0);
+    other.wait().expect(0);
+    assert_eq!(lab.fake.posts().len(), 8);
+}
+
+#[test]
 fn ctrl_c_in_a_terminal_that_only_watches_stops_the_watching() {
     let lab = lab();
     let mut owner = lab.start(&["run"]);

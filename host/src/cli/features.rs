@@ -73,18 +73,16 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> any
 }
 
 async fn features(context: &Context, run: Which) -> anyhow::Result<Vec<FeatureSpec>> {
-    let door = context.door().await?;
-    let answer = door.ask(Request::Status { run }).await;
-    door.close().await;
-    let Answer::Status(status) = answer? else { bail!("the service answered something else") };
+    let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
+        bail!("the service answered something else")
+    };
     Ok(status.features.into_iter().map(|feature| feature.spec).collect())
 }
 
 async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
-    let door = context.door().await?;
-    let answer = door.ask(Request::Status { run }).await;
-    door.close().await;
-    let Answer::Status(status) = answer? else { bail!("the service answered something else") };
+    let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
+        bail!("the service answered something else")
+    };
     if context.json {
         outln!("{}", serde_json::to_string(&status.features)?);
         return Ok(Exit::Done);

@@ -1,7 +1,7 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
-use super::{Context, Exit, words};
-use crate::door::{Door, Seen};
+use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, words};
+use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,18 +14,28 @@ use tokio::sync::mpsc::Receiver;
 
 /// Starts or resumes a run, and follows it.
 pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> {
-    let door = context.door().await?;
+    let mut door = context.door().await?;
     let plan_only = matches!(request, Request::Run { plan_only: true, .. });
     let after = match &request {
         Request::Resume { run, .. } => last_number(&door, run).await,
         _ => 0,
     };
-    let run = match door.ask(request).await {
-        Ok(Answer::Run { run }) => run,
-        Ok(_) => bail!("the service answered something else"),
-        Err(error) => {
-            door.close().await;
-            return Err(error);
+    let mut tries = OWNERS_MAX;
+    let run = loop {
+        let answered = door.ask(request.clone()).await;
+        tries -= 1;
+        match answered {
+            Ok(Answer::Run { run }) => break run,
+            Ok(_) => bail!("the service answered something else"),
+            // A run that it took before it stopped refuses the second one, by its name.
+            Err(error) if error.is::<OwnerGone>() && tries > 0 => {
+                tokio::time::sleep(OWNER_PAUSE).await;
+                door = context.door().await?;
+            }
+            Err(error) => {
+                door.close().await;
+                return Err(error);
+            }
         }
     };
     let exit =
@@ -135,7 +145,8 @@ impl Follower<'_> {
                         return Ok(Over::Left);
                     }
                     self.view.say("pausing");
-                    door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }).await?;
+                    // A run that is over by now, or an owner that is gone, shows in what is watched.
+                    let _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }).await;
                 }
             }
         }
@@ -144,14 +155,32 @@ impl Follower<'_> {
     /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
     async fn take_over(&mut self, door: Door) -> anyhow::Result<Door> {
         door.close().await;
-        let door = self.context.door().await.context("the owner of the data directory is gone")?;
+        let mut tries = OWNERS_MAX;
+        loop {
+            let door = self.context.door().await.context("the owner of the data directory is gone")?;
+            tries -= 1;
+            match self.go_on(&door).await {
+                Ok(()) => return Ok(door),
+                // It took the place of the one before, and stopped as well; or was still that one.
+                Err(error) if error.is::<OwnerGone>() && tries > 0 => {
+                    door.close().await;
+                    tokio::time::sleep(OWNER_PAUSE).await;
+                }
+                Err(error) => {
+                    door.close().await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    async fn go_on(&self, door: &Door) -> anyhow::Result<()> {
         let named = Which::Named(self.run.to_string());
-        let found = status(&door, named.clone()).await?;
-        if broke_off(&found.summary) {
+        if broke_off(&status(door, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
             door.ask(Request::Resume { run: named, retry_failing: false }).await?;
         }
-        Ok(door)
+        Ok(())
     }
 
     async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {

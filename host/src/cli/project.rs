@@ -28,7 +28,7 @@ pub fn init(context: &Context, name: Option<String>) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes a directory with a repository and the two files in its first commit.
+/// Makes a directory with a repository, and the two files in it for the user to edit and commit.
 pub fn new(context: &Context, directory: &Path) -> anyhow::Result<Exit> {
     let directory = context.project.join(directory);
     let name = plain_name(&directory)?;

@@ -8,16 +8,9 @@ use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunStatus;
 use std::path::PathBuf;
 
-async fn ask(context: &Context, request: Request) -> anyhow::Result<Answer> {
-    let door = context.door().await?;
-    let answer = door.ask(request).await;
-    door.close().await;
-    answer
-}
-
 /// `longhaul status`.
 pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
-    let answer = ask(context, Request::Status { run }).await?;
+    let answer = context.ask(Request::Status { run }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
@@ -48,7 +41,7 @@ fn print_status(status: &Status) {
 
 /// `longhaul runs`.
 pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
-    let answer = ask(context, Request::Runs).await?;
+    let answer = context.ask(Request::Runs).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
@@ -71,7 +64,7 @@ pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
 
 /// `longhaul journal`.
 pub async fn journal(context: &Context, run: Which, invocation: Option<String>, after: u32) -> anyhow::Result<Exit> {
-    let answer = ask(context, Request::Journal { run, invocation, after }).await?;
+    let answer = context.ask(Request::Journal { run, invocation, after }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
@@ -109,7 +102,7 @@ pub async fn replay(
     with: Option<PathBuf>,
 ) -> anyhow::Result<Exit> {
     let with = with.map(std::path::absolute).transpose()?;
-    let answer = ask(context, Request::Replay { run, invocation, with }).await?;
+    let answer = context.ask(Request::Replay { run, invocation, with }).await?;
     let Answer::Replayed { invocations } = &answer else { bail!("the service answered something else") };
     let same = invocations.iter().all(|replayed| replayed.same);
     if context.json {

@@ -300,9 +300,13 @@ impl Actor {
             }
             End::Parked(question) => {
                 let batch = record::put_question(batch, &self.record.run, &question)?;
-                (Input::Parked { key, question: question.text }, batch)
+                (Input::Parked { key, question: question.text, is_effect: true }, batch)
             }
-            End::Stuck(reason) => (Input::Parked { key, question: reason }, batch),
+            End::Stuck(reason) => {
+                // Not about the effect that an earlier question was about.
+                let batch = record::forget_question(batch, &self.record.run);
+                (Input::Parked { key, question: reason, is_effect: false }, batch)
+            }
             End::Cancelled => return Ok(()),
         };
         self.take_with(input, closing, batch, events).await??;

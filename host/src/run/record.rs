@@ -168,6 +168,12 @@ pub fn put_question(batch: Batch, run: &RunId, question: &Question) -> anyhow::R
     Ok(batch.put(Table::States, RunRecord::key(run).and("question"), serde_json::to_vec(question)?))
 }
 
+/// Forgets the question with the step that parks the run for another reason.
+pub fn forget_question(mut batch: Batch, run: &RunId) -> Batch {
+    batch.push(Op::Delete(Table::States, RunRecord::key(run).and("question")));
+    batch
+}
+
 /// What the evaluator judged of a feature, by the digest of all that would be committed.
 pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {
     batch.put(Table::States, RunRecord::key(run).and("judged").and(feature), subject.to_string())

@@ -33,6 +33,7 @@ struct Seen {
     asked: Vec<String>,
     requests: BTreeMap<&'static str, u32>,
     model_takes: Duration,
+    posts_take: Duration,
     kill: Option<Kill>,
 }
 
@@ -85,6 +86,11 @@ impl Fake {
     /// How long the model thinks.
     pub fn model_takes(&self, time: Duration) {
         self.inner.seen().model_takes = time;
+    }
+
+    /// How long the answer to a post takes, which has its effect at once.
+    pub fn posts_take(&self, time: Duration) {
+        self.inner.seen().posts_take = time;
     }
 
     /// Kills a process at a request.
@@ -180,7 +186,8 @@ impl Seen {
                 return (completion(&line), self.model_takes);
             }
         }
-        (answer_to(kind, text), Duration::ZERO)
+        let pause = if kind == "post" { self.posts_take } else { Duration::ZERO };
+        (answer_to(kind, text), pause)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::conversation::Conversations;
 use crate::http::Outgoing;
+use crate::in_flight::InFlight;
 use crate::log::LogBook;
 use crate::meter::Meter;
 use crate::poll::Timers;
@@ -81,6 +82,7 @@ pub struct Ctx {
     pub(crate) services: Services,
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) clock: Arc<GuestClock>,
+    pub(crate) in_flight: InFlight,
     pub(crate) conversations: Conversations,
     pub(crate) tool_infos: Option<Vec<ToolInfo>>,
     pub(crate) log: LogBook,
@@ -117,6 +119,7 @@ impl Ctx {
             services: setup.services,
             journal: setup.journal,
             clock,
+            in_flight: InFlight::default(),
             conversations: Conversations::default(),
             tool_infos: None,
             log,
@@ -126,6 +129,12 @@ impl Ctx {
             fuel_used: 0,
             used: Used::default(),
         })
+    }
+
+    /// Its effects on their way.
+    #[must_use]
+    pub fn in_flight(&self) -> InFlight {
+        self.in_flight.clone()
     }
 
     /// The plugin's log, which outlives the invocation.

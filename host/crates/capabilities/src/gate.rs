@@ -53,6 +53,9 @@ impl Ctx {
         arguments: &impl Serialize,
         class: EffectClass,
     ) -> Result<Asked<T>, Stop> {
+        if self.in_flight.is_closing() {
+            return Err(Stop::Cancelled);
+        }
         let bytes = serde_json::to_vec(arguments).map_err(unreadable)?;
         self.check_moved(bytes.len())?;
         let call = NewCall { name, summary, arguments: Digest::of(&bytes), class, fuel_used: self.fuel_used };

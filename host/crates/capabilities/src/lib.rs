@@ -13,6 +13,7 @@ mod decisions;
 mod delegate;
 mod gate;
 pub mod http;
+mod in_flight;
 mod keyvalue;
 mod log;
 mod meter;
@@ -26,6 +27,7 @@ pub mod wasi;
 
 pub use ctx::{Ctx, Models, Scope, Services, Setup, Watch};
 pub use gate::Stop;
+pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;
 

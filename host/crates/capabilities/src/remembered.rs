@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::gate::Stop;
 
-/// Records that a search looks at, newest first. Older ones are not found.
+/// Records that a search looks at, in the order of their keys. What is beyond is not found.
 const SEARCHED_MAX: usize = 2_000;
 
 impl Ctx {
@@ -21,7 +21,7 @@ impl Ctx {
         bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(failed)
     }
 
-    /// The newest records under a key, oldest first.
+    /// The first records under a key, in the order of their keys.
     pub(crate) fn records<T: DeserializeOwned>(&self, table: Table, prefix: &Key) -> Result<Vec<T>, Stop> {
         let found = self.services.store.scan(table, prefix, None, SEARCHED_MAX).map_err(failed)?;
         found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).map_err(failed)).collect()

@@ -2,6 +2,7 @@
 
 use crate::ctx::Ctx;
 use crate::gate::{Asked, Stop};
+use crate::in_flight::OnItsWay;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::tools;
 use longhaul_bindings::tool_types::{
@@ -50,7 +51,7 @@ fn bound(answer: Answer) -> Result<ToolResult, BoundError> {
 /// A call on its way: the answer that is known, or how to get it.
 enum Pending {
     Known(Answer),
-    Work(Asked<Answer>, EffectClass, ToolCall),
+    Work(Asked<Answer>, EffectClass, ToolCall, Option<OnItsWay>),
 }
 
 impl Ctx {
@@ -104,8 +105,10 @@ impl Ctx {
             let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
             return self.refuse(call, ToolError::UnknownFunction(name)).await;
         };
+        // Before its start is durable: from then on its outcome must not get lost.
+        let on_its_way = self.in_flight.leave(class);
         let asked = self.ask("tools.call", call.summary(), &call, class).await?;
-        Ok(Pending::Work(asked, class, call))
+        Ok(Pending::Work(asked, class, call, on_its_way))
     }
 }
 
@@ -129,9 +132,9 @@ struct Doer {
 
 impl Doer {
     async fn finish(&self, pending: Pending) -> Result<Answer, Stop> {
-        let (asked, class, call) = match pending {
+        let (asked, class, call, _on_its_way) = match pending {
             Pending::Known(answer) => return Ok(answer),
-            Pending::Work(asked, class, call) => (asked, class, call),
+            Pending::Work(asked, class, call, on_its_way) => (asked, class, call, on_its_way),
         };
         let (ticket, answer) = match asked {
             Asked::Answered(answer) => return Ok(answer),

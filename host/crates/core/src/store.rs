@@ -6,7 +6,6 @@ use crate::Digest;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "documented with their keys in tables.rs")]
 pub enum Table {
-    Projects,
     Runs,
     States,
     Events,
@@ -16,13 +15,11 @@ pub enum Table {
     Decisions,
     Progress,
     Artifacts,
-    Plugins,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 11] = [
-        Self::Projects,
+    pub const ALL: [Self; 9] = [
         Self::Runs,
         Self::States,
         Self::Events,
@@ -32,7 +29,6 @@ impl Table {
         Self::Decisions,
         Self::Progress,
         Self::Artifacts,
-        Self::Plugins,
     ];
 }
 

@@ -3,7 +3,7 @@
 //! A guest yields about every million fuel, at most 0.3 ms apart, so a call ends that much late. Work
 //! of the host on its behalf is awaited here too, and so is bounded by the same wall time.
 
-use longhaul_capabilities::Stop;
+use longhaul_capabilities::{InFlight, Stop};
 use longhaul_core::journal::Journal;
 use longhaul_core::{LimitHit, Limits};
 use std::pin::Pin;
@@ -23,7 +23,8 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Ends every call that was given a clone, at its next yield.
+    /// Ends every call that was given a clone, at its next yield, or when the effects that it has on
+    /// their way are answered.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
@@ -48,15 +49,27 @@ pub(crate) async fn govern<T>(
     limits: &Limits,
     journal: Option<&Arc<dyn Journal>>,
     cancel: &Cancel,
+    in_flight: &InFlight,
 ) -> Result<T, Stop> {
     let watched = Watched { call: Box::pin(call), cpu: Duration::ZERO, cpu_ms_max: limits.cpu_ms_max, journal };
     let wall = tokio::time::sleep(Duration::from_millis(limits.wall_ms_max));
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(Stop::Cancelled),
+        () = called_off(cancel, in_flight) => Err(Stop::Cancelled),
         done = watched => done,
         () = wall => Err(LimitHit::new("wall_ms_max", limits.wall_ms_max, limits.wall_ms_max).into()),
     }
+}
+
+/// How long a call that was cancelled may go on for the effects that have left, in milliseconds. Most
+/// answer within it; of one that does not, a person is asked when the run goes on.
+const IN_FLIGHT_MS_MAX: u64 = 10_000;
+
+/// Returns when the call was cancelled and no effect of it is on its way any more.
+async fn called_off(cancel: &Cancel, in_flight: &InFlight) {
+    cancel.cancelled().await;
+    in_flight.close();
+    let _ = tokio::time::timeout(Duration::from_millis(IN_FLIGHT_MS_MAX), in_flight.landed()).await;
 }
 
 /// Adds up the time in which the call is on a thread.

@@ -148,12 +148,12 @@ impl Plugin {
             Ok(store) => store,
             Err(reason) => return self.not_started(export, reason),
         };
-        let log = store.data().log_book();
+        let (log, in_flight) = (store.data().log_book(), store.data().in_flight());
         let work = async {
             let instance = self.pre.instantiate_async(&mut store).await?;
             body(self, &mut store, &instance).await
         };
-        let governed = govern(work, &limits, journal.as_ref(), cancel).await;
+        let governed = govern(work, &limits, journal.as_ref(), cancel, &in_flight).await;
         let used = used(&mut store, limits.fuel_max);
         let result = match governed {
             Ok(Ok(value)) => self.bounded(export, value, limits.output_bytes_max),

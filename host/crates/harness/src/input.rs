@@ -42,6 +42,8 @@ pub enum Input {
         key: String,
         /// The question.
         question: String,
+        /// Whether an effect is asked about, of which a person says whether it happened.
+        is_effect: bool,
     },
     /// A person answered.
     Answered {

@@ -16,17 +16,19 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `meta` | text | `format`: the number [`FORMAT`] in JSON; `written_by`: the version that made the file |
-//! | `projects` | project | the project: its directory, pins and settings |
-//! | `runs` | run | the run: its project, branch, status and limits |
-//! | `states` | run | the versioned state of the harness, replaced with each event by compare-and-swap |
+//! | `runs` | run | what it was started with: project, branch, configuration, goal, pins; written once |
+//! | `states` | run | the versioned state of the harness, replaced at each step by the run's only writer |
+//! | | run, `question` | the effect that is asked about, while the run waits with it |
+//! | | run, `judged`, feature | the digest of what was judged last; text |
+//! | | run, `best-effort`, feature | the digest of a blob with what a failing feature left; text |
 //! | `events` | run, number from 1 without gaps | `RunEvent` |
 //! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |
-//! | `keyvalue` | plugin, space, key | bytes of the plugin's, not JSON |
-//! | `memory` | space, key | one memory, with when and by whom |
-//! | `decisions` | project, number | one decision and its reason |
-//! | `progress` | run, number | what was done |
-//! | `artifacts` | run, feature, number | one hand-off between sessions |
-//! | `plugins` | digest of the component | its manifest and name; the bytes are a blob of that digest |
+//! | `keyvalue` | project, plugin's table, key | bytes of the plugin's, not JSON |
+//! | `memory` | `working`, run, key | a fact of a run, with when and by whom |
+//! | | `episodic`, project, key | a fact of a project |
+//! | `decisions` | project, time in ms, id | one decision and its reason |
+//! | `progress` | project, time in ms, id | what was done |
+//! | `artifacts` | project, plugin's table | the last hand-off |
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |
 //!
 //! The format number changes when a reader of the old number could misread the new file. A file with
@@ -65,7 +67,6 @@ pub(crate) type Bytes = TableDefinition<'static, &'static [u8], &'static [u8]>;
 /// The table in the file.
 pub(crate) fn definition(table: Table) -> Bytes {
     TableDefinition::new(match table {
-        Table::Projects => "projects",
         Table::Runs => "runs",
         Table::States => "states",
         Table::Events => "events",
@@ -75,6 +76,5 @@ pub(crate) fn definition(table: Table) -> Bytes {
         Table::Decisions => "decisions",
         Table::Progress => "progress",
         Table::Artifacts => "artifacts",
-        Table::Plugins => "plugins",
     })
 }

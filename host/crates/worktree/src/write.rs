@@ -41,6 +41,7 @@ impl Writer<'_> {
         }
         self.project.check_not_checked_out(&repo, order.branch)?;
         let tip = self.check_tip(&repo, order, seen.base.commit)?;
+        remove_half_objects(&repo);
         (self.hook)("git.before-commit-object");
         let id = self.write_objects(&repo, order, &seen)?;
         (self.hook)("git.after-commit-object");
@@ -287,6 +288,23 @@ fn sync_object(repo: &Repository, id: Oid) -> Result<(), TreeError> {
     let id = id.to_string();
     sync_file(&repo.commondir().join("objects").join(&id[..2]).join(&id[2..]))
 }
+
+/// Removes objects that a killed process had begun to write under libgit2's temporary name, which `git gc`
+/// does not know. An object takes milliseconds, so what is old is nobody's.
+fn remove_half_objects(repo: &Repository) {
+    let Ok(entries) = std::fs::read_dir(repo.commondir().join("objects")) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let is_half = entry.file_name().as_encoded_bytes().starts_with(b"tmp_object_git2_");
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        if is_half && age.is_some_and(|age| age > HALF_OBJECT_AGE_MIN) {
+            // What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// How old an object must be that is only half written before it is nobody's.
+const HALF_OBJECT_AGE_MIN: Duration = Duration::from_secs(600);
 
 fn sync_file(path: &Path) -> Result<(), TreeError> {
     let file = match std::fs::File::open(path) {

@@ -38,7 +38,7 @@ impl Turn<'_> {
     }
 
     /// Work waits for a person, and will go on under its key.
-    pub(super) fn parked(&mut self, key: &str, question: &str) -> Option<Ignored> {
+    pub(super) fn parked(&mut self, key: &str, question: &str, is_effect: bool) -> Option<Ignored> {
         let question = self.line(question);
         let reason = match &self.state.phase {
             Phase::Running => "",
@@ -51,7 +51,12 @@ impl Turn<'_> {
         if reason == question && self.is_waiting() {
             return Some(Ignored::NothingToDo);
         }
-        self.ask(WaitFor::Work, &question, "longhaul answer RUN --text ANSWER");
+        let answer_with = if is_effect {
+            "longhaul answer RUN --happened JSON | --did-not-happen | --skip"
+        } else {
+            "longhaul answer RUN --text ANSWER"
+        };
+        self.ask(WaitFor::Work, &question, answer_with);
         None
     }
 

@@ -488,7 +488,8 @@ fn an_outage_waits_longer_each_time_and_uses_no_round() {
 #[test]
 fn work_that_waits_for_a_person_goes_on_under_its_key() {
     let acts = |bench: &mut Bench| {
-        let parked = |key: &str| Input::Parked { key: key.into(), question: "was the mail sent?".into() };
+        let parked =
+            |key: &str| Input::Parked { key: key.into(), question: "was the mail sent?".into(), is_effect: true };
         check_ignored(bench, parked("f-a/9/generate"), Ignored::NotAwaited);
         bench.tell(parked("f-a/1/generate"));
         check_ignored(bench, parked("f-a/1/generate"), Ignored::NothingToDo);
@@ -501,7 +502,7 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
         vec![feature("a", &[])],
         acts,
         expect![[r#"
-            - asks: was the mail sent? [longhaul answer r-1 --text ANSWER]
+            - asks: was the mail sent? [longhaul answer r-1 --happened JSON | --did-not-happen | --skip]
             park
             do f-a/1/generate
             do f-a/1/judge

@@ -171,7 +171,7 @@ impl Driver {
         let key = work.key();
         let mut dice = Dice::of(self.seed, &key);
         if matches!(work.job, Job::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
-            return Input::Parked { key, question: "did it happen?".into() };
+            return Input::Parked { key, question: "did it happen?".into(), is_effect: true };
         }
         let tokens = dice.below(5);
         let report = report_on(work, &mut dice);
