@@ -78,7 +78,10 @@ pub fn cache() -> anyhow::Result<PathBuf> {
 /// This very program, which is also the child that compiles, the one that serves a model, and the one
 /// that runs native checks.
 pub fn own_program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("this program does not know where it is")
+    let path = std::env::current_exe().context("this program does not know where it is")?;
+    // Linux says so when the file was replaced while we run, as an update does: the new one serves.
+    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Ok(replaced.filter(|path| path.is_file()).unwrap_or(path))
 }
 
 /// Looks into the environment.

@@ -230,3 +230,24 @@ fn a_terminal_that_started_a_run_goes_on_with_it_when_its_owner_dies() {
     lab.fake.model_takes(Duration::ZERO);
     lab.run(&["resume"]).expect(0);
 }
+
+#[test]
+fn a_program_that_is_replaced_while_it_runs_goes_on() {
+    let lab = lab();
+    with_other(&lab);
+    let program = lab.path("longhaul");
+    std::fs::copy(env!("CARGO_BIN_EXE_longhaul"), &program).expect("there is room");
+    let inner = lab.command(&["run"]);
+    let mut command = std::process::Command::new(&program);
+    command.args(inner.get_args()).current_dir(lab.project());
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut started = lab.start_command(command);
+    started.wait_for("work on one");
+    // As an update does: another file under the same name.
+    std::fs::remove_file(&program).expect("ours");
+    std::fs::copy(env!("CARGO_BIN_EXE_longhaul"), &program).expect("there is room");
+    // A run that comes afterwards starts its checks anew.
+    let other = start_other(&lab, &["run"]);
+    started.wait().expect(0);
+    other.wait().expect(0);
+}
