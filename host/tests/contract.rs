@@ -12,7 +12,7 @@ use wit_parser::{
     Function, FunctionKind, Interface, PackageId, Resolve, Stability, Type, TypeDefKind, World, WorldItem, WorldKey,
 };
 
-/// What each world may import, as DESIGN.md has it. `wasi` stands for the run times of languages.
+/// What each world may import, as the table of ARCHITECTURE.md has it. `wasi` stands for the run times of languages.
 const LAW: [(&str, &[&str]); 6] = [
     ("language-runtime", &["wasi"]),
     ("planner-plugin", &["wasi", "conversation", "recall", "decisions", "clock", "timer", "log"]),
