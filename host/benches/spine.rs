@@ -52,11 +52,7 @@ async fn rows() -> Result<(), Box<dyn std::error::Error>> {
 async fn cold(cache: &Path, bytes: &[u8], store: &Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>> {
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     let bare = wasmtime::Engine::new(&bare_config())?;
-    let compiled = std::fs::read_dir(cache)?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .find(|path| path.extension().is_some_and(|e| e == "cwasm"));
-    let compiled = compiled.ok_or("no compiled plugin in the cache")?;
+    let compiled = compiled_in(cache)?;
     let engine = Engine::new(cache.to_owned(), jail(), &EngineOptions::default())?;
     for _ in 0..RUNS {
         let start = Instant::now();
@@ -82,12 +78,8 @@ async fn warm(
     let plugin = engine.load("bench", bytes).await?;
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     let bare = wasmtime::Engine::new(&bare_config())?;
-    let compiled = std::fs::read_dir(cache)?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .find(|path| path.extension().is_some_and(|e| e == "cwasm"));
     // SAFETY: as above.
-    let component = unsafe { Component::deserialize_file(&bare, compiled.ok_or("nothing compiled")?)? };
+    let component = unsafe { Component::deserialize_file(&bare, compiled_in(cache)?)? };
     let mut linker: Linker<()> = Linker::new(&bare);
     linker.define_unknown_imports_as_traps(&component)?;
     let pre = linker.instantiate_pre(&component)?;
@@ -142,6 +134,13 @@ async fn journaled(place: &Path, store: &Arc<dyn Store>) -> Result<(), Box<dyn s
     row("a journaled call of 1 KB, durable", ours.clone(), "fdatasync of the same bytes", sync);
     row("the same", ours, "JSON write, fsync, rename", json);
     Ok(())
+}
+
+/// The one compiled plugin in the cache.
+fn compiled_in(cache: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let mut entries = std::fs::read_dir(cache)?.filter_map(Result::ok).map(|entry| entry.path());
+    let compiled = entries.find(|path| path.extension().is_some_and(|extension| extension == "cwasm"));
+    Ok(compiled.ok_or("no compiled plugin in the cache")?)
 }
 
 fn row(what: &str, ours: Vec<Duration>, beside: &str, floor: Vec<Duration>) {

@@ -1,6 +1,6 @@
 //! One engine for a process, a store for a test, and calls of guests in one form.
 
-use super::nobody::Nobody;
+use longhaul::nobody::Nobody;
 use longhaul_capabilities::{LogLine, Scope, Services, Setup};
 use longhaul_core::event::Used;
 use longhaul_core::grant::{DirectoryGrant, Grants};

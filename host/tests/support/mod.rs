@@ -6,7 +6,6 @@
 
 pub mod guest;
 pub mod lab;
-pub mod nobody;
 
 use std::path::{Path, PathBuf};
 
