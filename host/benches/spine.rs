@@ -189,6 +189,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
 fn began() -> Began {
     Began {
         plugin: "bench".into(),
+        table: "agents.bench".into(),
         component: Digest::of(b""),
         export: "agent.run".into(),
         input: Digest::of(b""),

@@ -2,12 +2,14 @@
 
 use longhaul_capabilities::{Models, Watch};
 use longhaul_core::InvocationId;
+use longhaul_core::event::Used;
 use longhaul_core::model::Model;
+use longhaul_core::store::Batch;
 use longhaul_core::tool::{
-    CheckError, CheckInfo, Checks, Delegate, DelegateError, ToolCall, ToolError, ToolInfo, ToolOutput, Tools,
-    Verification,
+    BrokenOff, CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, ToolCall, ToolError, ToolInfo,
+    ToolOutput, Tools, Verification,
 };
-use longhaul_core::work::{CheckReport, Outcome, Task};
+use longhaul_core::work::{CheckReport, Task};
 use std::sync::Arc;
 
 /// Nobody answers.
@@ -55,7 +57,8 @@ impl Checks for Nobody {
 
 #[async_trait::async_trait]
 impl Delegate for Nobody {
-    async fn run(&self, _child: InvocationId, agent: &str, _task: Task) -> Result<Outcome, DelegateError> {
-        Err(DelegateError::UnknownAgent(agent.to_owned()))
+    async fn run(&self, _child: InvocationId, agent: &str, _task: Task) -> Result<Delegated, BrokenOff> {
+        let answer = Err(DelegateError::UnknownAgent(agent.to_owned()));
+        Ok(Delegated { answer, used: Used::default(), closing: Batch::new() })
     }
 }

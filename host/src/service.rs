@@ -152,7 +152,7 @@ pub enum Answer {
     Status(Box<Status>),
     /// The invocations of a run.
     Invocations {
-        /// In the order in which they started.
+        /// In the order in which they started; a delegation follows the one that asked for it.
         invocations: Vec<InvocationId>,
     },
     /// The entries of an invocation.
@@ -515,10 +515,18 @@ impl Service {
                 if let Event::InvocationStarted { invocation, .. } = event.event
                     && !found.contains(&invocation)
                 {
-                    found.push(invocation);
+                    self.with_children(invocation, &mut found)?;
                 }
             }
         }
+    }
+
+    /// An invocation, then those that it started, each before its own.
+    fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> anyhow::Result<()> {
+        let children = longhaul_journal::children(&*self.world.store, &invocation)?;
+        found.push(invocation);
+        // As deep as `delegation_depth_max` let it go.
+        children.into_iter().try_for_each(|child| self.with_children(child, found))
     }
 
     /// The run that is meant.

@@ -22,6 +22,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// Starts after which a run that still goes on is taken to go on for ever.
 const STARTS_MAX: usize = 40;
 
+/// Sub-agents that are at work at once.
+const HELPERS_AT_ONCE: usize = 2;
+
 /// Labs that are at work at once.
 const LABS_AT_ONCE: usize = 3;
 
@@ -192,8 +195,20 @@ fn unkilled(lab: &Lab) -> (Outcome, Vec<String>) {
     assert_eq!(outcome.commits.len(), 2, "{outcome:#?}");
     assert!(outcome.posts.values().chain(outcome.puts.values()).all(|count| *count == 1), "{outcome:#?}");
     assert_eq!(leftovers(lab), Vec::<String>::new());
+    sub_agents_were_asked(&outcome);
     let points = std::fs::read_to_string(&log).expect("points were reached");
     (outcome, points.lines().map(str::to_owned).collect())
+}
+
+/// The second feature hands work on: to two beside each other, to one that asks as deep as it may, and to
+/// one that it was not granted.
+fn sub_agents_were_asked(outcome: &Outcome) {
+    let all = format!("{:?}", outcome.invocations);
+    for expected in ["helped with two-1-help-a", "helped with two-1-help-b", "delegation_depth_max", "agents = "] {
+        assert!(all.contains(expected), "no `{expected}` in {all}");
+    }
+    let deepest = outcome.invocations.iter().map(|(name, _)| name.matches('#').count()).max();
+    assert_eq!(deepest, Some(3), "{all}");
 }
 
 fn start(lab: &Lab, environment: &[(&str, &str)]) -> Ran {
@@ -225,10 +240,11 @@ fn check(lab: &Lab, what: &str, reference: &Outcome, kills: u32) {
     // Each key was told once, whatever the text.
     let keys: BTreeSet<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
     assert_eq!(keys.len(), lab.fake.posts().len(), "killed at {what}: {:?}", lab.fake.posts());
-    // At most the model call in flight is asked again.
+    // At most the model calls in flight are asked again.
     let asked = lab.fake.asked();
     let asked_once: BTreeSet<&String> = asked.iter().collect();
-    assert!(asked.len() <= asked_once.len() + kills as usize, "killed {kills} times at {what}: {asked:#?}");
+    let again_max = kills as usize * HELPERS_AT_ONCE;
+    assert!(asked.len() <= asked_once.len() + again_max, "killed {kills} times at {what}: {asked:#?}");
     // What the journals hold after all this is still what the components do.
     let replayed = lab.run(&["replay"]);
     assert_eq!(replayed.code(), Some(0), "killed at {what}, replayed:\n{}", replayed.said());

@@ -2,6 +2,7 @@
 //! committed or restored. What comes of it is handed back; nothing is stored here but journals.
 
 mod repository;
+mod troupe;
 
 pub use repository::Native;
 
@@ -11,17 +12,16 @@ use super::record::{RunRecord, put_judged};
 use crate::cast::{Cast, Part};
 use crate::config::Config;
 use crate::nobody::Nobody;
-use crate::toolbox::Toolbox;
 use crate::wiring::{ModelSet, World};
 use longhaul_bindings::RoleError;
-use longhaul_capabilities::{LogLine, Services, Setup};
+use longhaul_capabilities::{LogLine, Setup};
 use longhaul_core::event::{Event, Used};
-use longhaul_core::journal::{Began, Finished, JournalError, Question};
+use longhaul_core::journal::{Finished, JournalError, Question};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::Checks;
 use longhaul_core::work::{CheckSpec, Outcome, Rubric, Subject, Verdict, WorkPlan};
-use longhaul_core::{Digest, InvocationId, LimitHit, Outage, RunId};
+use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
 use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_harness::{Failure, Job, Report, State, Work};
 use longhaul_journal::{Opened, Recorder};
@@ -29,6 +29,7 @@ use repository::Repository;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use troupe::{Team, Troupe};
 
 /// Bytes of evidence that an evaluator sees, all files together.
 const EVIDENCE_BYTES_MAX: usize = 200_000;
@@ -70,6 +71,8 @@ pub struct Ended {
     limit: Option<(String, String)>,
     outcome: String,
     log: Vec<LogLine>,
+    /// What people hear of the sub-agents that it asked.
+    sub_agents: Vec<Event>,
 }
 
 impl Ended {
@@ -83,6 +86,7 @@ impl Ended {
             limit: None,
             outcome: String::new(),
             log: Vec::new(),
+            sub_agents: Vec::new(),
         }
     }
 
@@ -93,7 +97,7 @@ impl Ended {
 
     /// What people hear of it.
     pub fn events(&self, run: &RunId, key: &str) -> Vec<Event> {
-        let mut events = Vec::new();
+        let mut events = self.sub_agents.clone();
         for line in self.log.iter().filter(|line| matches!(line.level.as_str(), "warn" | "error" | "stderr")).take(20) {
             events.push(Event::Warning { text: truncate(&format!("{key}: {}", line.text), 500) });
         }
@@ -131,9 +135,8 @@ pub struct Stage {
     world: Arc<World>,
     cast: Arc<Cast>,
     config: Arc<Config>,
-    models: Arc<ModelSet>,
+    troupe: Arc<Troupe>,
     record: RunRecord,
-    bus: Bus,
     repository: Repository,
 }
 
@@ -144,8 +147,10 @@ impl Stage {
         let tree = world.home.tree(&record.run);
         let repository = Repository::open(&world, &record).await?;
         let cast = Cast::load(Arc::clone(&world), &config, &record.pins, &record.directory, &tree).await?;
+        let cast = Arc::new(cast);
         let models = Arc::new(ModelSet::build(&config, &record.directory, &record.models)?);
-        Ok(Self { world, cast: Arc::new(cast), config: Arc::new(config), models, record, bus, repository })
+        let troupe = Arc::new(Troupe { world: Arc::clone(&world), cast: Arc::clone(&cast), models, bus });
+        Ok(Self { world, cast, config: Arc::new(config), troupe, record, repository })
     }
 
     /// What people hear before work starts.
@@ -314,15 +319,8 @@ impl Stage {
         report: impl FnOnce(T) -> Report,
         call: impl AsyncFnOnce(Setup) -> Called<Result<T, RoleError>>,
     ) -> anyhow::Result<Ended> {
-        let began = self.began(part.plugin.name(), part.plugin.digest(), export, input)?;
-        let opened = Recorder::open(
-            Arc::clone(&self.world.store),
-            Arc::clone(&self.world.clock),
-            self.invocation(work),
-            began,
-            &part.limits,
-        );
-        let recorder = match opened {
+        let invocation = self.invocation(work);
+        let recorder = match self.troupe.open(&invocation, part, export, input).await {
             Ok(Opened::Running(recorder)) => recorder,
             Ok(Opened::Finished { finished, .. }) => {
                 let kept: Kept<T> = serde_json::from_str(&finished.result)?;
@@ -330,55 +328,12 @@ impl Stage {
             }
             Err(error) => return Ok(Ended::of(stuck(error))),
         };
-        self.keep_input(&recorder, input).await?;
         self.world.crash.reach("invocation.start");
-        let setup = self.setup(work, part, &recorder, checks, cancel);
+        let team = Arc::new(Team::new(&self.troupe, Arc::clone(&checks), cancel));
+        let setup = self.troupe.setup(part, &recorder, checks, team.clone(), cancel);
         let called = call(setup).await;
         self.world.crash.reach("invocation.end");
-        Ok(self.ended(recorder, called, report))
-    }
-
-    fn setup(&self, work: &Work, part: &Part, recorder: &Recorder, checks: Arc<dyn Checks>, cancel: &Cancel) -> Setup {
-        let invocation = self.invocation(work);
-        Setup {
-            scope: self.cast.scope(part),
-            grants: part.grants.clone(),
-            limits: part.limits.clone(),
-            services: Services {
-                models: self.models.clone(),
-                tools: Arc::new(Toolbox::new(Arc::clone(&self.cast), invocation.clone(), cancel.clone())),
-                checks,
-                delegate: Arc::new(Nobody),
-                store: Arc::clone(&self.world.store),
-                clock: Arc::clone(&self.world.clock),
-                watch: Arc::new(self.bus.clone()),
-            },
-            journal: Some(Arc::new(recorder.clone())),
-            seed: recorder.began().seed,
-            invocation,
-        }
-    }
-
-    /// The input under the digest that the journal holds, for replays.
-    async fn keep_input(&self, recorder: &Recorder, input: &impl Serialize) -> anyhow::Result<()> {
-        if !recorder.resumed() {
-            let mut batch = Batch::new();
-            batch.blob(serde_json::to_vec(input)?);
-            self.world.store.commit(batch).await?;
-        }
-        Ok(())
-    }
-
-    fn began(&self, plugin: &str, component: Digest, export: &str, input: &impl Serialize) -> anyhow::Result<Began> {
-        Ok(Began {
-            plugin: plugin.to_owned(),
-            component,
-            export: export.to_owned(),
-            input: Digest::of(&serde_json::to_vec(input)?),
-            seed: self.world.fresh_seed(),
-            fingerprint: self.world.engine.fingerprint().to_owned(),
-            at_ms: self.world.clock.now_ms(),
-        })
+        Ok(self.ended(recorder, called, report, team.take_events()))
     }
 
     fn ended<T: Serialize + Words>(
@@ -386,28 +341,16 @@ impl Stage {
         recorder: Recorder,
         called: Called<Result<T, RoleError>>,
         report: impl FnOnce(T) -> Report,
+        sub_agents: Vec<Event>,
     ) -> Ended {
-        let Called { result, used, log, .. } = called;
-        let interrupted = matches!(&result, Err(CallError::Limit { hit, .. }) if matches!(hit.name.as_str(), "cpu_ms_max" | "wall_ms_max"));
-        // Returning while the journal still holds calls is a divergence like any other.
-        let result = match recorder.check_end() {
-            Err(error) if result.is_ok() => return Ended { log, ..Ended::of(stuck(error)) },
-            _ => result,
-        };
-        let limit = match &result {
-            Err(error @ CallError::Limit { hit, .. }) => Some((hit.name.clone(), error.to_string())),
-            _ => None,
-        };
-        let kept = match result {
-            Ok(Ok(value)) => Kept::Returned(value),
-            Ok(Err(error)) => Kept::Refused(error),
-            Err(CallError::Limit { hit, .. }) => Kept::Limited(hit),
-            Err(error @ CallError::Trapped { .. }) => Kept::Trapped(error.to_string()),
+        let log = called.log.clone();
+        let used = called.used.plus(called.delegated);
+        let (finished, concluded) = match finish(&recorder, called, self.world.clock.now_ms()) {
+            Ok(finish) => finish,
             Err(error) => return Ended { log, ..Ended::of(unfinished(error)) },
         };
+        let Concluded { kept, limit } = concluded;
         let outcome = words(&kept);
-        let result = serde_json::to_string(&kept).unwrap_or_default();
-        let finished = Finished { result, fuel_used: used.fuel, interrupted, at_ms: self.world.clock.now_ms() };
         Ended {
             used,
             end: End::Report(reported(kept, report)),
@@ -417,8 +360,44 @@ impl Stage {
             limit,
             outcome,
             log,
+            sub_agents,
         }
     }
+}
+
+/// How an invocation came to its end.
+struct Concluded<T> {
+    kept: Kept<T>,
+    /// The limit that ended it, with plugin, export, used and max in words.
+    limit: Option<(String, String)>,
+}
+
+/// What the journal keeps as the end of a call, or why it broke off without one.
+fn finish<T: Serialize>(
+    recorder: &Recorder,
+    called: Called<Result<T, RoleError>>,
+    at_ms: u64,
+) -> Result<(Finished, Concluded<T>), CallError> {
+    let Called { result, used, .. } = called;
+    let interrupted = matches!(&result, Err(CallError::Limit { hit, .. }) if matches!(hit.name.as_str(), "cpu_ms_max" | "wall_ms_max"));
+    // Returning while the journal still holds calls is a divergence like any other.
+    if let (Ok(_), Err(error)) = (&result, recorder.check_end()) {
+        return Err(CallError::Journal(error));
+    }
+    let limit = match &result {
+        Err(error @ CallError::Limit { hit, .. }) => Some((hit.name.clone(), error.to_string())),
+        _ => None,
+    };
+    let kept = match result {
+        Ok(Ok(value)) => Kept::Returned(value),
+        Ok(Err(error)) => Kept::Refused(error),
+        Err(CallError::Limit { hit, .. }) => Kept::Limited(hit),
+        Err(error @ CallError::Trapped { .. }) => Kept::Trapped(error.to_string()),
+        Err(error) => return Err(error),
+    };
+    let result = serde_json::to_string(&kept).unwrap_or_default();
+    let finished = Finished { result, fuel_used: used.fuel, interrupted, at_ms };
+    Ok((finished, Concluded { kept, limit }))
 }
 
 /// How an invocation that has not ended broke off.

@@ -89,16 +89,12 @@ async fn one(
     let plugin = world.loaded.get(&world.engine, &began.plugin, &bytes).await?;
     let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
     let config = record.config()?;
-    let part = record.pins.iter().find(|(_, pin)| pin.digest == began.component).map(|(table, _)| table.clone());
-    let limits = part
-        .as_deref()
-        .and_then(|table| config.part(table))
-        .map_or_else(Limits::default, |part| config.limits_of(part));
+    let limits = config.part(&began.table).map_or_else(Limits::default, |part| config.limits_of(part));
     // Other bytes use other fuel; what they ask and answer must still be the same.
     let fingerprint = if with.is_some() { "" } else { world.engine.fingerprint() };
     let recorder = Recorder::replay(Arc::clone(&world.store), invocation.clone(), fingerprint, &limits)?
         .context("the journal is gone")?;
-    let setup = setup(world, record, &recorder, &part.unwrap_or_default(), limits, &finished);
+    let setup = setup(world, record, &recorder, limits, &finished);
     let mut replayed = compare(&plugin, setup, &recorder, &began, &finished, &input).await?;
     if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
         replayed.same = false;
@@ -113,11 +109,11 @@ fn setup(
     world: &Arc<World>,
     record: &RunRecord,
     recorder: &Recorder,
-    table: &str,
     limits: Limits,
     finished: &Finished,
 ) -> Setup {
     let nobody = Arc::new(Nobody);
+    let table = recorder.began().table.as_str();
     // What time ended is ended by its fuel here: at the same instruction.
     let fuel_max = if finished.interrupted { finished.fuel_used } else { limits.fuel_max };
     let config = record.config().ok();

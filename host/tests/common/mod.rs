@@ -30,6 +30,13 @@ base_url = "http://{server}/v1"
 plugin = "doer"
 models = ["fake"]
 tools = ["files", "poster"]
+agents = ["helper"]
+
+[agents.helper]
+plugin = "doer"
+models = ["fake"]
+tools = ["poster"]
+agents = ["helper"]
 
 [tools.files]
 plugin = "files"

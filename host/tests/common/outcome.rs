@@ -72,12 +72,20 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
             let (number, asked) = (&entry[0], &entry[1]["asked"]);
             let answered = entry[1]["answered"]["answer"].as_str().unwrap_or("none");
             let call = format!("{number} {} {}", asked["name"], asked["summary"]);
-            without_times(&format!("{call} {} -> {answered}", asked["fuel_used"]))
+            without_times(&without_repeats(&format!("{call} {} -> {answered}", asked["fuel_used"])))
         })
         .collect();
     let finished = &answer["finished"];
     lines.push(format!("{} after {} fuel", finished["result"], finished["fuel_used"]));
     lines
+}
+
+/// A sub-agent's model call that was sent again shows in what its caller is told that it used.
+fn without_repeats(text: &str) -> String {
+    const COUNT: &str = "\"possibly_paid_twice\":";
+    let mut parts = text.split(COUNT);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, rest| shown + COUNT + "N" + rest.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// Milliseconds since 1970 have 13 digits, and nothing else here has as many.

@@ -104,6 +104,7 @@ impl Lab {
     fn journal(&self, plugin: &Plugin, invocation: &InvocationId, limits: &Limits) -> Arc<dyn Journal> {
         let began = Began {
             plugin: plugin.name().into(),
+            table: "tools.test".into(),
             component: plugin.digest(),
             export: "agent.run".into(),
             input: Digest::of(b""),
@@ -183,7 +184,7 @@ pub struct Ended {
 
 impl Ended {
     fn of<T, E: ToString>(called: Called<T>, answer: impl FnOnce(T) -> Result<String, E>) -> Self {
-        let Called { result, used, log, log_dropped } = called;
+        let Called { result, used, log, log_dropped, .. } = called;
         let answer = result.map(|told| answer(told).map_err(|error| error.to_string()));
         Self { answer, used, log, log_dropped }
     }

@@ -193,7 +193,8 @@ impl Ctx {
         if calls >= calls_max {
             return Err(LimitHit::new("model_calls_max", u64::from(calls) + 1, calls_max.into()));
         }
-        let (tokens, tokens_max) = (self.used.usage.tokens(), self.limits.tokens_max);
+        let used = self.used.usage.plus(self.delegated.usage);
+        let (tokens, tokens_max) = (used.tokens(), self.limits.tokens_max);
         if tokens >= tokens_max { Err(LimitHit::new("tokens_max", tokens, tokens_max)) } else { Ok(()) }
     }
 

@@ -96,6 +96,9 @@ pub struct Ctx {
     pub fuel_used: u64,
     /// What was used, but for fuel and memory, which the engine knows.
     pub used: Used,
+    /// What its sub-agents used.
+    pub delegated: Used,
+    pub(crate) delegations_asked: u32,
 }
 
 impl Ctx {
@@ -128,6 +131,8 @@ impl Ctx {
             timers: Timers::new(),
             fuel_used: 0,
             used: Used::default(),
+            delegated: Used::default(),
+            delegations_asked: 0,
         })
     }
 

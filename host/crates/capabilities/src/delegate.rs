@@ -1,22 +1,34 @@
 //! Hand work to a sub-agent, which is an invocation of its own with a journal of its own.
 //!
-//! Its name is derived from the parent's entry, so an unfinished delegation resumes its child.
+//! Its name is derived from the parent's entry, so an unfinished delegation resumes its child. The end
+//! of the child's journal and the parent's answer are one transaction, so neither is there alone.
 
 use crate::ctx::Ctx;
 use crate::gate::Stop;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::delegate::{self, Assignment};
 use longhaul_bindings::types::Outcome as BoundOutcome;
+use longhaul_core::{InvocationId, LimitHit};
+use longhaul_core::event::Used;
 use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
-use longhaul_core::tool::DelegateError;
+use longhaul_core::tool::{BrokenOff, Delegate, DelegateError, Delegated};
 use longhaul_core::work::{Outcome, Task};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Sub-agents that one `run-many` may start.
 const ASSIGNMENTS_AT_ONCE_MAX: usize = 64;
 
 type Answer = Result<Outcome, DelegateError>;
+
+/// What the journal keeps of a delegation.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    answer: Answer,
+    used: Used,
+}
 
 impl delegate::Host for Ctx {
     async fn run(&mut self, assignment: Assignment) -> wasmtime::Result<Result<BoundOutcome, delegate::DelegateError>> {
@@ -41,54 +53,105 @@ fn bound(answer: Answer) -> Result<BoundOutcome, delegate::DelegateError> {
     answer.map(BoundOutcome::from).map_err(delegate::DelegateError::from)
 }
 
+/// A delegation on its way: the answer that is known, or how to get it.
 enum Pending {
     Known(Answer),
     Work(Ticket, String, Box<Task>),
 }
 
+/// What came of it.
+enum Done {
+    Known(Answer),
+    Worked(Ticket, Result<Delegated, BrokenOff>),
+}
+
+async fn work(delegate: &dyn Delegate, caller: &InvocationId, pending: Pending) -> Done {
+    match pending {
+        Pending::Known(answer) => Done::Known(answer),
+        Pending::Work(ticket, agent, task) => {
+            let child = caller.child(ticket.entry);
+            Done::Worked(ticket, delegate.run(child, &agent, *task).await)
+        }
+    }
+}
+
 impl Ctx {
+    /// Announces all in order, has them done beside each other, and gives the answers in order.
     async fn delegate_each(&mut self, assignments: Vec<Assignment>) -> Result<Vec<Answer>, Stop> {
         let mut pending = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             pending.push(self.announce_delegation(assignment).await?);
         }
-        let delegate = Arc::clone(&self.services.delegate);
-        let invocation = self.invocation.clone();
-        let work = pending.into_iter().map(|one| {
-            let (delegate, invocation) = (&delegate, &invocation);
-            async move {
-                match one {
-                    Pending::Known(answer) => (None, answer),
-                    Pending::Work(ticket, agent, task) => {
-                        let child = invocation.child(ticket.entry);
-                        (Some(ticket), delegate.run(child, &agent, *task).await)
-                    }
-                }
+        // A cancelled sub-agent waits for what it has on its way, so its caller waits for it.
+        let on_its_way = self.in_flight.leave(EffectClass::Acts);
+        let (delegate, invocation) = (Arc::clone(&self.services.delegate), self.invocation.clone());
+        let done = join_all(pending.into_iter().map(|one| work(&*delegate, &invocation, one))).await;
+        drop(on_its_way);
+        self.keep_each(done).await
+    }
+
+    /// All answers that are there are kept, also when a sibling ends the invocation.
+    async fn keep_each(&mut self, done: Vec<Done>) -> Result<Vec<Answer>, Stop> {
+        let (mut answers, mut broken) = (Vec::new(), None);
+        for one in done {
+            match one {
+                Done::Known(answer) => answers.push(answer),
+                Done::Worked(ticket, Ok(delegated)) => answers.push(self.keep_delegated(ticket, delegated).await?),
+                Done::Worked(_, Err(why)) => broken = broken.or(Some(why)),
             }
-        });
-        let mut answers = Vec::new();
-        for (ticket, answer) in join_all(work).await {
-            answers.push(match (ticket, answer) {
-                (_, Err(DelegateError::Unavailable(outage))) => return Err(Stop::Unavailable(outage)),
-                (Some(ticket), answer) => self.answer(ticket, answer).await?,
-                (None, answer) => answer,
-            });
         }
-        Ok(answers)
+        broken.map_or(Ok(answers), |why| Err(Stop::from(why)))
     }
 
     async fn announce_delegation(&mut self, assignment: Assignment) -> Result<Pending, Stop> {
+        self.delegations_asked = self.delegations_asked.saturating_add(1);
         let (agent, task) = (assignment.agent, Task::from(assignment.task));
         let summary = truncate(&format!("{agent} {}", task.instruction), 160);
         let known = self.ask_repeatable("delegate.run", summary, &(&agent, &task), EffectClass::Idempotent).await?;
         let ticket = match known {
-            Ok(answer) => return Ok(Pending::Known(answer)),
+            Ok(Kept { answer, used }) => {
+                self.delegated = self.delegated.plus(used);
+                return Ok(Pending::Known(answer));
+            }
             Err(ticket) => ticket,
         };
-        if let Err(denial) = self.grants.check_agent(&agent) {
+        if let Some(refusal) = self.refuse_delegation(&agent) {
             // A refusal is an entry too: a replay answers it again, also when the grant was mended meanwhile.
-            return Ok(Pending::Known(self.answer(ticket, Err(DelegateError::Denied(denial))).await?));
+            let refused = Delegated { answer: Err(refusal), used: Used::default(), closing: Batch::new() };
+            return Ok(Pending::Known(self.keep_delegated(ticket, refused).await?));
         }
         Ok(Pending::Work(ticket, agent, Box::new(task)))
+    }
+
+    fn refuse_delegation(&self, agent: &str) -> Option<DelegateError> {
+        if let Err(denial) = self.grants.check_agent(agent) {
+            return Some(DelegateError::Denied(denial));
+        }
+        let (depth, depth_max) = (self.invocation.depth().saturating_add(1), self.limits.delegation_depth_max);
+        if depth > depth_max {
+            let hit = LimitHit::new("delegation_depth_max", depth.into(), depth_max.into());
+            return Some(DelegateError::Limit(hit));
+        }
+        let (asked, asked_max) = (self.delegations_asked, self.limits.delegations_max);
+        (asked > asked_max)
+            .then(|| DelegateError::Limit(LimitHit::new("delegations_max", asked.into(), asked_max.into())))
+    }
+
+    async fn keep_delegated(&mut self, ticket: Ticket, delegated: Delegated) -> Result<Answer, Stop> {
+        let Delegated { answer, used, closing } = delegated;
+        let Kept { answer, used } = self.answer_with(ticket, Kept { answer, used }, closing).await?;
+        self.delegated = self.delegated.plus(used);
+        Ok(answer)
+    }
+}
+
+impl From<BrokenOff> for Stop {
+    fn from(why: BrokenOff) -> Self {
+        match why {
+            BrokenOff::Parked(question) => Self::Journal(longhaul_core::journal::JournalError::Parked(question)),
+            BrokenOff::Unavailable(outage) => Self::Unavailable(outage),
+            BrokenOff::Journal(error) => Self::Journal(error),
+            BrokenOff::Cancelled => Self::Cancelled,
+        }
     }
 }

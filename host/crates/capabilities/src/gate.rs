@@ -2,6 +2,7 @@
 
 use crate::ctx::Ctx;
 use longhaul_core::journal::{EffectClass, Journal, JournalError, NewCall, Next, Ticket};
+use longhaul_core::store::Batch;
 use longhaul_core::{Digest, LimitHit, Outage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,9 +90,19 @@ impl Ctx {
 
     /// Hands the answer to the journal and gives it back when it is durable.
     pub(crate) async fn answer<T: Serialize>(&mut self, ticket: Ticket, answer: T) -> Result<T, Stop> {
+        self.answer_with(ticket, answer, Batch::new()).await
+    }
+
+    /// As [`Ctx::answer`], in one transaction with `also`.
+    pub(crate) async fn answer_with<T: Serialize>(
+        &mut self,
+        ticket: Ticket,
+        answer: T,
+        also: Batch,
+    ) -> Result<T, Stop> {
         let text = serde_json::to_string(&answer).map_err(unreadable)?;
         self.check_moved(text.len())?;
-        self.journal()?.answer(ticket, text).await?;
+        self.journal()?.answer_with(ticket, text, also).await?;
         self.clock.entry_was_answered();
         Ok(answer)
     }

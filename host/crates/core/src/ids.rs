@@ -57,6 +57,12 @@ impl InvocationId {
         Self(format!("{}#{entry}", self.0))
     }
 
+    /// How many delegations it is away from what the harness asked for.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        u32::try_from(self.0.matches('#').count()).unwrap_or(u32::MAX)
+    }
+
     /// A name that was stored or typed.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {

@@ -3,7 +3,7 @@
 //! The journal of an invocation is a list of entries. Entry 0 says what was called with which seed;
 //! each further entry is one call of an import: what was asked and, once it is known, what came back.
 
-use crate::store::StoreError;
+use crate::store::{Batch, StoreError};
 use crate::{Digest, InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,9 @@ impl EffectClass {
 pub struct Began {
     /// The plugin's name, for people.
     pub plugin: String,
+    /// The table of `longhaul.toml` that it plays in, for example `agents.code`: its limits and grants.
+    #[serde(default)]
+    pub table: String,
     /// The digest of the component's bytes.
     pub component: Digest,
     /// The export, for example `agent.run`.
@@ -241,7 +244,17 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`].
-    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError>;
+    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
+        self.answer_with(ticket, answer, Batch::new()).await
+    }
+
+    /// Keeps an answer as [`Journal::answer`] does, in one transaction with `also`: a delegation's
+    /// answer with the end of its child.
+    ///
+    /// # Errors
+    /// As [`Journal::answer`]; nothing of `also` was written then, but for [`JournalError::Limit`] of
+    /// an effect that may not be repeated, whose answer is kept.
+    async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError>;
 
     /// The question to end an invocation with, as [`JournalError::Parked`], when `verify` could not
     /// tell whether the effect of `ticket` happened; `why` says what it found.

@@ -43,8 +43,13 @@ pub struct Limits {
     pub journal_bytes_max: u64,
     /// Answers of models, in calls. Default 200.
     pub model_calls_max: u32,
-    /// Tokens that models read and wrote. Default 2 000 000.
+    /// Tokens that models read and wrote, for it and its sub-agents. Default 2 000 000.
     pub tokens_max: u64,
+    /// Sub-agents that it may ask, in all. Default 32.
+    pub delegations_max: u32,
+    /// How deep delegation may go, counted from what the harness asked for: at 3, the default, an agent
+    /// of the run may ask one that asks one that asks one.
+    pub delegation_depth_max: u32,
 }
 
 impl Default for Limits {
@@ -67,6 +72,8 @@ impl Default for Limits {
             journal_bytes_max: 64 << 20,
             model_calls_max: 200,
             tokens_max: 2_000_000,
+            delegations_max: 32,
+            delegation_depth_max: 3,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Tools, checks and sub-agents, as a capability reaches them.
 
-use crate::journal::EffectClass;
+use crate::event::Used;
+use crate::journal::{EffectClass, JournalError, Question};
+use crate::store::Batch;
 use crate::work::{CheckReport, Outcome, Task};
 use crate::{Denial, InvocationId, LimitHit, Outage};
 use serde::{Deserialize, Serialize};
@@ -192,12 +194,40 @@ pub enum DelegateError {
     Failed(String),
 }
 
-/// Sub-agents. Whether one was granted, the capability has checked before.
+/// What came of a delegation.
+#[derive(Debug)]
+pub struct Delegated {
+    /// What the sub-agent delivered, or why it did not.
+    pub answer: Result<Outcome, DelegateError>,
+    /// What it used, its own sub-agents included.
+    pub used: Used,
+    /// The end of its journal, to be kept in one transaction with the caller's entry.
+    pub closing: Batch,
+}
+
+/// Why a sub-agent came to no end. Its caller comes to none either, and finds it where it was later.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BrokenOff {
+    /// A person is asked about an effect of the sub-agent.
+    #[error("{}", .0.text)]
+    Parked(Question),
+    /// A service that it cannot do without is not there.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// Its journal says so.
+    #[error(transparent)]
+    Journal(JournalError),
+    /// The run is paused or called off.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Sub-agents. Whether one was granted, and how many may be asked, the capability has checked before.
 #[async_trait::async_trait]
 pub trait Delegate: Send + Sync {
     /// Runs the agent on the task, as the invocation `child`, which continues where it was cut off.
     ///
     /// # Errors
-    /// Every [`DelegateError`].
-    async fn run(&self, child: InvocationId, agent: &str, task: Task) -> Result<Outcome, DelegateError>;
+    /// Every [`BrokenOff`]; the call is made again when the caller goes on.
+    async fn run(&self, child: InvocationId, agent: &str, task: Task) -> Result<Delegated, BrokenOff>;
 }

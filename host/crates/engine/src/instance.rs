@@ -22,8 +22,10 @@ const YIELD_FUEL: u64 = 1_000_000;
 pub struct Called<T> {
     /// What the export returned, or what ended it.
     pub result: Result<T, CallError>,
-    /// What it used.
+    /// What it used itself.
     pub used: Used,
+    /// What its sub-agents used.
+    pub delegated: Used,
     /// The log of the plugin.
     pub log: Vec<LogLine>,
     /// Lines of the log that were over the cap.
@@ -155,6 +157,7 @@ impl Plugin {
         };
         let governed = govern(work, &limits, journal.as_ref(), cancel, &in_flight).await;
         let used = used(&mut store, limits.fuel_max);
+        let delegated = store.data().delegated;
         let result = match governed {
             Ok(Ok(value)) => self.bounded(export, value, limits.output_bytes_max),
             Ok(Err(error)) => Err(self.explain(export, &error, &store, used, &limits)),
@@ -163,7 +166,7 @@ impl Plugin {
         // What was printed and not ended by a line feed is written when its stream goes.
         drop(store);
         let (log, log_dropped) = log.take();
-        Called { result, used, log, log_dropped }
+        Called { result, used, delegated, log, log_dropped }
     }
 
     fn store(&self, setup: Setup) -> Result<Store<Ctx>, String> {
@@ -193,7 +196,13 @@ impl Plugin {
 
     fn not_started<T>(&self, export: &'static str, reason: String) -> Called<T> {
         let error = CallError::Host { plugin: self.name.clone(), export, reason };
-        Called { result: Err(error), used: Used::default(), log: Vec::new(), log_dropped: 0 }
+        Called {
+            result: Err(error),
+            used: Used::default(),
+            delegated: Used::default(),
+            log: Vec::new(),
+            log_dropped: 0,
+        }
     }
 
     /// A result is the guest's: what is over the cap never reaches the caller.

@@ -14,5 +14,5 @@ mod record;
 mod recorder;
 mod words;
 
-pub use list::{ResolveError, began, entries, finished, resolve};
+pub use list::{ResolveError, began, children, entries, finished, resolve};
 pub use recorder::{Opened, Recorder};

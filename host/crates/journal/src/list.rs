@@ -102,6 +102,32 @@ pub fn entries(
     whole.filter_map(Result::transpose).collect()
 }
 
+/// The name of a call that starts an invocation, see [`InvocationId::child`].
+const DELEGATION: &str = "delegate.run";
+
+/// The invocations that this one started and that left a journal, in the order of its entries.
+///
+/// # Errors
+/// [`JournalError::Store`] or [`JournalError::Damaged`].
+pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<InvocationId>, JournalError> {
+    let mut found = Vec::new();
+    for row in rows(store, invocation, 1) {
+        let (stored, value) = row?;
+        let at = At { invocation, entry: 0 };
+        let (entry, kind) = parse(invocation, &stored).ok_or_else(|| at.damaged("a key makes no sense"))?;
+        if !matches!(kind, Kind::Asked(_)) {
+            continue;
+        }
+        let at = At { invocation, entry };
+        let asked: longhaul_core::journal::Asked = at.decode(&value)?;
+        let child = invocation.child(u32::try_from(entry).map_err(|_| at.damaged("its number is too large"))?);
+        if asked.name == DELEGATION && found.last() != Some(&child) && began(store, &child)?.is_some() {
+            found.push(child);
+        }
+    }
+    Ok(found)
+}
+
 /// Keeps what a person, or the operator's policy, says about an effect with an unknown outcome.
 ///
 /// It speaks of the attempt that was cut off; if a further attempt is cut off too, that is a new question.

@@ -197,21 +197,6 @@ impl Recorder {
         next.map_or(Ok(()), |asked| Err(diverged(state.asked + 1, words::recorded(asked), "to end".to_owned())))
     }
 
-    /// Keeps an answer as [`Journal::answer`] does, in one transaction with `also`: a delegation's
-    /// answer with the end of its child.
-    ///
-    /// # Errors
-    /// As [`Journal::answer`]; nothing of `also` was written then, but for [`JournalError::Limit`] of
-    /// an effect that may not be repeated, whose answer is kept.
-    pub async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError> {
-        let (mark, at_ms, within) = self.inner.take_answer(&ticket, answer, also)?;
-        self.flush(mark).await?;
-        let mut state = self.inner.state();
-        state.time_ms = state.time_ms.max(at_ms);
-        state.answered_live = true;
-        within.map_err(|hit| state.end(hit.into()))
-    }
-
     /// Keeps the end, in one transaction with `also`. Nothing can be asked afterwards.
     ///
     /// Calls that wait for an answer stay without one.
@@ -224,7 +209,7 @@ impl Recorder {
     }
 
     /// The changes that [`Recorder::finish`] would make, to be committed by the caller with others: by
-    /// [`Recorder::answer_with`] of the parent. Nothing can be asked afterwards.
+    /// [`Journal::answer_with`] of the parent. Nothing can be asked afterwards.
     ///
     /// # Errors
     /// As [`Recorder::finish`].
@@ -289,8 +274,13 @@ impl Journal for Recorder {
         self.flush(mark).await
     }
 
-    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
-        self.answer_with(ticket, answer, Batch::new()).await
+    async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError> {
+        let (mark, at_ms, within) = self.inner.take_answer(&ticket, answer, also)?;
+        self.flush(mark).await?;
+        let mut state = self.inner.state();
+        state.time_ms = state.time_ms.max(at_ms);
+        state.answered_live = true;
+        within.map_err(|hit| state.end(hit.into()))
     }
 
     fn question(&self, ticket: &Ticket, why: &str) -> Question {

@@ -91,7 +91,8 @@ impl Repository {
 
     /// Commits exactly the files that changed.
     pub async fn commit(&self, stage: &Stage, work: &Work, message: &str) -> anyhow::Result<Ended> {
-        let began = stage.began("longhaul", Digest::of(b"longhaul"), "git.commit", &message)?;
+        let input = serde_json::to_vec(message)?;
+        let began = stage.troupe.began("longhaul", "", Digest::of(b"longhaul"), "git.commit", &input);
         let limits = stage.config.limits.clone();
         let opened = Recorder::open(
             Arc::clone(&self.0.world.store),

@@ -4,10 +4,16 @@
 use longhaul_sdk::conversation::Conversation;
 use longhaul_sdk::tools::{self, ToolCall};
 use longhaul_sdk::types::{Outcome, Task};
-use longhaul_sdk::{Error, log, outcome, progress, timer};
+use longhaul_sdk::{Error, delegate, log, outcome, progress, timer};
 use serde_json::{Value, json};
 
+/// The tasks that it hands to others; the second feature does.
+const HELPED: &str = "two";
+
 pub(crate) fn run(task: &Task, word: &str) -> Result<Outcome, Error> {
+    if task.id.starts_with("help-") {
+        return help(task);
+    }
     let label = format!("{}-{}", task.id, task.attempt);
     let file = format!("{}.txt", task.id);
     let mut answers = Vec::new();
@@ -27,8 +33,46 @@ pub(crate) fn run(task: &Task, word: &str) -> Result<Outcome, Error> {
     answers.push(call("files", "edit", &json!({ "path": file, "old": "end", "new": "the end" }))?);
     answers.push(call("poster", "post", &json!({ "text": format!("{label}-second") }))?);
     answers.push(json!(conversation.text(&format!("A word on {label}."))?));
+    if task.id == HELPED {
+        answers.extend(ask_others(&label));
+    }
     log::write(log::Level::Info, &label);
     Ok(outcome(&json!(answers), format!("did {label}")))
+}
+
+/// Two that help beside each other, one that asks another one and so on, and one that was not granted.
+fn ask_others(label: &str) -> Vec<Value> {
+    let of = |agent: &str, id: &str| delegate::Assignment { agent: agent.into(), task: task_of(id, label) };
+    let asked = [of("helper", "help-a"), of("helper", "help-b"), of("helper", "help-deep"), of("stranger", "help-c")];
+    delegate::run_many(&asked).into_iter().map(told).collect()
+}
+
+fn help(task: &Task) -> Result<Outcome, Error> {
+    if task.id == "help-deep" {
+        let next = delegate::Assignment { agent: "helper".into(), task: task_of(&task.id, &task.instruction) };
+        return Ok(outcome(&told(delegate::run(&next)), "asked another"));
+    }
+    let label = format!("{}-{}", task.instruction, task.id);
+    let line = Conversation::new("You help.").text(&format!("A line about {label}."))?;
+    let posted = call("poster", "post", &json!({ "text": label }))?;
+    let put = call("poster", "put", &json!({ "text": format!("{label}-put") }))?;
+    Ok(outcome(&json!([line, posted, put]), format!("helped with {label}")))
+}
+
+fn told(answer: Result<Outcome, delegate::DelegateError>) -> Value {
+    answer.map_or_else(|error| json!(format!("{error:?}")), |outcome| json!(outcome.output))
+}
+
+fn task_of(id: &str, instruction: &str) -> Task {
+    Task {
+        id: id.to_owned(),
+        instruction: instruction.to_owned(),
+        context: "{}".to_owned(),
+        settings: "{}".to_owned(),
+        criteria: Vec::new(),
+        feedback: Vec::new(),
+        attempt: 1,
+    }
 }
 
 /// Three reads beside each other.

@@ -8,10 +8,10 @@ use longhaul_core::journal::{EffectClass, Journal, JournalError, NewCall, Next, 
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
-    CheckError, CheckInfo, Checks, Delegate, DelegateError, ToolCall, ToolError, ToolInfo, ToolOutput, Tools,
+    BrokenOff, CheckError, CheckInfo, Checks, Delegate, Delegated, ToolCall, ToolError, ToolInfo, ToolOutput, Tools,
     Verification,
 };
-use longhaul_core::work::{CheckReport, Outcome, Task};
+use longhaul_core::work::{CheckReport, Task};
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -81,7 +81,7 @@ impl Journal for Fake {
         unreachable!("sleeps prepare nothing")
     }
 
-    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
+    async fn answer_with(&self, ticket: Ticket, answer: String, _: Batch) -> Result<(), JournalError> {
         let at_ms = self.clock.now_ms();
         let mut book = self.book.lock().unwrap();
         book.time_ms = book.time_ms.max(at_ms);
@@ -144,7 +144,7 @@ impl Checks for Nobody {
 
 #[async_trait::async_trait]
 impl Delegate for Nobody {
-    async fn run(&self, _: InvocationId, _: &str, _: Task) -> Result<Outcome, DelegateError> {
+    async fn run(&self, _: InvocationId, _: &str, _: Task) -> Result<Delegated, BrokenOff> {
         unreachable!()
     }
 }

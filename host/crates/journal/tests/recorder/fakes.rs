@@ -200,6 +200,7 @@ pub(crate) fn invocation() -> InvocationId {
 pub(crate) fn began() -> Began {
     Began {
         plugin: "coder".to_owned(),
+        table: "agents.coder".to_owned(),
         component: Digest::of(b"component"),
         export: "agent.run".to_owned(),
         input: Digest::of(b"input"),

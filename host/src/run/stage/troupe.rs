@@ -1,0 +1,207 @@
+//! What all invocations of a run share, and how one of them asks another: a delegation is an invocation
+//! of its own, begun here and ended in the transaction that answers its caller.
+
+use super::{Kept, finish, words};
+use crate::cast::{Cast, Part};
+use crate::run::bus::Bus;
+use crate::toolbox::Toolbox;
+use crate::wiring::{ModelSet, World};
+use longhaul_bindings::RoleError;
+use longhaul_capabilities::{Services, Setup};
+use longhaul_core::event::{Event, Used};
+use longhaul_core::journal::{Began, JournalError};
+use longhaul_core::store::Batch;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{BrokenOff, Checks, Delegate, DelegateError, Delegated};
+use longhaul_core::work::{Outcome, Task};
+use longhaul_core::{Digest, InvocationId, Outage};
+use longhaul_engine::{CallError, Cancel};
+use longhaul_journal::{Opened, Recorder};
+use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What all invocations of a run share.
+pub(super) struct Troupe {
+    pub(super) world: Arc<World>,
+    pub(super) cast: Arc<Cast>,
+    pub(super) models: Arc<ModelSet>,
+    pub(super) bus: Bus,
+}
+
+impl Troupe {
+    /// Begins the journal of an invocation, or finds it.
+    pub(super) async fn open(
+        &self,
+        invocation: &InvocationId,
+        part: &Part,
+        export: &str,
+        input: &impl Serialize,
+    ) -> Result<Opened, JournalError> {
+        let input = serde_json::to_vec(input).unwrap_or_default();
+        let began = self.began(part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
+        let store = Arc::clone(&self.world.store);
+        let opened = Recorder::open(store, Arc::clone(&self.world.clock), invocation.clone(), began, &part.limits)?;
+        if let Opened::Running(recorder) = &opened
+            && !recorder.resumed()
+        {
+            // Under the digest that the journal holds, for replays.
+            let mut batch = Batch::new();
+            batch.blob(input);
+            self.world.store.commit(batch).await?;
+        }
+        Ok(opened)
+    }
+
+    /// The first entry of a journal.
+    pub(super) fn began(&self, plugin: &str, table: &str, component: Digest, export: &str, input: &[u8]) -> Began {
+        Began {
+            plugin: plugin.to_owned(),
+            table: table.to_owned(),
+            component,
+            export: export.to_owned(),
+            input: Digest::of(input),
+            seed: self.world.fresh_seed(),
+            fingerprint: self.world.engine.fingerprint().to_owned(),
+            at_ms: self.world.clock.now_ms(),
+        }
+    }
+
+    /// What the call of a pure plugin starts with.
+    pub(super) fn setup(
+        &self,
+        part: &Part,
+        recorder: &Recorder,
+        checks: Arc<dyn Checks>,
+        delegate: Arc<dyn Delegate>,
+        cancel: &Cancel,
+    ) -> Setup {
+        let invocation = recorder.invocation().clone();
+        Setup {
+            scope: self.cast.scope(part),
+            grants: part.grants.clone(),
+            limits: part.limits.clone(),
+            services: Services {
+                models: self.models.clone(),
+                tools: Arc::new(Toolbox::new(Arc::clone(&self.cast), invocation.clone(), cancel.clone())),
+                checks,
+                delegate,
+                store: Arc::clone(&self.world.store),
+                clock: Arc::clone(&self.world.clock),
+                watch: Arc::new(self.bus.clone()),
+            },
+            journal: Some(Arc::new(recorder.clone())),
+            seed: recorder.began().seed,
+            invocation,
+        }
+    }
+}
+
+/// The agents that an invocation may ask, and those that they ask.
+#[derive(Clone)]
+pub(super) struct Team {
+    troupe: Arc<Troupe>,
+    /// A sub-agent works on what its caller works on, so the same checks are pinned.
+    checks: Arc<dyn Checks>,
+    cancel: Cancel,
+    heard: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Team {
+    pub(super) fn new(troupe: &Arc<Troupe>, checks: Arc<dyn Checks>, cancel: &Cancel) -> Self {
+        Self { troupe: Arc::clone(troupe), checks, cancel: cancel.clone(), heard: Arc::default() }
+    }
+
+    /// What people hear of those that were asked, in the order in which they ended.
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn work(&self, child: InvocationId, agent: &str, mut task: Task) -> Result<Delegated, BrokenOff> {
+        let Some(part) = self.troupe.cast.part(&format!("agents.{agent}")) else {
+            return Ok(unanswered(DelegateError::UnknownAgent(truncate(agent, 120))));
+        };
+        task.settings = part.settings.clone();
+        let recorder = match self.troupe.open(&child, part, "agent.run", &task).await {
+            Ok(Opened::Running(recorder)) => recorder,
+            Ok(Opened::Finished { finished, .. }) => {
+                let kept: Kept<Outcome> = serde_json::from_str(&finished.result).unwrap_or_else(|error| {
+                    Kept::Trapped(format!("the journal of `{child}` holds no outcome: {error}"))
+                });
+                return Ok(Delegated { answer: answer(kept), used: Used::default(), closing: Batch::new() });
+            }
+            Err(error) => return Err(of_journal(error)),
+        };
+        self.troupe.world.crash.reach("delegate.start");
+        let setup =
+            self.troupe.setup(part, &recorder, Arc::clone(&self.checks), Arc::new(self.clone()), &self.cancel);
+        let called = part.plugin.run(setup, &self.cancel, task).await;
+        self.troupe.world.crash.reach("delegate.end");
+        let used = called.used.plus(called.delegated);
+        let at_ms = self.troupe.world.clock.now_ms();
+        let (finished, concluded) = finish(&recorder, called, at_ms).map_err(broken_off)?;
+        self.hear(child, &concluded.kept, used);
+        let closing = recorder.finish_batch(finished).await.map_err(of_journal)?;
+        Ok(Delegated { answer: answer(concluded.kept), used, closing })
+    }
+
+    fn hear(&self, invocation: InvocationId, kept: &Kept<Outcome>, used: Used) {
+        let ok = matches!(kept, Kept::Returned(_));
+        let event = Event::InvocationEnded { invocation, outcome: truncate(&words(kept), 300), ok, used };
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+}
+
+#[async_trait::async_trait]
+impl Delegate for Team {
+    async fn run(&self, child: InvocationId, agent: &str, task: Task) -> Result<Delegated, BrokenOff> {
+        let (team, agent) = (self.clone(), agent.to_owned());
+        // A task of its own, so that its time on a processor is not its caller's. It ends with its caller.
+        let task = tokio::spawn(async move { team.work(child, &agent, task).await });
+        let _ends = AbortOnDrop(task.abort_handle());
+        task.await.unwrap_or_else(|stopped| {
+            Ok(unanswered(DelegateError::Failed(format!("a defect of longhaul: {stopped}"))))
+        })
+    }
+}
+
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn unanswered(error: DelegateError) -> Delegated {
+    Delegated { answer: Err(error), used: Used::default(), closing: Batch::new() }
+}
+
+fn answer(kept: Kept<Outcome>) -> Result<Outcome, DelegateError> {
+    Err(match kept {
+        Kept::Returned(outcome) => return Ok(outcome),
+        Kept::Refused(RoleError::Blocked(question)) => DelegateError::Blocked(question),
+        Kept::Refused(RoleError::Denied(denial)) => DelegateError::Denied(denial),
+        Kept::Refused(RoleError::Limit(hit)) | Kept::Limited(hit) => DelegateError::Limit(hit),
+        Kept::Refused(RoleError::Unavailable(outage)) => DelegateError::Unavailable(outage),
+        Kept::Refused(RoleError::Impossible(text) | RoleError::Failed(text)) | Kept::Trapped(text) => {
+            DelegateError::Failed(text)
+        }
+    })
+}
+
+fn broken_off(error: CallError) -> BrokenOff {
+    match error {
+        CallError::Parked(question) => BrokenOff::Parked(question),
+        CallError::Unavailable(outage) => BrokenOff::Unavailable(outage),
+        CallError::Cancelled => BrokenOff::Cancelled,
+        CallError::Journal(error) => of_journal(error),
+        other => BrokenOff::Unavailable(Outage { reason: other.to_string(), retry_after_ms: None }),
+    }
+}
+
+fn of_journal(error: JournalError) -> BrokenOff {
+    match error {
+        JournalError::Parked(question) => BrokenOff::Parked(question),
+        other => BrokenOff::Journal(other),
+    }
+}
