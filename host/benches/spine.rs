@@ -183,6 +183,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
         },
         journal: None,
         seed: [7; 32],
+        console: None,
     }
 }
 

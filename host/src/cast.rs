@@ -160,6 +160,7 @@ impl Cast {
             },
             journal: None,
             seed: self.world.fresh_seed(),
+            console: None,
         }
     }
 }

@@ -14,6 +14,7 @@ macro_rules! outln {
 
 mod children;
 mod doctor;
+mod exec;
 mod features;
 mod follow;
 mod models;
@@ -150,6 +151,8 @@ enum Command {
         #[command(subcommand)]
         command: models::Command,
     },
+    /// Run Python, JavaScript or a WASI program that nobody trusts; it sees nothing but what you name.
+    Exec(exec::ExecArgs),
     /// Look for what a run would need: plugins, keys, model servers, the small model.
     Doctor,
     #[command(hide = true)]
@@ -317,6 +320,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Features { run, command } => features::run(context, context.which(run), command).await,
         Command::Plugin { command } => plugin::run(context, command),
         Command::Models { command } => models::run(context, command).await,
+        Command::Exec(args) => exec::run(context, args).await,
         Command::Doctor => doctor::run(context).await,
         Command::CompileChild(_) | Command::CheckChild(_) | Command::ModelChild(_) => Ok(Exit::Error),
     }

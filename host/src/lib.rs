@@ -7,6 +7,7 @@ pub mod cli;
 pub mod config;
 pub mod crash;
 pub mod door;
+pub mod exec;
 pub mod home;
 pub mod nobody;
 pub mod plugins;

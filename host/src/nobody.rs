@@ -1,10 +1,10 @@
-//! Services that are not there: what a tool, which may not ask for them, is linked with.
+//! Services that are not there: what a guest that may not ask for them is linked with.
 
 use longhaul_capabilities::{Models, Watch};
-use longhaul_core::InvocationId;
+use longhaul_core::{Digest, InvocationId};
 use longhaul_core::event::Used;
 use longhaul_core::model::Model;
-use longhaul_core::store::Batch;
+use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
     BrokenOff, CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, ToolCall, ToolError, ToolInfo,
     ToolOutput, Tools, Verification,
@@ -61,4 +61,27 @@ impl Delegate for Nobody {
         let answer = Err(DelegateError::UnknownAgent(agent.to_owned()));
         Ok(Delegated { answer, used: Used::default(), closing: Batch::new() })
     }
+}
+
+#[async_trait::async_trait]
+impl Store for Nobody {
+    fn get(&self, _: Table, _: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        Err(no_store())
+    }
+
+    fn scan(&self, _: Table, _: &Key, _: Option<&[u8]>, _: usize) -> Result<Vec<Row>, StoreError> {
+        Err(no_store())
+    }
+
+    fn blob(&self, _: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Err(no_store())
+    }
+
+    async fn commit(&self, _: Batch) -> Result<(), StoreError> {
+        Err(no_store())
+    }
+}
+
+fn no_store() -> StoreError {
+    StoreError::Failed { path: "no data directory".to_owned(), detail: "nothing is kept here".to_owned() }
 }

@@ -89,7 +89,8 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-struct MachineClock;
+/// The time of the machine.
+pub(crate) struct MachineClock;
 
 impl Clock for MachineClock {
     fn now_ms(&self) -> u64 {

@@ -46,6 +46,8 @@ from wit_world.imports import tool_types
 
 OUTPUT_BYTES_MAX = 200_000
 SOURCE_BYTES_MAX = 1_000_000
+# The exit code of what was too slow; no source can end with it.
+TIMED_OUT = -1
 WORK = "/work"
 MAIN_NAME = "<python>"
 
@@ -114,7 +116,7 @@ def _call(function, arguments, context):
     request = _read_arguments(arguments)
     settings = _read_settings(context.settings)
     is_check = function == "check"
-    output = _execute(request, settings["output_bytes_max"], is_check)
+    output = _execute(request, settings["output_bytes_max"], settings["stream"], is_check)
     if is_check:
         output["passed"] = output["exit_code"] == 0
     return output
@@ -146,11 +148,13 @@ def _read_arguments(text):
 
 
 def _read_settings(text):
-    settings = {"output_bytes_max": OUTPUT_BYTES_MAX}
+    settings = {"output_bytes_max": OUTPUT_BYTES_MAX, "stream": False}
     for name, value in _read_object("the settings of the tool `python`", text or "{}").items():
         if name not in settings:
             _invalid(f"`{name}` is not a setting of the tool `python`; known: {', '.join(settings)}")
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if name == "stream" and not isinstance(value, bool):
+            _invalid("the setting `stream` is true or false")
+        if name != "stream" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             _invalid(f"the setting `{name}` is a whole number of 1 or more")
         settings[name] = value
     return settings
@@ -191,10 +195,14 @@ os._exit = _exit
 
 
 class _Output(io.TextIOBase):
-    """Keeps the first bytes of what is written, and drops and notes the rest."""
+    """Keeps the first bytes of what is written, and drops and notes the rest.
 
-    def __init__(self, bytes_max):
+    With a file descriptor they go there at once, so that they are seen however the source ends.
+    """
+
+    def __init__(self, bytes_max, stream=None):
         self._parts = []
+        self._stream = stream
         self._left = bytes_max
         self.truncated = False
         self.buffer = _Bytes(self)
@@ -216,7 +224,9 @@ class _Output(io.TextIOBase):
         self.truncated = self.truncated or len(data) > self._left
         kept = bytes(data[: self._left])
         self._left -= len(kept)
-        if kept:
+        if kept and self._stream is not None:
+            os.write(self._stream, kept)
+        elif kept:
             self._parts.append(kept)
 
     def text(self):
@@ -271,9 +281,9 @@ class _Modules:
         exec(compile(source, name, "exec"), module.__dict__)
 
 
-def _execute(request, bytes_max, is_check):
+def _execute(request, bytes_max, stream, is_check):
     """Runs the request and gives the interpreter back as it was."""
-    stdout, stderr = _Output(bytes_max), _Output(bytes_max)
+    stdout, stderr = (_Output(bytes_max, fd if stream else None) for fd in (1, 2))
     files = request.get("files", {})
     main = types.ModuleType("__main__")
     main.__dict__.update(CONTEXT=request.get("context", {}), __builtins__=builtins)
@@ -298,6 +308,7 @@ def _execute(request, bytes_max, is_check):
         "stdout": stdout.text(),
         "stderr": stderr.text(),
         "exit_code": code,
+        "timed_out": code == TIMED_OUT,
         "truncated": stdout.truncated or stderr.truncated,
     }
 
@@ -323,7 +334,7 @@ def _run_main(request, main, stderr, is_check):
     except _TimedOut:
         stop()
         stderr.write(f"Timeout after {timeout:g} seconds\n")
-        return -1
+        return TIMED_OUT
     except BaseException as error:
         stop()
         _show_error(error, stderr)

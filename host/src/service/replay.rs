@@ -141,6 +141,7 @@ fn setup(
         },
         journal: Some(Arc::new(recorder.clone())),
         seed: recorder.began().seed,
+        console: None,
     }
 }
 

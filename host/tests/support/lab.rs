@@ -137,6 +137,7 @@ impl Lab {
             },
             journal,
             seed: [7; 32],
+            console: None,
         }
     }
 }

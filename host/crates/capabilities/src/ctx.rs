@@ -2,6 +2,7 @@
 //!
 //! A `Ctx` lives as long as its store and is never used for a second invocation.
 
+use crate::console::Console;
 use crate::conversation::Conversations;
 use crate::http::Outgoing;
 use crate::in_flight::InFlight;
@@ -71,6 +72,8 @@ pub struct Setup {
     pub journal: Option<Arc<dyn Journal>>,
     /// Where randomness comes from.
     pub seed: [u8; 32],
+    /// What it reads and prints, when that is not its log.
+    pub console: Option<Console>,
 }
 
 /// The state of one invocation.

@@ -7,6 +7,7 @@
 
 mod artifact;
 mod checks;
+mod console;
 mod conversation;
 mod ctx;
 mod decisions;
@@ -25,6 +26,7 @@ mod time;
 mod tools;
 pub mod wasi;
 
+pub use console::{Captured, Console};
 pub use ctx::{Ctx, Models, Scope, Services, Setup, Watch};
 pub use gate::Stop;
 pub use in_flight::InFlight;

@@ -24,7 +24,7 @@ use wasmtime_wasi::{FsPerms, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtx
 const RANDOM_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of one write to standard output or error; as much as wasmtime-wasi usually allows.
-const PRINT_BYTES_MAX: usize = 64 << 10;
+pub(crate) const PRINT_BYTES_MAX: usize = 64 << 10;
 
 /// Links what the run times of languages ask for, and what a granted world may use of it. In a pure
 /// world, waiting for the clock is a durable sleep.
@@ -38,8 +38,13 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>, pure: bool) -> wasmtime::Result<(
 
 pub(crate) fn context(setup: &Setup, clock: &Arc<GuestClock>, log: &LogBook) -> Result<WasiCtx, std::io::Error> {
     let mut wasi = WasiCtxBuilder::new();
-    wasi.stdout(Printed { level: "stdout", log: log.clone() });
-    wasi.stderr(Printed { level: "stderr", log: log.clone() });
+    match &setup.console {
+        Some(console) => console.connect(&mut wasi),
+        None => {
+            wasi.stdout(Printed { level: "stdout", log: log.clone() });
+            wasi.stderr(Printed { level: "stderr", log: log.clone() });
+        }
+    }
     wasi.max_random_size(RANDOM_BYTES_MAX);
     wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
     if setup.journal.is_some() {

@@ -36,10 +36,7 @@ fn role_name<S: serde::Serializer>(role: &Role, serializer: S) -> Result<S::Ok, 
 /// # Errors
 /// [`LoadError::NotAComponent`], [`LoadError::WrongWorld`] or [`LoadError::Limit`].
 pub fn inspect(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Inspection, LoadError> {
-    let shape = Shape::read(bytes, limits).map_err(|wrong| match wrong {
-        Wrong::Limit(hit) => LoadError::Limit { name: name.to_owned(), hit },
-        Wrong::Format(reason) => LoadError::NotAComponent { name: name.to_owned(), reason },
-    })?;
+    let shape = read(name, bytes, limits)?;
     let role = role_of(&shape.exports).map_err(|reason| LoadError::WrongWorld { name: name.to_owned(), reason })?;
     Ok(Inspection {
         role,
@@ -49,6 +46,28 @@ pub fn inspect(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Inspe
         functions: shape.functions,
         imports: shape.imports,
         exports: shape.exports,
+    })
+}
+
+/// Looks at the bytes of a program of WASI; answers their digest.
+pub(crate) fn inspect_command(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Digest, LoadError> {
+    let shape = read(name, bytes, limits)?;
+    if shape.exports.iter().any(|export| export.starts_with("wasi:cli/run@0.2.")) {
+        return Ok(Digest::of(bytes));
+    }
+    let reason = "it exports no `wasi:cli/run@0.2`, so there is nothing to run; build it as a program and not as a library";
+    Err(LoadError::WrongWorld { name: name.to_owned(), reason: reason.into() })
+}
+
+/// Whether the bytes are a component within the caps, whatever it is for.
+pub(crate) fn check_shape(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<(), LoadError> {
+    read(name, bytes, limits).map(drop)
+}
+
+fn read(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Shape, LoadError> {
+    Shape::read(bytes, limits).map_err(|wrong| match wrong {
+        Wrong::Limit(hit) => LoadError::Limit { name: name.to_owned(), hit },
+        Wrong::Format(reason) => LoadError::NotAComponent { name: name.to_owned(), reason },
     })
 }
 

@@ -6,7 +6,7 @@
 
 use crate::config::compile_config;
 use crate::error::LoadError;
-use crate::inspect::inspect;
+use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
 use longhaul_core::text::truncate;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -152,7 +152,7 @@ fn compile_within(limits: &str, output: &Path) -> Result<(), String> {
     confine(&limits).map_err(|error| format!("the limits could not be set: {error}"))?;
     let mut bytes = Vec::new();
     std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    inspect("child", &bytes, &limits).map_err(|error| error.to_string())?;
+    check_shape("child", &bytes, &limits).map_err(|error| error.to_string())?;
     let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| error.to_string())?;
     let code = engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
     std::fs::write(output, code).map_err(|error| format!("cannot write `{}`: {error}", output.display()))

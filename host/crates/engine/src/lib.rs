@@ -5,6 +5,8 @@
 //! no journal, reads no configuration and never trusts what a plugin says of itself.
 
 mod cache;
+mod callee;
+mod command;
 mod config;
 mod error;
 mod governor;
@@ -15,11 +17,12 @@ mod plugin;
 mod role;
 
 pub use cache::CrashHook;
+pub use callee::{Called, Standby, Start};
+pub use command::Command;
 pub use config::{EngineOptions, compile_config, fingerprint};
 pub use error::{CallError, LoadError};
 pub use governor::Cancel;
 pub use inspect::{Inspection, inspect};
-pub use instance::Called;
 pub use jail::{CompileLimits, Jail, compile_child};
 pub use plugin::{Engine, Plugin};
 pub use role::Role;

@@ -1,10 +1,11 @@
 //! Loading: bytes become a plugin that is compiled, linked and ready to be instantiated.
 
 use crate::cache::{Cache, CrashHook};
+use crate::callee::Callee;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
 use crate::error::LoadError;
 use crate::inspect::{Inspection, inspect};
-use crate::jail::Jail;
+use crate::jail::{CompileLimits, Jail};
 use crate::role::Role;
 use longhaul_bindings::exports;
 use longhaul_capabilities::Ctx;
@@ -98,10 +99,20 @@ impl Engine {
         let pre = self.link(name, inspection.role, &component)?;
         let exports = Exports::of(inspection.role, &pre)
             .map_err(|error| LoadError::WrongWorld { name: name.to_owned(), reason: format!("{error:#}") })?;
-        Ok(Plugin { name: name.into(), inspection, engine: self.inner.engine.clone(), pre, exports })
+        let callee = Callee { name: name.into(), engine: self.inner.engine.clone(), pre };
+        Ok(Plugin { inspection, callee, exports })
     }
 
-    async fn component(&self, name: &str, digest: &Digest, bytes: &[u8]) -> Result<Component, LoadError> {
+    /// The caps on what is compiled.
+    pub(crate) fn compile_limits(&self) -> &CompileLimits {
+        &self.inner.jail.limits
+    }
+
+    pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
+        &self.inner.engine
+    }
+
+    pub(crate) async fn component(&self, name: &str, digest: &Digest, bytes: &[u8]) -> Result<Component, LoadError> {
         let Inner { engine, cache, jail, .. } = &*self.inner;
         let path = cache.compiled(name, digest, bytes, jail).await?;
         // SAFETY: the file was written by our own compiling child into a directory that belongs to us
@@ -170,10 +181,8 @@ impl Exports {
 
 /// A plugin that can be called.
 pub struct Plugin {
-    pub(crate) name: String,
     pub(crate) inspection: Inspection,
-    pub(crate) engine: wasmtime::Engine,
-    pub(crate) pre: InstancePre<Ctx>,
+    pub(crate) callee: Callee,
     pub(crate) exports: Exports,
 }
 
@@ -181,7 +190,7 @@ impl Plugin {
     /// Its name, as the operator gave it.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.callee.name
     }
 
     /// What it is.
@@ -210,6 +219,6 @@ impl Plugin {
         if self.role() == wanted {
             return Ok(self);
         }
-        Err(LoadError::WrongRole { name: self.name.clone(), found: self.role().name(), wanted: wanted.name() })
+        Err(LoadError::WrongRole { name: self.callee.name.clone(), found: self.role().name(), wanted: wanted.name() })
     }
 }

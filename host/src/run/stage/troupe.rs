@@ -91,6 +91,7 @@ impl Troupe {
             },
             journal: Some(Arc::new(recorder.clone())),
             seed: recorder.began().seed,
+            console: None,
             invocation,
         }
     }

@@ -187,6 +187,7 @@ fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fa
         services,
         journal: Some(Arc::clone(&journal) as Arc<dyn Journal>),
         seed: [7; 32],
+        console: None,
     });
     (ctx.unwrap(), journal)
 }

@@ -1,0 +1,261 @@
+//! A component that is linked, and one call of it: a fresh store with limits, an instance, the export,
+//! and what it used.
+//!
+//! An instance may be made ready before there is anything to call it for; it still serves one call.
+
+use crate::error::CallError;
+use crate::governor::{Cancel, govern};
+use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
+use longhaul_core::event::Used;
+use longhaul_core::journal::Journal;
+use longhaul_core::text::truncate;
+use longhaul_core::{LimitHit, Limits};
+use std::sync::Arc;
+use wasmtime::component::{Instance, InstancePre, ResourceTableError};
+use wasmtime::{CallHook, Store, Trap};
+
+/// A guest yields each time it has used this much fuel: at most 0.3 ms apart, measured.
+const YIELD_FUEL: u64 = 1_000_000;
+
+/// What came of a call.
+#[derive(Debug)]
+pub struct Called<T> {
+    /// What the export returned, or what ended it.
+    pub result: Result<T, CallError>,
+    /// What it used itself.
+    pub used: Used,
+    /// What its sub-agents used.
+    pub delegated: Used,
+    /// The last cap on memory or tables that said no, whatever the guest made of it.
+    pub refused: Option<LimitHit>,
+    /// The log of the plugin.
+    pub log: Vec<LogLine>,
+    /// Lines of the log that were over the cap.
+    pub log_dropped: u64,
+}
+
+/// Where a call starts: with nothing, or with an instance that was made ready before.
+#[expect(clippy::large_enum_variant, reason = "made for one call and moved into it")]
+pub enum Start {
+    /// A new instance.
+    Fresh(Setup),
+    /// One that waits.
+    Ready(Standby),
+}
+
+impl From<Setup> for Start {
+    fn from(setup: Setup) -> Self {
+        Self::Fresh(setup)
+    }
+}
+
+impl From<Standby> for Start {
+    fn from(standby: Standby) -> Self {
+        Self::Ready(standby)
+    }
+}
+
+impl Start {
+    /// What the call may use.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        match self {
+            Self::Fresh(setup) => &setup.limits,
+            Self::Ready(standby) => &standby.frame.limits,
+        }
+    }
+}
+
+/// An instance that is ready and was not called yet. What it used so far counts for its call.
+pub struct Standby {
+    store: Store<Ctx>,
+    instance: Instance,
+    frame: Frame,
+}
+
+/// What outlives the store of a call.
+struct Frame {
+    limits: Limits,
+    journal: Option<Arc<dyn Journal>>,
+    log: LogBook,
+    in_flight: InFlight,
+}
+
+/// A component that is linked.
+pub(crate) struct Callee {
+    pub(crate) name: String,
+    pub(crate) engine: wasmtime::Engine,
+    pub(crate) pre: InstancePre<Ctx>,
+}
+
+impl Callee {
+    /// Makes an instance ready, within its limits.
+    pub(crate) async fn stand_by(&self, setup: Setup) -> Result<Standby, CallError> {
+        const EXPORT: &str = "instantiate";
+        let (mut store, frame) = self.store(setup).map_err(|reason| self.host_error(EXPORT, reason))?;
+        let work = async { self.pre.instantiate_async(&mut store).await };
+        let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight).await;
+        let used = used(&mut store, frame.limits.fuel_max);
+        match governed {
+            Ok(Ok(instance)) => Ok(Standby { store, instance, frame }),
+            Ok(Err(error)) => Err(self.explain(EXPORT, &error, &store, used, &frame.limits)),
+            Err(stop) => Err(CallError::of_stop(&self.name, EXPORT, stop)),
+        }
+    }
+
+    /// One call. `body` calls the export.
+    pub(crate) async fn call<T: serde::Serialize>(
+        &self,
+        export: &'static str,
+        start: Start,
+        cancel: &Cancel,
+        body: impl AsyncFnOnce(&mut Store<Ctx>, &Instance) -> wasmtime::Result<T>,
+    ) -> Called<T> {
+        let (mut store, frame, ready) = match start {
+            Start::Ready(Standby { store, instance, frame }) => (store, frame, Some(instance)),
+            Start::Fresh(setup) => match self.store(setup) {
+                Ok((store, frame)) => (store, frame, None),
+                Err(reason) => return self.not_started(export, reason),
+            },
+        };
+        let work = async {
+            let instance = match ready {
+                Some(instance) => instance,
+                None => self.pre.instantiate_async(&mut store).await?,
+            };
+            body(&mut store, &instance).await
+        };
+        let limits = &frame.limits;
+        let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight).await;
+        let used = used(&mut store, limits.fuel_max);
+        let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
+        let result = match governed {
+            Ok(Ok(value)) => self.bounded(export, value, limits.output_bytes_max),
+            Ok(Err(error)) => Err(self.explain(export, &error, &store, used, limits)),
+            Err(stop) => Err(CallError::of_stop(&self.name, export, stop)),
+        };
+        // What was printed and not ended by a line feed is written when its stream goes.
+        drop(store);
+        let (log, log_dropped) = frame.log.take();
+        Called { result, used, delegated, refused, log, log_dropped }
+    }
+
+    fn store(&self, setup: Setup) -> Result<(Store<Ctx>, Frame), String> {
+        let (limits, journal) = (setup.limits.clone(), setup.journal.clone());
+        let ctx = Ctx::new(setup).map_err(|error| error.to_string())?;
+        let (log, in_flight) = (ctx.log_book(), ctx.in_flight());
+        let mut store = Store::new(&self.engine, ctx);
+        store.limiter(|ctx| &mut ctx.meter);
+        store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
+        store.set_fuel(limits.fuel_max).map_err(|error| error.to_string())?;
+        store.fuel_async_yield_interval(Some(YIELD_FUEL)).map_err(|error| error.to_string())?;
+        let (fuel_max, host_calls_max) = (limits.fuel_max, limits.host_calls_max);
+        store.call_hook(move |mut store, hook| {
+            if matches!(hook, CallHook::CallingHost) {
+                let left = store.get_fuel()?;
+                let ctx = store.data_mut();
+                ctx.fuel_used = fuel_max.saturating_sub(left);
+                ctx.used.host_calls += 1;
+                if ctx.used.host_calls > host_calls_max {
+                    let hit = LimitHit::new("host_calls_max", ctx.used.host_calls, host_calls_max);
+                    return Err(wasmtime::Error::new(Stop::Limit(hit)));
+                }
+            }
+            Ok(())
+        });
+        Ok((store, Frame { limits, journal, log, in_flight }))
+    }
+
+    fn not_started<T>(&self, export: &'static str, reason: String) -> Called<T> {
+        Called {
+            result: Err(self.host_error(export, reason)),
+            used: Used::default(),
+            delegated: Used::default(),
+            refused: None,
+            log: Vec::new(),
+            log_dropped: 0,
+        }
+    }
+
+    fn host_error(&self, export: &'static str, reason: String) -> CallError {
+        CallError::Host { plugin: self.name.clone(), export, reason }
+    }
+
+    /// A result is the guest's: what is over the cap never reaches the caller.
+    fn bounded<T: serde::Serialize>(&self, export: &'static str, value: T, max: u64) -> Result<T, CallError> {
+        let bytes = serde_json::to_vec(&value).map_or(u64::MAX, |bytes| bytes.len() as u64);
+        if bytes > max {
+            return Err(self.limit(export, LimitHit::new("output_bytes_max", bytes, max)));
+        }
+        Ok(value)
+    }
+
+    fn limit(&self, export: &'static str, hit: LimitHit) -> CallError {
+        CallError::Limit { plugin: self.name.clone(), export, hit }
+    }
+
+    /// Which limit, stop or trap an error of wasmtime is.
+    fn explain(
+        &self,
+        export: &'static str,
+        error: &wasmtime::Error,
+        store: &Store<Ctx>,
+        used: Used,
+        limits: &Limits,
+    ) -> CallError {
+        if let Some(stop) = error.downcast_ref::<Stop>() {
+            return CallError::of_stop(&self.name, export, stop.clone());
+        }
+        if let Some(hit) = self.limit_behind(error, store, used, limits) {
+            return self.limit(export, hit);
+        }
+        let reason = truncate(&format!("{error:#}"), 2_000);
+        if cause(error).contains("concurrent limit") {
+            // The pool is exhausted: an affair of the host, which the guest must not see.
+            return self.host_error(export, reason);
+        }
+        CallError::Trapped { plugin: self.name.clone(), export, reason }
+    }
+
+    fn limit_behind(
+        &self,
+        error: &wasmtime::Error,
+        store: &Store<Ctx>,
+        used: Used,
+        limits: &Limits,
+    ) -> Option<LimitHit> {
+        match error.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) => return Some(LimitHit::new("fuel_max", used.fuel, limits.fuel_max)),
+            Some(Trap::StackOverflow) => return Some(LimitHit::new("stack_bytes_max", 1 << 20, 1 << 20)),
+            _ => {}
+        }
+        if let Some(ResourceTableError::Full) = error.downcast_ref() {
+            return Some(LimitHit::new("handles_max", u64::from(limits.handles_max) + 1, limits.handles_max.into()));
+        }
+        let text = cause(error);
+        if text.contains("fuel allocated for hostcalls") {
+            // wasmtime does not say how much it would have been: at least one more.
+            return Some(LimitHit::new("host_bytes_max", limits.host_bytes_max + 1, limits.host_bytes_max));
+        }
+        if text.contains("instance count too high") {
+            return Some(LimitHit::new(
+                "instances_max",
+                u64::from(limits.instances_max) + 1,
+                limits.instances_max.into(),
+            ));
+        }
+        // A guest whose memory may not grow traps next, mostly without saying why.
+        store.data().meter.refused.clone()
+    }
+}
+
+/// What wasmtime itself says. The texts around it hold a back trace, whose names the guest chose.
+fn cause(error: &wasmtime::Error) -> String {
+    error.root_cause().to_string()
+}
+
+fn used(store: &mut Store<Ctx>, fuel_max: u64) -> Used {
+    let left = store.get_fuel().unwrap_or(0);
+    let ctx = store.data();
+    Used { fuel: fuel_max.saturating_sub(left), memory_bytes_peak: ctx.meter.memory_bytes_peak, ..ctx.used }
+}

@@ -1,0 +1,66 @@
+//! Programs of WASI: a component that exports `wasi:cli/run`, called as a plugin is, with the same limits.
+//!
+//! Such a program is nobody's plugin. It has no journal and no capability of ours, only the directories
+//! and hosts that it is given, and what it prints is captured.
+
+use crate::callee::{Callee, Called};
+use crate::error::LoadError;
+use crate::governor::Cancel;
+use crate::inspect::inspect_command;
+use crate::plugin::Engine;
+use longhaul_capabilities::{Ctx, Setup};
+use longhaul_core::Digest;
+use wasmtime::Store;
+use wasmtime::component::{Instance, Linker};
+use wasmtime_wasi::I32Exit;
+use wasmtime_wasi::p2::bindings::CommandIndices;
+
+/// A program that can be run.
+pub struct Command {
+    digest: Digest,
+    callee: Callee,
+    indices: CommandIndices,
+}
+
+impl Engine {
+    /// Makes a program of a component's bytes: compiled at most once for each engine and digest.
+    ///
+    /// # Errors
+    /// Every [`LoadError`].
+    pub async fn load_command(&self, name: &str, bytes: &[u8]) -> Result<Command, LoadError> {
+        let digest = inspect_command(name, bytes, self.compile_limits())?;
+        let component = self.component(name, &digest, bytes).await?;
+        let wrong = |error: wasmtime::Error| LoadError::WrongWorld {
+            name: name.to_owned(),
+            reason: format!("it is no program of WASI 0.2: {error:#}"),
+        };
+        let mut linker = Linker::<Ctx>::new(self.wasmtime());
+        longhaul_capabilities::wasi::add_to_linker(&mut linker, false).map_err(wrong)?;
+        longhaul_capabilities::http::add_to_linker(&mut linker).map_err(wrong)?;
+        let pre = linker.instantiate_pre(&component).map_err(wrong)?;
+        let indices = CommandIndices::new(&pre).map_err(wrong)?;
+        let callee = Callee { name: name.to_owned(), engine: self.wasmtime().clone(), pre };
+        Ok(Command { digest, callee, indices })
+    }
+}
+
+impl Command {
+    /// Its bytes' digest.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Runs it to its end; answers its exit code.
+    pub async fn run(&self, setup: Setup, cancel: &Cancel) -> Called<i32> {
+        let body = async |store: &mut Store<Ctx>, instance: &Instance| {
+            let command = self.indices.load(&mut *store, instance)?;
+            match command.wasi_cli_run().call_run(&mut *store).await {
+                Ok(Ok(())) => Ok(0),
+                Ok(Err(())) => Ok(1),
+                Err(error) => error.downcast_ref::<I32Exit>().map(|exit| exit.0).ok_or(error),
+            }
+        };
+        self.callee.call("run", setup.into(), cancel, body).await
+    }
+}

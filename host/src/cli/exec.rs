@@ -1,0 +1,143 @@
+//! `longhaul exec`: runs a file of code that nobody trusts, and shows what it printed.
+
+use super::{Context, Exit};
+use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that is read at all: as much as the compiler takes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+#[derive(Args, Debug)]
+pub struct ExecArgs {
+    /// The file to run; `-` reads source from standard input.
+    file: PathBuf,
+    /// The language. Default: by the file's name, `.py`, `.js`, `.mjs` or `.wasm`.
+    #[arg(long)]
+    lang: Option<Language>,
+    /// What the code sees as `CONTEXT`, a JSON object; a program gets it as its first argument.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    context: String,
+    /// A directory that it sees, writable unless `:ro` follows. May be given several times.
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = directory)]
+    dir: Vec<DirectoryGrant>,
+    /// A host that it may ask by HTTP, such as `https://api.example.com`. May be given several times.
+    #[arg(long, value_name = "PATTERN", value_parser = host)]
+    allow_host: Vec<HostPattern>,
+    /// Longest time on the clock, in milliseconds.
+    #[arg(long, default_value_t = JobLimits::default().timeout_ms)]
+    timeout_ms: u64,
+    /// Most memory, in bytes.
+    #[arg(long, default_value_t = JobLimits::default().memory_bytes_max)]
+    memory_bytes_max: u64,
+    /// Most instructions, in wasmtime's fuel.
+    #[arg(long, default_value_t = JobLimits::default().fuel_max)]
+    fuel_max: u64,
+    /// Most output that is kept, in bytes, of each stream.
+    #[arg(long, default_value_t = JobLimits::default().output_bytes_max)]
+    output_bytes_max: usize,
+}
+
+/// Carries it out. With 0 the code ended by itself with exit code 0, with 1 it did not.
+pub async fn run(context: &Context, args: ExecArgs) -> anyhow::Result<Exit> {
+    let job = Job {
+        code: code(&args)?,
+        context: serde_json::from_str::<Value>(&args.context).context("--context is not JSON")?,
+        stdin: String::new(),
+        directories: args.dir,
+        hosts: args.allow_host,
+        limits: JobLimits {
+            timeout_ms: args.timeout_ms,
+            memory_bytes_max: args.memory_bytes_max,
+            fuel_max: args.fuel_max,
+            output_bytes_max: args.output_bytes_max,
+        },
+    };
+    let report = Executor::new(Places::usual()?)?.run(job).await?;
+    show(context, &report)?;
+    Ok(if report.success { Exit::Done } else { Exit::Error })
+}
+
+fn show(context: &Context, report: &Report) -> anyhow::Result<()> {
+    if context.json {
+        outln!("{}", serde_json::to_string(report)?);
+        return Ok(());
+    }
+    std::io::stdout().write_all(report.stdout.as_bytes())?;
+    std::io::stderr().write_all(report.stderr.as_bytes())?;
+    if let Some(error) = &report.error_message {
+        eprintln!("longhaul: {error}");
+    }
+    if report.truncated {
+        eprintln!("longhaul: some output was dropped; raise --output-bytes-max to keep more");
+    }
+    Ok(())
+}
+
+fn code(args: &ExecArgs) -> anyhow::Result<Code> {
+    let language = language(args)?;
+    let bytes = read(&args.file)?;
+    if language == Language::Wasm {
+        return Ok(Code::Wasm(bytes));
+    }
+    let source = String::from_utf8(bytes)
+        .map_err(|_| anyhow::anyhow!("`{}` is not UTF-8, which source is; save it as UTF-8", args.file.display()))?;
+    Ok(if language == Language::Python { Code::Python(source) } else { Code::JavaScript(source) })
+}
+
+fn language(args: &ExecArgs) -> anyhow::Result<Language> {
+    if let Some(language) = args.lang {
+        return Ok(language);
+    }
+    match args.file.extension().and_then(|end| end.to_str()) {
+        Some("py") => Ok(Language::Python),
+        Some("js" | "mjs") => Ok(Language::JavaScript),
+        Some("wasm") => Ok(Language::Wasm),
+        _ => bail!("the name of `{}` does not tell its language; say --lang python, js or wasm", args.file.display()),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).context("read standard input")?;
+    } else {
+        let found = std::fs::metadata(path).with_context(|| format!("read `{}`", path.display()))?;
+        // A pipe would hang, and a device has no end.
+        if !found.is_file() {
+            bail!("`{}` is not a file; name one, or pipe source into `longhaul exec - --lang python`", path.display());
+        }
+        let file = std::fs::File::open(path).with_context(|| format!("read `{}`", path.display()))?;
+        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("read `{}`", path.display()))?;
+    }
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        bail!("`{}` is longer than {FILE_BYTES_MAX} bytes; hand data over as a file with --dir", path.display());
+    }
+    Ok(bytes)
+}
+
+/// `HOST:GUEST` or `HOST:GUEST:ro`, also `:rw`.
+fn directory(text: &str) -> Result<DirectoryGrant, String> {
+    let (text, access) = match text.rsplit_once(':') {
+        Some((rest, "ro")) => (rest, Access::Read),
+        Some((rest, "rw")) => (rest, Access::Write),
+        _ => (text, Access::Write),
+    };
+    let (host, guest) = text.rsplit_once(':').ok_or("write it as HOST:GUEST, such as ./data:/data:ro")?;
+    if !guest.starts_with('/') {
+        return Err(format!("`{guest}` is what the code sees and starts with `/`, such as ./data:/data"));
+    }
+    let found = Path::new(host);
+    if !found.is_dir() {
+        return Err(format!("`{host}` is no directory"));
+    }
+    Ok(DirectoryGrant { guest: guest.to_owned(), host: found.to_owned(), access })
+}
+
+fn host(text: &str) -> Result<HostPattern, String> {
+    HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
+}

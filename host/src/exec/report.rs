@@ -1,0 +1,131 @@
+//! What came of a job, in the fields that executors have by custom, and ours.
+
+use super::{JobLimits, words};
+use longhaul_capabilities::Console;
+use longhaul_core::LimitHit;
+use longhaul_core::tool::{ToolError, ToolOutput};
+use longhaul_engine::{CallError, Called};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// What came of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Whether the code came to its end by itself, with exit code 0.
+    pub success: bool,
+    /// What it printed, also when it was stopped; what is not UTF-8 is replaced.
+    pub stdout: String,
+    /// What it complained about, likewise.
+    pub stderr: String,
+    /// Its exit code; none when it was stopped. Of a program for WASI it is 0 or 1: no more is told.
+    pub exit_code: Option<i32>,
+    /// From the start of its instance to its end.
+    pub duration_seconds: f64,
+    /// Why it did not succeed, in one line.
+    pub error_message: Option<String>,
+    /// Instructions that it used, in wasmtime's fuel.
+    pub fuel_used: u64,
+    /// The most memory that it held.
+    pub memory_bytes_peak: u64,
+    /// The limit that stopped it, or made it fail: `timeout_ms`, `memory_bytes_max`, `fuel_max`,
+    /// `stack_bytes_max`, or another field of [`longhaul_core::Limits`].
+    pub limit: Option<String>,
+    /// Whether some of the output was dropped.
+    pub truncated: bool,
+}
+
+/// What is known of a job beside its call.
+pub(super) struct Ended<'a> {
+    pub(super) since: Instant,
+    pub(super) console: Console,
+    pub(super) limits: &'a JobLimits,
+}
+
+/// How it ended, before the limits are looked at.
+enum Way {
+    Exited(i32),
+    /// It noticed its timeout itself.
+    TimedOut,
+    Refused(String),
+    Stopped(CallError),
+}
+
+/// What a runtime answers.
+#[derive(Deserialize)]
+struct Answer {
+    exit_code: i32,
+    #[serde(default)]
+    timed_out: bool,
+    #[serde(default)]
+    truncated: bool,
+}
+
+pub(super) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: Ended<'_>) -> Report {
+    let mut truncated = false;
+    let Called { result, used, refused, .. } = called;
+    let way = match result {
+        Ok(Ok(output)) => match serde_json::from_str::<Answer>(&output.output) {
+            Ok(answer) => {
+                truncated = answer.truncated || output.truncated;
+                if answer.timed_out { Way::TimedOut } else { Way::Exited(answer.exit_code) }
+            }
+            Err(error) => Way::Refused(format!("the runtime answered something else: {error}")),
+        },
+        Ok(Err(error)) => Way::Refused(error.to_string()),
+        Err(error) => Way::Stopped(error),
+    };
+    let report = ended.report(way, refused);
+    Report {
+        fuel_used: used.fuel,
+        memory_bytes_peak: used.memory_bytes_peak,
+        truncated: report.truncated || truncated,
+        ..report
+    }
+}
+
+pub(super) fn of_program(called: Called<i32>, ended: Ended<'_>) -> Report {
+    let Called { result, used, refused, .. } = called;
+    let way = result.map_or_else(Way::Stopped, Way::Exited);
+    let report = ended.report(way, refused);
+    Report { fuel_used: used.fuel, memory_bytes_peak: used.memory_bytes_peak, ..report }
+}
+
+impl Ended<'_> {
+    fn report(self, way: Way, refused: Option<LimitHit>) -> Report {
+        let duration_seconds = self.since.elapsed().as_secs_f64();
+        let (stdout, stdout_cut) = self.console.stdout.text();
+        let (stderr, stderr_cut) = self.console.stderr.text();
+        let (exit_code, error_message, limit) = self.verdict(way, refused);
+        Report {
+            success: exit_code == Some(0),
+            stdout,
+            stderr,
+            exit_code,
+            duration_seconds,
+            error_message,
+            fuel_used: 0,
+            memory_bytes_peak: 0,
+            limit,
+            truncated: stdout_cut || stderr_cut,
+        }
+    }
+
+    /// Exit code, error and limit. Memory that was refused counts when the code did not succeed.
+    fn verdict(&self, way: Way, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
+        let timeout = format!("Timeout: it ran longer than {} ms", self.limits.timeout_ms);
+        match way {
+            Way::Exited(0) => (Some(0), None, None),
+            Way::Exited(code) => match refused {
+                Some(hit) => (Some(code), Some(words(&hit, self.limits)), Some(hit.name)),
+                None => (Some(code), Some(format!("it ended with exit code {code}")), None),
+            },
+            Way::TimedOut => (None, Some(timeout), Some("timeout_ms".into())),
+            Way::Refused(reason) => (None, Some(reason), None),
+            Way::Stopped(CallError::Limit { hit, .. }) => {
+                let name = if matches!(hit.name.as_str(), "wall_ms_max" | "cpu_ms_max") { "timeout_ms" } else { &hit.name };
+                (None, Some(words(&hit, self.limits)), Some(name.to_owned()))
+            }
+            Way::Stopped(error) => (None, Some(error.to_string()), None),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Code that nobody trusts, run as a library call: what it prints, what it sees, and what stops it.
+//!
+//! Needs the interpreters of `cargo xtask plugins`.
+
+mod common;
+
+use common::lab::Lab;
+use common::repository;
+use longhaul::exec::{Code, ExecError, Executor, Job, JobLimits, Language, Places, Report};
+use longhaul_core::grant::{Access, DirectoryGrant};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Tests share it as a program of its own would: the interpreters are compiled and loaded once.
+static EXECUTOR: LazyLock<Executor> = LazyLock::new(|| {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
+    let compiler = env!("CARGO_BIN_EXE_longhaul").into();
+    Executor::new(Places { cache, runtimes: vec![repository().join("target/plugins")], compiler }).expect("an executor")
+});
+
+async fn run(job: Job) -> Report {
+    EXECUTOR.run(job).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn python(source: &str) -> Job {
+    Job::of(Code::Python(source.into()))
+}
+
+fn javascript(source: &str) -> Job {
+    Job::of(Code::JavaScript(source.into()))
+}
+
+fn within(job: Job, change: impl FnOnce(&mut JobLimits)) -> Job {
+    let mut job = job;
+    change(&mut job.limits);
+    job
+}
+
+fn quick(job: Job) -> Job {
+    within(job, |limits| limits.timeout_ms = 400)
+}
+
+/// Runs a job and compares standard output, exit code and limit.
+#[track_caller]
+fn expect(report: &Report, stdout: &str, exit_code: Option<i32>, limit: Option<&str>) {
+    let found = (report.stdout.as_str(), report.exit_code, report.limit.as_deref());
+    assert_eq!(found, (stdout, exit_code, limit), "{report:#?}");
+    assert_eq!(report.success, exit_code == Some(0), "{report:#?}");
+    assert_eq!(report.error_message.is_none(), report.success, "{report:#?}");
+    assert!(report.duration_seconds >= 0.0 && report.fuel_used > 0, "{report:#?}");
+}
+
+#[tokio::test]
+async fn code_prints_and_ends() {
+    for (job, stdout, code) in [
+        (python("print(sum(range(10)))"), "45\n", 0),
+        (python("import sys\nprint('a')\nsys.exit(3)"), "a\n", 3),
+        (python("raise ValueError('x')"), "", 1),
+        (python("if"), "", 1),
+        (python("import nothing_of_the_kind"), "", 1),
+        (python("print(CONTEXT)"), "{}\n", 0),
+        (javascript("console.log([1, 2].map(x => x + 1).join())"), "2,3\n", 0),
+        (javascript("throw new Error('x')"), "", 1),
+        (javascript("let a ="), "", 1),
+        (javascript("console.log(JSON.stringify(CONTEXT))"), "{}\n", 0),
+    ] {
+        expect(&run(job).await, stdout, Some(code), None);
+    }
+}
+
+#[tokio::test]
+async fn what_is_handed_in_is_seen() {
+    let with = |job: Job| Job { context: json!({ "name": "Zoë", "list": [1, 2] }), stdin: "line\n".into(), ..job };
+    let report = run(with(python("print(CONTEXT['name'], sum(CONTEXT['list']), input())"))).await;
+    expect(&report, "Zoë 3 line\n", Some(0), None);
+    let report = run(with(javascript("console.log(CONTEXT.name, CONTEXT.list.length)"))).await;
+    expect(&report, "Zoë 2\n", Some(0), None);
+}
+
+#[tokio::test]
+async fn what_was_printed_before_a_limit_is_kept() {
+    let endless = "print('before', flush=True)\n";
+    // The interpreter sees the first itself; the second is one call into C, which the host ends.
+    for rest in ["while True: pass", "sum(range(10**15))"] {
+        let report = run(quick(python(&format!("{endless}{rest}")))).await;
+        expect(&report, "before\n", None, Some("timeout_ms"));
+        assert!(report.error_message.is_some_and(|text| text.contains("Timeout")));
+    }
+    let report = run(quick(javascript("console.log('before'); for (;;) {}"))).await;
+    expect(&report, "before\n", None, Some("timeout_ms"));
+    let report = run(within(python(&format!("{endless}while True: pass")), |limits| limits.fuel_max = 100_000_000)).await;
+    expect(&report, "before\n", None, Some("fuel_max"));
+}
+
+#[tokio::test]
+async fn memory_output_and_depth_are_bounded() {
+    let report = run(python("x = bytearray(512 << 20)")).await;
+    expect(&report, "", Some(1), Some("memory_bytes_max"));
+    assert!(report.error_message.as_deref().is_some_and(|text| text.contains("memory limit")), "{report:#?}");
+    assert!(report.stderr.contains("MemoryError"), "{report:#?}");
+    assert!(report.memory_bytes_peak <= 256 << 20, "{report:#?}");
+    let report = run(python("x = []\nwhile True: x.append(bytes(10**9))")).await;
+    expect(&report, "", Some(1), Some("memory_bytes_max"));
+
+    let flood = within(quick(python("while True: print('x' * 1000)")), |limits| limits.output_bytes_max = 10_000);
+    let report = run(flood).await;
+    assert_eq!((report.stdout.len(), report.truncated), (10_000, true));
+    assert_eq!(report.limit.as_deref(), Some("timeout_ms"));
+
+    let deep = "import sys\nsys.setrecursionlimit(10**7)\ndef f(n): return f(n + 1)\nf(0)";
+    let report = run(within(python(deep), |limits| limits.timeout_ms = 60_000)).await;
+    assert!(!report.success && report.error_message.is_some(), "{report:#?}");
+}
+
+#[tokio::test]
+async fn nothing_of_the_host_is_seen() {
+    for source in [
+        "import os; assert not os.environ, os.environ",
+        "import os; os.fork()",
+        "import subprocess; subprocess.run(['ls'])",
+        "import socket; socket.create_connection(('127.0.0.1', 80), 1)",
+        "open('/etc/passwd')",
+        "open('../../etc/passwd')",
+        "import threading; threading.Thread(target=print).start()",
+    ] {
+        let report = run(python(source)).await;
+        let is_fine = source.contains("environ");
+        assert_eq!(report.success, is_fine, "{source}: {report:#?}");
+        assert!(is_fine || report.exit_code == Some(1), "an exception and no trap: {source}: {report:#?}");
+    }
+}
+
+/// A folder with a file, a link out of it, and a file beside it.
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let inside = directory.path().join("inside");
+    fs::create_dir(&inside).expect("ours");
+    fs::write(inside.join("a.txt"), "kept").expect("ours");
+    fs::write(directory.path().join("secret.txt"), "secret").expect("ours");
+    symlink("../secret.txt", inside.join("out")).expect("ours");
+    (directory, inside)
+}
+
+fn seeing(job: Job, host: &Path, access: Access) -> Job {
+    Job { directories: vec![DirectoryGrant { guest: "/data".into(), host: host.to_owned(), access }], ..job }
+}
+
+#[tokio::test]
+async fn a_read_only_directory_cannot_be_changed() {
+    let (_directory, inside) = folder();
+    for source in [
+        "open('/data/a.txt', 'w')",
+        "open('/data/a.txt', 'r+').truncate(0)",
+        "open('/data/new', 'x')",
+        "import os; os.truncate('/data/a.txt', 0)",
+        "import os; os.rename('/data/a.txt', '/data/b.txt')",
+        "import os; os.link('/data/a.txt', '/data/b.txt')",
+        "import os; os.symlink('a.txt', '/data/b.txt')",
+        "import os; os.unlink('/data/a.txt')",
+        "import os; os.mkdir('/data/d')",
+        "import os; os.utime('/data/a.txt', (0, 0))",
+    ] {
+        let report = run(seeing(python(source), &inside, Access::Read)).await;
+        assert_eq!(report.exit_code, Some(1), "{source}: {report:#?}");
+    }
+    let report = run(seeing(python("print(open('/data/a.txt').read())"), &inside, Access::Read)).await;
+    expect(&report, "kept\n", Some(0), None);
+    let mut names: Vec<_> = fs::read_dir(&inside).expect("ours").map(|entry| entry.expect("ours").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a.txt", "out"]);
+    assert_eq!(fs::read_to_string(inside.join("a.txt")).expect("ours"), "kept");
+}
+
+#[tokio::test]
+async fn no_path_leads_out_of_a_directory() {
+    let (directory, inside) = folder();
+    for source in [
+        "open('/data/out').read()",
+        "open('/data/../secret.txt').read()",
+        "open('/secret.txt').read()",
+        "import os; os.symlink('../secret.txt', '/data/own'); open('/data/own').read()",
+        "import os; os.rename('/data/a.txt', '/data/../a.txt')",
+    ] {
+        let report = run(seeing(python(source), &inside, Access::Write)).await;
+        assert_eq!(report.exit_code, Some(1), "{source}: {report:#?}");
+        assert!(!report.stdout.contains("secret"), "{report:#?}");
+    }
+    let report = run(seeing(python("open('/data/new.txt', 'w').write('made')"), &inside, Access::Write)).await;
+    expect(&report, "", Some(0), None);
+    assert_eq!(fs::read_to_string(inside.join("new.txt")).expect("ours"), "made");
+    assert!(!directory.path().join("a.txt").exists());
+}
+
+/// Prints through preview 1 and exits with 3, or loops.
+fn program(body: &str) -> Job {
+    let text = format!(
+        r#"(module
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 16) "hello\n")
+            (func (export "_start")
+                (i32.store (i32.const 0) (i32.const 16)) (i32.store (i32.const 4) (i32.const 6))
+                (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+                {body}))"#
+    );
+    Job::of(Code::Wasm(wat::parse_str(text).expect("valid")))
+}
+
+#[tokio::test]
+async fn a_program_for_wasi_runs() {
+    expect(&run(program("")).await, "hello\n", Some(0), None);
+    // WASI 0.2 tells only that a program failed, not with which code.
+    expect(&run(program("(call $exit (i32.const 3))")).await, "hello\n", Some(1), None);
+    expect(&run(quick(program("(loop $l (br $l))"))).await, "hello\n", None, Some("timeout_ms"));
+    let trapped = run(program("unreachable")).await;
+    assert_eq!((trapped.exit_code, trapped.stdout.as_str()), (None, "hello\n"));
+    for bytes in [b"\0asm".to_vec(), b"no wasm".to_vec(), wat::parse_str("(module)").expect("valid")] {
+        let refused = EXECUTOR.run(Job::of(Code::Wasm(bytes))).await;
+        assert!(matches!(refused, Err(ExecError::Load(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_run_is_refused_before_it_starts() {
+    let long = EXECUTOR.run(python(&"#".repeat(50 << 20))).await;
+    assert!(matches!(long, Err(ExecError::SourceTooLong { .. })), "{long:?}");
+    let list = EXECUTOR.run(Job { context: json!([1]), ..python("") }).await;
+    assert!(matches!(list, Err(ExecError::ContextNotObject { .. })), "{list:?}");
+}
+
+#[tokio::test]
+async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
+    let executor = Executor::new(places()).expect("an executor");
+    executor.keep_ready(Language::Python, JobLimits::default(), 2).await.expect("two");
+    let mut random = BTreeSet::new();
+    for _ in 0..6 {
+        let source = "import builtins, random\nassert not hasattr(builtins, 'left')\nbuiltins.left = 1\nprint(random.random())";
+        let report = executor.run(python(source)).await.expect("it runs");
+        assert!(report.success, "{report:#?}");
+        random.insert(report.stdout);
+    }
+    assert_eq!(random.len(), 6, "fresh randomness each time: {random:?}");
+}
+
+fn places() -> Places {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
+    let compiler = env!("CARGO_BIN_EXE_longhaul").into();
+    Places { cache, runtimes: vec![repository().join("target/plugins")], compiler }
+}
+
+/// The cases about running code; those about agents as records, hand-offs and resources need what runs
+/// agents on a schedule, which is not built.
+#[tokio::test]
+async fn executor_cases_about_code() {
+    let directory = std::env::var_os("LONGHAUL_CASES").map_or_else(|| repository().join("tests/cases"), PathBuf::from);
+    let mut driven = Vec::new();
+    for entry in fs::read_dir(directory).expect("the cases").map(|entry| entry.expect("a file").path()) {
+        let Ok(suite) = serde_json::from_slice::<Value>(&fs::read(&entry).unwrap_or_default()) else { continue };
+        if suite["suite"] != "executor_tasks" {
+            continue;
+        }
+        for case in suite["cases"].as_array().expect("a list") {
+            let source = match case["id"].as_str() {
+                Some("exec-0") => case["agent"].as_str().expect("source"),
+                Some("exec-2") => "while True: pass",
+                Some("exec-5") => "x = bytearray(512 << 20)",
+                Some("exec-7") => "print(CONTEXT)",
+                _ => continue,
+            };
+            driven.push(case["id"].as_str().unwrap_or_default().to_owned());
+            let timeout_ms = case["timeout_s"].as_u64().expect("seconds") * 1_000;
+            check_case(case, &run(within(python(source), |limits| limits.timeout_ms = timeout_ms)).await);
+        }
+    }
+    driven.sort();
+    assert_eq!(driven, ["exec-0", "exec-2", "exec-5", "exec-7"]);
+}
+
+#[track_caller]
+fn check_case(case: &Value, report: &Report) {
+    let expected = &case["expected"];
+    let message = report.error_message.clone().unwrap_or_default();
+    for (name, value) in expected.as_object().expect("an object") {
+        let holds = match name.as_str() {
+            "success" => report.success == value.as_bool().expect("a bool"),
+            "stdout_contains" => report.stdout.contains(value.as_str().expect("text")),
+            "exit_code" => report.exit_code.map(i64::from) == value.as_i64(),
+            "error_contains" | "error" => message.contains(value.as_str().expect("text")),
+            "duration_min_s" => report.duration_seconds >= value.as_f64().expect("seconds"),
+            "context" => report.stdout.trim() == value.to_string(),
+            // What another program did, and the status of a record that we do not keep here.
+            "original" | "task_status" => true,
+            other => panic!("{}: `{other}` is not known", case["id"]),
+        };
+        assert!(holds, "{}: {name}: {report:#?}", case["id"]);
+    }
+}
+
+#[test]
+fn the_command_shows_output_and_says_what_is_wrong() {
+    let lab = Lab::empty();
+    let file = |name: &str, text: &str| {
+        let path = lab.path(name);
+        fs::write(&path, text).expect("ours");
+        path.to_str().expect("plain").to_owned()
+    };
+    let good = file("good.py", "import sys\nprint('out')\nprint('err', file=sys.stderr)\n");
+    let ran = lab.run(&["exec", &good]).expect(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("out\n", "err\n"));
+    let report = lab.json(&["exec", &good, "--context", "{\"a\": 1}"]);
+    assert_eq!((&report["success"], &report["exit_code"]), (&json!(true), &json!(0)));
+
+    let bad = file("bad.py", "print('so far')\nimport sys; sys.exit(7)\n");
+    let ran = lab.run(&["exec", &bad]).expect(1);
+    assert!(ran.stdout == "so far\n" && ran.stderr.contains("exit code 7"), "{}", ran.said());
+    let unknown = file("what.txt", "1");
+    let missing = lab.path("missing.py").to_str().expect("plain").to_owned();
+    for (args, code, says) in [
+        (vec!["exec", unknown.as_str()], 1, "say --lang"),
+        (vec!["exec", missing.as_str()], 1, "missing.py"),
+        (vec!["exec", "../../etc/passwd.py"], 1, "passwd.py"),
+        (vec!["exec", "/", "--lang", "python"], 1, "is not a file"),
+        (vec!["exec", &good, "--context", "{"], 1, "--context is not JSON"),
+        (vec!["exec", &good, "--context", "[]"], 1, "must be a JSON object"),
+        (vec!["exec", &good, "--dir", "/nowhere:/data"], 2, "is no directory"),
+        (vec!["exec", &good, "--dir", "/tmp:data"], 2, "starts with `/`"),
+        (vec!["exec", &good, "--allow-host", "ftp://x"], 2, "ftp://x"),
+        (vec!["exec", &good, "--lang", "cobol"], 2, "cobol"),
+        (vec!["exec", &good, "--lang", "wasm"], 1, "does not start as WebAssembly"),
+    ] {
+        let ran = lab.run(&args);
+        assert_eq!(ran.code(), Some(code), "{args:?}: {}", ran.said());
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.said());
+    }
+}
