@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("longhaul", &["*"]),
     ("longhaul-bindings", &["longhaul-core"]),
+    ("longhaul-build", &["longhaul-core"]),
     ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core"]),
     ("longhaul-core", &[]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
@@ -21,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("longhaul-models", &["longhaul-core", "longhaul-llama"]),
     ("longhaul-store", &["longhaul-core"]),
     ("longhaul-worktree", &["longhaul-core"]),
-    ("xtask", &[]),
+    ("xtask", &["longhaul-build"]),
 ];
 
 /// Files that may say `unsafe`, and how often.

@@ -3,14 +3,8 @@
 //! This file only reads the command line and hands over. No command installs anything for the
 //! whole machine, except that `plugins` may add the wasm target to the rustup tool chain in use.
 
-mod cache;
-mod component;
-mod debian;
 mod guests;
-mod process;
-mod python;
 mod stages;
-mod toolchain;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

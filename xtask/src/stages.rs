@@ -3,10 +3,10 @@
 //! Both do all the set-up they need through ordinary package clients, into the cache outside the tree,
 //! and say how long each stage took. Neither asks for an account or a key.
 
-use crate::cache::Cache;
 use crate::guests::{self, PluginsArgs};
-use crate::process::run;
 use anyhow::{Context, Result};
+use longhaul_build::cache::Cache;
+use longhaul_build::process;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +52,7 @@ pub(crate) fn first_run(root: &Path) -> Result<()> {
 /// Checks and tests everything, and ends with the summary of the tests.
 pub(crate) fn test(root: &Path) -> Result<()> {
     let mut stages = Stages::default();
-    let cache = Cache::open()?;
+    let cache = Cache::open(guests::say)?;
     let nextest = stages.run("nextest", || tool(&cache, "cargo-nextest", NEXTEST))?;
     let deny = stages.run("deny", || tool(&cache, "cargo-deny", DENY))?;
     stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
@@ -83,6 +83,10 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     })?;
     stages.print();
     Ok(())
+}
+
+fn run(doing: &str, command: &mut Command) -> Result<()> {
+    Ok(process::run(doing, command)?)
 }
 
 fn cargo(root: &Path) -> Command {

@@ -4,29 +4,30 @@
 //! its author can still see why, and not by the host at load time. This module never adds to a
 //! world and never edits a component to make it fit.
 
+use crate::cache::digest_tree;
+use crate::error::BuildError;
+use longhaul_core::Digest;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result, anyhow, bail};
 use wit_component::{ComponentEncoder, DecodedWasm};
 use wit_parser::{PackageId, Resolve, WorldId, WorldItem, WorldKey};
 
-use crate::cache;
+type Result<T> = std::result::Result<T, BuildError>;
 
-/// The released contract that guests are built against.
-pub(crate) const CONTRACT_DIR: &str = "wit/v0.1";
+/// The contract that guests are built against, from the top of a tree of sources.
+pub const CONTRACT_DIR: &str = "wit/v0.1";
 
 /// The WIT of [`CONTRACT_DIR`], parsed.
-pub(crate) struct Contract {
+pub struct Contract {
     dir: PathBuf,
-    digest: String,
+    digest: Digest,
     resolve: Resolve,
     package: PackageId,
 }
 
 /// What a guest may have beside what its world says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Runtime {
+pub enum Runtime {
     /// Nothing: the guest is only its author's code.
     None,
     /// The interfaces of `wasi:`, since an interpreter in the image asks for clocks, files and
@@ -36,11 +37,17 @@ pub(crate) enum Runtime {
 }
 
 impl Contract {
-    pub(crate) fn load(root: &Path) -> Result<Self> {
-        let dir = root.join(CONTRACT_DIR);
+    /// The contract in the tree of sources at `top`.
+    ///
+    /// # Errors
+    /// When it cannot be read or does not parse.
+    pub fn load(top: &Path) -> Result<Self> {
+        let dir = top.join(CONTRACT_DIR);
         let mut resolve = Resolve::new();
-        let (package, _) = resolve.push_dir(&dir).with_context(|| format!("read the contract `{}`", dir.display()))?;
-        let digest = cache::digest_tree(&dir)?;
+        let (package, _) = resolve.push_dir(&dir).map_err(|error| {
+            BuildError::component(format!("the contract `{}` cannot be read: {error:#}", dir.display()))
+        })?;
+        let digest = digest_tree(&dir, &[])?;
         Ok(Self { dir, digest, resolve, package })
     }
 
@@ -49,38 +56,49 @@ impl Contract {
     }
 
     /// Changes when any file of the contract does.
-    pub(crate) fn digest(&self) -> &str {
-        &self.digest
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// Makes the component of a core module, and checks it.
-    pub(crate) fn encode(&self, plugin: &str, world: &str, core: &[u8]) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// When the module is none of a component, or is not what its world says.
+    pub fn encode(&self, plugin: &str, world: &str, core: &[u8]) -> Result<Vec<u8>> {
         let component = ComponentEncoder::default()
             .module(core)
             .and_then(|encoder| encoder.validate(true).encode())
-            .with_context(|| format!("make a component of plugin `{plugin}`, whose world is `{world}`"))?;
+            .map_err(|error| {
+                BuildError::component(format!(
+                    "no component comes of plugin `{plugin}`, whose world is `{world}`: {error:#}"
+                ))
+            })?;
         self.check(plugin, world, &component, Runtime::None)?;
         Ok(component)
     }
 
     /// Refuses `component` unless it has the exports of `world` and no import from outside.
-    pub(crate) fn check(&self, plugin: &str, world: &str, component: &[u8], runtime: Runtime) -> Result<()> {
+    ///
+    /// # Errors
+    /// With what is missing or too much.
+    pub fn check(&self, plugin: &str, world: &str, component: &[u8], runtime: Runtime) -> Result<()> {
         let target = self.world(plugin, world)?;
-        let decoded =
-            wit_component::decode(component).with_context(|| format!("read the types of plugin `{plugin}`"))?;
+        let decoded = wit_component::decode(component).map_err(|error| {
+            BuildError::component(format!("the types of plugin `{plugin}` cannot be read: {error:#}"))
+        })?;
         let DecodedWasm::Component(found, found_world) = decoded else {
-            bail!("plugin `{plugin}` is a WIT package, not a component");
+            return Err(BuildError::component(format!("plugin `{plugin}` is a WIT package, not a component")));
         };
         self.check_imports(plugin, target, &imports(&found, found_world), runtime)?;
         self.check_exports(plugin, target, &exports(&found, found_world), runtime)?;
         match runtime {
             // Same names are not the same types: the guest may have been built from an old copy of
             // the contract.
-            Runtime::None => wit_component::targets(&self.resolve, target, component).with_context(|| {
-                format!(
+            Runtime::None => wit_component::targets(&self.resolve, target, component).map_err(|error| {
+                BuildError::component(format!(
                     "plugin `{plugin}` has the names of world `{world}` but other types; \
-                         build it from {CONTRACT_DIR}"
-                )
+                     build it from {CONTRACT_DIR}: {error:#}"
+                ))
             }),
             // The WASI imports from outside the world would fail that test, and the tool that makes
             // these components has read the types from the same folder a moment ago.
@@ -94,13 +112,12 @@ impl Contract {
             |name: &&String| !(offered.contains(*name) || runtime == Runtime::Wasi && name.starts_with("wasi:"));
         let outside: BTreeSet<String> = found.iter().filter(outside).cloned().collect();
         if !outside.is_empty() {
-            bail!(
-                "plugin `{plugin}` imports {}, which its world `{}` does not offer; \
-                 it may import: {}",
+            return Err(BuildError::component(format!(
+                "plugin `{plugin}` imports {}, which its world `{}` does not offer; it may import: {}",
                 list(&outside),
                 self.resolve.worlds[world].name,
                 list(&offered),
-            );
+            )));
         }
         Ok(())
     }
@@ -111,25 +128,24 @@ impl Contract {
         let is_helper = |name: &String| runtime == Runtime::Wasi && !name.contains(':');
         let found: BTreeSet<String> = found.iter().filter(|name| !is_helper(name)).cloned().collect();
         if found != asked {
-            bail!(
+            return Err(BuildError::component(format!(
                 "plugin `{plugin}` exports {}, but its world `{}` asks for {}",
                 list(&found),
                 self.resolve.worlds[world].name,
                 list(&asked),
-            );
+            )));
         }
         Ok(())
     }
 
-    fn world(&self, plugin: &str, name: &str) -> Result<WorldId> {
+    pub(crate) fn world(&self, plugin: &str, name: &str) -> Result<WorldId> {
         let worlds = &self.resolve.packages[self.package].worlds;
         worlds.get(name).copied().ok_or_else(|| {
             let known = worlds.keys().cloned().collect();
-            anyhow!(
-                "plugin `{plugin}` asks for the world `{name}`, which is not in {CONTRACT_DIR}; \
-                 it has: {}",
+            BuildError::project(format!(
+                "plugin `{plugin}` asks for the world `{name}`, which is not in {CONTRACT_DIR}; it has: {}",
                 list(&known)
-            )
+            ))
         })
     }
 }

@@ -5,21 +5,17 @@
 //! no package list of the system is changed, and no root is needed. A network that
 //! does not answer costs half a minute a day, not at each build.
 
+use super::{TARGET, debian};
+use crate::cache::{Cache, write_whole};
+use crate::error::{At, BuildError};
+use crate::process::{capture, capture_within};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use clap::ValueEnum;
-
-use crate::cache::{Cache, write_whole};
-use crate::debian;
-use crate::process::{capture, capture_within};
-
-/// Guests that need files or HTTP ask for `wasi:` interfaces in their world, so that the bare
-/// target serves them all and there is no libc and no adapter to ship.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+type Result<T> = std::result::Result<T, BuildError>;
 
 /// Rustup's own server does not answer in every network; then it hangs rather than fails.
 const TARGET_ADD_LIMIT: Duration = Duration::from_secs(30);
@@ -27,16 +23,31 @@ const TARGET_ADD_LIMIT: Duration = Duration::from_secs(30);
 /// How long a failure of `rustup target add` is believed.
 const TARGET_ADD_AGAIN: Duration = Duration::from_hours(24);
 
-/// Which tool chain the caller wants.
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Wanted {
-    /// Rustup's if it can be had, else Debian's
+/// Which tool chain the caller wants: `auto`, `rustup` or `debian`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Rustup's if it can be had, else Debian's.
     #[default]
     Auto,
-    /// Rustup's, or an error
+    /// Rustup's, or an error.
     Rustup,
-    /// Debian's compiler in the cache, or an error
+    /// Debian's compiler in the cache, or an error.
     Debian,
+}
+
+impl FromStr for Wanted {
+    type Err = BuildError;
+
+    fn from_str(word: &str) -> Result<Self> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "rustup" => Ok(Self::Rustup),
+            "debian" => Ok(Self::Debian),
+            _ => Err(BuildError::toolchain(format!(
+                "there is no tool chain `{word}`; write one of: auto, rustup, debian"
+            ))),
+        }
+    }
 }
 
 /// A way to build for [`TARGET`].
@@ -56,7 +67,7 @@ impl Toolchain {
                     return Ok(Self::Rustup { release: host.release });
                 }
                 Err(error) if wanted == Wanted::Rustup => return Err(error),
-                Err(error) => eprintln!("{error:#}; taking Debian's compiler"),
+                Err(error) => cache.say(&format!("{error}; taking Debian's compiler")),
             }
         }
         let linker = host.rust_lld()?;
@@ -125,7 +136,9 @@ impl HostRust {
         let verbose = capture(doing, Command::new("rustc").args(["-vV"]))?;
         let field = |name: &str| {
             let value = verbose.lines().find_map(|line| line.strip_prefix(name));
-            value.map(str::to_owned).ok_or_else(|| anyhow!("{doing}: `rustc -vV` has no line `{name}`"))
+            value
+                .map(str::to_owned)
+                .ok_or_else(|| BuildError::toolchain(format!("{doing}: `rustc -vV` has no line `{name}`")))
         };
         let sysroot = capture(doing, Command::new("rustc").args(["--print", "sysroot"]))?;
         Ok(Self { release: field("release: ")?, triple: field("host: ")?, sysroot: PathBuf::from(sysroot.trim()) })
@@ -138,30 +151,29 @@ impl HostRust {
         }
         let failed_before = cache.path("rustup-target-add.failed");
         if is_younger(&failed_before, TARGET_ADD_AGAIN) {
-            bail!(
+            return Err(BuildError::toolchain(format!(
                 "`rustup target add {TARGET}` failed less than a day ago (to try now: remove {})",
                 failed_before.display()
-            );
+            )));
         }
-        let added = self.add_target();
-        match &added {
-            Ok(()) => {}
-            Err(error) => write_whole(&failed_before, format!("{error:#}\n").as_bytes())?,
+        let added = self.add_target(cache);
+        if let Err(error) = &added {
+            write_whole(&failed_before, format!("{error}\n").as_bytes())?;
         }
         added
     }
 
-    fn add_target(&self) -> Result<()> {
-        eprintln!("guests: adding {TARGET} with rustup");
+    fn add_target(&self, cache: &Cache) -> Result<()> {
+        cache.say(&format!("adding {TARGET} with rustup"));
         let mut rustup = Command::new("rustup");
         rustup.args(["target", "add", TARGET]);
         capture_within("add the wasm target", &mut rustup, TARGET_ADD_LIMIT)?;
         if !self.has_target() {
-            bail!(
+            return Err(BuildError::toolchain(format!(
                 "`rustup target add {TARGET}` succeeded, but `{}` has no such target; \
                  is the `rustc` on PATH not rustup's?",
                 self.sysroot.display()
-            );
+            )));
         }
         Ok(())
     }
@@ -178,7 +190,10 @@ impl HostRust {
         let bin = Path::new("lib/rustlib").join(&self.triple).join("bin/rust-lld");
         let path = self.sysroot.join(bin);
         if !path.is_file() {
-            bail!("`{}` is missing, and guests are linked with it; use a tool chain of rustup's", path.display());
+            return Err(BuildError::toolchain(format!(
+                "`{}` is missing, and plugins are linked with it; use a tool chain of rustup's",
+                path.display()
+            )));
         }
         Ok(path)
     }
@@ -191,6 +206,6 @@ fn is_younger(path: &Path, age: Duration) -> bool {
 
 /// Reads a small text file of ours.
 pub(crate) fn read_line(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path).with_context(|| format!("read `{}`", path.display()))?;
+    let text = fs::read_to_string(path).at("read", path)?;
     Ok(text.trim().to_owned())
 }

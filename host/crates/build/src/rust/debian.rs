@@ -7,17 +7,19 @@
 //! `-Zbuild-std` at each build: it then serves every clone, and guests build without any unstable
 //! flag.
 
+use super::TARGET;
+use super::toolchain::{clean_cargo, read_line};
+use crate::cache::{Cache, create_dir, entries, read, write_whole};
+use crate::error::{At, BuildError};
+use crate::process::{capture, run};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
-
-use crate::cache::{Cache, create_dir, entries, read, write_whole};
-use crate::process::{capture, run};
-use crate::toolchain::{TARGET, clean_cargo, read_line};
+type Result<T> = std::result::Result<T, BuildError>;
 
 /// The package whose version decides about all others.
 const COMPILER: &str = "rustc-web";
@@ -40,13 +42,13 @@ const STD_USER: &str = "std_user";
 /// that one would cost each build a second. To take a newer one, remove the folder.
 pub(crate) fn prefix(cache: &Cache, triple: &str, linker: &Path) -> Result<PathBuf> {
     cache.folder(&format!("debian-rust-{VERSION_MIN}"), |prefix| {
-        let apt = Apt::with_compiler(&prefix.join("apt"))?;
-        let version = unpack(&apt, prefix)?;
+        let apt = Apt::with_compiler(cache, &prefix.join("apt"))?;
+        let version = unpack(cache, &apt, prefix)?;
         if let Some(lists) = apt.private_dir {
             remove(&lists)?;
         }
         write_wrapper(prefix, triple)?;
-        build_std(prefix, linker)?;
+        build_std(cache, prefix, linker)?;
         write_whole(&prefix.join(VERSION_FILE), version.as_bytes())
     })
 }
@@ -61,7 +63,7 @@ pub(crate) fn rustc(prefix: &Path) -> PathBuf {
 }
 
 /// Fetches and unpacks the compiler, the libraries it lacks here and the sources of `std`.
-fn unpack(apt: &Apt, prefix: &Path) -> Result<String> {
+fn unpack(cache: &Cache, apt: &Apt, prefix: &Path) -> Result<String> {
     let version = apt.candidate(COMPILER)?;
     let release = release(&version);
     let standard = format!("libstd-rust-web-{release}");
@@ -70,7 +72,7 @@ fn unpack(apt: &Apt, prefix: &Path) -> Result<String> {
         .into();
     wanted.extend(apt.missing_libraries(&standard)?);
 
-    eprintln!("guests: fetching Debian's rustc {version} (140 MB, once)");
+    cache.say(&format!("fetching Debian's rustc {version} (140 MB, once)"));
     let debs = prefix.join("debs");
     create_dir(&debs)?;
     let mut download = apt.command("apt-get");
@@ -90,15 +92,16 @@ fn link_sources(prefix: &Path, release: &str) -> Result<()> {
     let sources = entries(&prefix.join("usr/src"))?
         .into_iter()
         .find(|dir| dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("rustc-{release}"))))
-        .ok_or_else(|| anyhow!("the package `rust-web-src` has no `usr/src/rustc-{release}*`"))?;
+        .ok_or_else(|| {
+            BuildError::toolchain(format!("the package `rust-web-src` has no `usr/src/rustc-{release}*`"))
+        })?;
     let place = prefix.join("usr/lib/rustlib/src/rust");
     // A link, dangling or not, is removed as a file; a missing one is what we want.
     let _ = fs::remove_file(&place);
     if let Some(parent) = place.parent() {
         create_dir(parent)?;
     }
-    std::os::unix::fs::symlink(&sources, &place)
-        .with_context(|| format!("link `{}` to the sources of std", place.display()))
+    std::os::unix::fs::symlink(&sources, &place).at("link to the sources of std", &place)
 }
 
 /// Writes the script that starts the compiler with its own libraries, and nothing else with them.
@@ -112,13 +115,12 @@ fn write_wrapper(prefix: &Path, triple: &str) -> Result<()> {
     );
     let path = rustc(prefix);
     write_whole(&path, script.as_bytes())?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("make `{}` executable", path.display()))
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).at("make executable", &path)
 }
 
 /// Builds `std` for the guests' target and puts it into the compiler's own library folder.
-fn build_std(prefix: &Path, linker: &Path) -> Result<()> {
-    eprintln!("guests: building std for {TARGET} (about a minute, once)");
+fn build_std(cache: &Cache, prefix: &Path, linker: &Path) -> Result<()> {
+    cache.say(&format!("building std for {TARGET} (about a minute, once)"));
     let user = prefix.join("std-user");
     create_dir(&user.join("src"))?;
     let manifest = format!(
@@ -140,7 +142,9 @@ fn build_std(prefix: &Path, linker: &Path) -> Result<()> {
         // Cargo is rustup's stable one, which otherwise refuses `-Z`.
         .env("RUSTC_BOOTSTRAP", "1")
         // Cargo leaves bitcode out where it sees no use for it; a guest with `lto` needs it.
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "-Cembed-bitcode=yes");
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "-Cembed-bitcode=yes")
+        // Standard output is for what we were asked.
+        .stdout(io::stderr());
     run("build std for the guests", &mut cargo)?;
     install_std(prefix, &user)?;
     // Half of the prefix's size, and of no use once the libraries are built.
@@ -174,25 +178,24 @@ impl Apt {
     /// On lists that offer a compiler of at least [`VERSION_MIN`].
     ///
     /// Private lists go into `dir`.
-    fn with_compiler(dir: &Path) -> Result<Self> {
+    fn with_compiler(cache: &Cache, dir: &Path) -> Result<Self> {
         let system = Self { private_dir: None };
         if system.offers_compiler()? {
             return Ok(system);
         }
-        let private = Self::private(dir)?;
+        let private = Self::private(cache, dir)?;
         if private.offers_compiler()? {
             return Ok(private);
         }
-        bail!(
+        Err(BuildError::toolchain(format!(
             "Debian's package `{COMPILER}` is not offered here in version {VERSION_MIN} or later; \
-             run `rustup target add {TARGET}` where rustup can reach its server, \
-             or build the guests on Debian 12"
-        )
+             run `rustup target add {TARGET}` where rustup can reach its server, or build on Debian 12"
+        )))
     }
 
     /// On fresh lists in `dir`, which ask for no root and leave the system's alone.
-    fn private(dir: &Path) -> Result<Self> {
-        eprintln!("guests: fetching Debian's package lists");
+    fn private(cache: &Cache, dir: &Path) -> Result<Self> {
+        cache.say("fetching Debian's package lists");
         for part in ["lists/partial", "cache/archives/partial"] {
             create_dir(&dir.join(part))?;
         }
@@ -284,5 +287,5 @@ fn number(version: &str) -> Option<(u32, u32)> {
 }
 
 fn remove(dir: &Path) -> Result<()> {
-    fs::remove_dir_all(dir).with_context(|| format!("remove `{}`", dir.display()))
+    fs::remove_dir_all(dir).at("remove", dir)
 }

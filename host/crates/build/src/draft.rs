@@ -1,0 +1,175 @@
+//! A new project: a small plugin that builds at once, in the language and for the role that is asked for.
+//!
+//! What is written comes from `sdk/templates`: files beside the folders of the roles are for all roles of a
+//! language, `scenarios/ROLE` is for all languages. The SDK and the contract come along in `vendor`, laid out
+//! as in the repository, so that the project needs nothing but its language's own tools. Nothing that is
+//! there is ever written over.
+
+use crate::cache::create_dir;
+use crate::error::{At, BuildError};
+use crate::language::Language;
+use crate::names::check_name;
+use crate::sources::{below, put};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+type Result<T> = std::result::Result<T, BuildError>;
+
+/// What a plugin is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Does one task.
+    Agent,
+    /// Turns a goal into steps.
+    Planner,
+    /// Has functions that agents call.
+    Tool,
+    /// Judges.
+    Evaluator,
+    /// Keeps entries.
+    Memory,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Agent, Self::Planner, Self::Tool, Self::Evaluator, Self::Memory];
+
+    /// Its word; its world is `WORD-plugin`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Planner => "planner",
+            Self::Tool => "tool",
+            Self::Evaluator => "evaluator",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = BuildError;
+
+    fn from_str(word: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
+            BuildError::project(format!(
+                "there is no kind `{}` of plugin; write one of: agent, planner, tool, evaluator, memory",
+                word.escape_default()
+            ))
+        })
+    }
+}
+
+/// A project that is not written yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    name: String,
+    kind: Kind,
+    language: Language,
+}
+
+impl Draft {
+    /// A plugin of that name.
+    ///
+    /// # Errors
+    /// When the name would be trouble; see [`check_name`].
+    pub fn new(name: &str, kind: Kind, language: Language) -> Result<Self> {
+        check_name(name)?;
+        Ok(Self { name: name.to_owned(), kind, language })
+    }
+
+    /// Writes the project to the folder of its name in `parent`, and gives that folder.
+    ///
+    /// # Errors
+    /// When the folder is there already, or cannot be written; then nothing is left of it.
+    pub fn write(&self, parent: &Path) -> Result<PathBuf> {
+        let dir = parent.join(&self.name);
+        if dir.symlink_metadata().is_ok() {
+            return Err(BuildError::project(format!(
+                "`{}` is there already; take another name, or another folder with --into",
+                dir.display()
+            )));
+        }
+        create_dir(parent)?;
+        // Renamed into place when it is whole.
+        let partial = parent.join(format!(".{}.{}.tmp", self.name, std::process::id()));
+        let written = self.files().try_for_each(|(path, bytes)| put(&partial.join(path), &bytes));
+        let placed = written.and_then(|()| fs::rename(&partial, &dir).at("write", &dir));
+        if placed.is_err() {
+            // What is wrong is said already.
+            let _ = fs::remove_dir_all(&partial);
+        }
+        placed.map(|()| dir)
+    }
+
+    /// All files, with their paths in the project.
+    fn files(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        let (language, kind) = (self.language.folder(), self.kind.word());
+        let of_language = format!("sdk/templates/{language}");
+        let shared = below(&of_language).filter(|(path, _)| !path.contains('/')).collect::<Vec<_>>();
+        let own = below(&format!("{of_language}/{kind}")).collect::<Vec<_>>();
+        let scenarios = below(&format!("sdk/templates/scenarios/{kind}")).collect::<Vec<_>>();
+        let sdk = below(&format!("sdk/{language}")).collect::<Vec<_>>();
+        let contract = below("wit/v0.1").collect::<Vec<_>>();
+        let filled = shared.into_iter().chain(own).map(|(path, bytes)| (file_name(path), self.fill(bytes)));
+        let tests = scenarios.into_iter().map(|(path, bytes)| (format!("tests/{path}"), self.fill(bytes)));
+        let sdk = sdk.into_iter().map(move |(path, bytes)| (format!("vendor/sdk/{language}/{path}"), bytes.to_vec()));
+        let contract = contract.into_iter().map(|(path, bytes)| (format!("vendor/wit/v0.1/{path}"), bytes.to_vec()));
+        filled.chain(tests).chain(sdk).chain(contract)
+    }
+
+    fn fill(&self, bytes: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(bytes);
+        text.replace("{{name}}", &self.name).replace("{{kind}}", self.kind.word()).into_bytes()
+    }
+}
+
+/// A template's file may not be hidden, or it would mean something where it lies.
+fn file_name(path: &str) -> String {
+    if path == "gitignore" { ".gitignore".to_owned() } else { path.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::Project;
+
+    #[test]
+    fn every_language_has_a_project_of_every_kind_that_can_be_read() {
+        let place = tempfile::tempdir().unwrap();
+        for language in Language::ALL {
+            for kind in Kind::ALL {
+                let name = format!("my-{}-{}", language.word(), kind.word());
+                let dir = Draft::new(&name, kind, language).unwrap().write(place.path()).unwrap();
+                let project = Project::open(&dir).unwrap();
+                assert_eq!((project.name(), project.language()), (name.as_str(), language));
+                assert_eq!(project.world(), format!("{}-plugin", kind.word()));
+                for file in ["README.md", ".gitignore", "vendor/wit/v0.1/worlds.wit"] {
+                    assert!(dir.join(file).is_file(), "{name} has no {file}");
+                }
+                assert!(dir.join("tests").is_dir(), "{name} has no tests");
+                assert!(dir.join("vendor/sdk").join(language.folder()).is_dir(), "{name} has no SDK");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_never_written_over() {
+        let place = tempfile::tempdir().unwrap();
+        let draft = Draft::new("mine", Kind::Tool, Language::Rust).unwrap();
+        fs::write(place.path().join("mine"), "a file").unwrap();
+        let error = draft.write(place.path()).unwrap_err().to_string();
+        assert!(error.contains("is there already"), "{error}");
+        assert_eq!(fs::read_to_string(place.path().join("mine")).unwrap(), "a file");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing is left behind");
+    }
+
+    #[test]
+    fn an_unknown_kind_or_language_is_said_on_one_line() {
+        let kind = "daemon".parse::<Kind>().unwrap_err().to_string();
+        assert!(kind.ends_with("write one of: agent, planner, tool, evaluator, memory"), "{kind}");
+        let language = "co\nbol".parse::<Language>().unwrap_err().to_string();
+        assert!(language.ends_with("write one of: rust, python, js, c") && !language.contains('\n'), "{language}");
+    }
+}

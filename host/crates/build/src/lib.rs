@@ -1,0 +1,39 @@
+//! From a plugin's project to its component, in four languages, and a new project from nothing.
+//!
+//! What a language needs beyond itself is fetched through that language's ordinary package client, in
+//! a pinned version, into a cache outside the tree; each such step is said in one line. What comes out
+//! is checked against the world that the project names. This crate runs compilers and never a plugin,
+//! installs nothing for the whole machine (but for the wasm target, which rustup may add to its tool
+//! chain), and knows neither the engine nor a data directory.
+//!
+//! ```text
+//! plugin.toml -> Project -> Workshop::build -> the component's bytes
+//! Draft { name, kind, language } -> write -> a folder that builds at once
+//! ```
+
+mod c;
+pub mod cache;
+mod component;
+mod draft;
+mod error;
+mod javascript;
+mod language;
+mod names;
+pub mod process;
+mod project;
+mod pypi;
+mod python;
+pub mod rust;
+pub mod sources;
+mod workshop;
+
+pub use component::{CONTRACT_DIR, Contract, Runtime};
+pub use draft::{Draft, Kind};
+pub use error::BuildError;
+pub use language::Language;
+pub use names::check_name;
+pub use project::{MANIFEST, Project, toml_error};
+pub use workshop::Workshop;
+
+/// Where a line goes that says what is done: a fetch, a build, a wait.
+pub type Say = fn(&str);

@@ -1,0 +1,115 @@
+//! Running other programs.
+//!
+//! Every failure names what we were doing, the program and what it said. Nothing here goes through
+//! a shell, and nothing is retried.
+
+use crate::error::BuildError;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+type Result<T> = std::result::Result<T, BuildError>;
+
+/// How often a bounded program is looked at. Small beside the second that the shortest one takes.
+const POLL_MS: u64 = 20;
+
+/// Of what a program said, this much is shown: a compiler's first errors are at the front.
+const SAID_BYTES_MAX: usize = 64 << 10;
+
+/// Runs `command`, its output going where ours goes unless it says otherwise.
+///
+/// # Errors
+/// When it does not start, or ends with an error.
+pub fn run(doing: &str, command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).status().map_err(|why| missing(doing, command, why))?;
+    if !status.success() {
+        return Err(failed(doing, command, status, String::new()));
+    }
+    Ok(())
+}
+
+/// Runs `command` quietly and gives its standard output; what it said is only shown if it fails.
+pub(crate) fn capture(doing: &str, command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|why| missing(doing, command, why))?;
+    said(doing, command, &output)
+}
+
+/// As [`capture`], but errors go straight to the terminal: for programs that report progress there.
+pub(crate) fn capture_stdout(doing: &str, command: &mut Command) -> Result<String> {
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit()).stdin(Stdio::null());
+    let output = command.output().map_err(|why| missing(doing, command, why))?;
+    if !output.status.success() {
+        // What is on its standard output is for programs; its words are on the terminal.
+        return Err(failed(doing, command, output.status, "; see above".to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// As [`capture`], but the program is killed and an error returned after `limit`.
+pub(crate) fn capture_within(doing: &str, command: &mut Command, limit: Duration) -> Result<String> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|why| missing(doing, command, why))?;
+    let start = Instant::now();
+    while child.try_wait().map_err(|why| missing(doing, command, why))?.is_none() {
+        if start.elapsed() >= limit {
+            // It may end between the look and the kill; either way it is gone after `wait`.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(BuildError::ToolSlow {
+                doing: doing.to_owned(),
+                program: program(command),
+                seconds_max: limit.as_secs(),
+            });
+        }
+        thread::sleep(Duration::from_millis(POLL_MS));
+    }
+    let output = child.wait_with_output().map_err(|why| missing(doing, command, why))?;
+    said(doing, command, &output)
+}
+
+fn said(doing: &str, command: &Command, output: &Output) -> Result<String> {
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(stdout);
+    }
+    let mut words = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr)).trim_end().to_owned();
+    if words.len() > SAID_BYTES_MAX {
+        words.truncate(words.floor_char_boundary(SAID_BYTES_MAX));
+        words.push_str("\n(and more)");
+    }
+    let said = if words.is_empty() { String::new() } else { format!(":\n{words}") };
+    Err(failed(doing, command, output.status, said))
+}
+
+fn failed(doing: &str, command: &Command, status: std::process::ExitStatus, said: String) -> BuildError {
+    BuildError::ToolFailed { doing: doing.to_owned(), program: program(command), status, said }
+}
+
+fn missing(doing: &str, command: &Command, why: io::Error) -> BuildError {
+    let program = program(command);
+    BuildError::ToolMissing { doing: doing.to_owned(), remedy: remedy(&program), program, why }
+}
+
+fn remedy(program: &str) -> &'static str {
+    match program {
+        "cargo" | "rustc" | "rustup" => "install Rust with rustup, and have its programs on PATH",
+        "python3" => "install Python 3 with pip; on Debian: apt install python3 python3-pip",
+        "apt-get" | "apt-cache" | "dpkg" => {
+            "without rustup's wasm target, Rust plugins are built with Debian's compiler; on this system run: \
+             rustup target add wasm32-unknown-unknown"
+        }
+        _ => "is it installed and on PATH?",
+    }
+}
+
+/// The name that the user knows it by, without its folder.
+fn program(command: &Command) -> String {
+    let path = Path::new(command.get_program());
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

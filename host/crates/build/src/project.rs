@@ -1,0 +1,230 @@
+//! A plugin's project: the folder with `plugin.toml`, and what that says about building it.
+//!
+//! Reading is strict where it is about building. What a plugin asks for is read by the host, which
+//! decides about it; here it is only carried along.
+
+use crate::cache::digest_tree;
+use crate::error::{At, BuildError};
+use crate::language::Language;
+use crate::{c, javascript, names, python};
+use longhaul_core::Digest;
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The manifest's name.
+pub const MANIFEST: &str = "plugin.toml";
+
+/// A project that says all that is needed to build it.
+#[derive(Clone, Debug)]
+pub struct Project {
+    dir: PathBuf,
+    name: String,
+    version: String,
+    world: String,
+    pub(crate) recipe: Recipe,
+}
+
+/// How the component is made: the rest of `[build]`.
+#[derive(Clone, Debug)]
+pub(crate) enum Recipe {
+    /// All of it is in `Cargo.toml`.
+    Rust,
+    Python(python::Recipe),
+    Javascript(javascript::Recipe),
+    C(c::Recipe),
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    name: String,
+    version: String,
+    world: String,
+    build: Option<toml::Table>,
+}
+
+impl Project {
+    /// Reads the manifest in `dir`.
+    ///
+    /// # Errors
+    /// When there is none, or it does not say how the plugin is built.
+    pub fn open(dir: &Path) -> Result<Self, BuildError> {
+        let path = dir.join(MANIFEST);
+        if !path.is_file() {
+            return Err(BuildError::project(format!(
+                "there is no `{}`; name the folder of a plugin, or make one with `longhaul plugin new`",
+                path.display()
+            )));
+        }
+        let text = fs::read_to_string(&path).at("read", &path)?;
+        let manifest: Manifest = toml::from_str(&text).map_err(|error| toml_error(&path, &text, &error))?;
+        let wrong = |why: String| BuildError::project(format!("`{}`: {why}", path.display()));
+        names::check_form(&manifest.name).map_err(|error| wrong(error.to_string()))?;
+        // Programs are started in other folders, so a relative path must not stay one.
+        let dir = fs::canonicalize(dir).at("find", dir)?;
+        let recipe = recipe(&dir, &manifest).map_err(wrong)?;
+        Ok(Self { dir, name: manifest.name, version: manifest.version, world: manifest.world, recipe })
+    }
+
+    /// The folder, as an absolute path.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The plugin's name, which is plain.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plugin's own version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The world of the contract that it is built for, such as `tool-plugin`.
+    #[must_use]
+    pub fn world(&self) -> &str {
+        &self.world
+    }
+
+    /// What it is written in.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        match self.recipe {
+            Recipe::Rust => Language::Rust,
+            Recipe::Python(_) => Language::Python,
+            Recipe::Javascript(_) => Language::Javascript,
+            Recipe::C(_) => Language::C,
+        }
+    }
+
+    /// Where the component is put: `target/NAME.wasm`, the same for every language.
+    #[must_use]
+    pub fn component_path(&self) -> PathBuf {
+        self.dir.join("target").join(format!("{}.wasm", self.name))
+    }
+
+    /// Changes when a file of the project does, but for its tests.
+    pub(crate) fn sources_digest(&self) -> Result<Digest, BuildError> {
+        digest_tree(&self.dir, &["tests"])
+    }
+
+    /// The folders that `paths` under `[build]` names.
+    pub(crate) fn folders(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> {
+        let folder = |path: &PathBuf| {
+            let folder = self.dir.join(path);
+            if folder.is_dir() {
+                return Ok(folder);
+            }
+            Err(BuildError::project(format!(
+                "plugin `{}` imports from `{}`, which is no folder; mend `paths` under [build] in its {MANIFEST}",
+                self.name,
+                folder.display()
+            )))
+        };
+        paths.iter().map(folder).collect()
+    }
+}
+
+fn recipe(dir: &Path, manifest: &Manifest) -> Result<Recipe, String> {
+    let mut build = manifest.build.clone().unwrap_or_default();
+    let mut word = |key: &str| match build.remove(key) {
+        None => Ok(None),
+        Some(toml::Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(format!("[build] {key} is `{other}`, and should be a text")),
+    };
+    let (language, world) = (word("language")?, word("world")?);
+    if let Some(world) = world.filter(|world| *world != manifest.world) {
+        return Err(format!("[build] world is `{world}` and world is `{}`; make them the same", manifest.world));
+    }
+    let language = match language {
+        Some(word) => word.parse().map_err(|error: BuildError| format!("[build] language: {error}"))?,
+        None if dir.join("Cargo.toml").is_file() => Language::Rust,
+        None => return Err("it does not say its language; add: [build] language = \"python\"".to_owned()),
+    };
+    match language {
+        Language::Rust => rust_recipe(dir, build),
+        Language::Python => read(build).map(Recipe::Python),
+        Language::Javascript => read(build).map(Recipe::Javascript),
+        Language::C => read(build).map(Recipe::C),
+    }
+}
+
+fn rust_recipe(dir: &Path, build: toml::Table) -> Result<Recipe, String> {
+    if let Some(key) = build.keys().next() {
+        return Err(format!("[build] {key} means nothing for Rust; what cargo should know is in Cargo.toml"));
+    }
+    if !dir.join("Cargo.toml").is_file() {
+        return Err("[build] language is `rust`, and there is no Cargo.toml beside it".to_owned());
+    }
+    Ok(Recipe::Rust)
+}
+
+fn read<T: serde::de::DeserializeOwned>(build: toml::Table) -> Result<T, String> {
+    // The rest of such an error is the text around its place, which a table does not have.
+    build.try_into().map_err(|error: toml::de::Error| format!("[build]: {}", error.message()))
+}
+
+/// What is wrong with a file of TOML, on one line with its place.
+#[must_use]
+pub fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> BuildError {
+    let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+    let place = line.map(|line| format!(", line {line}")).unwrap_or_default();
+    let message = error.message().replace('\n', ", ");
+    BuildError::project(format!("`{}`{place}: {message}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOP: &str = "name = \"a\"\nversion = \"0.1.0\"\nworld = \"tool-plugin\"\n";
+
+    fn open(manifest: &str, files: &[&str]) -> Result<Project, String> {
+        let place = tempfile::tempdir().unwrap();
+        for file in files {
+            fs::write(place.path().join(file), "").unwrap();
+        }
+        fs::write(place.path().join(MANIFEST), manifest).unwrap();
+        Project::open(place.path()).map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn check(manifest: &str, expected: &str) {
+        let error = open(manifest, &[]).expect_err(manifest);
+        assert!(error.contains(expected), "{error}");
+        assert!(!error.contains('\n'), "one line: {error}");
+    }
+
+    #[test]
+    fn a_manifest_that_says_too_little_or_nonsense_is_refused_on_one_line() {
+        check("name = ", "plugin.toml`, line 1: ");
+        check("name = \"a\"\nversion = 1\n", "line 2: invalid type: integer `1`, expected a string");
+        check("name = \"a\"", "missing field `version`");
+        check(&TOP.replace("\"a\"", "\"../a\""), "is no name of a plugin");
+        check(TOP, "it does not say its language");
+        check(&format!("{TOP}[build]\nlanguage = \"cobol\""), "there is no language `cobol` here");
+        check(&format!("{TOP}[build]\nlanguage = 1"), "language is `1`, and should be a text");
+        check(&format!("{TOP}[build]\nlanguage = \"rust\""), "there is no Cargo.toml beside it");
+        check(&format!("{TOP}[build]\nlanguage = \"python\""), "[build]: missing field `module`");
+        check(&format!("{TOP}[build]\nlanguage = \"python\"\nmodul = \"app\""), "unknown field `modul`");
+        check(&format!("{TOP}[build]\nworld = \"agent-plugin\""), "make them the same");
+    }
+
+    #[test]
+    fn a_crate_beside_the_manifest_makes_it_rust() {
+        let project = open(TOP, &["Cargo.toml"]).unwrap();
+        assert_eq!((project.language(), project.world()), (Language::Rust, "tool-plugin"));
+        assert!(project.component_path().ends_with("target/a.wasm"));
+    }
+
+    #[test]
+    fn a_folder_without_a_manifest_says_how_to_make_one() {
+        let place = tempfile::tempdir().unwrap();
+        let error = Project::open(place.path()).expect_err("there is nothing").to_string();
+        assert!(error.ends_with("or make one with `longhaul plugin new`"), "{error}");
+    }
+}

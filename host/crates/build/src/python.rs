@@ -1,0 +1,88 @@
+//! Plugins in Python, made into components by the pinned `componentize-py`.
+//!
+//! They are built against the host's deterministic WASI, never with `--stub-wasi`: a stubbed guest
+//! dies at its first print. A build takes ten seconds and is not reproducible byte for byte.
+
+use crate::cache::{Cache, digest, digest_tree};
+use crate::component::Contract;
+use crate::error::BuildError;
+use crate::process::capture;
+use crate::project::Project;
+use crate::pypi;
+use longhaul_core::Digest;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+type Result<T> = std::result::Result<T, BuildError>;
+
+/// The version whose output the host's WASI was tried with.
+const TOOL_VERSION: &str = "0.25.1";
+
+/// The script that the package would install, minus its first line, which names an interpreter.
+const TOOL_SCRIPT: &str = "import sys; sys.argv[0] = 'componentize-py'; \
+                           from componentize_py import script; sys.exit(script())";
+
+/// `[build]` of a plugin in Python.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recipe {
+    /// The module that has the classes the world asks for.
+    module: String,
+    /// Further folders to import from, relative to the plugin's; the SDK, for one.
+    #[serde(default)]
+    paths: Vec<PathBuf>,
+}
+
+/// Changes when the component would: sources, contract and tool.
+pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
+    let mut parts = vec![
+        TOOL_VERSION.to_owned(),
+        contract.digest().to_string(),
+        project.world().to_owned(),
+        recipe.module.clone(),
+        project.sources_digest()?.to_string(),
+    ];
+    for folder in project.folders(&recipe.paths)? {
+        parts.push(digest_tree(&folder, &[])?.to_string());
+    }
+    Ok(digest(parts.iter().map(String::as_bytes)))
+}
+
+/// Writes the component to `output`.
+pub(crate) fn make(
+    cache: &Cache,
+    contract: &Contract,
+    project: &Project,
+    recipe: &Recipe,
+    output: &Path,
+) -> Result<()> {
+    check_module(project, &recipe.module)?;
+    let folders = project.folders(&recipe.paths)?;
+    let tool = pypi::package(cache, "componentize-py", TOOL_VERSION)?;
+    cache.say(&format!("building `{}` with componentize-py {TOOL_VERSION} (about 10 s)", project.name()));
+    let mut python = pypi::python();
+    python
+        .env("PYTHONPATH", tool)
+        .args(["-c", TOOL_SCRIPT, "--wit-path"])
+        .arg(contract.dir())
+        .args(["--world", project.world(), "componentize", "--python-path"])
+        .arg(project.dir());
+    for folder in &folders {
+        python.arg("--python-path").arg(folder);
+    }
+    python.arg(&recipe.module).arg("--output").arg(output);
+    capture(&format!("build the Python plugin `{}`", project.name()), &mut python)?;
+    Ok(())
+}
+
+/// Refuses a module that is not there, since the tool would only say that its own start failed.
+fn check_module(project: &Project, module: &str) -> Result<()> {
+    let path = project.dir().join(module.replace('.', "/"));
+    if path.with_extension("py").is_file() || path.join("__init__.py").is_file() {
+        return Ok(());
+    }
+    Err(BuildError::project(format!(
+        "plugin `{}` has no module `{module}`; write {module}.py, or mend `module` under [build] in its plugin.toml",
+        project.name()
+    )))
+}

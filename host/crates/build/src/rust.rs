@@ -1,0 +1,136 @@
+//! Plugins in Rust: cargo makes a core module, and that becomes the component.
+//!
+//! A plugin's own `target` folder is used, as any cargo would: what is slow about the first build, the
+//! compiler and `std`, is in the cache where rustup does not have them.
+
+mod debian;
+mod toolchain;
+
+pub(crate) use toolchain::Toolchain;
+pub use toolchain::Wanted;
+
+use crate::cache::read;
+use crate::component::Contract;
+use crate::error::BuildError;
+use crate::process::capture_stdout;
+use crate::project::Project;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+type Result<T> = std::result::Result<T, BuildError>;
+
+/// Guests that need files or HTTP ask for `wasi:` interfaces in their world, so that the bare
+/// target serves them all and there is no libc and no adapter to ship.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// A core module that cargo made.
+#[derive(Debug)]
+pub struct Module {
+    /// The folder of its crate.
+    pub dir: PathBuf,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// The component of one project.
+pub(crate) fn component(toolchain: &Toolchain, contract: &Contract, project: &Project) -> Result<Vec<u8>> {
+    let dir = project.dir();
+    let modules = modules(toolchain, dir, &dir.join("target"), dir, &[])?;
+    let module = modules.iter().find(|module| module.dir == dir).ok_or_else(|| {
+        BuildError::project(format!(
+            "plugin `{}` makes no module; add to its Cargo.toml: [lib] crate-type = [\"cdylib\"]",
+            project.name()
+        ))
+    })?;
+    contract.encode(project.name(), project.world(), &read(&module.path)?)
+}
+
+/// Has cargo build in `folder`, with further arguments, and gives the modules of crates below it.
+///
+/// `top` is kept out of the modules, as is cargo's own folder, so that two machines make the same.
+pub(crate) fn modules(
+    toolchain: &Toolchain,
+    folder: &Path,
+    target_dir: &Path,
+    top: &Path,
+    arguments: &[&str],
+) -> Result<Vec<Module>> {
+    let mut cargo = toolchain.cargo();
+    cargo
+        .args(["build", "--quiet", "--release", "--target", TARGET])
+        .args(arguments)
+        .arg("--message-format=json-render-diagnostics")
+        .arg("--target-dir")
+        .arg(target_dir)
+        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths(top)?)
+        .current_dir(folder);
+    let messages = capture_stdout(&format!("build `{}`", folder.display()), &mut cargo)?;
+    let mut modules = Vec::new();
+    for line in messages.lines() {
+        modules.extend(module_of_message(folder, line)?);
+    }
+    Ok(modules)
+}
+
+/// One line of `cargo build --message-format=json`, of the kind that we read.
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    target: ArtifactTarget,
+    filenames: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct ArtifactTarget {
+    crate_types: Vec<String>,
+}
+
+/// The module that a message of cargo's announces, if it is of a crate in `folder`.
+fn module_of_message(folder: &Path, line: &str) -> Result<Option<Module>> {
+    let unreadable = |error| BuildError::toolchain(format!("cargo's message `{line}` cannot be read: {error}"));
+    let message: serde_json::Value = serde_json::from_str(line).map_err(unreadable)?;
+    if message["reason"] != "compiler-artifact" {
+        return Ok(None);
+    }
+    let artifact: Artifact = serde_json::from_value(message).map_err(unreadable)?;
+    let is_plugin =
+        artifact.target.crate_types.iter().any(|kind| kind == "cdylib") && artifact.manifest_path.starts_with(folder);
+    let module = artifact.filenames.into_iter().find(|name| name.extension() == Some("wasm".as_ref()));
+    let (true, Some(path), Some(dir)) = (is_plugin, module, artifact.manifest_path.parent()) else {
+        return Ok(None);
+    };
+    Ok(Some(Module { dir: dir.to_owned(), path }))
+}
+
+/// Flags that keep this machine's folders out of the modules.
+fn remapped_paths(top: &Path) -> Result<String> {
+    let cargo_home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))
+        .ok_or_else(|| BuildError::toolchain("neither CARGO_HOME nor HOME is set, and cargo needs one"))?;
+    Ok([
+        format!("--remap-path-prefix={}=/cargo", cargo_home.display()),
+        format!("--remap-path-prefix={}=.", top.display()),
+    ]
+    .join("\x1f"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_read_from_the_messages_of_cargo_and_others_crates_are_not() {
+        let message = |dir: &str, kind: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"{dir}/Cargo.toml","target":{{"crate_types":["{kind}"]}},"filenames":["/t/a.wasm"]}}"#
+            )
+        };
+        let found = |line: &str| module_of_message(Path::new("/p"), line).unwrap().map(|module| module.dir);
+        assert_eq!(found(&message("/p/a", "cdylib")), Some("/p/a".into()));
+        assert_eq!(found(&message("/p/a", "lib")), None);
+        assert_eq!(found(&message("/other", "cdylib")), None);
+        assert_eq!(found(r#"{"reason":"build-finished","success":true}"#), None);
+        assert!(module_of_message(Path::new("/p"), "hello").is_err());
+    }
+}

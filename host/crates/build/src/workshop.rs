@@ -1,0 +1,136 @@
+//! What builds share: the cache, the contract, and the compiler for Rust, chosen at the first need.
+
+use crate::cache::{Cache, read};
+use crate::component::{Contract, Runtime};
+use crate::error::BuildError;
+use crate::project::{Project, Recipe};
+use crate::rust::{Module, Toolchain, Wanted};
+use crate::{Say, c, javascript, python, rust, sources};
+use longhaul_core::Digest;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+type Result<T> = std::result::Result<T, BuildError>;
+
+/// Part of each digest, since how components are made may change with this crate.
+const THIS_VERSION: &[u8] = b"2";
+
+/// Builds projects against one contract.
+pub struct Workshop {
+    cache: Cache,
+    /// The tree of sources with the contract and the SDKs.
+    top: PathBuf,
+    contract: Contract,
+    wanted: Wanted,
+    toolchain: OnceCell<Toolchain>,
+}
+
+impl Workshop {
+    /// With the contract that this program carries.
+    ///
+    /// # Errors
+    /// When there is no place for the cache.
+    pub fn embedded(say: Say) -> Result<Self> {
+        let cache = Cache::open(say)?;
+        let top = sources::unpack(&cache)?;
+        Self::of(cache, top, Wanted::Auto)
+    }
+
+    /// With the contract of the tree of sources at `top`.
+    ///
+    /// # Errors
+    /// When there is no place for the cache, or no contract.
+    pub fn of_tree(top: &Path, wanted: Wanted, say: Say) -> Result<Self> {
+        Self::of(Cache::open(say)?, top.to_owned(), wanted)
+    }
+
+    fn of(cache: Cache, top: PathBuf, wanted: Wanted) -> Result<Self> {
+        let contract = Contract::load(&top)?;
+        Ok(Self { cache, top, contract, wanted, toolchain: OnceCell::new() })
+    }
+
+    /// The cache.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The tree of sources with the contract, the SDKs and the interpreters.
+    #[must_use]
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// The component of a project, checked against its world.
+    ///
+    /// # Errors
+    /// When a tool is missing, when the language's compiler refuses the sources (its own words are in
+    /// the error, or for Rust on the terminal), or when what came out is not what the world says.
+    pub fn build(&self, project: &Project) -> Result<Vec<u8>> {
+        // The languages' tools say it at more length, or not at all.
+        self.contract.world(project.name(), project.world())?;
+        let Some(inputs) = self.inputs(project)? else {
+            return rust::component(self.toolchain()?, &self.contract, project);
+        };
+        self.cache.component(project.name(), inputs, |output| self.make(project, output))
+    }
+
+    /// Changes when the component would; none for Rust, where only cargo knows.
+    ///
+    /// # Errors
+    /// When the sources cannot be read.
+    pub fn inputs(&self, project: &Project) -> Result<Option<Digest>> {
+        let inputs = match &project.recipe {
+            Recipe::Rust => return Ok(None),
+            Recipe::Python(recipe) => python::inputs(&self.contract, project, recipe)?,
+            Recipe::Javascript(recipe) => javascript::inputs(&self.top, &self.contract, project, recipe)?,
+            Recipe::C(recipe) => c::inputs(&self.contract, project, recipe)?,
+        };
+        Ok(Some(Digest::of_parts(&[THIS_VERSION, inputs.as_bytes()])))
+    }
+
+    fn make(&self, project: &Project, output: &Path) -> Result<()> {
+        let (cache, contract) = (&self.cache, &self.contract);
+        let runtime = match &project.recipe {
+            Recipe::Rust => Runtime::None,
+            Recipe::Python(recipe) => {
+                python::make(cache, contract, project, recipe, output)?;
+                Runtime::Wasi
+            }
+            Recipe::Javascript(recipe) => {
+                javascript::make(cache, &self.top, contract, project, recipe, output)?;
+                Runtime::Wasi
+            }
+            Recipe::C(recipe) => {
+                c::make(cache, contract, project, recipe, output)?;
+                Runtime::None
+            }
+        };
+        contract.check(project.name(), project.world(), &read(output)?, runtime)
+    }
+
+    /// Has cargo build the whole workspace in `folder`, into `target_dir`, and gives its modules.
+    ///
+    /// # Errors
+    /// When cargo fails; the compiler's words are on the terminal.
+    pub fn modules(&self, folder: &Path, target_dir: &Path, top: &Path) -> Result<Vec<Module>> {
+        rust::modules(self.toolchain()?, folder, target_dir, top, &["--workspace"])
+    }
+
+    /// The component of a module that cargo made for this project.
+    ///
+    /// # Errors
+    /// When it is not what its world says.
+    pub fn encode(&self, project: &Project, module: &Module) -> Result<Vec<u8>> {
+        self.contract.encode(project.name(), project.world(), &read(&module.path)?)
+    }
+
+    fn toolchain(&self) -> Result<&Toolchain> {
+        if let Some(chosen) = self.toolchain.get() {
+            return Ok(chosen);
+        }
+        let chosen = Toolchain::choose(&self.cache, self.wanted)?;
+        self.cache.say(&chosen.describe());
+        Ok(self.toolchain.get_or_init(|| chosen))
+    }
+}
