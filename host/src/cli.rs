@@ -20,6 +20,7 @@ mod follow;
 mod models;
 mod plugin;
 mod project;
+mod runtimes;
 mod show;
 mod words;
 
@@ -141,10 +142,15 @@ enum Command {
         #[command(subcommand)]
         command: Option<features::Command>,
     },
-    /// Look at plugins.
+    /// Make, build and look at plugins.
     Plugin {
         #[command(subcommand)]
         command: plugin::Command,
+    },
+    /// The interpreters for generated code: Python and JavaScript as components.
+    Runtimes {
+        #[command(subcommand)]
+        command: runtimes::Command,
     },
     /// Look at models, and fetch a small one.
     Models {
@@ -319,6 +325,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
         Command::Features { run, command } => features::run(context, context.which(run), command).await,
         Command::Plugin { command } => plugin::run(context, command),
+        Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,
         Command::Doctor => doctor::run(context).await,

@@ -1,4 +1,9 @@
-//! `longhaul plugin`: which plugins are found, and what a file is.
+//! `longhaul plugin`: make and build plugins; which are found, and what a file is.
+
+mod build;
+mod new;
+
+pub use build::say;
 
 use super::{Context, Exit};
 use crate::config::Manifest;
@@ -11,6 +16,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Make a project that builds at once: plugin.toml, source, tests, and the SDK in `vendor`.
+    New(new::NewArgs),
+    /// Build a project into `target/NAME.wasm`; what its language needs is fetched into the cache.
+    Build(build::BuildArgs),
     /// List the plugins that a run of this project would find.
     List,
     /// Show what a component is, without running it.
@@ -23,6 +32,8 @@ pub enum Command {
 /// Carries it out.
 pub fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     match command {
+        Command::New(args) => new::run(context, &args),
+        Command::Build(args) => build::run(context, &args),
         Command::List => list(context),
         Command::Inspect { file } => {
             let path = if Path::new(&file).is_file() {

@@ -1,0 +1,37 @@
+//! `longhaul plugin new`: a project that builds at once. It never writes over what is there.
+
+use crate::cli::{Context, Exit};
+use clap::Args;
+use longhaul_build::{Draft, Kind, Language};
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub struct NewArgs {
+    /// Its name: lower-case words with hyphens between them; also the folder's.
+    name: String,
+    /// What it is for: agent, planner, tool, evaluator or memory.
+    #[arg(long)]
+    kind: String,
+    /// What it is written in: rust, python, js or c.
+    #[arg(long)]
+    lang: String,
+    /// The folder to make it in; made where it is missing.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    into: PathBuf,
+}
+
+/// Carries it out.
+pub fn run(context: &Context, args: &NewArgs) -> anyhow::Result<Exit> {
+    let (kind, language): (Kind, Language) = (args.kind.parse()?, args.lang.parse()?);
+    let directory = Draft::new(&args.name, kind, language)?.write(&context.project.join(&args.into))?;
+    let shown = directory.strip_prefix(Path::new(".")).unwrap_or(&directory);
+    if context.json {
+        let made = serde_json::json!({
+            "name": args.name, "kind": kind.word(), "language": language.word(), "directory": std::path::absolute(shown)?,
+        });
+        outln!("{made}");
+    } else {
+        outln!("made {0}; its README.md says what is where. Build it: longhaul plugin build {0}", shown.display());
+    }
+    Ok(Exit::Done)
+}
