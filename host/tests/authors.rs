@@ -72,6 +72,11 @@ fn one_line(text: &str, expected: &str) {
     assert_eq!(text.trim_end().lines().count(), 1, "{text}");
 }
 
+/// Above it is what is done, and what a compiler says itself.
+fn last_line(text: &str) -> String {
+    text.trim_end().lines().last().unwrap_or_default().to_owned()
+}
+
 /// Makes a tool and builds it; the component is what it says it is.
 #[track_caller]
 fn a_tool_is_made_and_built(author: &Author, language: &str) {
@@ -96,8 +101,7 @@ fn a_tool_in_rust_builds_at_once_and_a_mistake_shows_the_compilers_words() {
     author.write("my-rust-tool/src/lib.rs", &source.replace("serde_json::json!", "serde_json::jason!"));
     let text = author.refuses(&["plugin", "build", "my-rust-tool"]);
     assert!(text.contains("cannot find macro `jason`") || text.contains("could not find `jason`"), "{text}");
-    let last = text.trim_end().lines().last().expect("a line");
-    one_line(last, "`cargo` ended with exit status: 101; see above");
+    one_line(&last_line(&text), "`cargo` ended with exit status: 101; see above");
 }
 
 #[test]
@@ -108,6 +112,29 @@ fn a_tool_in_python_builds_at_once_and_a_mistake_shows_the_compilers_words() {
     author.write("my-python-tool/app.py", &source.replace("def greet(", "deaf greet("));
     let text = author.refuses(&["plugin", "build", "my-python-tool"]);
     assert!(text.contains("SyntaxError") && text.contains("deaf greet("), "{text}");
+}
+
+#[test]
+fn a_tool_in_javascript_builds_at_once_and_a_mistake_shows_the_compilers_words() {
+    let author = Author::new();
+    a_tool_is_made_and_built(&author, "js");
+    let source = author.read("my-js-tool/app.js");
+    author.write("my-js-tool/app.js", &source.replace("export ", "exported "));
+    let text = author.refuses(&["plugin", "build", "my-js-tool"]);
+    assert!(text.contains("ERROR") && text.contains("app.js:"), "{text}");
+}
+
+#[test]
+fn a_tool_in_c_builds_at_once_and_a_mistake_shows_the_compilers_words() {
+    let author = Author::new();
+    a_tool_is_made_and_built(&author, "c");
+    let source = author.read("my-c-tool/app.c");
+    author.write("my-c-tool/app.c", &source.replace("lh_text_of(", "lh_test_of("));
+    let text = author.refuses(&["plugin", "build", "my-c-tool"]);
+    assert!(text.contains("app.c:") && text.contains("lh_test_of"), "{text}");
+    let printing = source.replace("(void)err;", "(void)err; printf(\"hello\");").replace("#include", "#include <stdio.h>\n#include");
+    author.write("my-c-tool/app.c", &printing);
+    one_line(&last_line(&author.refuses(&["plugin", "build", "my-c-tool"])), "printf, fopen, time and the like of libc");
 }
 
 #[test]
@@ -169,8 +196,8 @@ fn a_missing_tool_chain_is_named_with_how_to_get_it() {
         }
         let mut build = author.command(&["plugin", "build", &name]);
         let text = author.refuses_with(build.env("PATH", author.path("nothing")));
-        let last = text.trim_end().lines().last().expect("a line");
-        one_line(last, &format!("{program} does not start"));
+        let last = last_line(&text);
+        one_line(&last, &format!("{program} does not start"));
         assert!(last.contains(remedy), "{last}");
     }
 }

@@ -11,7 +11,7 @@ const ROOTS: [&str; 4] = ["wit/v0.1", "sdk", "plugins/python", "plugins/javascri
 const TEMPLATES: &str = "sdk/templates";
 
 /// Folders that an author's project has no use for.
-const LEFT_OUT: [&str; 6] = ["examples", "tests", "testkit", "target", "node_modules", "__pycache__"];
+const LEFT_OUT: [&str; 7] = ["examples", "test", "tests", "testkit", "target", "node_modules", "__pycache__"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

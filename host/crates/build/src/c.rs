@@ -5,7 +5,7 @@
 //! of a plugin leads to the SDK. Of libc there is what needs no system: a plugin that prints or asks libc for the
 //! time is refused with the names of the SDK's own functions for it.
 
-use crate::cache::{Cache, digest, digest_tree, entries, read, write_whole};
+use crate::cache::{Cache, digest, entries, read, write_whole};
 use crate::component::Contract;
 use crate::error::BuildError;
 use crate::process::capture;
@@ -39,16 +39,14 @@ pub(crate) struct Recipe {
 
 /// Changes when the component would: sources, contract and compiler.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
-    let mut parts = vec![
+    let parts = [
         ZIG_VERSION.to_owned(),
         contract.digest().to_string(),
         project.world().to_owned(),
         format!("{:?}", recipe.sources),
         project.sources_digest()?.to_string(),
+        project.imports_digest(&recipe.paths)?.to_string(),
     ];
-    for folder in project.folders(&recipe.paths)? {
-        parts.push(digest_tree(&folder, &["examples", "tests"])?.to_string());
-    }
     Ok(digest(parts.iter().map(String::as_bytes)))
 }
 

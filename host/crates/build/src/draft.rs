@@ -110,7 +110,10 @@ impl Draft {
         let shared = below(&of_language).filter(|(path, _)| !path.contains('/')).collect::<Vec<_>>();
         let own = below(&format!("{of_language}/{kind}")).collect::<Vec<_>>();
         let scenarios = below(&format!("sdk/templates/scenarios/{kind}")).collect::<Vec<_>>();
-        let sdk = below(&format!("sdk/{language}")).collect::<Vec<_>>();
+        // Of the bindings that an SDK keeps, those of this role.
+        let (bindings, world) = ("bindings/", format!("bindings/{kind}-plugin/"));
+        let is_ours = |path: &str| !path.starts_with(bindings) || path.starts_with(&world);
+        let sdk = below(&format!("sdk/{language}")).filter(|(path, _)| is_ours(path)).collect::<Vec<_>>();
         let contract = below("wit/v0.1").collect::<Vec<_>>();
         let filled = shared.into_iter().chain(own).map(|(path, bytes)| (file_name(path), self.fill(bytes)));
         let tests = scenarios.into_iter().map(|(path, bytes)| (format!("tests/{path}"), self.fill(bytes)));

@@ -46,10 +46,8 @@ pub(crate) fn inputs(top: &Path, contract: &Contract, project: &Project, recipe:
         project.world().as_bytes().to_vec(),
         recipe.entry.as_os_str().as_encoded_bytes().to_vec(),
         project.sources_digest()?.to_string().into_bytes(),
+        project.imports_digest(&recipe.paths)?.to_string().into_bytes(),
     ];
-    for folder in project.folders(&recipe.paths)? {
-        parts.push(digest_tree(&folder, &["examples", "tests"])?.to_string().into_bytes());
-    }
     // Packages may be installed above the plugin, as in a workspace of npm.
     for folder in project.dir().ancestors().skip(1).filter(|folder| folder.join("node_modules").is_dir()) {
         for lock in LOCKS.iter().map(|lock| folder.join(lock)).filter(|lock| lock.is_file()) {

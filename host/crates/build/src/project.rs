@@ -3,7 +3,7 @@
 //! Reading is strict where it is about building. What a plugin asks for is read by the host, which
 //! decides about it; here it is only carried along.
 
-use crate::cache::digest_tree;
+use crate::cache::{digest, digest_tree};
 use crate::error::{At, BuildError};
 use crate::language::Language;
 use crate::{c, javascript, names, python};
@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// The manifest's name.
 pub const MANIFEST: &str = "plugin.toml";
+
+/// Folders at the top of a project or an SDK that are beside the sources: a change there builds nothing anew.
+const NOT_IMPORTED: [&str; 3] = ["examples", "test", "tests"];
 
 /// A project that says all that is needed to build it.
 #[derive(Clone, Debug)]
@@ -109,7 +112,14 @@ impl Project {
 
     /// Changes when a file of the project does, but for its tests.
     pub(crate) fn sources_digest(&self) -> Result<Digest, BuildError> {
-        digest_tree(&self.dir, &["tests"])
+        digest_tree(&self.dir, &NOT_IMPORTED)
+    }
+
+    /// Changes when a file of those folders does.
+    pub(crate) fn imports_digest(&self, paths: &[PathBuf]) -> Result<Digest, BuildError> {
+        let digests: Result<Vec<Digest>, BuildError> =
+            self.folders(paths)?.iter().map(|folder| digest_tree(folder, &NOT_IMPORTED)).collect();
+        Ok(digest(digests?.iter().map(|digest| digest.as_bytes().as_slice())))
     }
 
     /// The folders that `paths` under `[build]` names.

@@ -3,7 +3,7 @@
 //! They are built against the host's deterministic WASI, never with `--stub-wasi`: a stubbed guest
 //! dies at its first print. A build takes ten seconds and is not reproducible byte for byte.
 
-use crate::cache::{Cache, digest, digest_tree};
+use crate::cache::{Cache, digest};
 use crate::component::Contract;
 use crate::error::BuildError;
 use crate::process::capture;
@@ -35,16 +35,14 @@ pub(crate) struct Recipe {
 
 /// Changes when the component would: sources, contract and tool.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
-    let mut parts = vec![
+    let parts = [
         TOOL_VERSION.to_owned(),
         contract.digest().to_string(),
         project.world().to_owned(),
         recipe.module.clone(),
         project.sources_digest()?.to_string(),
+        project.imports_digest(&recipe.paths)?.to_string(),
     ];
-    for folder in project.folders(&recipe.paths)? {
-        parts.push(digest_tree(&folder, &[])?.to_string());
-    }
     Ok(digest(parts.iter().map(String::as_bytes)))
 }
 

@@ -16,5 +16,5 @@ class Reply:
 class Plugin(Agent):
     def run(self, task: Task) -> Outcome:
         conversation = Conversation("You do the task and answer in JSON.")
-        reply = conversation.ask(task.instruction, Reply)
+        reply = conversation.structured(task.instruction, Reply)
         return Outcome({"answer": reply.answer}, "asked a model")

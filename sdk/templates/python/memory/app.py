@@ -54,7 +54,7 @@ def _read(namespace: str, key: str) -> Entry | None:
     if stored is None:
         return None
     entry = Entry(key, **json.loads(stored))
-    if entry.expires_at_ms is not None and entry.expires_at_ms <= clock.now():
+    if entry.expires_at_ms is not None and entry.expires_at_ms <= clock.now_ms():
         keyvalue.delete(place)
         return None
     return entry
