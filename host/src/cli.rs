@@ -13,6 +13,7 @@ macro_rules! outln {
 }
 
 mod children;
+mod conform;
 mod doctor;
 mod exec;
 mod features;
@@ -152,6 +153,8 @@ enum Command {
         #[command(subcommand)]
         command: runtimes::Command,
     },
+    /// Hold the contract's rules against a component: one line a rule, PASS, FAIL or SKIP with the reason.
+    Conform(conform::ConformArgs),
     /// Look at models, and fetch a small one.
     Models {
         #[command(subcommand)]
@@ -324,7 +327,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
         Command::Features { run, command } => features::run(context, context.which(run), command).await,
-        Command::Plugin { command } => plugin::run(context, command),
+        Command::Plugin { command } => plugin::run(context, command).await,
+        Command::Conform(args) => conform::run(context, args).await,
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("longhaul", &["*"]),
     ("longhaul-bindings", &["longhaul-core"]),
     ("longhaul-build", &["longhaul-core"]),
     ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core"]),
+    ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
     ("longhaul-core", &[]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
@@ -21,6 +22,17 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("longhaul-llama", &[]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama"]),
     ("longhaul-store", &["longhaul-core"]),
+    (
+        "longhaul-testkit",
+        &[
+            "longhaul-bindings",
+            "longhaul-capabilities",
+            "longhaul-core",
+            "longhaul-engine",
+            "longhaul-journal",
+            "longhaul-store",
+        ],
+    ),
     ("longhaul-worktree", &["longhaul-core"]),
     ("xtask", &["longhaul-build"]),
 ];

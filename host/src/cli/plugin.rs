@@ -1,9 +1,14 @@
-//! `longhaul plugin`: make and build plugins; which are found, and what a file is.
+//! `longhaul plugin`: make and build plugins; which are found, what a file is, and what it does when it
+//! is called.
 
 mod build;
+mod check;
 mod new;
+mod run;
+mod test;
 
 pub use build::say;
+pub(super) use run::kit;
 
 use super::{Context, Exit};
 use crate::config::Manifest;
@@ -27,23 +32,39 @@ pub enum Command {
         /// A `.wasm` file, or the name of a plugin.
         file: String,
     },
+    /// Say whether a component is a plugin of its world, without running it; exit code 1 when it is not.
+    Check {
+        /// A `.wasm` file, or the name of a plugin.
+        file: String,
+    },
+    /// Call one export under limits; shows result, fuel, memory, calls of the host and log.
+    Run(run::RunArgs),
+    /// Run the scenarios of a project's `tests` folder.
+    Test(test::TestArgs),
 }
 
 /// Carries it out.
-pub fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::New(args) => new::run(context, &args),
         Command::Build(args) => build::run(context, &args),
         Command::List => list(context),
         Command::Inspect { file } => {
-            let path = if Path::new(&file).is_file() {
-                PathBuf::from(&file)
-            } else {
-                plugins::find(&file, Some(&context.project), &context.home)?
-            };
+            let path = file_of(context, &file)?;
             show(context, &look(&path)?, &Manifest::beside(&path)?)
         }
+        Command::Check { file } => check::run(context, &file),
+        Command::Run(args) => run::run(context, args).await,
+        Command::Test(args) => test::run(context, args).await,
     }
+}
+
+/// A file, or the file of a plugin of that name.
+pub(super) fn file_of(context: &Context, file: &str) -> anyhow::Result<PathBuf> {
+    if Path::new(file).is_file() {
+        return Ok(PathBuf::from(file));
+    }
+    plugins::find(file, Some(&context.project), &context.home)
 }
 
 fn list(context: &Context) -> anyhow::Result<Exit> {
@@ -72,13 +93,18 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
 fn look(path: &Path) -> anyhow::Result<Inspection> {
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let limits = CompileLimits::default();
-    let unreadable = |source| LoadError::Unreadable { name: name.clone(), path: path.to_owned(), source };
+    Ok(inspect(&name, &read_bounded(&name, path, &limits)?, &limits)?)
+}
+
+/// The bytes of a component, if they are no more than may be compiled.
+pub(super) fn read_bounded(name: &str, path: &Path, limits: &CompileLimits) -> Result<Vec<u8>, LoadError> {
+    let unreadable = |source| LoadError::Unreadable { name: name.to_owned(), path: path.to_owned(), source };
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
     if size > limits.bytes_max {
-        return Err(LoadError::Limit { name, hit: LimitHit::new("bytes_max", size, limits.bytes_max) }.into());
+        let hit = LimitHit::new("bytes_max", size, limits.bytes_max);
+        return Err(LoadError::Limit { name: name.to_owned(), hit });
     }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    Ok(inspect(&name, &bytes, &limits)?)
+    std::fs::read(path).map_err(unreadable)
 }
 
 fn show(context: &Context, inspection: &Inspection, manifest: &Manifest) -> anyhow::Result<Exit> {

@@ -1,16 +1,17 @@
 //! Between the words of the contract and the words of the host. Nothing is decided here.
 
-use crate::exports::{agent, evaluator, planner, tool};
+use crate::exports::{agent, evaluator, memory, planner, tool};
 use crate::imports::{checks, conversation, delegate};
 use crate::{message_types, tool_types, types};
 use longhaul_core::journal::EffectClass;
+use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
 use longhaul_core::model::{Message, ModelError, ModelReply, Part, RequestedCall, Speaker, StopReason, Usage};
 use longhaul_core::tool::{
     CheckError, CheckInfo, DelegateError, FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Verification,
 };
 use longhaul_core::work::{
-    CheckBody, CheckReport, CheckSpec, Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, Outcome, Rubric, Subject,
-    Task, Verdict, WorkPlan,
+    CheckBody, CheckReport, CheckSpec, Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, OnFailure, Outcome, Plan,
+    PlanStep, Rubric, StepResult, Subject, Synthesis, Task, Verdict, WorkPlan,
 };
 use longhaul_core::{Denial, LimitHit, Outage};
 
@@ -60,6 +61,9 @@ same_fields! {
     ToolOutput = tool_types::ToolResult { output, truncated }
     CheckInfo = checks::CheckInfo { name, description, vacuous }
     CheckReport = checks::CheckReport { name, passed, exit_code, stdout, stderr, truncated }
+    Synthesis = planner::Synthesis { answer, confidence, conflicts, unknowns }
+    Entry = memory::Entry { key, value, tags, expires_at_ms }
+    Page = memory::Page { keys, next }
 }
 
 same_cases! {
@@ -243,7 +247,7 @@ impl From<Goal> for planner::Goal {
             text: goal.text,
             context: goal.context.to_string(),
             settings: goal.settings.to_string(),
-            criteria: vec![],
+            criteria: each(goal.criteria),
         }
     }
 }
@@ -255,6 +259,99 @@ impl From<planner::CheckSpec> for CheckSpec {
             planner::CheckBody::Native(name) => CheckBody::Native(name),
         };
         Self { name: check.name, body }
+    }
+}
+
+impl From<CheckSpec> for planner::CheckSpec {
+    fn from(check: CheckSpec) -> Self {
+        let body = match check.body {
+            CheckBody::Python(source) => planner::CheckBody::Python(source),
+            CheckBody::Native(name) => planner::CheckBody::Native(name),
+        };
+        Self { name: check.name, body }
+    }
+}
+
+impl From<planner::OnFailure> for OnFailure {
+    fn from(wanted: planner::OnFailure) -> Self {
+        match wanted {
+            planner::OnFailure::Retry(times) => Self::Retry(times),
+            planner::OnFailure::Skip => Self::Skip,
+            planner::OnFailure::Replan => Self::Replan,
+            planner::OnFailure::Abort => Self::Abort,
+        }
+    }
+}
+
+impl From<OnFailure> for planner::OnFailure {
+    fn from(wanted: OnFailure) -> Self {
+        match wanted {
+            OnFailure::Retry(times) => Self::Retry(times),
+            OnFailure::Skip => Self::Skip,
+            OnFailure::Replan => Self::Replan,
+            OnFailure::Abort => Self::Abort,
+        }
+    }
+}
+
+impl From<planner::Step> for PlanStep {
+    fn from(step: planner::Step) -> Self {
+        let on_failure = step.on_failure.into();
+        Self { spec: step.into(), on_failure }
+    }
+}
+
+impl From<PlanStep> for planner::Step {
+    fn from(PlanStep { spec, on_failure }: PlanStep) -> Self {
+        Self {
+            id: spec.id,
+            title: spec.title,
+            instruction: spec.instruction,
+            category: spec.category,
+            priority: spec.priority.into(),
+            agent: spec.agent,
+            criteria: each(spec.criteria),
+            checks: each(spec.checks),
+            depends_on: spec.depends_on,
+            on_failure: on_failure.into(),
+        }
+    }
+}
+
+impl From<planner::WorkPlan> for Plan {
+    fn from(plan: planner::WorkPlan) -> Self {
+        Self { steps: each(plan.steps), notes: plan.notes }
+    }
+}
+
+impl From<Plan> for planner::WorkPlan {
+    fn from(plan: Plan) -> Self {
+        Self { steps: each(plan.steps), notes: plan.notes }
+    }
+}
+
+impl From<StepResult> for planner::StepResult {
+    fn from(result: StepResult) -> Self {
+        let StepResult { step, passed, outcome, issues } = result;
+        Self { step, passed, outcome: outcome.map(types::Outcome::from), issues: each(issues) }
+    }
+}
+
+impl From<memory::Hit> for Hit {
+    fn from(hit: memory::Hit) -> Self {
+        Self { entry: hit.entry.into(), score: hit.score }
+    }
+}
+
+impl From<memory::MemoryError> for MemoryError {
+    fn from(error: memory::MemoryError) -> Self {
+        match error {
+            memory::MemoryError::Denied(denial) => Self::Denied(denial.into()),
+            memory::MemoryError::Limit(hit) => Self::Limit(hit.into()),
+            memory::MemoryError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            memory::MemoryError::Invalid(text) => Self::Invalid(text),
+            memory::MemoryError::Failed(text) => Self::Failed(text),
+        }
     }
 }
 

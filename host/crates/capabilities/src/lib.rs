@@ -66,6 +66,25 @@ pub enum Capability {
 }
 
 impl Capability {
+    /// The name of its interface.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Conversation => "conversation",
+            Self::Tools => "tools",
+            Self::Checks => "checks",
+            Self::Delegate => "delegate",
+            Self::Recall => "recall",
+            Self::Decisions => "decisions",
+            Self::Progress => "progress",
+            Self::Artifact => "artifact",
+            Self::Keyvalue => "keyvalue",
+            Self::Clock => "clock",
+            Self::Timer => "timer",
+            Self::Log => "log",
+        }
+    }
+
     /// Links the host's implementation.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ pub mod grant;
 pub mod ids;
 pub mod journal;
 pub mod limits;
+pub mod memory;
 pub mod model;
 pub mod store;
 pub mod text;

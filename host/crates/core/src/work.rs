@@ -119,6 +119,66 @@ pub struct WorkPlan {
     pub notes: String,
 }
 
+/// What a planner wants done when a step fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// Try again, so many times.
+    Retry(u32),
+    /// Go on without it.
+    Skip,
+    /// Ask the planner again.
+    Replan,
+    /// Give up.
+    Abort,
+}
+
+/// A step with all that the contract says of it. The harness keeps [`FeatureSpec`] and has rules of
+/// its own for failures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanStep {
+    /// What is to be built.
+    #[serde(flatten)]
+    pub spec: FeatureSpec,
+    /// What the planner wants done when it fails.
+    pub on_failure: OnFailure,
+}
+
+/// What a planner hands back, whole: what [`WorkPlan`] leaves out is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// In the planner's order.
+    pub steps: Vec<PlanStep>,
+    /// For people.
+    pub notes: String,
+}
+
+/// How a step went, for a planner that plans again or sums up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The step's id.
+    pub step: String,
+    /// Whether it was judged to pass.
+    pub passed: bool,
+    /// What its agent handed back, if it did.
+    pub outcome: Option<Outcome>,
+    /// What was found wrong.
+    pub issues: Vec<Issue>,
+}
+
+/// A planner's answer to a goal, made of the results of its steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Synthesis {
+    /// JSON.
+    pub answer: String,
+    /// Between 0 and 1, in the planner's own opinion.
+    pub confidence: f64,
+    /// Where results contradict each other.
+    pub conflicts: Vec<String>,
+    /// What could not be found out.
+    pub unknowns: Vec<String>,
+}
+
 /// A goal, for a planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
@@ -128,6 +188,9 @@ pub struct Goal {
     pub context: serde_json::Value,
     /// What the operator set for this planner, an object.
     pub settings: serde_json::Value,
+    /// What must hold of the whole. Left out when empty, so that the digest of an earlier goal stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
 }
 
 /// A piece of work, for an agent.

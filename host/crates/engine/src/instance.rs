@@ -4,26 +4,15 @@ use crate::callee::{Called, Standby, Start};
 use crate::error::CallError;
 use crate::governor::Cancel;
 use crate::plugin::{Exports, Plugin};
-use longhaul_bindings::exports::{evaluator, planner, tool};
+use longhaul_bindings::exports::{evaluator, tool};
 use longhaul_bindings::{RoleError, tool_types};
 use longhaul_capabilities::{Ctx, Setup};
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
-use longhaul_core::work::{Goal, Outcome, Rubric, Subject, Task, Verdict, WorkPlan};
+use longhaul_core::work::{Outcome, Rubric, Subject, Task, Verdict};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
 impl Plugin {
-    /// Asks a planner for a plan.
-    pub async fn plan(&self, start: impl Into<Start>, cancel: &Cancel, goal: Goal) -> Called<Result<WorkPlan, RoleError>> {
-        let goal = planner::Goal::from(goal);
-        self.call("planner.plan", start, cancel, async move |plugin, store, instance| {
-            let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_plan(store, &goal).await?;
-            Ok(answer.map(WorkPlan::from).map_err(RoleError::from))
-        })
-        .await
-    }
-
     /// Has an agent do a task.
     pub async fn run(&self, start: impl Into<Start>, cancel: &Cancel, task: Task) -> Called<Result<Outcome, RoleError>> {
         let task = longhaul_bindings::types::Task::from(task);
@@ -127,7 +116,8 @@ impl Plugin {
         self.callee.stand_by(setup).await
     }
 
-    async fn call<T: serde::Serialize>(
+    /// The one way into a guest.
+    pub(crate) async fn call<T: serde::Serialize>(
         &self,
         export: &'static str,
         start: impl Into<Start>,
@@ -139,6 +129,6 @@ impl Plugin {
     }
 }
 
-fn wrong_role() -> wasmtime::Error {
+pub(crate) fn wrong_role() -> wasmtime::Error {
     wasmtime::Error::msg("the plugin does not have this role")
 }

@@ -6,6 +6,7 @@
 
 mod cache;
 mod callee;
+mod calls;
 mod command;
 mod config;
 mod error;

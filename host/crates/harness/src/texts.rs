@@ -33,7 +33,7 @@ pub(crate) fn goal(state: &State) -> Goal {
     if !state.plan_notes.is_empty() {
         context.insert("notes".into(), notes(&state.plan_notes));
     }
-    Goal { text: state.goal.clone(), context: Value::Object(context), settings: json!({}) }
+    Goal { text: state.goal.clone(), context: Value::Object(context), settings: json!({}), criteria: Vec::new() }
 }
 
 /// What the agent gets.

@@ -1,0 +1,174 @@
+//! Findings, and the three ways in which they are written: lines, JSON and JUnit's XML.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt::{self, Write as _};
+
+/// What one rule found, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// The rule holds; the text says what was seen.
+    Pass(String),
+    /// It does not.
+    Fail(String),
+    /// It says nothing of this component.
+    Skip(String),
+}
+
+impl Judged {
+    /// `PASS`, `FAIL` or `SKIP`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pass(_) => "PASS",
+            Self::Fail(_) => "FAIL",
+            Self::Skip(_) => "SKIP",
+        }
+    }
+
+    /// The reason.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Pass(why) | Self::Fail(why) | Self::Skip(why) => why,
+        }
+    }
+}
+
+/// One rule and what it found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static str,
+    /// What it found.
+    pub judged: Judged,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:<22} {}", self.judged.word(), self.rule, self.judged.why())
+    }
+}
+
+/// All findings on one component.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Its name.
+    pub name: String,
+    /// Its role, if it has one.
+    pub role: Option<&'static str>,
+    /// One a rule, in the order of the rules.
+    pub findings: Vec<Finding>,
+}
+
+/// One finding as it is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    rule: &'a str,
+    result: &'a str,
+    why: &'a str,
+}
+
+impl Report {
+    /// Whether no rule failed.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.count("FAIL") == 0
+    }
+
+    /// How many findings have this word.
+    #[must_use]
+    pub fn count(&self, word: &str) -> usize {
+        self.findings.iter().filter(|finding| finding.judged.word() == word).count()
+    }
+
+    /// The finding of a rule.
+    #[must_use]
+    pub fn of(&self, rule: &str) -> Option<&Judged> {
+        self.findings.iter().find(|finding| finding.rule == rule).map(|finding| &finding.judged)
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let findings = self.findings.iter().map(|Finding { rule, judged }| Written {
+            rule,
+            result: judged.word(),
+            why: judged.why(),
+        });
+        json!({
+            "plugin": self.name,
+            "role": self.role,
+            "passes": self.passes(),
+            "findings": findings.collect::<Vec<_>>(),
+        })
+    }
+
+    /// As the XML of JUnit, which test servers read: a suite with a case for each rule.
+    #[must_use]
+    pub fn to_junit(&self) -> String {
+        let mut cases = String::new();
+        for Finding { rule, judged } in &self.findings {
+            let why = escaped(judged.why());
+            let inner = match judged {
+                Judged::Pass(_) => String::new(),
+                Judged::Fail(_) => format!("<failure message=\"{why}\"/>"),
+                Judged::Skip(_) => format!("<skipped message=\"{why}\"/>"),
+            };
+            // A string takes every write.
+            let _ =
+                writeln!(cases, "  <testcase classname=\"{}\" name=\"{rule}\">{inner}</testcase>", escaped(&self.name));
+        }
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"longhaul conform {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n{cases}</testsuite>\n",
+            escaped(&self.name),
+            self.findings.len(),
+            self.count("FAIL"),
+            self.count("SKIP"),
+        )
+    }
+}
+
+/// A text inside of an attribute. Control characters, which XML cannot hold, become spaces.
+fn escaped(text: &str) -> String {
+    let mut all = String::new();
+    for char in text.chars() {
+        match char {
+            '&' => all.push_str("&amp;"),
+            '<' => all.push_str("&lt;"),
+            '>' => all.push_str("&gt;"),
+            '"' => all.push_str("&quot;"),
+            char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => all.push(' '),
+            char => all.push(char),
+        }
+    }
+    all
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        let (passed, failed, skipped) = (self.count("PASS"), self.count("FAIL"), self.count("SKIP"));
+        write!(f, "{}: {passed} pass, {failed} fail, {skipped} skip", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_written_for_test_servers() {
+        let findings = vec![
+            Finding { rule: "a", judged: Judged::Pass("fine".into()) },
+            Finding { rule: "b", judged: Judged::Fail("\"x\" < \u{1}".into()) },
+        ];
+        let report = Report { name: "p&q".into(), role: Some("tool"), findings };
+        assert!(!report.passes());
+        let xml = report.to_junit();
+        assert!(xml.contains("name=\"longhaul conform p&amp;q\" tests=\"2\" failures=\"1\" skipped=\"0\""), "{xml}");
+        assert!(xml.contains("<failure message=\"&quot;x&quot; &lt;  \"/>"), "{xml}");
+    }
+}

@@ -1,0 +1,100 @@
+//! The rules, in the order in which they are told, and the way from a component to its report.
+
+mod every;
+mod memory;
+mod pure;
+mod tool;
+
+use crate::Subject;
+use crate::look::look;
+use crate::probe::Probe;
+use crate::report::{Finding, Judged, Report};
+use longhaul_engine::Role;
+use longhaul_testkit::Kit;
+use std::pin::Pin;
+
+/// The finding of a rule, when it is known.
+type Judging<'a> = Pin<Box<dyn Future<Output = Result<Judged, String>> + 'a>>;
+
+/// One rule of the contract.
+pub struct Rule {
+    /// Its id, which stays.
+    pub id: &'static str,
+    /// What must hold, in one line.
+    pub says: &'static str,
+    /// The roles that it is for.
+    roles: &'static [Role],
+    check: for<'a> fn(&'a Probe) -> Judging<'a>,
+}
+
+const ALL: &[Role] = &Role::ALL;
+const PURE: &[Role] = &[Role::Planner, Role::Agent, Role::Evaluator];
+const TOOL: &[Role] = &[Role::Tool];
+const MEMORY: &[Role] = &[Role::Memory];
+
+macro_rules! rule {
+    ($id:literal, $roles:expr, $check:path, $says:literal) => {
+        Rule { id: $id, says: $says, roles: $roles, check: |probe| Box::pin($check(probe)) }
+    };
+}
+
+/// The rules that call a component; what is looked at before has the ids `component`, `world`,
+/// `imports` and `loads`.
+#[must_use]
+pub fn rules() -> &'static [Rule] {
+    const RULES: &[Rule] = &[
+        rule!("describes", TOOL, tool::describes, "a tool describes itself, with JSON Schemas that are ones"),
+        rule!("unknown-function", TOOL, tool::unknown_function, "an unknown function is a typed error"),
+        rule!("wrong-input", ALL, every::wrong_input, "wrong input is a typed error and no trap"),
+        rule!("empty-input", ALL, every::empty_input, "empty input is survived"),
+        rule!("huge-input", ALL, every::huge_input, "a megabyte of text is survived"),
+        rule!("deep-input", ALL, every::deep_input, "deeply nested input is survived"),
+        rule!("odd-input", ALL, every::odd_input, "any characters are survived"),
+        rule!("within-limits", ALL, every::within_limits, "good calls stay within the stated limits"),
+        rule!("deterministic", PURE, pure::deterministic, "the same call gives the same result, calls and fuel"),
+        rule!("fresh-randomness", PURE, pure::fresh_randomness, "each invocation has randomness of its own"),
+        rule!("cancel", ALL, every::cancel, "a call that is cancelled stops promptly"),
+        rule!("effects", TOOL, tool::effects, "an effect weaker than `acts` is backed by imports and asks"),
+        rule!("read-only", TOOL, tool::read_only, "a function that says `read-only` changes nothing"),
+        rule!("memory-keeps", MEMORY, memory::keeps, "what was put is got, after a reopening too"),
+        rule!("memory-lists", MEMORY, memory::lists, "keys are listed by prefix, page by page"),
+        rule!("memory-searches", MEMORY, memory::searches, "a search keeps to its namespace and its limit"),
+        rule!("memory-expires", MEMORY, memory::expires, "what expired is not found any more"),
+        rule!("memory-isolates", MEMORY, memory::isolates, "a namespace sees nothing of another"),
+        rule!("memory-odd-keys", MEMORY, memory::odd_keys, "any key and namespace is kept apart"),
+        rule!("answers-json", ALL, every::answers_json, "what must be JSON is JSON, in every call before"),
+    ];
+    RULES
+}
+
+/// Holds every rule against a component.
+pub async fn conform(kit: &Kit, subject: Subject) -> Report {
+    let (mut findings, looked) = look(&subject.name, &subject.bytes);
+    let mut report = Report { name: subject.name.clone(), role: None, findings: Vec::new() };
+    if let Some(looked) = looked {
+        report.role = Some(looked.role.name());
+        match load(kit, subject).await {
+            Ok(probe) => {
+                findings.push(Finding { rule: "loads", judged: Judged::Pass("it compiles and links".to_owned()) });
+                for rule in rules() {
+                    findings.push(Finding { rule: rule.id, judged: judge(rule, &probe).await });
+                }
+            }
+            Err(why) => findings.push(Finding { rule: "loads", judged: Judged::Fail(why) }),
+        }
+    }
+    report.findings = findings;
+    report
+}
+
+async fn load(kit: &Kit, subject: Subject) -> Result<Probe, String> {
+    let scene = kit.load_bytes(&subject.name, &subject.bytes).await.map_err(|error| error.to_string())?;
+    Probe::new(scene, subject).await
+}
+
+async fn judge(rule: &Rule, probe: &Probe) -> Judged {
+    if !rule.roles.contains(&probe.role()) {
+        return Judged::Skip(format!("not for a {}", probe.role().name()));
+    }
+    (rule.check)(probe).await.unwrap_or_else(Judged::Fail)
+}

@@ -1,0 +1,223 @@
+//! Rules for every role.
+
+use crate::probe::{Hostile, Probe, meaningless};
+use crate::report::Judged;
+use longhaul_core::memory::Entry;
+use longhaul_engine::{CallError, Cancel, Role};
+use longhaul_testkit::{Call, Done, Ending, Scene, Script};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// How long a cancelled call may take to return. The engine looks about every 0.3 ms; the rest is for
+/// machines that are busy.
+const STOP_MS_MAX: u64 = 1_000;
+
+/// How long a call is waited for until it is under way, before it is cancelled.
+const START: Duration = Duration::from_millis(20);
+
+pub(crate) async fn wrong_input(probe: &Probe) -> Result<Judged, String> {
+    let wrong: Vec<(&str, Call)> = match probe.role() {
+        Role::Tool => {
+            let of = |name: &str| {
+                [
+                    ("arguments that are no JSON", Call::tool_text(name, "{\"a\":")),
+                    ("arguments that are a list", Call::tool(name, &json!([1, 2]))),
+                    (
+                        "arguments of a wrong type",
+                        Call::tool(name, &json!({ "path": { "a": 1 }, "text": 1, "": null })),
+                    ),
+                ]
+            };
+            probe.functions.iter().flat_map(|function| of(&function.name)).collect()
+        }
+        Role::Memory => {
+            let entry =
+                Entry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
+            vec![("a value that is no JSON", Call::Put("n".to_owned(), entry))]
+        }
+        _ => return wrong_settings(probe).await,
+    };
+    let count = wrong.len();
+    for (what, call) in wrong {
+        let name = called(&call);
+        let done = probe.call(&probe.scene(), call).await?;
+        match &done.ending {
+            Ending::Refused(refusal) if refusal.case.starts_with("invalid") => {}
+            Ending::Refused(refusal) if refusal.case == "failed" && probe.role() == Role::Tool => {
+                return Ok(Judged::Fail(format!("{name} answered {what} with `failed`; answer `invalid-arguments`")));
+            }
+            Ending::Refused(_) => {}
+            Ending::Returned(_) => {
+                return Ok(Judged::Fail(format!("{name} took {what}; answer with a typed error")));
+            }
+            Ending::Stopped(error) => return Ok(Judged::Fail(stopped(&name, what, error))),
+        }
+    }
+    Ok(if count == 0 {
+        Judged::Skip("it has no function to call".to_owned())
+    } else {
+        Judged::Pass(format!("{count} calls with wrong input were refused with a typed error"))
+    })
+}
+
+/// The host hands the pure roles nothing malformed but settings, which a person wrote.
+async fn wrong_settings(probe: &Probe) -> Result<Judged, String> {
+    let mut endings = Vec::new();
+    for call in probe.good() {
+        let name = called(&call);
+        let settings = json!({ "prompt": 7, "steps_max": "many", "tries_max": -1, "temperature": {}, "": null });
+        let done = probe.call(&probe.scene().settings(settings), call).await?;
+        if let Ending::Stopped(error) = &done.ending {
+            return Ok(Judged::Fail(stopped(&name, "settings of wrong types", error)));
+        }
+        endings.push(done);
+    }
+    Ok(Judged::Pass(format!("settings of wrong types ended in {}", told(&endings))))
+}
+
+pub(crate) async fn empty_input(probe: &Probe) -> Result<Judged, String> {
+    survives(probe, Hostile::Empty, "empty input").await
+}
+
+pub(crate) async fn huge_input(probe: &Probe) -> Result<Judged, String> {
+    survives(probe, Hostile::Huge, "a megabyte of text").await
+}
+
+pub(crate) async fn deep_input(probe: &Probe) -> Result<Judged, String> {
+    survives(probe, Hostile::Deep, "deeply nested input").await
+}
+
+pub(crate) async fn odd_input(probe: &Probe) -> Result<Judged, String> {
+    survives(probe, Hostile::Odd, "characters of every kind").await
+}
+
+/// A value and a typed error are both fine: what counts is that the plugin itself says it.
+async fn survives(probe: &Probe, hostile: Hostile, what: &str) -> Result<Judged, String> {
+    let mut dones = Vec::new();
+    for (scene, call) in probe.hostile(hostile) {
+        let name = called(&call);
+        let done = probe.call(&scene, call).await?;
+        if let Ending::Stopped(error) = &done.ending {
+            return Ok(Judged::Fail(stopped(&name, what, error)));
+        }
+        dones.push(done);
+    }
+    Ok(if dones.is_empty() {
+        Judged::Skip("it has no function to call".to_owned())
+    } else {
+        Judged::Pass(format!("{} calls ended in {}", dones.len(), told(&dones)))
+    })
+}
+
+pub(crate) async fn within_limits(probe: &Probe) -> Result<Judged, String> {
+    let scene = probe.scene();
+    let (mut fuel, mut memory) = (0, 0);
+    for call in probe.good() {
+        let name = called(&call);
+        let done = probe.call(&scene, call).await?;
+        if let Ending::Stopped(error) = &done.ending {
+            return Ok(Judged::Fail(stopped(&name, "a good call", error)));
+        }
+        fuel = fuel.max(done.used.fuel);
+        memory = memory.max(done.used.memory_bytes_peak);
+    }
+    let limits = &probe.subject.limits;
+    Ok(Judged::Pass(format!(
+        "at most {fuel} of {} fuel and {memory} of {} bytes of memory",
+        limits.fuel_max, limits.memory_bytes_max
+    )))
+}
+
+/// A model that never answers, and otherwise the largest input, keep a call under way.
+pub(crate) async fn cancel(probe: &Probe) -> Result<Judged, String> {
+    let silent = probe.scene_with(Script::new().silent_model());
+    let waiting = probe.good().into_iter().map(|call| (silent.clone(), call));
+    let working = probe.hostile(Hostile::Huge);
+    let mut longest = None;
+    for (scene, call) in waiting.chain(working) {
+        let took = stopped_after(&scene, call).await?;
+        longest = longest.max(took);
+    }
+    Ok(promptly(longest))
+}
+
+/// How long after the cancel the call returned; none when it was over before.
+async fn stopped_after(scene: &Scene, call: Call) -> Result<Option<Duration>, String> {
+    let cancel = Cancel::default();
+    let canceller = async {
+        tokio::time::sleep(START).await;
+        let at = Instant::now();
+        cancel.cancel();
+        at
+    };
+    let (done, at) = tokio::join!(async { (scene.call_until(call, &cancel).await, Instant::now()) }, canceller);
+    let (done, returned) = done;
+    let done = done.map_err(|error| error.to_string())?;
+    Ok(matches!(done.ending, Ending::Stopped(CallError::Cancelled)).then(|| returned.saturating_duration_since(at)))
+}
+
+fn promptly(longest: Option<Duration>) -> Judged {
+    let Some(longest) = longest else {
+        return Judged::Skip(format!("every call was over within {} ms", START.as_millis()));
+    };
+    let ms = longest.as_secs_f64() * 1_000.0;
+    if longest > Duration::from_millis(STOP_MS_MAX) {
+        Judged::Fail(format!("it returned {ms:.1} ms after it was cancelled; {STOP_MS_MAX} are allowed"))
+    } else {
+        Judged::Pass(format!("it returned at most {ms:.1} ms after it was cancelled"))
+    }
+}
+
+pub(crate) async fn answers_json(probe: &Probe) -> Result<Judged, String> {
+    // The words of a model end up in outputs, so that what is asked here is more than a good call.
+    let scene = probe.scene_with(meaningless("no JSON: \" \\ \u{1}"));
+    for call in probe.good() {
+        probe.call(&scene, call).await?;
+    }
+    let wrong = probe.not_json();
+    Ok(if wrong.is_empty() {
+        Judged::Pass("every value that must be JSON was".to_owned())
+    } else {
+        Judged::Fail(format!("it must be JSON and is not: {}", wrong.join(", ")))
+    })
+}
+
+/// What was called, for people.
+pub(crate) fn called(call: &Call) -> String {
+    match call {
+        Call::Tool { call, .. } => {
+            let name: String = call.function.chars().take(40).flat_map(char::escape_debug).collect();
+            format!("function `{name}`")
+        }
+        other => format!("`{}`", other.export()),
+    }
+}
+
+fn stopped(name: &str, what: &str, error: &CallError) -> String {
+    let text = error.to_string();
+    let line: String = text.lines().next().unwrap_or_default().chars().take(200).collect();
+    format!("{name} did not survive {what}: {line}")
+}
+
+/// How calls ended, counted.
+fn told(dones: &[Done]) -> String {
+    let values = dones.iter().filter(|done| matches!(done.ending, Ending::Returned(_))).count();
+    let errors = dones.len() - values;
+    match (values, errors) {
+        (_, 0) => "values".to_owned(),
+        (0, _) => "typed errors".to_owned(),
+        _ => format!("{values} values and {errors} typed errors"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_goes_on_after_its_cancel_fails() {
+        assert_eq!(promptly(None).word(), "SKIP");
+        assert_eq!(promptly(Some(Duration::from_millis(STOP_MS_MAX))).word(), "PASS");
+        assert_eq!(promptly(Some(Duration::from_millis(STOP_MS_MAX + 1))).word(), "FAIL");
+    }
+}

@@ -1,0 +1,237 @@
+//! Rules for memory backends. Every call gets a fresh instance, so whatever is got back was reopened.
+
+use crate::probe::{ODD, Probe};
+use crate::report::Judged;
+use longhaul_core::Clock as _;
+use longhaul_core::memory::Entry;
+use longhaul_testkit::{Call, Ending, Scene};
+use serde_json::{Value, json};
+
+/// How long an entry is kept that is to expire.
+const KEEP_MS: u64 = 1_000;
+
+/// A backend in one scene, whose every answer must be a value.
+struct Shelf<'a> {
+    probe: &'a Probe,
+    scene: Scene,
+}
+
+impl<'a> Shelf<'a> {
+    fn of(probe: &'a Probe) -> Self {
+        Self { probe, scene: probe.scene() }
+    }
+
+    async fn ask(&self, call: Call) -> Result<Value, String> {
+        let what = call.export();
+        let done = self.probe.call(&self.scene, call).await?;
+        match done.ending {
+            Ending::Returned(value) => Ok(value),
+            Ending::Refused(refusal) => Err(format!("`{what}` answered `{}`: {}", refusal.case, refusal.text)),
+            Ending::Stopped(error) => Err(format!("`{what}` was stopped: {error}")),
+        }
+    }
+
+    async fn put(&self, namespace: &str, key: &str, value: &Value) -> Result<Value, String> {
+        self.put_until(namespace, key, value, None).await
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
+    async fn put_until(&self, namespace: &str, key: &str, value: &Value, until: Option<u64>) -> Result<Value, String> {
+        let entry = Entry {
+            key: key.to_owned(),
+            value: value.to_string(),
+            tags: vec!["probe".to_owned()],
+            expires_at_ms: until.map(|ms| ms as f64),
+        };
+        self.ask(Call::Put(namespace.to_owned(), entry)).await
+    }
+
+    async fn get(&self, namespace: &str, key: &str) -> Result<Value, String> {
+        self.ask(Call::Get(namespace.to_owned(), key.to_owned())).await
+    }
+
+    async fn delete(&self, namespace: &str, key: &str) -> Result<Value, String> {
+        self.ask(Call::Delete(namespace.to_owned(), key.to_owned())).await
+    }
+
+    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Value, String> {
+        let (namespace, prefix, after) = (namespace.to_owned(), prefix.to_owned(), after.map(str::to_owned));
+        self.ask(Call::List { namespace, prefix, after, limit }).await
+    }
+
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Value>, String> {
+        let found = self.ask(Call::Search(namespace.to_owned(), query.to_owned(), limit)).await?;
+        Ok(found.as_array().cloned().unwrap_or_default())
+    }
+}
+
+pub(crate) async fn keeps(probe: &Probe) -> Result<Judged, String> {
+    let shelf = Shelf::of(probe);
+    let (first, second) = (json!({ "a": [1, 2.5, null, true, "x"] }), json!("second"));
+    shelf.put("n", "k", &first).await?;
+    let found = shelf.get("n", "k").await?;
+    if found["value"] != first || found["key"] != "k" || found["tags"] != json!(["probe"]) {
+        return Ok(Judged::Fail(format!("{first} was put under `k`, and got back was {found}")));
+    }
+    shelf.put("n", "k", &second).await?;
+    let found = shelf.get("n", "k").await?;
+    if found["value"] != second {
+        return Ok(Judged::Fail(format!("{second} was put in place of another value, and got back was {found}")));
+    }
+    if shelf.get("n", "other").await? != Value::Null {
+        return Ok(Judged::Fail("it gave an entry for a key that was never put".to_owned()));
+    }
+    if shelf.delete("n", "k").await? != Value::Bool(true) || shelf.get("n", "k").await? != Value::Null {
+        return Ok(Judged::Fail(
+            "an entry that was deleted is still there, or `delete` did not say that it was".to_owned(),
+        ));
+    }
+    if shelf.delete("n", "k").await? != Value::Bool(false) {
+        return Ok(Judged::Fail("`delete` says that it deleted what was not there".to_owned()));
+    }
+    Ok(Judged::Pass("put, replaced, got and deleted, each in an instance of its own".to_owned()))
+}
+
+pub(crate) async fn lists(probe: &Probe) -> Result<Judged, String> {
+    let shelf = Shelf::of(probe);
+    for key in ["b/1", "a/1", "a/3", "a/2"] {
+        shelf.put("n", key, &json!(1)).await?;
+    }
+    let mut keys = Vec::new();
+    let mut after: Option<String> = None;
+    // One more than there can be pages.
+    for _ in 0..4 {
+        let page = shelf.list("n", "a/", after.as_deref(), 2).await?;
+        let found: Vec<String> =
+            page["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        if found.len() > 2 {
+            return Ok(Judged::Fail(format!("`list` gave {} keys, and at most 2 were asked for", found.len())));
+        }
+        keys.extend(found);
+        after = page["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            break;
+        }
+    }
+    let listed = keys.len();
+    keys.sort();
+    keys.dedup();
+    if after.is_some() || listed != keys.len() || keys != ["a/1", "a/2", "a/3"] {
+        return Ok(Judged::Fail(format!(
+            "the keys that start with `a/` are a/1, a/2 and a/3; listed page by page: {}",
+            keys.join(", ")
+        )));
+    }
+    Ok(Judged::Pass("every key of a prefix once, in pages".to_owned()))
+}
+
+pub(crate) async fn searches(probe: &Probe) -> Result<Judged, String> {
+    let shelf = Shelf::of(probe);
+    for at in 0..4 {
+        shelf.put("n", &format!("k{at}"), &json!("lighthouse keeper")).await?;
+    }
+    shelf.put("m", "elsewhere", &json!("lighthouse keeper")).await?;
+    let found = shelf.search("n", "lighthouse", 2).await?;
+    if found.len() > 2 {
+        return Ok(Judged::Fail(format!("`search` gave {} hits, and at most 2 were asked for", found.len())));
+    }
+    if found.is_empty() {
+        return Ok(Judged::Fail("`search` does not find a word of a value".to_owned()));
+    }
+    let all = shelf.search("n", "lighthouse", 100).await?;
+    if all.iter().any(|hit| hit["entry"]["key"] == "elsewhere") {
+        return Ok(Judged::Fail("`search` found an entry of another namespace".to_owned()));
+    }
+    if !all.windows(2).all(|pair| pair[0]["score"].as_f64() >= pair[1]["score"].as_f64()) {
+        return Ok(Judged::Fail("the hits are not in the order of their scores".to_owned()));
+    }
+    Ok(Judged::Pass(format!("{} hits within their namespace, and no more than asked for", all.len())))
+}
+
+pub(crate) async fn expires(probe: &Probe) -> Result<Judged, String> {
+    let shelf = Shelf::of(probe);
+    let until = shelf.scene.clock().now_ms() + KEEP_MS;
+    shelf.put_until("n", "short", &json!("lighthouse"), Some(until)).await?;
+    shelf.put("n", "long", &json!("lighthouse")).await?;
+    if shelf.get("n", "short").await? == Value::Null {
+        return Ok(Judged::Fail("an entry is gone before it expires".to_owned()));
+    }
+    shelf.scene.clock().advance_ms(KEEP_MS + 1);
+    let (got, kept) = (shelf.get("n", "short").await?, shelf.get("n", "long").await?);
+    let listed = shelf.list("n", "", None, 10).await?;
+    let found = shelf.search("n", "lighthouse", 10).await?;
+    if kept == Value::Null {
+        return Ok(Judged::Fail("an entry without an expiry is gone".to_owned()));
+    }
+    let listed = listed["keys"].as_array().is_some_and(|keys| keys.iter().any(|key| key == "short"));
+    let found = found.iter().any(|hit| hit["entry"]["key"] == "short");
+    let shown: Vec<&str> = [("get", got != Value::Null), ("list", listed), ("search", found)]
+        .into_iter()
+        .filter(|(_, shows)| *shows)
+        .map(|(name, _)| name)
+        .collect();
+    Ok(if shown.is_empty() {
+        Judged::Pass("an expired entry is neither got, listed nor found".to_owned())
+    } else {
+        Judged::Fail(format!("an expired entry is still given by {}; ask `clock` for the time", shown.join(", ")))
+    })
+}
+
+pub(crate) async fn isolates(probe: &Probe) -> Result<Judged, String> {
+    let shelf = Shelf::of(probe);
+    // Pairs that are alike when namespace and key are joined without care.
+    let pairs =
+        [("a", "b/c"), ("a/b", "c"), ("a", "b:c"), ("a:b", "c"), ("", "a"), ("a", ""), ("a\0b", "c"), ("a", "b\0c")];
+    let mut kept = Vec::new();
+    for (namespace, key) in pairs {
+        // An empty name may be refused; what is taken must be kept apart.
+        if shelf.put(namespace, key, &json!([namespace, key])).await.is_ok() {
+            kept.push((namespace, key));
+        }
+    }
+    if kept.len() < 4 {
+        return Ok(Judged::Fail(format!("only {} of {} namespaces and keys were taken", kept.len(), pairs.len())));
+    }
+    for (namespace, key) in &kept {
+        let found = shelf.get(namespace, key).await?;
+        if found["value"] != json!([namespace, key]) {
+            return Ok(Judged::Fail(format!(
+                "`{}` of namespace `{}` holds {}",
+                shown(key),
+                shown(namespace),
+                found["value"]
+            )));
+        }
+    }
+    if shelf.get("b", "b/c").await? != Value::Null || !shelf.search("b", "a b c", 10).await?.is_empty() {
+        return Ok(Judged::Fail("an empty namespace shows entries of another".to_owned()));
+    }
+    let listed = shelf.list("b", "", None, 10).await?;
+    if listed["keys"].as_array().is_some_and(|keys| !keys.is_empty()) {
+        return Ok(Judged::Fail("an empty namespace lists keys of another".to_owned()));
+    }
+    Ok(Judged::Pass(format!("{} namespaces and keys kept apart", kept.len())))
+}
+
+pub(crate) async fn odd_keys(probe: &Probe) -> Result<Judged, String> {
+    let shelf = Shelf::of(probe);
+    let long = "ä".repeat(200);
+    for (namespace, key) in [(ODD, "k"), ("n", ODD), ("n", "."), ("n", ".."), ("n", "../k"), ("n", "*"), ("n", &long)] {
+        let value = json!([namespace, key]);
+        shelf.put(namespace, key, &value).await?;
+        let found = shelf.get(namespace, key).await?;
+        if found["value"] != value || found["key"] != *key {
+            return Ok(Judged::Fail(format!("`{}` was put, and got back was {}", shown(key), found["key"])));
+        }
+    }
+    let listed = shelf.list("n", "", None, 100).await?;
+    if !listed["keys"].as_array().is_some_and(|keys| keys.iter().any(|key| key == ODD)) {
+        return Ok(Judged::Fail("a key of odd characters is not listed as it was put".to_owned()));
+    }
+    Ok(Judged::Pass("control characters, other scripts, dots and long keys came back as they were".to_owned()))
+}
+
+/// A name for people.
+fn shown(name: &str) -> String {
+    name.chars().take(40).flat_map(char::escape_debug).collect()
+}

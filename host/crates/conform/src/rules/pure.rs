@@ -1,0 +1,72 @@
+//! Rules for planners, agents and evaluators, which the host must be able to run again.
+
+use crate::probe::Probe;
+use crate::report::Judged;
+use crate::rules::every::called;
+use longhaul_testkit::{Call, Done};
+
+/// The seeds of two invocations.
+const SEEDS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+
+pub(crate) async fn deterministic(probe: &Probe) -> Result<Judged, String> {
+    let mut calls = 0;
+    let mut fuel = 0;
+    for call in probe.good() {
+        let name = called(&call);
+        let first = seeded(probe, call.clone(), SEEDS[0]).await?;
+        let second = seeded(probe, call, SEEDS[0]).await?;
+        if let Some(what) = differs(&first, &second, true) {
+            return Ok(Judged::Fail(format!("{name} twice with the same input and seed: {what}")));
+        }
+        calls += first.calls.len();
+        fuel += first.used.fuel;
+    }
+    Ok(Judged::Pass(format!("twice the same results, {calls} calls and {fuel} fuel")))
+}
+
+pub(crate) async fn fresh_randomness(probe: &Probe) -> Result<Judged, String> {
+    for call in probe.good() {
+        let name = called(&call);
+        let first = seeded(probe, call.clone(), SEEDS[0]).await?;
+        let second = seeded(probe, call, SEEDS[1]).await?;
+        if differs(&first, &second, false).is_some() {
+            return Ok(Judged::Pass(format!("{name} followed the seed of its invocation")));
+        }
+    }
+    Ok(if probe.subject.random {
+        let text = "its manifest says that its answers are random, and two seeds gave the same: randomness was drawn when it was built; draw it in the call";
+        Judged::Fail(text.to_owned())
+    } else if probe.imports("wasi:random/") {
+        Judged::Skip("nothing that it answered depends on randomness".to_owned())
+    } else {
+        Judged::Skip("it imports no randomness".to_owned())
+    })
+}
+
+async fn seeded(probe: &Probe, call: Call, seed: [u8; 32]) -> Result<Done, String> {
+    probe.call(&probe.scene().with_seed(seed), call).await
+}
+
+/// The first thing in which two calls differ.
+fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
+    if let Some((at, (one, other))) = first
+        .calls
+        .iter()
+        .zip(&second.calls)
+        .enumerate()
+        .find(|(_, (one, other))| (&one.name, &one.arguments) != (&other.name, &other.arguments))
+    {
+        return Some(format!("call {} was `{one}` and then `{other}`", at + 1));
+    }
+    if first.calls.len() != second.calls.len() {
+        return Some(format!("{} calls and then {}", first.calls.len(), second.calls.len()));
+    }
+    if first.ending_json() != second.ending_json() {
+        return Some("the results differ".to_owned());
+    }
+    if first.log != second.log {
+        return Some("the logs differ".to_owned());
+    }
+    let (one, other) = (first.used.fuel, second.used.fuel);
+    (fuel_too && one != other).then(|| format!("{one} fuel and then {other}"))
+}

@@ -1,0 +1,140 @@
+//! `longhaul conform`: holds the contract's rules against a component.
+
+use super::{Context, Exit, plugin};
+use crate::config::Manifest;
+use anyhow::Context as _;
+use clap::Args;
+use longhaul_conform::{Report, Subject, conform, stated_by_nobody};
+use longhaul_core::Limits;
+use longhaul_core::grant::DirectoryGrant;
+use longhaul_engine::CompileLimits;
+use longhaul_testkit::{Call, Script};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub struct ConformArgs {
+    /// A `.wasm` file, or the name of a plugin.
+    file: String,
+    /// Its manifest. Default: the `.toml` of the same name beside it.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// Also write the findings as JUnit's XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+/// What a manifest says beside what a run needs.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct More {
+    /// The world that it was built for.
+    pub world: Option<String>,
+    /// The limits that it says it stays within; a field that is missing is the host's.
+    limits: toml::Table,
+    /// How it wants to be tried.
+    conform: Trial,
+}
+
+/// `[conform]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Trial {
+    settings: Option<Value>,
+    random: bool,
+    calls: Vec<TrialCall>,
+    script: Option<Script>,
+}
+
+/// `[[conform.calls]]`: a good call.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrialCall {
+    export: String,
+    #[serde(default)]
+    input: Value,
+}
+
+/// A manifest, read whole.
+pub struct Read {
+    /// What a run needs of it.
+    pub manifest: Manifest,
+    /// The rest.
+    pub more: More,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: ConformArgs) -> anyhow::Result<Exit> {
+    let path = plugin::file_of(context, &args.file)?;
+    let subject = subject(&path, args.manifest.as_deref())?;
+    let report = conform(&plugin::kit()?, subject).await;
+    show(context.json, &report);
+    if let Some(file) = &args.junit {
+        std::fs::write(file, report.to_junit()).with_context(|| format!("cannot write `{}`", file.display()))?;
+    }
+    Ok(if report.passes() { Exit::Done } else { Exit::Error })
+}
+
+/// The component and what its manifest says of it.
+fn subject(path: &Path, manifest: Option<&Path>) -> anyhow::Result<Subject> {
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let bytes = plugin::read_bounded(&name, path, &CompileLimits::default())?;
+    let nothing_said = Subject::new(&name, bytes);
+    let Some(Read { manifest, more }) = manifest_of(path, manifest)? else { return Ok(nothing_said) };
+    let asked = |asked: &crate::config::AskedDirectory| DirectoryGrant {
+        guest: asked.guest.clone(),
+        host: PathBuf::new(),
+        access: asked.access,
+    };
+    let Trial { settings, random, calls, script } = more.conform;
+    Ok(Subject {
+        limits: limits(&more.limits).context("[limits] of the manifest")?,
+        settings: settings.unwrap_or_else(|| json!({})),
+        directories: manifest.asks.directories.iter().map(asked).collect(),
+        asks_hosts: !manifest.asks.hosts.is_empty(),
+        random,
+        calls: calls.into_iter().map(|one| Call::from_json(&one.export, one.input)).collect::<Result<_, _>>()?,
+        script,
+        ..nothing_said
+    })
+}
+
+/// The manifest of a component: the named one, or the one beside it if there is one.
+pub fn manifest_of(component: &Path, named: Option<&Path>) -> anyhow::Result<Option<Read>> {
+    let path = named.map_or_else(|| component.with_extension("toml"), Path::to_owned);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+    };
+    let read = || anyhow::Ok(Read { manifest: Manifest::parse(&text)?, more: toml::from_str(&text)? });
+    read().with_context(|| format!("`{}`", path.display())).map(Some)
+}
+
+/// What is stated, over what holds where nobody states anything.
+fn limits(stated: &toml::Table) -> anyhow::Result<Limits> {
+    let mut all = toml::Table::try_from(stated_by_nobody())?;
+    all.extend(stated.clone());
+    Ok(all.try_into()?)
+}
+
+fn show(as_json: bool, report: &Report) {
+    if as_json {
+        outln!("{}", report.to_json());
+    } else {
+        outln!("{report}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_states_single_limits_and_no_made_up_ones() {
+        let stated = limits(&"fuel_max = 7".parse().unwrap()).unwrap();
+        assert_eq!((stated.fuel_max, stated.wall_ms_max), (7, stated_by_nobody().wall_ms_max));
+        assert!(limits(&"fuel = 7".parse().unwrap()).is_err());
+    }
+}

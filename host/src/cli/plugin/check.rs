@@ -1,0 +1,49 @@
+//! `longhaul plugin check`: what can be said of a plugin without running or compiling it.
+
+use super::super::{Context, Exit};
+use crate::cli::conform::manifest_of;
+use longhaul_conform::{Finding, Judged, Report, look};
+use longhaul_engine::CompileLimits;
+use std::path::Path;
+
+/// Carries it out.
+pub fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
+    let path = super::file_of(context, file)?;
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let bytes = super::read_bounded(&name, &path, &CompileLimits::default())?;
+    let (mut findings, looked) = look(&name, &bytes);
+    let role = looked.map(|looked| looked.role.name());
+    findings.push(Finding { rule: "manifest", judged: manifest(&path, role) });
+    let report = Report { name, role, findings };
+    if context.json {
+        outln!("{}", report.to_json());
+    } else {
+        outln!("{report}");
+    }
+    Ok(if report.passes() { Exit::Done } else { Exit::Error })
+}
+
+/// Without a manifest a plugin asks for nothing, which is no fault.
+fn manifest(component: &Path, role: Option<&str>) -> Judged {
+    let read = match manifest_of(component, None) {
+        Ok(Some(read)) => read,
+        Ok(None) => {
+            let beside = component.with_extension("toml");
+            return Judged::Skip(format!("there is no `{}`, so it asks for nothing", beside.display()));
+        }
+        Err(error) => return Judged::Fail(format!("{error:#}")),
+    };
+    let (manifest, more) = (&read.manifest, &read.more);
+    if let (Some(world), Some(role)) = (&more.world, role)
+        && *world != format!("{role}-plugin")
+    {
+        return Judged::Fail(format!(
+            "it says world = \"{world}\", and the component is a {role}; write {role}-plugin"
+        ));
+    }
+    if manifest.name.is_empty() {
+        return Judged::Fail("it has no name; write name = \"...\"".to_owned());
+    }
+    let asks = serde_json::to_string(&manifest.asks).unwrap_or_default();
+    Judged::Pass(format!("{} {}, asks for {asks}", manifest.name, manifest.version))
+}

@@ -1,0 +1,179 @@
+//! `longhaul plugin run`: calls one export of a plugin, within limits, and shows what it did.
+
+use super::super::{Context, Exit};
+use crate::config::Manifest;
+use crate::wiring;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_core::Limits;
+use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Scene, Script};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What is shown after the options.
+const INPUTS: &str = "\
+Exports and their inputs; a field with a value here may be left out, and has that value:
+  tool       describe    {}
+             call        {\"function\", \"arguments\": {}, \"idempotency_key\": \"testkit-1\", \"attempt\": 1}
+                         (\"arguments_text\" hands a text over that need not be JSON)
+             prepare     {\"function\", \"arguments\": {}}
+             verify      {\"function\", \"arguments\": {}, \"prepared\": {}}
+  planner    plan        {\"text\": \"\", \"context\": {}, \"settings\": {}, \"criteria\": []}
+             replan      {\"goal\": {..}, \"plan\": {\"steps\": [], \"notes\": \"\"}, \"results\": []}
+             synthesize  {\"goal\": {..}, \"results\": []}
+  agent      run         {\"id\": \"task\", \"instruction\": \"\", \"context\": {}, \"settings\": {},
+                          \"criteria\": [], \"feedback\": [], \"attempt\": 1}
+  evaluator  judge       {\"subject\": {\"instruction\": \"\", \"output\": null, \"evidence\": []},
+                          \"rubric\": {\"criteria\": [], \"settings\": {}}}
+  memory     put         {\"namespace\": \"\", \"entry\": {\"key\", \"value\": null, \"tags\": [],
+                          \"expires_at_ms\": null}}
+             get, delete {\"namespace\": \"\", \"key\"}
+             search      {\"namespace\": \"\", \"query\", \"limit\": 100}
+             list        {\"namespace\": \"\", \"prefix\": \"\", \"after\": null, \"limit\": 100}
+A criterion is {\"id\", \"text\": \"\", \"check\": null}, an evidence {\"name\", \"content\"}, feedback
+{\"criterion\": null, \"text\"}, a result {\"step\", \"passed\", \"outcome\": null, \"issues\": []}, an outcome
+{\"output\": null, \"summary\": \"\", \"confidence\": null, \"unknowns\": []}, and a step {\"id\", \"title\": \"\",
+\"instruction\": \"\", \"category\": \"functional\", \"priority\": 5, \"agent\": null, \"criteria\": [], \"checks\": [],
+\"depends_on\": [], \"on_failure\": {\"retry\": 1}}.
+
+Exit code 0 when the export returned a value, 1 when it returned an error or was stopped.";
+
+#[derive(Args, Debug)]
+#[command(after_long_help = INPUTS)]
+pub struct RunArgs {
+    /// A `.wasm` file, or the name of a plugin.
+    file: String,
+    /// The export: `describe`, `call`, `plan`, `replan`, `synthesize`, `run`, `judge`, `put`, `get`,
+    /// `search`, `delete`, `list`, `prepare` or `verify`; `--help` has the input of each.
+    export: String,
+    /// The input as JSON, or `@FILE` for what a file holds.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    input: String,
+    /// The plugin's settings, a JSON object. Default: `[defaults]` of its plugin.toml is the plugin's own
+    /// affair, so none.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    settings: String,
+    /// Answers of models, tools, checks and sub-agents, as TOML or JSON. Without it there are none.
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Keep what the plugin stores in this directory, for the next call. Default: in memory.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// A directory that a tool or a memory backend may use, for example `./data:/work:ro`.
+    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]")]
+    directories: Vec<String>,
+    /// A host that a tool or a memory backend may reach, for example `https://api.example.com`.
+    #[arg(long, value_name = "PATTERN")]
+    allow_host: Vec<String>,
+    /// Instructions, in wasmtime's fuel.
+    #[arg(long, value_name = "N")]
+    fuel_max: Option<u64>,
+    /// Bytes of memory.
+    #[arg(long, value_name = "N")]
+    memory_bytes_max: Option<u64>,
+    /// Milliseconds on the clock.
+    #[arg(long, value_name = "N")]
+    wall_ms_max: Option<u64>,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: RunArgs) -> anyhow::Result<Exit> {
+    let path = super::file_of(context, &args.file)?;
+    Manifest::beside(&path)?;
+    let call = Call::from_json(&args.export, input(&args.input)?)?;
+    let scene = staged(kit()?.load(&path).await?, &args)?;
+    let done = scene.call(call).await?;
+    show(context.json, &done);
+    Ok(if matches!(done.ending, Ending::Returned(_)) { Exit::Done } else { Exit::Error })
+}
+
+/// The kit that compiles with this very program, into the same cache as a run.
+pub(crate) fn kit() -> anyhow::Result<Kit> {
+    Ok(Kit::with_program(wiring::own_program()?, wiring::cache()?.join("compiled"))?)
+}
+
+fn input(text: &str) -> anyhow::Result<Value> {
+    let read = match text.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read the input `{file}`"))?,
+        None => text.to_owned(),
+    };
+    serde_json::from_str(&read).context("the input is not JSON")
+}
+
+fn staged(scene: Scene, args: &RunArgs) -> anyhow::Result<Scene> {
+    let settings: Value = serde_json::from_str(&args.settings).context("the settings are not JSON")?;
+    if !settings.is_object() {
+        bail!("the settings are a JSON object, for example {{\"limit\": 3}}");
+    }
+    let mut scene = match &args.script {
+        Some(file) => scene.script(Script::read(file)?),
+        None => scene.with_clock(HandClock::running_from(now_ms())),
+    };
+    let defaults = Limits::default();
+    scene = scene.settings(settings).limits(Limits {
+        fuel_max: args.fuel_max.unwrap_or(defaults.fuel_max),
+        memory_bytes_max: args.memory_bytes_max.unwrap_or(defaults.memory_bytes_max),
+        wall_ms_max: args.wall_ms_max.unwrap_or(defaults.wall_ms_max),
+        ..defaults
+    });
+    if !(args.directories.is_empty() && args.allow_host.is_empty()) && scene.role().is_pure() {
+        bail!(
+            "it is a {}, which has no directories and no hosts; only tools and memory backends do",
+            scene.role().name()
+        );
+    }
+    for directory in &args.directories {
+        scene = scene.directory(parse_directory(directory)?);
+    }
+    for pattern in &args.allow_host {
+        scene = scene.host(HostPattern::try_from(pattern.clone())?);
+    }
+    if let Some(directory) = &args.state {
+        scene = scene.state_in(directory)?;
+    }
+    Ok(scene)
+}
+
+/// `HOST:GUEST` or `HOST:GUEST:ro`.
+fn parse_directory(text: &str) -> anyhow::Result<DirectoryGrant> {
+    let (rest, access) = text.strip_suffix(":ro").map_or((text, Access::Write), |rest| (rest, Access::Read));
+    // From the right: what is on the host may have a colon in its name.
+    let Some((host, guest)) = rest.rsplit_once(':').filter(|(host, guest)| !host.is_empty() && guest.starts_with('/'))
+    else {
+        bail!("`{text}` is no directory; write HOST:GUEST or HOST:GUEST:ro, for example ./data:/work:ro");
+    };
+    if !Path::new(host).is_dir() {
+        bail!("`{host}` is not a directory");
+    }
+    Ok(DirectoryGrant { guest: guest.to_owned(), host: PathBuf::from(host), access })
+}
+
+fn show(as_json: bool, done: &Done) {
+    if as_json {
+        outln!("{}", done.to_json());
+    } else {
+        outln!("{}", done.to_string().trim_end());
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_written_as_host_and_guest() {
+        let grant = parse_directory(".:/work:ro").unwrap();
+        assert_eq!((grant.guest.as_str(), grant.access), ("/work", Access::Read));
+        assert_eq!(parse_directory(".:/work").unwrap().access, Access::Write);
+        for wrong in [".", ".:work", ":/work", "/no/such/place:/work"] {
+            assert!(parse_directory(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `longhaul plugin test`: runs the scenario folders of a plugin's project.
+
+use super::super::{Context, Exit};
+use crate::config::Manifest;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_testkit::run_scenarios;
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub struct TestArgs {
+    /// The project: the folder with plugin.toml and `tests`.
+    #[arg(default_value = ".")]
+    directory: PathBuf,
+    /// The component. Default: NAME.wasm of the project, where `longhaul plugin build` puts it.
+    #[arg(long, value_name = "FILE")]
+    component: Option<PathBuf>,
+}
+
+/// Writes what is expected instead of comparing, as in our own tests.
+const UPDATE_VARIABLE: &str = "UPDATE_EXPECT";
+
+/// Where a component of a project may be.
+const BUILT: [&str; 3] = ["", "target", "target/plugins"];
+
+/// Carries it out.
+pub async fn run(context: &Context, args: TestArgs) -> anyhow::Result<Exit> {
+    let component = match args.component {
+        Some(component) => component,
+        None => built(&args.directory)?,
+    };
+    let update = std::env::var(UPDATE_VARIABLE).is_ok_and(|value| value == "1");
+    let outcomes = run_scenarios(&super::run::kit()?, &component, &args.directory.join("tests"), update).await?;
+    let mut failed = 0;
+    for outcome in &outcomes {
+        let word = if outcome.difference.is_some() { "FAIL" } else { "PASS" };
+        if context.json {
+            outln!(
+                "{}",
+                serde_json::json!({ "scenario": outcome.name, "result": word, "difference": outcome.difference })
+            );
+        } else {
+            outln!("{word} {}", outcome.name);
+            for line in outcome.difference.iter().flat_map(|text| text.lines()) {
+                outln!("    {line}");
+            }
+        }
+        failed += usize::from(outcome.difference.is_some());
+    }
+    if failed > 0 {
+        bail!(
+            "{failed} of {} scenarios fail; where the new result is right, run it with {UPDATE_VARIABLE}=1",
+            outcomes.len()
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// The component of a project.
+fn built(project: &Path) -> anyhow::Result<PathBuf> {
+    let path = project.join("plugin.toml");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read `{}`; name the project's folder", path.display()))?;
+    let name = Manifest::parse(&text).with_context(|| format!("`{}`", path.display()))?.name;
+    let found = BUILT.iter().map(|place| project.join(place).join(format!("{name}.wasm"))).find(|path| path.is_file());
+    found.with_context(|| {
+        format!(
+            "there is no {name}.wasm in `{}`; build it with `longhaul plugin build`, or name it with --component",
+            project.display()
+        )
+    })
+}

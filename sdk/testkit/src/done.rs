@@ -1,0 +1,240 @@
+//! What came of one call, and assertions on it.
+
+use longhaul_capabilities::LogLine;
+use longhaul_core::event::Used;
+use longhaul_core::{Digest, LimitHit};
+use longhaul_engine::CallError;
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// One call of an import that the journal of a pure plugin holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The capability and verb, for example `tools.call`.
+    pub name: String,
+    /// For people, for example `files.read {"path":"a"}`.
+    pub summary: String,
+    /// The digest of all the arguments.
+    pub arguments: Digest,
+    /// Fuel used up to this call.
+    pub fuel_used: u64,
+    /// What came back, as JSON; none when the call was ended instead.
+    pub answer: Option<String>,
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.summary)
+    }
+}
+
+/// The typed error that a plugin returned, in the words of the contract.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The case, for example `invalid-arguments`.
+    pub case: String,
+    /// What it holds: a text, or a record.
+    pub detail: Value,
+    /// All of it for people.
+    pub text: String,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// With a value.
+    Returned(Value),
+    /// With an error that the plugin returned.
+    Refused(Refusal),
+    /// Not by itself: a limit, a trap, a cancel.
+    Stopped(CallError),
+}
+
+/// What came of one call.
+#[derive(Debug)]
+pub struct Done {
+    /// The export.
+    pub export: &'static str,
+    /// How it ended.
+    pub ending: Ending,
+    /// Fields that must hold JSON and do not; their text is shown as it is.
+    pub not_json: Vec<&'static str>,
+    /// What it used.
+    pub used: Used,
+    /// Calls of imports, of a planner, an agent or an evaluator. The calls of other plugins are only
+    /// counted, in `used`.
+    pub calls: Vec<Made>,
+    /// Its log.
+    pub log: Vec<LogLine>,
+    /// Lines of its log that were over the cap.
+    pub log_dropped: u64,
+    /// How long it took, the instance included.
+    pub wall: Duration,
+}
+
+impl Done {
+    /// What it returned.
+    ///
+    /// # Panics
+    /// When it returned an error or was stopped; the message shows how it ended, and its log.
+    #[track_caller]
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        match &self.ending {
+            Ending::Returned(value) => value,
+            _ => panic!("a value was expected\n{self}"),
+        }
+    }
+
+    /// The error that it returned.
+    ///
+    /// # Panics
+    /// When it returned a value or was stopped.
+    #[track_caller]
+    #[must_use]
+    pub fn refusal(&self) -> &Refusal {
+        match &self.ending {
+            Ending::Refused(refusal) => refusal,
+            _ => panic!("an error of the plugin was expected\n{self}"),
+        }
+    }
+
+    /// The limit that stopped it, if one did.
+    #[must_use]
+    pub fn limit(&self) -> Option<&LimitHit> {
+        match &self.ending {
+            Ending::Stopped(CallError::Limit { hit, .. }) => Some(hit),
+            _ => None,
+        }
+    }
+
+    /// Checks that it returned an error of this case, whose text contains `part`.
+    ///
+    /// # Panics
+    /// When it did not.
+    #[track_caller]
+    pub fn assert_refused(&self, case: &str, part: &str) {
+        let refusal = self.refusal();
+        assert!(
+            refusal.case == case && refusal.text.contains(part),
+            "the error `{case}` with `{part}` was expected\n{self}"
+        );
+    }
+
+    /// Checks that a limit of this name stopped it.
+    ///
+    /// # Panics
+    /// When it was not.
+    #[track_caller]
+    pub fn assert_limit(&self, name: &str) {
+        assert!(self.limit().is_some_and(|hit| hit.name == name), "the limit `{name}` was expected\n{self}");
+    }
+
+    /// Checks the calls of imports, in order and none beside them: each line is the beginning of
+    /// `NAME SUMMARY`.
+    ///
+    /// # Panics
+    /// When they differ.
+    #[track_caller]
+    pub fn assert_calls(&self, expected: &[&str]) {
+        let same = self.calls.len() == expected.len()
+            && self.calls.iter().zip(expected).all(|(made, start)| made.to_string().starts_with(start));
+        assert!(same, "the calls {expected:#?} were expected\n{self}");
+    }
+
+    /// Checks that a line of its log contains `part`.
+    ///
+    /// # Panics
+    /// When none does.
+    #[track_caller]
+    pub fn assert_logged(&self, part: &str) {
+        assert!(self.log.iter().any(|line| line.text.contains(part)), "`{part}` was expected in the log\n{self}");
+    }
+
+    /// Checks that it used at most so much fuel.
+    ///
+    /// # Panics
+    /// When it used more.
+    #[track_caller]
+    pub fn assert_fuel_max(&self, fuel_max: u64) {
+        assert!(self.used.fuel <= fuel_max, "at most {fuel_max} fuel was expected\n{self}");
+    }
+
+    /// How it ended, as JSON: `{"result": ...}`, `{"error": {CASE: ...}}` or `{"stopped": {...}}`.
+    #[must_use]
+    pub fn ending_json(&self) -> Value {
+        match &self.ending {
+            Ending::Returned(value) => json!({ "result": value }),
+            Ending::Refused(refusal) => json!({ "error": { refusal.case.as_str(): refusal.detail } }),
+            Ending::Stopped(error) => json!({ "stopped": { "by": stopped_by(error), "text": error.to_string() } }),
+        }
+    }
+
+    /// Everything, as one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut all = self.ending_json();
+        let calls: Vec<Value> =
+            self.calls.iter().map(|made| json!({ "name": made.name, "summary": made.summary })).collect();
+        let beside = json!({
+            "export": self.export,
+            "limit": self.limit(),
+            "fuel": self.used.fuel,
+            "memory_bytes_peak": self.used.memory_bytes_peak,
+            "host_calls": self.used.host_calls,
+            "model_calls": self.used.model_calls,
+            "wall_ms": self.wall.as_secs_f64() * 1_000.0,
+            "calls": calls,
+            "log": self.log,
+            "log_dropped": self.log_dropped,
+            "not_json": self.not_json,
+        });
+        if let (Some(all), Value::Object(beside)) = (all.as_object_mut(), beside) {
+            all.extend(beside);
+        }
+        all
+    }
+}
+
+/// Which kind of end it was, in one word.
+fn stopped_by(error: &CallError) -> &'static str {
+    match error {
+        CallError::Limit { .. } => "limit",
+        CallError::Trapped { .. } => "trap",
+        CallError::Parked(_) => "question",
+        CallError::Unavailable(_) => "outage",
+        CallError::Journal(_) => "journal",
+        CallError::Cancelled => "cancel",
+        _ => "host",
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.ending {
+            Ending::Returned(value) => writeln!(f, "result {value:#}")?,
+            Ending::Refused(refusal) => writeln!(f, "error {}: {}", refusal.case, refusal.text)?,
+            Ending::Stopped(error) => writeln!(f, "stopped by {}: {error}", stopped_by(error))?,
+        }
+        for field in &self.not_json {
+            writeln!(f, "`{field}` must be JSON and is not")?;
+        }
+        if let Some(hit) = self.limit() {
+            writeln!(f, "limit {} {} of {}", hit.name, hit.used, hit.max)?;
+        }
+        let Used { fuel, memory_bytes_peak, host_calls, .. } = self.used;
+        let wall_ms = self.wall.as_secs_f64() * 1_000.0;
+        writeln!(f, "fuel {fuel}, memory {memory_bytes_peak} bytes, {host_calls} host calls, {wall_ms:.1} ms")?;
+        for made in &self.calls {
+            writeln!(f, "call {made}")?;
+        }
+        for line in &self.log {
+            writeln!(f, "log {} {}", line.level, line.text)?;
+        }
+        if self.log_dropped > 0 {
+            writeln!(f, "log {} lines were over the cap", self.log_dropped)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! Why a test could not be carried out. What a plugin does wrong is no error of the kit: it is a
+//! [`crate::Done`].
+
+use longhaul_core::store::StoreError;
+use longhaul_engine::LoadError;
+use std::path::PathBuf;
+
+/// Why there is nothing to assert on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KitError {
+    /// Compiling needs the program `longhaul`, and it is not there.
+    #[error(
+        "the program `longhaul`, which compiles components, was not found; put it on PATH, name it with LONGHAUL_PROGRAM, or use Kit::with_program"
+    )]
+    NoProgram,
+    /// There is nowhere to keep compiled code.
+    #[error("there is no home directory to keep compiled plugins in; name a directory with LONGHAUL_CACHE")]
+    NoCache,
+    /// The component cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The plugin has another role.
+    #[error("plugin `{plugin}` is a {role}, which exports {}; it has no `{export}`", exports.join(", "))]
+    WrongExport {
+        /// The plugin.
+        plugin: String,
+        /// Its role.
+        role: &'static str,
+        /// What was asked for.
+        export: String,
+        /// What there is.
+        exports: Vec<&'static str>,
+    },
+    /// The input is not what the export takes.
+    #[error("the input of `{export}` is wrong: {reason}")]
+    Input {
+        /// The export.
+        export: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file of the test cannot be read.
+    #[error("`{}`: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The store of a scene cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,85 @@
+//! The journal of one call, kept in memory and listened to: what was asked, and what came back.
+//!
+//! A guest that sleeps does not make a test wait: the clock is moved to the end of the sleep.
+
+use crate::clock::HandClock;
+use crate::done::Made;
+use crate::store::MemoryStore;
+use longhaul_core::journal::{Began, Journal, JournalError, NewCall, Next, Question, Ticket};
+use longhaul_core::{InvocationId, Limits};
+use longhaul_journal::{Opened, Recorder};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The entry with which a pure guest begins to sleep; its summary is `until MS`.
+const SLEEP: &str = "timer.sleep";
+
+pub(crate) struct Listening {
+    recorder: Recorder,
+    clock: Arc<HandClock>,
+    made: Mutex<Vec<Made>>,
+}
+
+impl Listening {
+    pub(crate) fn begin(
+        invocation: InvocationId,
+        began: Began,
+        clock: Arc<HandClock>,
+        limits: &Limits,
+    ) -> Result<Self, JournalError> {
+        let store = Arc::new(MemoryStore::new());
+        match Recorder::open(store, clock.clone(), invocation.clone(), began, limits)? {
+            Opened::Running(recorder) => Ok(Self { recorder, clock, made: Mutex::default() }),
+            // The store is new, so there is nothing that could have ended.
+            Opened::Finished { .. } => Err(JournalError::ReplayOnly(invocation)),
+        }
+    }
+
+    pub(crate) fn made(&self) -> Vec<Made> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait::async_trait]
+impl Journal for Listening {
+    async fn ask(&self, call: NewCall) -> Result<Next, JournalError> {
+        self.lock().push(Made {
+            name: call.name.to_owned(),
+            summary: call.summary.clone(),
+            arguments: call.arguments,
+            fuel_used: call.fuel_used,
+            answer: None,
+        });
+        if let Some(until) = call.summary.strip_prefix("until ").filter(|_| call.name == SLEEP) {
+            self.clock.move_to(until.parse().unwrap_or_default());
+        }
+        self.recorder.ask(call).await
+    }
+
+    async fn prepared(&self, ticket: &Ticket, prepared: String) -> Result<(), JournalError> {
+        self.recorder.prepared(ticket, prepared).await
+    }
+
+    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
+        // Entries count from 1.
+        if let Some(made) = self.lock().get_mut((ticket.entry as usize).wrapping_sub(1)) {
+            made.answer = Some(answer.clone());
+        }
+        self.recorder.answer(ticket, answer).await
+    }
+
+    fn question(&self, ticket: &Ticket, why: &str) -> Question {
+        self.recorder.question(ticket, why)
+    }
+
+    fn time_ms(&self) -> u64 {
+        self.recorder.time_ms()
+    }
+
+    fn is_replaying(&self) -> bool {
+        self.recorder.is_replaying()
+    }
+}

@@ -1,0 +1,313 @@
+//! One plugin with its surroundings, and the one way to call it.
+//!
+//! Every call gets a fresh instance, as in a run. What lasts from one call to the next is the store,
+//! the clock, and which answers of the script are used up: so a second call of a memory backend is
+//! what it would be after a restart.
+
+use crate::call::{Call, exports_of};
+use crate::clock::HandClock;
+use crate::done::Done;
+use crate::error::KitError;
+use crate::journal::Listening;
+use crate::script::Script;
+use crate::scripted::Scripted;
+use crate::shown;
+use crate::store::MemoryStore;
+use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_core::event::Used;
+use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
+use longhaul_core::journal::{Began, Journal, JournalError};
+use longhaul_core::model::ModelRequest;
+use longhaul_core::store::Store;
+use longhaul_core::tool::ToolError;
+use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
+use longhaul_engine::{CallError, Called, Cancel, Inspection, Plugin, Role};
+use longhaul_store::{Options, RedbStore};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The project that a scene plays in.
+const PROJECT: &str = "testkit";
+
+/// One plugin with its surroundings.
+#[derive(Clone)]
+pub struct Scene {
+    plugin: Arc<Plugin>,
+    fingerprint: String,
+    scripted: Scripted,
+    clock: Arc<HandClock>,
+    store: Arc<dyn Store>,
+    limits: Limits,
+    settings: Value,
+    directories: Vec<DirectoryGrant>,
+    hosts: Vec<HostPattern>,
+    seed: [u8; 32],
+}
+
+impl Scene {
+    pub(crate) fn new(plugin: Arc<Plugin>, fingerprint: String) -> Self {
+        let script = Script::default();
+        Self {
+            plugin,
+            fingerprint,
+            clock: Arc::new(HandClock::at(script.clock_ms)),
+            seed: seed(script.seed),
+            scripted: Scripted::new(script),
+            store: Arc::new(MemoryStore::new()),
+            limits: Limits::default(),
+            settings: json!({}),
+            directories: Vec::new(),
+            hosts: Vec::new(),
+        }
+    }
+
+    /// With this script, from its first answer on, and its clock and seed.
+    #[must_use]
+    pub fn script(self, script: Script) -> Self {
+        Self {
+            clock: Arc::new(HandClock::at(script.clock_ms)),
+            seed: seed(script.seed),
+            scripted: Scripted::new(script),
+            ..self
+        }
+    }
+
+    /// With a clock of its own, for example one that goes by itself.
+    #[must_use]
+    pub fn with_clock(self, clock: HandClock) -> Self {
+        Self { clock: Arc::new(clock), ..self }
+    }
+
+    /// With these limits on every call. Default: those of a run.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// With these settings, an object, for every call that has none of its own.
+    #[must_use]
+    pub fn settings(self, settings: Value) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// With one more directory, for tools and memory backends.
+    #[must_use]
+    pub fn directory(mut self, directory: DirectoryGrant) -> Self {
+        self.directories.push(directory);
+        self
+    }
+
+    /// With one more host that may be reached, over the real network, for tools and memory backends.
+    #[must_use]
+    pub fn host(mut self, host: HostPattern) -> Self {
+        self.hosts.push(host);
+        self
+    }
+
+    /// With other randomness for pure plugins.
+    #[must_use]
+    pub fn with_seed(self, seed: [u8; 32]) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// With an empty store and a script whose answers are all there.
+    #[must_use]
+    pub fn fresh(self) -> Self {
+        let script = self.scripted.script().clone();
+        Self { store: Arc::new(MemoryStore::new()), ..self }.script(script)
+    }
+
+    /// With a store of its own, for example one that two scenes share.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// With a store in a directory, which keeps what the plugin stored after this process.
+    ///
+    /// # Errors
+    /// [`KitError::Store`], for example when another process has it open.
+    pub fn state_in(self, directory: &Path) -> Result<Self, KitError> {
+        let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, Options::default())?);
+        Ok(self.with_store(store))
+    }
+
+    /// The clock, to be moved.
+    #[must_use]
+    pub fn clock(&self) -> &HandClock {
+        &self.clock
+    }
+
+    /// What the plugin is.
+    #[must_use]
+    pub fn inspection(&self) -> &Inspection {
+        self.plugin.inspection()
+    }
+
+    /// Its role.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.plugin.role()
+    }
+
+    /// Everything that models were asked so far.
+    #[must_use]
+    pub fn model_requests(&self) -> Vec<ModelRequest> {
+        self.scripted.requests()
+    }
+
+    /// Calls an export with an input written as JSON; see [`Call::from_json`].
+    ///
+    /// # Errors
+    /// [`KitError::Input`], and as [`Scene::call`].
+    pub async fn call_json(&self, export: &str, input: Value) -> Result<Done, KitError> {
+        self.call(Call::from_json(export, input)?).await
+    }
+
+    /// Calls an export in a fresh instance.
+    ///
+    /// # Errors
+    /// [`KitError::WrongExport`]. What the plugin does wrong is in [`Done`].
+    pub async fn call(&self, call: Call) -> Result<Done, KitError> {
+        self.call_until(call, &Cancel::default()).await
+    }
+
+    /// The same, until `cancel` says so.
+    ///
+    /// # Errors
+    /// As [`Scene::call`].
+    pub async fn call_until(&self, call: Call, cancel: &Cancel) -> Result<Done, KitError> {
+        let export = call.export();
+        let exports = exports_of(self.role());
+        if !exports.contains(&export) {
+            let plugin = self.plugin.name().to_owned();
+            return Err(KitError::WrongExport { plugin, role: self.role().name(), export: export.to_owned(), exports });
+        }
+        let start = Instant::now();
+        let journal = match self.role().is_pure().then(|| self.journal(export)).transpose() {
+            Ok(journal) => journal.map(Arc::new),
+            Err(error) => return Ok(not_started(export, CallError::Journal(error))),
+        };
+        let setup = self.setup(journal.clone().map(|journal| journal as Arc<dyn Journal>));
+        let mut done = self.perform(call.with_settings(&self.settings), setup, cancel).await;
+        done.wall = start.elapsed();
+        done.calls = journal.map(|journal| journal.made()).unwrap_or_default();
+        Ok(done)
+    }
+
+    async fn perform(&self, call: Call, setup: Setup, cancel: &Cancel) -> Done {
+        let plugin = &self.plugin;
+        let export = call.export();
+        match call {
+            Call::Describe => {
+                let Called { result, used, log, log_dropped } = plugin.describe(setup, cancel).await;
+                let result = result.map(Ok::<_, ToolError>);
+                shown::done(export, Called { result, used, log, log_dropped }, shown::tool_info)
+            }
+            Call::Prepare(call) => shown::done(export, plugin.prepare(setup, cancel, &call).await, shown::prepared),
+            Call::Verify(call, prepared) => {
+                shown::done(export, plugin.verify(setup, cancel, &call, &prepared).await, shown::verification)
+            }
+            Call::Tool { call, idempotency_key, attempt } => {
+                let told = plugin.call_tool(setup, cancel, &call, &idempotency_key, attempt, &self.settings).await;
+                shown::done(export, told, shown::tool_output)
+            }
+            Call::Plan(goal) => shown::planned(export, plugin.plan(setup, cancel, goal).await, shown::plan),
+            Call::Replan(goal, plan, results) => {
+                let told = plugin.replan(setup, cancel, goal, plan, results).await;
+                shown::planned(export, told, shown::plan)
+            }
+            Call::Synthesize(goal, results) => {
+                shown::planned(export, plugin.synthesize(setup, cancel, goal, results).await, shown::synthesis)
+            }
+            Call::Run(task) => shown::done(export, plugin.run(setup, cancel, task).await, shown::outcome),
+            Call::Judge(subject, rubric) => {
+                shown::done(export, plugin.judge(setup, cancel, subject, rubric).await, shown::plain)
+            }
+            Call::Put(namespace, entry) => {
+                shown::done(export, plugin.put(setup, cancel, &namespace, entry).await, shown::plain)
+            }
+            Call::Get(namespace, key) => {
+                shown::done(export, plugin.get(setup, cancel, &namespace, &key).await, shown::found)
+            }
+            Call::Search(namespace, query, limit) => {
+                shown::done(export, plugin.search(setup, cancel, &namespace, &query, limit).await, shown::hits)
+            }
+            Call::Delete(namespace, key) => {
+                shown::done(export, plugin.delete(setup, cancel, &namespace, &key).await, shown::plain)
+            }
+            Call::List { namespace, prefix, after, limit } => {
+                let told = plugin.list(setup, cancel, &namespace, &prefix, after.as_deref(), limit).await;
+                shown::done(export, told, shown::plain)
+            }
+        }
+    }
+
+    fn journal(&self, export: &str) -> Result<Listening, JournalError> {
+        let began = Began {
+            plugin: self.plugin.name().to_owned(),
+            component: self.plugin.digest(),
+            export: format!("{}.{export}", self.role().name()),
+            input: Digest::of(b""),
+            seed: self.seed,
+            fingerprint: self.fingerprint.clone(),
+            at_ms: self.clock.now_ms(),
+        };
+        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), &self.limits)
+    }
+
+    /// The same for every call: what belongs to one run is there in its next invocation.
+    fn invocation(&self) -> InvocationId {
+        InvocationId::from_text(format!("r-{PROJECT}/{}", self.plugin.name()))
+    }
+
+    fn setup(&self, journal: Option<Arc<dyn Journal>>) -> Setup {
+        let plugin = format!("{}s.{}", self.role().name(), self.plugin.name());
+        let scripted = Arc::new(self.scripted.clone());
+        Setup {
+            invocation: self.invocation(),
+            scope: Scope { project: PROJECT.to_owned(), plugin: plugin.clone() },
+            grants: self.grants(plugin),
+            limits: self.limits.clone(),
+            services: Services {
+                models: scripted.clone(),
+                tools: scripted.clone(),
+                checks: scripted.clone(),
+                delegate: scripted.clone(),
+                store: Arc::clone(&self.store),
+                clock: self.clock.clone(),
+                watch: scripted,
+            },
+            journal,
+            seed: self.seed,
+        }
+    }
+
+    /// What is scripted is granted.
+    fn grants(&self, table: String) -> Grants {
+        let script = self.scripted.script();
+        let mut agents: Vec<String> = script.agents.iter().map(|answer| answer.agent.clone()).collect();
+        agents.dedup();
+        let acts = !self.role().is_pure();
+        Grants {
+            table,
+            directories: if acts { self.directories.clone() } else { Vec::new() },
+            hosts: if acts { self.hosts.clone() } else { Vec::new() },
+            tools: script.tools.iter().map(|tool| tool.id.clone()).collect(),
+            agents,
+            models: script.model_names.clone(),
+        }
+    }
+}
+
+/// 32 bytes of a number.
+fn seed(number: u32) -> [u8; 32] {
+    *Digest::of(&number.to_le_bytes()).as_bytes()
+}
+
+fn not_started(export: &'static str, error: CallError) -> Done {
+    let result: Result<Result<(), ToolError>, _> = Err(error);
+    shown::done(export, Called { result, used: Used::default(), log: Vec::new(), log_dropped: 0 }, shown::plain)
+}
