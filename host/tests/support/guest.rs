@@ -4,6 +4,8 @@
 //! the function's (or the task's) name and its arguments (or instruction), both as address and length,
 //! it makes the address and length of the output. Its first line says the role, and after a `+` what it
 //! imports beside the role's world. The rest of a plugin, as the canonical ABI has it, is added here.
+//! A memory backend has `$got` instead, which gives the address of what `get` answers; all its other
+//! answers are what zeros mean: kept, nothing found, nothing deleted, no keys.
 //! Addresses from 2 048 to 32 768 are the file's own, and the memory from its second page on.
 
 use super::repository;
@@ -129,6 +131,7 @@ fn module(role: &str, body: &str) -> String {
             TOOL.replace("DESCRIBE", describe).into()
         }
         "agent" => AGENT.into(),
+        "memory" => MEMORY.into(),
         other => panic!("no guest of role `{other}` is made here"),
     };
     text.push_str(&export);
@@ -195,4 +198,14 @@ const AGENT: &str = r#"
   (i32.store (i32.const 520) (local.get $at))
   (i32.store (i32.const 524) (local.get $len))
   (i32.const 512))
+"#;
+
+/// All but `get` answer zeros.
+const MEMORY: &str = r#"
+(func (export "longhaul:plugin/memory@0.1.0#put")
+  (param i32 i32 i32 i32 i32 i32 i32 i32 i32 f64) (result i32) (i32.const 512))
+(func (export "longhaul:plugin/memory@0.1.0#get") (param i32 i32 i32 i32) (result i32) (call $got))
+(func (export "longhaul:plugin/memory@0.1.0#search") (param i32 i32 i32 i32 i32) (result i32) (i32.const 512))
+(func (export "longhaul:plugin/memory@0.1.0#delete") (param i32 i32 i32 i32) (result i32) (i32.const 512))
+(func (export "longhaul:plugin/memory@0.1.0#list") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 512))
 "#;

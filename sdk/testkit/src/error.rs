@@ -21,7 +21,7 @@ pub enum KitError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The plugin has another role.
-    #[error("plugin `{plugin}` is a {role}, which exports {}; it has no `{export}`", exports.join(", "))]
+    #[error("plugin `{plugin}` has the role {role}, which exports {}; it has no `{export}`", exports.join(", "))]
     WrongExport {
         /// The plugin.
         plugin: String,

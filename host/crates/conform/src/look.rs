@@ -29,7 +29,7 @@ pub fn look(name: &str, bytes: &[u8]) -> (Vec<Finding>, Option<Inspection>) {
             return (vec![component, skipped("world"), skipped("imports")], None);
         }
     };
-    let world = format!("a {} for contract {}", looked.role.name(), looked.contract);
+    let world = format!("role {}, contract {}", looked.role.name(), looked.contract);
     let findings = vec![
         finding("component", valid(bytes)),
         finding("world", Judged::Pass(world)),
@@ -50,7 +50,10 @@ fn imports(looked: &Inspection) -> Judged {
         looked.imports.iter().map(String::as_str).filter(|import| !allowed(looked.role, import)).collect();
     if !wrong.is_empty() {
         let role = looked.role.name();
-        return Judged::Fail(format!("a {role} may not import {}; see wit/v0.1/worlds.wit", wrong.join(", ")));
+        return Judged::Fail(format!(
+            "the world of the role {role} does not have {}; see wit/v0.1/worlds.wit",
+            wrong.join(", ")
+        ));
     }
     let beyond = looked.imports.iter().filter(|import| looked.role.is_pure() && reaches_out(import)).count();
     let note = if beyond > 0 {

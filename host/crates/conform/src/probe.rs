@@ -23,7 +23,8 @@ pub(crate) struct Probe {
     pub functions: Vec<Function>,
     /// Exports and fields whose JSON was none, in any call so far.
     not_json: RefCell<BTreeSet<String>>,
-    _directories: Vec<TempDir>,
+    /// Where the directories that it was granted are.
+    folders: Vec<TempDir>,
 }
 
 /// A function that a tool describes.
@@ -33,8 +34,9 @@ pub(crate) struct Function {
     pub effect: String,
 }
 
-/// Depth of a text of nested lists; far above what any parser takes without a bound of its own.
-const DEEP_TEXT: usize = 10_000;
+/// Depth of a text of nested lists. The host's own parser ends at 128. The parsers of interpreters go on
+/// until their stack of 1 MiB is full, at some thousands, which the host ends as `stack_bytes_max`.
+const DEEP_TEXT: usize = 1_000;
 
 /// Depth of nested values that the host itself hands over: its own parser ends at 128.
 const DEEP_VALUE: usize = 100;
@@ -79,24 +81,17 @@ impl Hostile {
 
 impl Probe {
     pub(crate) async fn new(scene: Scene, mut subject: Subject) -> Result<Self, String> {
-        let mut directories = Vec::new();
+        let mut folders = Vec::new();
         for grant in &mut subject.directories {
             let made = tempfile::tempdir().map_err(|error| format!("no temporary directory can be made: {error}"))?;
             made.path().clone_into(&mut grant.host);
-            directories.push(made);
+            folders.push(made);
         }
         let base = with_directories(scene, &subject.directories)
             .limits(subject.limits.clone())
             .settings(subject.settings.clone());
         let imports = base.inspection().imports.clone();
-        let mut probe = Self {
-            subject,
-            imports,
-            base,
-            functions: Vec::new(),
-            not_json: RefCell::default(),
-            _directories: directories,
-        };
+        let mut probe = Self { subject, imports, base, functions: Vec::new(), not_json: RefCell::default(), folders };
         probe.functions = probe.described().await;
         Ok(probe)
     }
@@ -175,7 +170,18 @@ impl Probe {
         calls.into_iter().map(|call| (scene(), call)).collect()
     }
 
-    /// Where the files of a granted directory are.
+    /// Empties the directories that it was granted: a rule finds nothing of the one before.
+    pub(crate) fn clean(&self) -> std::io::Result<()> {
+        for folder in &self.folders {
+            for entry in folder.path().read_dir()? {
+                let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+                if kind.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+            }
+        }
+        Ok(())
+    }
+
+    /// The directories that it was granted.
     pub(crate) fn directories(&self) -> &[DirectoryGrant] {
         &self.subject.directories
     }

@@ -94,7 +94,10 @@ async fn load(kit: &Kit, subject: Subject) -> Result<Probe, String> {
 
 async fn judge(rule: &Rule, probe: &Probe) -> Judged {
     if !rule.roles.contains(&probe.role()) {
-        return Judged::Skip(format!("not for a {}", probe.role().name()));
+        return Judged::Skip(format!("not for the role {}", probe.role().name()));
+    }
+    if let Err(error) = probe.clean() {
+        return Judged::Fail(format!("its directories cannot be emptied: {error}"));
     }
     (rule.check)(probe).await.unwrap_or_else(Judged::Fail)
 }

@@ -38,7 +38,7 @@ fn manifest(component: &Path, role: Option<&str>) -> Judged {
         && *world != format!("{role}-plugin")
     {
         return Judged::Fail(format!(
-            "it says world = \"{world}\", and the component is a {role}; write {role}-plugin"
+            "it says world = \"{world}\", and the component has the role {role}; write {role}-plugin"
         ));
     }
     if manifest.name.is_empty() {

@@ -119,10 +119,7 @@ fn staged(scene: Scene, args: &RunArgs) -> anyhow::Result<Scene> {
         ..defaults
     });
     if !(args.directories.is_empty() && args.allow_host.is_empty()) && scene.role().is_pure() {
-        bail!(
-            "it is a {}, which has no directories and no hosts; only tools and memory backends do",
-            scene.role().name()
-        );
+        bail!("the role {} has no directories and no hosts; only tools and memory backends do", scene.role().name());
     }
     for directory in &args.directories {
         scene = scene.directory(parse_directory(directory)?);
