@@ -180,6 +180,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
             store: Arc::clone(store),
             clock: Arc::new(Machine),
             watch: none,
+            exchange: None,
         },
         journal: None,
         seed: [7; 32],

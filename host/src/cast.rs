@@ -157,6 +157,7 @@ impl Cast {
                 store: Arc::clone(&self.world.store),
                 clock: Arc::clone(&self.world.clock),
                 watch: nobody,
+                exchange: None,
             },
             journal: None,
             seed: self.world.fresh_seed(),

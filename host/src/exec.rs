@@ -349,6 +349,7 @@ fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPa
             store: nobody.clone(),
             clock: Arc::new(crate::wiring::MachineClock) as Arc<dyn Clock>,
             watch: nobody,
+            exchange: None,
         },
         journal: None,
         seed: [0; 32],

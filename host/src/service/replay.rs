@@ -138,6 +138,7 @@ fn setup(
             store: Arc::clone(&world.store),
             clock: Arc::clone(&world.clock),
             watch: nobody,
+            exchange: None,
         },
         journal: Some(Arc::new(recorder.clone())),
         seed: recorder.began().seed,

@@ -134,6 +134,7 @@ impl Lab {
                 store: self.store.clone(),
                 clock: self.clock.clone(),
                 watch: nobody,
+                exchange: None,
             },
             journal,
             seed: [7; 32],

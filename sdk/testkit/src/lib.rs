@@ -1,7 +1,7 @@
 //! Runs a plugin in-process, with everything around it scripted, and shows what it did.
 //!
 //! A [`Kit`] compiles and loads components. A [`Scene`] is one plugin with its surroundings: a
-//! [`Script`] of models, tools, checks and sub-agents, a clock that is moved by hand, a store in
+//! [`Script`] of models, tools, checks, sub-agents and HTTP, a clock that is moved by hand, a store in
 //! memory, limits and grants. [`Scene::call`] calls one export in a fresh instance and gives a
 //! [`Done`]: result, fuel, memory, calls of imports and log, with assertions on them.
 //!

@@ -13,7 +13,7 @@ use crate::script::Script;
 use crate::scripted::Scripted;
 use crate::shown;
 use crate::store::MemoryStore;
-use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_capabilities::{Exchange, Scope, Services, Setup};
 use longhaul_core::event::Used;
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
@@ -158,6 +158,12 @@ impl Scene {
         self.scripted.requests()
     }
 
+    /// Every HTTP request that was answered from the script, as `METHOD URL`.
+    #[must_use]
+    pub fn http_requests(&self) -> Vec<String> {
+        self.scripted.http_requests()
+    }
+
     /// Calls an export with an input written as JSON; see [`Call::from_json`].
     ///
     /// # Errors
@@ -266,6 +272,7 @@ impl Scene {
     fn setup(&self, journal: Option<Arc<dyn Journal>>) -> Setup {
         let plugin = format!("{}s.{}", self.role().name(), self.plugin.name());
         let scripted = Arc::new(self.scripted.clone());
+        let script = self.scripted.script();
         Setup {
             invocation: self.invocation(),
             scope: Scope { project: PROJECT.to_owned(), plugin: plugin.clone() },
@@ -278,7 +285,8 @@ impl Scene {
                 delegate: scripted.clone(),
                 store: Arc::clone(&self.store),
                 clock: self.clock.clone(),
-                watch: scripted,
+                watch: scripted.clone(),
+                exchange: (!script.http.is_empty()).then(|| scripted as Arc<dyn Exchange>),
             },
             journal,
             seed: self.seed,
@@ -294,7 +302,7 @@ impl Scene {
         Grants {
             table,
             directories: if acts { self.directories.clone() } else { Vec::new() },
-            hosts: if acts { self.hosts.clone() } else { Vec::new() },
+            hosts: if acts { self.hosts.iter().cloned().chain(script.http_hosts()).collect() } else { Vec::new() },
             tools: script.tools.iter().map(|tool| tool.id.clone()).collect(),
             agents,
             models: script.model_names.clone(),

@@ -7,11 +7,13 @@
 use crate::call::OutcomeInput;
 use crate::clock::HandClock;
 use crate::error::KitError;
+use longhaul_core::grant::HostPattern;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::model::{ModelError, StopReason, Usage};
 use longhaul_core::tool::{CheckError, DelegateError, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The answers of a plugin's surroundings. Written as TOML or JSON, or made by its methods.
@@ -28,6 +30,7 @@ pub struct Script {
     pub(crate) tools: Vec<ScriptedTool>,
     pub(crate) checks: Vec<ScriptedCheck>,
     pub(crate) agents: Vec<AgentAnswer>,
+    pub(crate) http: Vec<HttpAnswer>,
 }
 
 impl Default for Script {
@@ -40,6 +43,7 @@ impl Default for Script {
             tools: Vec::new(),
             checks: Vec::new(),
             agents: Vec::new(),
+            http: Vec::new(),
         }
     }
 }
@@ -106,6 +110,27 @@ impl Script {
         let outcome = serde_json::from_value(json!({ "output": output })).unwrap_or_default();
         self.agents.push(AgentAnswer { agent: agent.to_owned(), when: None, times: Some(0), outcome, error: None });
         self
+    }
+
+    /// What is answered to every HTTP request whose address starts with `url`: a text, or JSON. A plugin
+    /// that acts may reach the hosts of such addresses, and no other one is reached in earnest.
+    #[must_use]
+    pub fn http(mut self, url: &str, status: u16, answer: impl Into<Value>) -> Self {
+        let (text, json) = match answer.into() {
+            Value::String(text) => (Some(text), None),
+            json => (None, Some(json)),
+        };
+        self.http.push(HttpAnswer { url: url.to_owned(), status, text, json, times: Some(0), ..HttpAnswer::default() });
+        self
+    }
+
+    /// The hosts of the addresses that are answered.
+    pub(crate) fn http_hosts(&self) -> impl Iterator<Item = HostPattern> {
+        self.http.iter().filter_map(|answer| {
+            let (scheme, rest) = answer.url.split_once("://")?;
+            let authority = rest.split(['/', '?', '#']).next()?;
+            HostPattern::try_from(format!("{scheme}://{authority}")).ok()
+        })
     }
 
     /// Reads a script from a `.json` file, or from any other as TOML.
@@ -257,6 +282,38 @@ pub(crate) struct AgentAnswer {
     pub error: Option<DelegateError>,
 }
 
+/// An answer over HTTP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct HttpAnswer {
+    /// What the address starts with.
+    pub url: String,
+    /// None: any.
+    pub method: Option<String>,
+    /// Part of the body.
+    pub when: Option<String>,
+    pub times: Option<u32>,
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub text: Option<String>,
+    pub json: Option<Value>,
+}
+
+impl Default for HttpAnswer {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            method: None,
+            when: None,
+            times: None,
+            status: 200,
+            headers: BTreeMap::new(),
+            text: None,
+            json: None,
+        }
+    }
+}
+
 /// An answer that is given to some requests, some times.
 pub(crate) trait Answer {
     /// What a request must contain, and how often this is given.
@@ -277,6 +334,18 @@ impl Answer for ModelAnswer {
 }
 
 impl Answer for ToolAnswer {
+    fn terms(&self) -> (Option<&str>, Option<u32>) {
+        (self.when.as_deref(), self.times)
+    }
+}
+
+impl HttpAnswer {
+    pub(crate) fn is_for(&self, method: &str, url: &str) -> bool {
+        url.starts_with(&self.url) && self.method.as_deref().is_none_or(|wanted| wanted == method)
+    }
+}
+
+impl Answer for HttpAnswer {
     fn terms(&self) -> (Option<&str>, Option<u32>) {
         (self.when.as_deref(), self.times)
     }

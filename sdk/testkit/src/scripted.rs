@@ -1,7 +1,9 @@
 //! A plugin's surroundings as a script has them. Nothing here reaches anything outside.
 
-use crate::script::{Answer, ModelAnswer, Script, ScriptedCheck, ScriptedFunction};
-use longhaul_capabilities::{Models, Watch};
+use crate::script::{Answer, HttpAnswer, ModelAnswer, Script, ScriptedCheck, ScriptedFunction};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use longhaul_capabilities::{Exchange, Models, Watch};
 use longhaul_core::model::{
     Heard, Message, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, RequestedCall, StopReason,
 };
@@ -32,6 +34,7 @@ struct State {
     /// How often each answer was given, by the list that it is in and its place there.
     given: HashMap<(String, usize), u32>,
     requests: Vec<ModelRequest>,
+    http: Vec<String>,
 }
 
 impl Scripted {
@@ -47,17 +50,22 @@ impl Scripted {
         self.state().requests.clone()
     }
 
+    pub(crate) fn http_requests(&self) -> Vec<String> {
+        self.state().http.clone()
+    }
+
     /// The first answer that fits and is not used up.
     fn next<'a, A: Answer>(
         &self,
         list: &str,
         answers: impl IntoIterator<Item = &'a A>,
         request: &str,
+        is_for: impl Fn(&A) -> bool,
     ) -> Option<&'a A> {
         let mut state = self.state();
         answers.into_iter().enumerate().find_map(|(place, answer)| {
             let given = state.given.entry((list.to_owned(), place)).or_default();
-            let fits = answer.fits(request, *given);
+            let fits = is_for(answer) && answer.fits(request, *given);
             *given += u32::from(fits);
             fits.then_some(answer)
         })
@@ -84,6 +92,37 @@ impl Models for Scripted {
     }
 }
 
+#[async_trait::async_trait]
+impl Exchange for Scripted {
+    async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let (method, url) = (request.method().as_str(), request.uri().to_string());
+        self.state().http.push(format!("{method} {url}"));
+        let body = String::from_utf8_lossy(request.body());
+        match self.next("http", &self.script().http, &body, |answer| answer.is_for(method, &url)) {
+            Some(answer) => response(answer),
+            None => unanswered(&format!("the script has no answer left for {method} {url}")),
+        }
+    }
+}
+
+fn response(answer: &HttpAnswer) -> Response<Bytes> {
+    let json = answer.json.as_ref().map(ToString::to_string);
+    let body = answer.text.clone().or(json).unwrap_or_default();
+    let builder = answer
+        .headers
+        .iter()
+        .fold(Response::builder().status(answer.status), |builder, (name, value)| builder.header(name, value));
+    let built = builder.body(Bytes::from(body));
+    built.unwrap_or_else(|error| unanswered(&format!("the script has an answer that HTTP does not allow: {error}")))
+}
+
+/// What a gateway says when there is nobody behind it.
+fn unanswered(text: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(text.to_owned()));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response
+}
+
 impl Watch for Scripted {
     fn heard(&self, _invocation: &InvocationId, _text: &str) {}
 }
@@ -102,7 +141,7 @@ impl Model for Scripted {
             return Err(ModelError::Denied(Denial { reason: "no model is scripted".to_owned(), fix }));
         }
         let asked = words(request);
-        let Some(answer) = self.next("models", answers, &asked) else {
+        let Some(answer) = self.next("models", answers, &asked, |_| true) else {
             let end = last(&asked);
             return Err(ModelError::Failed(format!(
                 "the script has no answer left for `{end}`; add to the script: [[models]] text = \"...\""
@@ -188,7 +227,7 @@ impl Tools for Scripted {
     async fn call(&self, call: &ToolCall, _key: &str, _attempt: u32) -> Result<ToolOutput, ToolError> {
         let function = self.function(call)?;
         let list = format!("tools {} {}", call.tool, call.function);
-        match self.next(&list, &function.answers, &call.arguments) {
+        match self.next(&list, &function.answers, &call.arguments, |_| true) {
             Some(answer) => match &answer.error {
                 Some(error) => Err(error.clone()),
                 None => Ok(ToolOutput { output: answer.output.to_string(), truncated: answer.truncated }),
@@ -233,11 +272,11 @@ impl Checks for Scripted {
 #[async_trait::async_trait]
 impl Delegate for Scripted {
     async fn run(&self, _child: InvocationId, agent: &str, task: Task) -> Result<Outcome, DelegateError> {
-        let answers: Vec<_> = self.script().agents.iter().filter(|answer| answer.agent == agent).collect();
-        if answers.is_empty() {
+        let answers = &self.script().agents;
+        if !answers.iter().any(|answer| answer.agent == agent) {
             return Err(DelegateError::UnknownAgent(agent.to_owned()));
         }
-        match self.next(&format!("agents {agent}"), answers, &task.instruction) {
+        match self.next("agents", answers, &task.instruction, |answer| answer.agent == agent) {
             Some(answer) => match &answer.error {
                 Some(error) => Err(error.clone()),
                 None => Ok(answer.outcome.clone().into()),

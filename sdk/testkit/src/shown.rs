@@ -54,6 +54,8 @@ fn refusal(error: &(impl Serialize + Display)) -> Refusal {
     match serde_json::to_value(error) {
         Ok(Value::Object(cases)) if cases.len() == 1 => {
             let (case, detail) = cases.into_iter().next().unwrap_or_default();
+            // The plugin's own words where it has some.
+            let text = detail.as_str().map_or(text, str::to_owned);
             Refusal { case, detail, text }
         }
         _ => Refusal { case: "failed".to_owned(), detail: Value::String(text.clone()), text },

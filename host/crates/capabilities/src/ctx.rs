@@ -4,7 +4,7 @@
 
 use crate::console::Console;
 use crate::conversation::Conversations;
-use crate::http::Outgoing;
+use crate::http::{Exchange, Outgoing};
 use crate::in_flight::InFlight;
 use crate::log::LogBook;
 use crate::meter::Meter;
@@ -44,6 +44,8 @@ pub struct Services {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub watch: Arc<dyn Watch>,
+    /// In place of the network; none: the network itself.
+    pub exchange: Option<Arc<dyn Exchange>>,
 }
 
 /// Whose memory an invocation reads and writes.

@@ -4,7 +4,8 @@
 //! The name is resolved once, every address is checked, and only checked addresses are connected to.
 //! A redirect goes back to the guest, which asks again and is checked again. There is no proxy of the
 //! environment, no cookie, no retry, no connection kept for the next request. A refusal is an error
-//! of `wasi:http` and a line of the plugin's log. Pure worlds do not have this module.
+//! of `wasi:http` and a line of the plugin's log. Pure worlds do not have this module. In tests an
+//! [`Exchange`] stands behind the grant and the limits, and nothing leaves the process.
 
 mod address;
 mod body;
@@ -16,13 +17,14 @@ use crate::ctx::{Ctx, Setup};
 use crate::log::LogBook;
 use ::http::{Method, Request, Response};
 use address::{Resolve, System};
+use bytes::Bytes;
 use longhaul_core::grant::Grants;
 use reqwest::{Client, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
@@ -57,6 +59,13 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
 }
 
+/// Answers requests in place of the network, in tests. What gets here has passed its grant.
+#[async_trait::async_trait]
+pub trait Exchange: Send + Sync {
+    /// The answer to a request.
+    async fn answer(&self, request: Request<Bytes>) -> Response<Bytes>;
+}
+
 /// Outgoing HTTP of one invocation.
 pub(crate) struct Outgoing {
     wasi: WasiHttpCtx,
@@ -73,6 +82,7 @@ struct Rules {
     bytes_max: u64,
     log: LogBook,
     resolver: Arc<dyn Resolve>,
+    exchange: Option<Arc<dyn Exchange>>,
     permits: Arc<Semaphore>,
 }
 
@@ -100,6 +110,7 @@ impl Outgoing {
             bytes_max: setup.limits.host_bytes_max,
             log: log.clone(),
             resolver: Arc::new(System),
+            exchange: setup.services.exchange.clone(),
             permits: Arc::new(Semaphore::new(REQUESTS_MAX)),
         })
     }
@@ -142,16 +153,22 @@ impl Rules {
     async fn send(&self, request: Request<WasiBody>, times: Times) -> Result<Response<WasiBody>, Error> {
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| Error::ConnectionLimitReached)?;
         let url = self.check_grant(&request)?;
+        if let Some(exchange) = &self.exchange {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            let answer = exchange.answer(body::whole(request, self.bytes_max).await?).await;
+            return body::counted(answer.into(), self.count(host, times, permit));
+        }
         let checked = timeout(times.connect, self.check_addresses(&url)).await.map_err(|_| Error::DnsTimeout)??;
         let host = url.host_str().unwrap_or_default().to_owned();
         let request = body::limited(url, request, self.bytes_max)?;
         let client = client(request.url().scheme() == "https", checked, times.connect)?;
         let answer = timeout(times.connect + times.first_byte, client.execute(request)).await;
         let response = answer.map_err(|_| Error::HttpResponseTimeout)?.map_err(fault::of_client)?;
-        body::counted(
-            response,
-            body::Count { host, max: self.bytes_max, between: times.between_bytes, log: self.log.clone(), permit },
-        )
+        body::counted(response, self.count(host, times, permit))
+    }
+
+    fn count(&self, host: String, times: Times, permit: OwnedSemaphorePermit) -> body::Count {
+        body::Count { host, max: self.bytes_max, between: times.between_bytes, log: self.log.clone(), permit }
     }
 
     /// The first gate: what the operator granted. Gives the address as the client will read it.

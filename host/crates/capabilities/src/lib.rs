@@ -29,6 +29,7 @@ pub mod wasi;
 pub use console::{Captured, Console};
 pub use ctx::{Ctx, Models, Scope, Services, Setup, Watch};
 pub use gate::Stop;
+pub use http::Exchange;
 pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;

@@ -1,12 +1,12 @@
 //! The calls of planners and of memory backends; those of the other roles are in `instance.rs`, with
 //! what all calls have in common.
 
+use crate::callee::{Called, Start};
 use crate::governor::Cancel;
-use crate::instance::{Called, wrong_role};
+use crate::instance::wrong_role;
 use crate::plugin::{Exports, Plugin};
 use longhaul_bindings::RoleError;
 use longhaul_bindings::exports::{memory, planner};
-use longhaul_capabilities::Setup;
 use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
 use longhaul_core::work::{Goal, Plan, StepResult, Synthesis};
 

@@ -88,6 +88,7 @@ impl Troupe {
                 store: Arc::clone(&self.world.store),
                 clock: Arc::clone(&self.world.clock),
                 watch: Arc::new(self.bus.clone()),
+                exchange: None,
             },
             journal: Some(Arc::new(recorder.clone())),
             seed: recorder.began().seed,

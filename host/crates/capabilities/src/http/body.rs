@@ -7,7 +7,7 @@ use ::http::{HeaderMap, Request, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http_body::{Body as _, Frame};
-use http_body_util::{BodyDataStream, BodyExt as _, StreamBody};
+use http_body_util::{BodyDataStream, BodyExt as _, Limited, StreamBody};
 use reqwest::{Body, Url};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -43,6 +43,15 @@ pub(super) fn limited(url: Url, request: Request<WasiBody>, bytes_max: u64) -> R
         *request.body_mut() = Some(outgoing(body, bytes_max));
     }
     Ok(request)
+}
+
+/// The third gate, for what goes out to an [`super::Exchange`]: a request with its whole body.
+pub(super) async fn whole(request: Request<WasiBody>, bytes_max: u64) -> Result<Request<Bytes>, Error> {
+    let (parts, body) = request.into_parts();
+    let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    let collected = Limited::new(body, limit).collect().await;
+    let bytes = collected.map_err(|_| Error::HttpRequestBodySize(Some(bytes_max.saturating_add(1))))?.to_bytes();
+    Ok(Request::from_parts(parts, bytes))
 }
 
 /// The third gate, for what comes back.

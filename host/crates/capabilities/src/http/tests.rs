@@ -40,6 +40,7 @@ fn outgoing(hosts: &[&str], script: &[&[&str]], bytes_max: u64) -> (Outgoing, Lo
         bytes_max,
         log: log.clone(),
         resolver: Arc::new(Script(Mutex::new(script))),
+        exchange: None,
         permits: Arc::new(Semaphore::new(REQUESTS_MAX)),
     });
     (outgoing, log)

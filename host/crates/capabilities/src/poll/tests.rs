@@ -178,6 +178,7 @@ fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fa
         store: Arc::new(Nobody),
         clock,
         watch: Arc::new(Nobody),
+        exchange: None,
     };
     let ctx = Ctx::new(Setup {
         invocation: InvocationId::from_text("r-1/generate"),
