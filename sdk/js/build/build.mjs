@@ -1,0 +1,104 @@
+// Makes a Longhaul plugin of JavaScript or TypeScript: bundles it into one module with esbuild, and
+// that into a component with componentize-qjs.
+//
+//     node build.mjs --wit DIR --world NAME --entry FILE --output FILE [--path DIR]...
+//
+// It stands beside the `node_modules` that holds the two, and installs nothing. `--path` is a folder
+// to import from: one with a package.json is that package, another is searched for modules. Types are
+// removed and not checked. What goes wrong is told on standard error, and the exit code is 1.
+
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+import { componentize } from "componentize-qjs";
+import { build } from "esbuild";
+
+/** What the host serves: modules of the contract, which stay imports. */
+const HOST_MODULES = ["longhaul:*", "wasi:*"];
+
+/** The newest language that QuickJS has in full; what is newer is rewritten. */
+const LANGUAGE = "es2023";
+
+const scratch = mkdtempSync(join(tmpdir(), "longhaul-js-"));
+try {
+  const options = readOptions();
+  const jsSource = await bundle(options);
+  const component = await makeComponent(options, jsSource);
+  writeFileSync(options.output, component);
+} catch (error) {
+  // esbuild has shown its own errors already.
+  if (!error.errors) console.error(error.message.replace(/^[:\s]+/, ""));
+  process.exitCode = 1;
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+function readOptions() {
+  const text = { type: "string" };
+  const { values } = parseArgs({
+    options: { wit: text, world: text, entry: text, output: text, path: { type: "string", multiple: true } },
+  });
+  for (const name of ["wit", "world", "entry", "output"]) {
+    if (values[name] === undefined) throw new Error(`\`--${name}\` is missing`);
+  }
+  return { ...values, paths: (values.path ?? []).map((path) => resolve(path)) };
+}
+
+async function bundle({ entry, world, paths }) {
+  const packages = join(scratch, "node_modules");
+  for (const path of paths.filter((path) => isFile(join(path, "package.json")))) {
+    const link = join(packages, packageName(path));
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(path, link, "junction");
+  }
+  const result = await build({
+    entryPoints: [resolve(entry)],
+    absWorkingDir: dirname(resolve(entry)),
+    bundle: true,
+    write: false,
+    metafile: true,
+    outfile: "app.js",
+    format: "esm",
+    platform: "neutral",
+    mainFields: ["module", "main"],
+    target: LANGUAGE,
+    charset: "utf8",
+    external: HOST_MODULES,
+    nodePaths: [packages, ...paths],
+    logLevel: "warning",
+  });
+  const role = world.replace(/-plugin$/, "");
+  const [{ exports }] = Object.values(result.metafile.outputs);
+  if (!exports.includes(role)) {
+    const found = exports.length > 0 ? exports.join(", ") : "nothing";
+    throw new Error(`\`${entry}\` exports ${found}; the world \`${world}\` asks for \`export const ${role} = ...\``);
+  }
+  return result.outputFiles[0].text;
+}
+
+async function makeComponent({ wit, world }, jsSource) {
+  const witPath = join(scratch, "wit");
+  cpSync(wit, witPath, { recursive: true });
+  withoutHttp(join(witPath, "worlds.wit"));
+  const { component } = await componentize({ witPath, world, jsSource, sync: true });
+  return component;
+}
+
+/**
+ * componentize-qjs runs the module once, at build time, against a WASI without HTTP, and cannot link
+ * a world that has it. A component may import less than its world, so the world is built without.
+ */
+function withoutHttp(worlds) {
+  const lines = readFileSync(worlds, "utf8").split("\n");
+  writeFileSync(worlds, lines.filter((line) => !line.includes("import wasi:http/")).join("\n"));
+}
+
+function packageName(path) {
+  return JSON.parse(readFileSync(join(path, "package.json"), "utf8")).name;
+}
+
+function isFile(path) {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
