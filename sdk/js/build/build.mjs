@@ -4,12 +4,13 @@
 //     node build.mjs --wit DIR --world NAME --entry FILE --output FILE [--path DIR]...
 //
 // It stands beside the `node_modules` that holds the two, and installs nothing. `--path` is a folder
-// to import from: one with a package.json is that package, another is searched for modules. Types are
-// removed and not checked. What goes wrong is told on standard error, and the exit code is 1.
+// to import from: one with a package.json is that package, another is searched for modules. The parser
+// `acorn` can be imported, too. Types are removed and not checked. What goes wrong is told on standard error, and the exit code is 1.
 
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { componentize } from "componentize-qjs";
@@ -66,7 +67,7 @@ async function bundle({ entry, world, paths }) {
     target: LANGUAGE,
     charset: "utf8",
     external: HOST_MODULES,
-    nodePaths: [packages, ...paths],
+    nodePaths: [packages, ...paths, fileURLToPath(new URL("node_modules", import.meta.url))],
     logLevel: "warning",
   });
   const role = world.replace(/-plugin$/, "");

@@ -1,0 +1,447 @@
+// Runs one request in this very engine: sets up what a script expects, evaluates it, drains its jobs,
+// and tells how it ended.
+//
+// What is not here is not there: no processes, no threads, no sockets, no fetch. An end that the script
+// tries to swallow, such as its own exit, still is the end: nothing that it prints afterwards is kept.
+
+import { assert } from "./assert.js";
+import { makeFs, workingDirectory } from "./files.js";
+import * as host from "./host.js";
+import { format, inspect } from "./inspect.js";
+import * as jobs from "./jobs.js";
+import { moduleHelpers, Modules, read } from "./modules.js";
+import { Output } from "./output.js";
+import { makeRandom } from "./random.js";
+import { HELPERS } from "./rewrite.js";
+import { excerpt, here, installStacks, MAIN_NAME } from "./stack.js";
+import { TextDecoder, TextEncoder } from "./utf8.js";
+
+/** Evaluates in the global scope; a script may have put another `eval` in its place. */
+const evaluate = globalThis.eval;
+const define = Object.defineProperty;
+
+/** How many looks a loop takes before it asks what time it is. */
+const TICKS_PER_LOOK = 500;
+
+/** `{ stdout, stderr, exitCode, truncated }` of a request. */
+export function execute(request, bytesMax, isCheck) {
+  const run = new Run(request, bytesMax, isCheck);
+  run.go();
+  return run.result();
+}
+
+class Run {
+  #request;
+  #isCheck;
+  #stdout;
+  #stderr;
+  #exitCode = 0;
+  #hasEnded = false;
+  #deadline;
+  #ticks = 0;
+  #onExit = [];
+
+  constructor(request, bytesMax, isCheck) {
+    this.#request = request;
+    this.#isCheck = isCheck;
+    this.#stdout = new Output(bytesMax);
+    this.#stderr = new Output(bytesMax);
+    this.#deadline = request.timeout === undefined ? Infinity : host.now() + request.timeout * 1_000;
+  }
+
+  go() {
+    installStacks();
+    jobs.setClock({ now: host.now, sleep: (ms) => this.#sleep(ms) });
+    this.#installGlobals();
+    this.#guard(() => this.#runMain());
+    this.#guard(() => jobs.drain((reason) => this.#fail(reason)));
+    for (const callback of this.#onExit) this.#guard(() => callback(this.#exitCode));
+    this.#end();
+  }
+
+  result() {
+    return {
+      stdout: this.#stdout.text,
+      stderr: this.#stderr.text,
+      exitCode: this.#exitCode,
+      truncated: this.#stdout.truncated || this.#stderr.truncated,
+    };
+  }
+
+  /** Runs `action` unless the run has ended, and makes an error of it the end. */
+  #guard(action) {
+    if (this.#hasEnded) return;
+    try {
+      action();
+    } catch (error) {
+      if (!(error instanceof jobs.Signal)) this.#report(error);
+    }
+  }
+
+  #runMain() {
+    const { source, timeout } = this.#request;
+    const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true });
+    if (!isAsync) evaluate(lines + text);
+    else jobs.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis).catch((error) => this.#fail(error));
+  }
+
+  #end(code = this.#exitCode) {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#exitCode = code;
+    this.#stdout.close();
+    this.#stderr.close();
+  }
+
+  #stop(code) {
+    this.#end(code);
+    throw new jobs.Signal(code);
+  }
+
+  /** As an uncaught error ends a script: told on standard error, exit code 1. */
+  #report(error) {
+    if (!this.#hasEnded) this.#stderr.write(showError(error));
+    this.#end(1);
+  }
+
+  #fail(error) {
+    this.#report(error);
+    throw new jobs.Signal(1);
+  }
+
+  #exit(code) {
+    const exitCode = toExitCode(code ?? this.#exitCode);
+    if (this.#hasEnded) throw new jobs.Signal(exitCode);
+    // A module that exits while it is loaded must not pass its check.
+    const frame = this.#isCheck && exitCode === 0 ? here().find(({ file }) => isOfWork(file)) : undefined;
+    if (frame) {
+      this.#stderr.write(`${frame.file}:${frame.line}: the work ended the check before it was through\n`);
+      this.#stop(1);
+    }
+    for (const callback of this.#onExit.splice(0)) callback(exitCode);
+    this.#stop(exitCode);
+  }
+
+  #tick() {
+    this.#ticks += 1;
+    if (this.#hasEnded) throw new jobs.Signal(this.#exitCode);
+    if (this.#ticks < TICKS_PER_LOOK) return;
+    this.#ticks = 0;
+    if (host.now() >= this.#deadline) this.#timeOut();
+  }
+
+  #sleep(ms) {
+    const left = this.#deadline - host.now();
+    host.sleep(Math.max(Math.min(ms, left), 0));
+    if (ms >= left) this.#timeOut();
+  }
+
+  #timeOut() {
+    this.#stderr.write(`Timeout after ${this.#request.timeout} seconds\n`);
+    this.#stop(-1);
+  }
+
+  #installGlobals() {
+    const { context = {}, files = {}, stdin = "", timeout } = this.#request;
+    const process = this.#process(stdin);
+    const fs = makeFs(stdin);
+    const builtins = makeBuiltins({ fs, process, timers: { setTimeout: (ms, value) => delay(ms, value) } });
+    const modules = new Modules(files, builtins, timeout !== undefined, evaluate);
+    const random = makeRandom(host.randomBytes(16));
+    const start = host.now();
+    const main = { id: ".", filename: MAIN_NAME, exports: {}, loaded: false };
+    define(Math, "random", { value: random, writable: true, configurable: true });
+    const performance = { now: () => host.now() - start, timeOrigin: Date.now() };
+    const globals = {
+      CONTEXT: context,
+      console: this.#console(),
+      process,
+      performance,
+      crypto: makeCrypto(),
+      Promise: jobs.Promise,
+      queueMicrotask: jobs.queueMicrotask,
+      setTimeout: jobs.setTimeout,
+      setInterval: jobs.setInterval,
+      setImmediate: jobs.setImmediate,
+      clearTimeout: jobs.clearTimer,
+      clearInterval: jobs.clearTimer,
+      clearImmediate: jobs.clearTimer,
+      structuredClone,
+      TextDecoder,
+      TextEncoder,
+      global: globalThis,
+      require: modules.requireFrom("."),
+      module: main,
+      exports: main.exports,
+      __filename: MAIN_NAME,
+      __dirname: ".",
+      [HELPERS]: this.#helpers(),
+    };
+    for (const [name, value] of Object.entries(globals)) {
+      define(globalThis, name, { value, writable: true, configurable: true, enumerable: name === "CONTEXT" });
+    }
+    define(Array, "fromAsync", { value: jobs.arrayFromAsync, writable: true, configurable: true });
+    // The doors of the tool chain, which no script knows.
+    for (const name of ["__cqjs", "wit"]) delete globalThis[name];
+  }
+
+  #helpers() {
+    const importLater = (require, name) => jobs.Promise.resolve().then(() => moduleHelpers.import(require, String(name)));
+    const { asyncGenerator, awaited, delegate, loop, runAsync } = jobs;
+    return { ...moduleHelpers, asyncGenerator, awaited, delegate, importLater, loop, runAsync, tick: () => this.#tick() };
+  }
+
+  #process(stdin) {
+    const self = this;
+    const stream = (output) => ({
+      isTTY: false,
+      write: (data) => {
+        output.write(typeof data === "string" || ArrayBuffer.isView(data) ? data : String(data));
+        return true;
+      },
+    });
+    let isRead = false;
+    const readAll = () => {
+      const text = isRead || stdin === "" ? null : stdin;
+      isRead = true;
+      return text;
+    };
+    return {
+      argv: ["javascript", MAIN_NAME],
+      env: {},
+      platform: "wasi",
+      version: "",
+      versions: {},
+      pid: 1,
+      stdout: stream(this.#stdout),
+      stderr: stream(this.#stderr),
+      stdin: makeStdin(readAll),
+      cwd: workingDirectory,
+      exit: (code) => this.#exit(code),
+      get exitCode() {
+        return self.#exitCode;
+      },
+      set exitCode(code) {
+        self.#exitCode = toExitCode(code ?? 0);
+      },
+      uptime: () => host.now() / 1e3,
+      hrtime: Object.assign(() => [Math.floor(host.now() / 1e3), Math.floor((host.now() % 1e3) * 1e6)], {
+        bigint: () => BigInt(Math.round(host.now() * 1e6)),
+      }),
+      memoryUsage: () => ({ heapUsed: 0, heapTotal: 0, rss: 0 }),
+      nextTick: (callback, ...args) => jobs.queueMicrotask(() => callback(...args)),
+      /** Only `exit` ever happens. */
+      on(event, callback) {
+        if (event === "exit") self.#onExit.push(callback);
+        return this;
+      },
+      once(event, callback) {
+        return this.on(event, callback);
+      },
+    };
+  }
+
+  #console() {
+    let indent = "";
+    const counts = new Map();
+    const starts = new Map();
+    const write = (output, text) =>
+      output.write(indent === "" ? `${text}\n` : `${indent}${text.replaceAll("\n", `\n${indent}`)}\n`);
+    const print = (output, args) => {
+      if (!output.isFull) write(output, format(args));
+    };
+    const out = (...args) => print(this.#stdout, args);
+    const err = (...args) => print(this.#stderr, args);
+    const since = (label) => `${label}: ${(host.now() - (starts.get(label) ?? host.now())).toFixed(3)}ms`;
+    return {
+      log: out,
+      info: out,
+      debug: out,
+      error: err,
+      warn: err,
+      dir: (value, options) => write(this.#stdout, inspect(value, options)),
+      table: out,
+      trace: (...args) => err(`Trace: ${format(args)}\n${new Error().stack.split("\n").slice(1).join("\n")}`),
+      assert: (condition, ...args) => {
+        if (!condition) err(args.length > 0 ? `Assertion failed: ${format(args)}` : "Assertion failed");
+      },
+      count: (label = "default") => {
+        counts.set(label, (counts.get(label) ?? 0) + 1);
+        out(`${label}: ${counts.get(label)}`);
+      },
+      countReset: (label = "default") => counts.delete(label),
+      time: (label = "default") => starts.set(label, host.now()),
+      timeLog: (label = "default") => out(since(label)),
+      timeEnd: (label = "default") => {
+        out(since(label));
+        starts.delete(label);
+      },
+      group: (...args) => {
+        if (args.length > 0) out(...args);
+        indent += "  ";
+      },
+      groupEnd: () => {
+        indent = indent.slice(2);
+      },
+    };
+  }
+}
+
+function showError(error) {
+  try {
+    if (!(error instanceof Error)) return `Uncaught ${inspect(error)}\n`;
+    return `${excerpt(error.stack)}${inspect(error)}\n`;
+  } catch {
+    return "Uncaught error (it cannot be shown)\n";
+  }
+}
+
+/** What does not fit the host's 32 bits is cut to 8, as a shell would see it. */
+function toExitCode(code) {
+  const number = Number(code);
+  return Number.isInteger(number) ? number & 0xff : 1;
+}
+
+function isOfWork(file) {
+  return typeof file === "string" && file !== MAIN_NAME;
+}
+
+function delay(ms, value) {
+  return new jobs.Promise((resolve) => jobs.setTimeout(resolve, ms, value));
+}
+
+function makeStdin(readAll) {
+  const stdin = {
+    isTTY: false,
+    fd: 0,
+    setEncoding: () => stdin,
+    resume: () => stdin,
+    read: readAll,
+    /** `data` comes once, with all of it, then `end`. */
+    on(event, callback) {
+      const tell = () => {
+        if (event === "end" || event === "close") callback();
+        const text = event === "data" ? readAll() : null;
+        if (text !== null) callback(text);
+      };
+      // The end comes after the data, in whichever order they are asked for.
+      jobs.setTimeout(tell, event === "data" ? 1 : 2);
+      return stdin;
+    },
+    once: (event, callback) => stdin.on(event, callback),
+    async *[Symbol.asyncIterator]() {},
+  };
+  stdin[Symbol.asyncIterator] = () =>
+    jobs.asyncGenerator(function* () {
+      const text = readAll();
+      if (text !== null) yield text;
+    });
+  return stdin;
+}
+
+function makeCrypto() {
+  return {
+    getRandomValues(array) {
+      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+      bytes.set(host.randomBytes(bytes.length));
+      return array;
+    },
+    randomUUID() {
+      const bytes = host.randomBytes(16);
+      bytes[6] = (bytes[6] & 0x0f) | 0x40;
+      bytes[8] = (bytes[8] & 0x3f) | 0x80;
+      const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+    },
+  };
+}
+
+function makeBuiltins({ fs, process, timers }) {
+  const util = {
+    inspect,
+    format: (...args) => format(args),
+    isDeepStrictEqual: (one, other) => {
+      try {
+        assert.deepStrictEqual(one, other);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    promisify:
+      (action) =>
+      (...args) =>
+        new jobs.Promise((resolve, reject) => {
+          action(...args, (error, value) => (error ? reject(error) : resolve(value)));
+        }),
+  };
+  return {
+    assert,
+    "assert/strict": assert.strict,
+    fs,
+    path: makePath(),
+    process,
+    "timers/promises": timers,
+    util,
+  };
+}
+
+function makePath() {
+  const join = (...parts) => normalize(parts.filter((part) => part !== "").join("/"));
+  const normalize = (path) => {
+    const isAbsolute = path.startsWith("/");
+    const kept = [];
+    for (const part of path.split("/")) {
+      if (part === ".." && kept.length > 0 && kept.at(-1) !== "..") kept.pop();
+      else if (part === ".." ? !isAbsolute : part !== "" && part !== ".") kept.push(part);
+    }
+    return (isAbsolute ? "/" : "") + kept.join("/") || ".";
+  };
+  const basename = (path, ending = "") => {
+    const name = path.replace(/\/+$/, "").split("/").at(-1);
+    return ending !== "" && name !== ending && name.endsWith(ending) ? name.slice(0, -ending.length) : name;
+  };
+  return {
+    sep: "/",
+    join,
+    normalize,
+    basename,
+    dirname: (path) => path.replace(/\/+[^/]*\/*$/, "") || (path.startsWith("/") ? "/" : "."),
+    extname: (path) => /(?<=[^/])\.[^./]*$/.exec(basename(path))?.[0] ?? "",
+    isAbsolute: (path) => path.startsWith("/"),
+    resolve: (...parts) => parts.reduce((at, part) => (part.startsWith("/") ? normalize(part) : join(at, part)), workingDirectory()),
+  };
+}
+
+/** `structuredClone`, for what has no functions in it. */
+function structuredClone(value, seen = new Map()) {
+  if (typeof value === "function" || typeof value === "symbol") throw new TypeError(`${String(value)} could not be cloned.`);
+  if (typeof value !== "object" || value === null) return value;
+  if (!(seen instanceof Map)) seen = new Map();
+  if (seen.has(value)) return seen.get(value);
+  const keep = (copy) => {
+    seen.set(value, copy);
+    return copy;
+  };
+  const deeper = (inner) => structuredClone(inner, seen);
+  if (value instanceof Date) return keep(new Date(value));
+  if (value instanceof RegExp) return keep(new RegExp(value.source, value.flags));
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return keep(value.slice());
+  if (value instanceof Map) {
+    const copy = keep(new Map());
+    for (const [key, item] of value) copy.set(deeper(key), deeper(item));
+    return copy;
+  }
+  if (value instanceof Set) {
+    const copy = keep(new Set());
+    for (const item of value) copy.add(deeper(item));
+    return copy;
+  }
+  if (value instanceof Error) {
+    const copy = keep(new (globalThis[value.name] ?? Error)(value.message));
+    return copy;
+  }
+  const copy = keep(Array.isArray(value) ? new Array(value.length) : {});
+  for (const key of Object.keys(value)) copy[key] = deeper(value[key]);
+  return copy;
+}

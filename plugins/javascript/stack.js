@@ -1,0 +1,83 @@
+// Where in the sources an error was made: `error.stack` in the form that scripts know from Node.
+//
+// The engine calls all evaluated text `<input>`, so each source starts at a line of its own, and the
+// line tells the source. Frames of this plugin are left out.
+
+import { describeError } from "./inspect.js";
+
+const ENGINE_NAME = "<input>";
+const OWN_PREFIX = "componentize-qjs:";
+const FRAMES_MAX = 16;
+
+/** What was evaluated, in order: its name, its lines, and the line before its first. */
+const sources = [];
+
+export const MAIN_NAME = "<javascript>";
+
+/** Starts empty, and makes errors carry stacks of this form. */
+export function installStacks() {
+  sources.length = 0;
+  Error.stackTraceLimit = FRAMES_MAX;
+  Error.prepareStackTrace = (error, sites) => [describeError(error), ...frames(sites).map(showFrame)].join("\n");
+}
+
+/** Makes room for a source; what it gives goes before the text that is evaluated. */
+export function place(name, text) {
+  const before = sources.reduce((sum, source) => sum + source.lines.length, 0);
+  sources.push({ name, lines: text.split("\n"), before });
+  return "\n".repeat(before);
+}
+
+/** The columns of a rewritten source are not those that its author sees. */
+export function markRewritten(name) {
+  sources.find((source) => source.name === name).isRewritten = true;
+}
+
+/** Where the running code is, innermost first. */
+export function here() {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = 1_000;
+    Error.prepareStackTrace = (_, sites) => frames(sites);
+    return new Error().stack;
+  } finally {
+    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
+  }
+}
+
+/** The line that an error comes from, with a mark below it, as far as its stack tells. */
+export function excerpt(stack) {
+  const [, name, line, column] = /^ {4}at (?:[^()]* \()?([^\s()]+?):(\d+)(?::(\d+))?\)?$/m.exec(stack) ?? [];
+  const source = sources.find((source) => source.name === name);
+  const text = source?.lines[line - 1];
+  if (text === undefined || text.length > 200) return "";
+  const mark = column === undefined ? "" : `${text.slice(0, Math.max(column - 1, 0)).replace(/[^\t]/g, " ")}^\n`;
+  return `${name}:${line}\n${text}\n${mark}\n`;
+}
+
+function frames(sites) {
+  const found = sites.map((site) => ({
+    file: site.getFileName(),
+    name: site.getFunctionName(),
+    line: site.getLineNumber(),
+    column: site.getColumnNumber(),
+  }));
+  const isOwn = (frame) => typeof frame?.file === "string" && frame.file.startsWith(OWN_PREFIX);
+  const isNative = (frame) => typeof frame.file !== "string";
+  // A native frame right above one of ours was called by us: the `eval` of the source, for one.
+  const kept = found.filter((frame, at) => !isOwn(frame) && !(isNative(frame) && isOwn(found[at + 1])));
+  return kept.map(locate);
+}
+
+function locate(frame) {
+  if (frame.file !== ENGINE_NAME) return frame;
+  const source = sources.findLast((source) => source.before < frame.line);
+  if (source === undefined) return frame;
+  const column = source.isRewritten ? undefined : frame.column;
+  return { ...frame, file: source.name, line: frame.line - source.before, column };
+}
+
+function showFrame({ file, name, line, column }) {
+  const at = typeof file === "string" ? [file, line, column].filter((part) => part !== undefined).join(":") : "native";
+  return name && name !== "<eval>" && name !== "<anonymous>" ? `    at ${name} (${at})` : `    at ${at}`;
+}
