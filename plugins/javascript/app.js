@@ -36,16 +36,18 @@ const PARAMETERS = {
 
 const TYPES = { source: "string", stdin: "string", timeout: "number", files: "object", context: "object" };
 
+const INFO = {
+  id: "javascript",
+  description: "Runs JavaScript in a sandbox without network and processes.",
+  functions: [
+    describeFunction("run", "Runs JavaScript source and gives what it printed."),
+    describeFunction("check", "Runs JavaScript source; it passes when it ends with exit code 0."),
+  ],
+};
+
 export const tool = {
   describe() {
-    return {
-      id: "javascript",
-      description: "Runs JavaScript in a sandbox without network and processes.",
-      functions: [
-        describeFunction("run", "Runs JavaScript source and gives what it printed."),
-        describeFunction("check", "Runs JavaScript source; it passes when it ends with exit code 0."),
-      ],
-    };
+    return INFO;
   },
 
   prepare() {
@@ -139,6 +141,8 @@ function readObject(what, text) {
 }
 
 function checkNesting(text) {
+  // Few brackets cannot nest deeply, and that is quickly seen.
+  if (text.split(/[[{]/, JSON_NESTING_MAX + 2).length <= JSON_NESTING_MAX + 1) return;
   let depth = 0;
   for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
     if (mark === "[" || mark === "{") depth += 1;

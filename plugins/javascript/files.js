@@ -44,12 +44,12 @@ export function workingDirectory() {
   return preopens.getDirectories()[0]?.[1] ?? "/";
 }
 
-/** `require("fs")`, with `stdin` as the file 0. */
+/** `require("fs")`; `stdin` gives the file 0. */
 export function makeFs(stdin) {
   const encodingOf = (options) => (typeof options === "string" ? options : options?.encoding);
   const fs = {
     readFileSync(path, options) {
-      const bytes = path === 0 || path === "/dev/stdin" ? encode(stdin) : readBytes(path);
+      const bytes = path === 0 || path === "/dev/stdin" ? encode(stdin()) : readBytes(path);
       const encoding = encodingOf(options);
       if (encoding === undefined || encoding === null) return new FileBytes(bytes.buffer, bytes.byteOffset, bytes.length);
       if (!/^utf-?8$/i.test(encoding)) throw new TypeError(`the encoding '${encoding}' is not known here; there is utf8`);

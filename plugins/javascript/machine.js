@@ -13,19 +13,21 @@ import { moduleHelpers, Modules, read } from "./modules.js";
 import { Output } from "./output.js";
 import { makeRandom } from "./random.js";
 import { HELPERS } from "./rewrite.js";
-import { excerpt, here, installStacks, MAIN_NAME } from "./stack.js";
+import { excerpt, forgetSources, here, installStacks, MAIN_NAME } from "./stack.js";
 import { TextDecoder, TextEncoder } from "./utf8.js";
 
 /** Evaluates in the global scope; a script may have put another `eval` in its place. */
 const evaluate = globalThis.eval;
-const define = Object.defineProperty;
 
 /** How many looks a loop takes before it asks what time it is. */
 const TICKS_PER_LOOK = 500;
 
+/** The run that the globals serve. */
+let run;
+
 /** `{ stdout, stderr, exitCode, truncated }` of a request. */
 export function execute(request, bytesMax, isCheck) {
-  const run = new Run(request, bytesMax, isCheck);
+  run = new Run(request, bytesMax, isCheck);
   run.go();
   return run.result();
 }
@@ -33,39 +35,102 @@ export function execute(request, bytesMax, isCheck) {
 class Run {
   #request;
   #isCheck;
-  #stdout;
-  #stderr;
+  #modules;
+  #stdin;
   #exitCode = 0;
   #hasEnded = false;
   #deadline;
   #ticks = 0;
   #onExit = [];
+  start = host.now();
 
   constructor(request, bytesMax, isCheck) {
+    const { files = {}, stdin = "", timeout } = request;
     this.#request = request;
     this.#isCheck = isCheck;
-    this.#stdout = new Output(bytesMax);
-    this.#stderr = new Output(bytesMax);
-    this.#deadline = request.timeout === undefined ? Infinity : host.now() + request.timeout * 1_000;
+    this.#stdin = stdin;
+    this.#deadline = timeout === undefined ? Infinity : this.start + timeout * 1_000;
+    this.#modules = new Modules(files, BUILTINS, timeout !== undefined, evaluate);
+    this.stdout = new Output(bytesMax);
+    this.stderr = new Output(bytesMax);
   }
 
   go() {
-    installStacks();
-    jobs.setClock({ now: host.now, sleep: (ms) => this.#sleep(ms) });
-    this.#installGlobals();
+    forgetSources();
+    setGlobal("CONTEXT", this.#request.context ?? {});
+    setGlobal("require", this.#modules.requireFrom("."));
+    // Seeded anew: all calls would see one sequence otherwise, that of the build.
+    random.seed(host.randomBytes(16));
     this.#guard(() => this.#runMain());
     this.#guard(() => jobs.drain((reason) => this.#fail(reason)));
     for (const callback of this.#onExit) this.#guard(() => callback(this.#exitCode));
-    this.#end();
+    this.#end(this.#exitCode);
   }
 
   result() {
     return {
-      stdout: this.#stdout.text,
-      stderr: this.#stderr.text,
+      stdout: this.stdout.text,
+      stderr: this.stderr.text,
       exitCode: this.#exitCode,
-      truncated: this.#stdout.truncated || this.#stderr.truncated,
+      truncated: this.stdout.truncated || this.stderr.truncated,
     };
+  }
+
+  get exitCode() {
+    return this.#exitCode;
+  }
+
+  set exitCode(code) {
+    this.#exitCode = toExitCode(code ?? 0);
+  }
+
+  get stdin() {
+    return this.#stdin;
+  }
+
+  /** All of the standard input, once; then null. */
+  readStdin() {
+    const text = this.#stdin === "" ? null : this.#stdin;
+    this.#stdin = "";
+    return text;
+  }
+
+  exit(code) {
+    const exitCode = toExitCode(code ?? this.#exitCode);
+    if (this.#hasEnded) throw new jobs.Signal();
+    // A module that exits while it is loaded must not pass its check.
+    const frame = this.#isCheck && exitCode === 0 ? here().find(({ file }) => isOfWork(file)) : undefined;
+    if (frame) {
+      this.stderr.write(`${frame.file}:${frame.line}: the work ended the check before it was through\n`);
+      this.#stop(1);
+    }
+    for (const callback of this.#onExit.splice(0)) callback(exitCode);
+    this.#stop(exitCode);
+  }
+
+  onExit(callback) {
+    this.#onExit.push(callback);
+  }
+
+  tick() {
+    this.#ticks += 1;
+    if (this.#hasEnded) throw new jobs.Signal();
+    if (this.#ticks < TICKS_PER_LOOK) return;
+    this.#ticks = 0;
+    if (host.now() >= this.#deadline) this.#timeOut();
+  }
+
+  sleep(ms) {
+    const left = this.#deadline - host.now();
+    host.sleep(Math.max(Math.min(ms, left), 0));
+    if (ms >= left) this.#timeOut();
+  }
+
+  #runMain() {
+    const { source, timeout } = this.#request;
+    const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true });
+    if (!isAsync) evaluate(lines + text);
+    else jobs.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis).catch((error) => this.#fail(error));
   }
 
   /** Runs `action` unless the run has ended, and makes an error of it the end. */
@@ -78,213 +143,204 @@ class Run {
     }
   }
 
-  #runMain() {
-    const { source, timeout } = this.#request;
-    const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true });
-    if (!isAsync) evaluate(lines + text);
-    else jobs.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis).catch((error) => this.#fail(error));
-  }
-
-  #end(code = this.#exitCode) {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#exitCode = code;
-    this.#stdout.close();
-    this.#stderr.close();
-  }
-
-  #stop(code) {
-    this.#end(code);
-    throw new jobs.Signal(code);
-  }
-
   /** As an uncaught error ends a script: told on standard error, exit code 1. */
   #report(error) {
-    if (!this.#hasEnded) this.#stderr.write(showError(error));
+    if (!this.#hasEnded) this.stderr.write(showError(error));
     this.#end(1);
   }
 
   #fail(error) {
     this.#report(error);
-    throw new jobs.Signal(1);
-  }
-
-  #exit(code) {
-    const exitCode = toExitCode(code ?? this.#exitCode);
-    if (this.#hasEnded) throw new jobs.Signal(exitCode);
-    // A module that exits while it is loaded must not pass its check.
-    const frame = this.#isCheck && exitCode === 0 ? here().find(({ file }) => isOfWork(file)) : undefined;
-    if (frame) {
-      this.#stderr.write(`${frame.file}:${frame.line}: the work ended the check before it was through\n`);
-      this.#stop(1);
-    }
-    for (const callback of this.#onExit.splice(0)) callback(exitCode);
-    this.#stop(exitCode);
-  }
-
-  #tick() {
-    this.#ticks += 1;
-    if (this.#hasEnded) throw new jobs.Signal(this.#exitCode);
-    if (this.#ticks < TICKS_PER_LOOK) return;
-    this.#ticks = 0;
-    if (host.now() >= this.#deadline) this.#timeOut();
-  }
-
-  #sleep(ms) {
-    const left = this.#deadline - host.now();
-    host.sleep(Math.max(Math.min(ms, left), 0));
-    if (ms >= left) this.#timeOut();
+    throw new jobs.Signal();
   }
 
   #timeOut() {
-    this.#stderr.write(`Timeout after ${this.#request.timeout} seconds\n`);
+    this.stderr.write(`Timeout after ${this.#request.timeout} seconds\n`);
     this.#stop(-1);
   }
 
-  #installGlobals() {
-    const { context = {}, files = {}, stdin = "", timeout } = this.#request;
-    const process = this.#process(stdin);
-    const fs = makeFs(stdin);
-    const builtins = makeBuiltins({ fs, process, timers: { setTimeout: (ms, value) => delay(ms, value) } });
-    const modules = new Modules(files, builtins, timeout !== undefined, evaluate);
-    const random = makeRandom(host.randomBytes(16));
-    const start = host.now();
-    const main = { id: ".", filename: MAIN_NAME, exports: {}, loaded: false };
-    define(Math, "random", { value: random, writable: true, configurable: true });
-    const performance = { now: () => host.now() - start, timeOrigin: Date.now() };
-    const globals = {
-      CONTEXT: context,
-      console: this.#console(),
-      process,
-      performance,
-      crypto: makeCrypto(),
-      Promise: jobs.Promise,
-      queueMicrotask: jobs.queueMicrotask,
-      setTimeout: jobs.setTimeout,
-      setInterval: jobs.setInterval,
-      setImmediate: jobs.setImmediate,
-      clearTimeout: jobs.clearTimer,
-      clearInterval: jobs.clearTimer,
-      clearImmediate: jobs.clearTimer,
-      structuredClone,
-      TextDecoder,
-      TextEncoder,
-      global: globalThis,
-      require: modules.requireFrom("."),
-      module: main,
-      exports: main.exports,
-      __filename: MAIN_NAME,
-      __dirname: ".",
-      [HELPERS]: this.#helpers(),
-    };
-    for (const [name, value] of Object.entries(globals)) {
-      define(globalThis, name, { value, writable: true, configurable: true, enumerable: name === "CONTEXT" });
-    }
-    define(Array, "fromAsync", { value: jobs.arrayFromAsync, writable: true, configurable: true });
-    // The doors of the tool chain, which no script knows.
-    for (const name of ["__cqjs", "wit"]) delete globalThis[name];
+  #stop(code) {
+    this.#end(code);
+    throw new jobs.Signal();
   }
 
-  #helpers() {
-    const importLater = (require, name) => jobs.Promise.resolve().then(() => moduleHelpers.import(require, String(name)));
-    const { asyncGenerator, awaited, delegate, loop, runAsync } = jobs;
-    return { ...moduleHelpers, asyncGenerator, awaited, delegate, importLater, loop, runAsync, tick: () => this.#tick() };
+  #end(code) {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#exitCode = code;
+    this.stdout.close();
+    this.stderr.close();
   }
+}
 
-  #process(stdin) {
-    const self = this;
-    const stream = (output) => ({
-      isTTY: false,
-      write: (data) => {
-        output.write(typeof data === "string" || ArrayBuffer.isView(data) ? data : String(data));
-        return true;
-      },
-    });
-    let isRead = false;
-    const readAll = () => {
-      const text = isRead || stdin === "" ? null : stdin;
-      isRead = true;
-      return text;
-    };
-    return {
-      argv: ["javascript", MAIN_NAME],
-      env: {},
-      platform: "wasi",
-      version: "",
-      versions: {},
-      pid: 1,
-      stdout: stream(this.#stdout),
-      stderr: stream(this.#stderr),
-      stdin: makeStdin(readAll),
-      cwd: workingDirectory,
-      exit: (code) => this.#exit(code),
-      get exitCode() {
-        return self.#exitCode;
-      },
-      set exitCode(code) {
-        self.#exitCode = toExitCode(code ?? 0);
-      },
-      uptime: () => host.now() / 1e3,
-      hrtime: Object.assign(() => [Math.floor(host.now() / 1e3), Math.floor((host.now() % 1e3) * 1e6)], {
-        bigint: () => BigInt(Math.round(host.now() * 1e6)),
+// What a script finds. All of it is made when the component is built, and is in its image.
+
+const random = makeRandom();
+const process = makeProcess();
+const BUILTINS = makeBuiltins();
+
+jobs.setClock({ now: host.now, sleep: (ms) => run.sleep(ms) });
+installStacks();
+installGlobals();
+
+function installGlobals() {
+  const main = { id: ".", filename: MAIN_NAME, exports: {}, loaded: false };
+  const globals = {
+    console: makeConsole(),
+    process,
+    performance: { now: () => host.now() - run.start },
+    crypto: makeCrypto(),
+    Promise: jobs.Promise,
+    queueMicrotask: jobs.queueMicrotask,
+    setTimeout: jobs.setTimeout,
+    setInterval: jobs.setInterval,
+    setImmediate: jobs.setImmediate,
+    clearTimeout: jobs.clearTimer,
+    clearInterval: jobs.clearTimer,
+    clearImmediate: jobs.clearTimer,
+    structuredClone: (value) => clone(value, new Map()),
+    TextDecoder,
+    TextEncoder,
+    global: globalThis,
+    module: main,
+    exports: main.exports,
+    __filename: MAIN_NAME,
+    __dirname: ".",
+    [HELPERS]: makeHelpers(),
+  };
+  for (const [name, value] of Object.entries(globals)) setGlobal(name, value);
+  define(Math, "random", random.next);
+  define(Array, "fromAsync", jobs.arrayFromAsync);
+  // The doors of the tool chain, which no script knows.
+  for (const name of ["__cqjs", "wit"]) delete globalThis[name];
+}
+
+function setGlobal(name, value) {
+  define(globalThis, name, value);
+}
+
+/** As the engine's own are: not in a loop over the properties. */
+function define(target, name, value) {
+  Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
+}
+
+function makeHelpers() {
+  const importLater = (require, name) => jobs.Promise.resolve().then(() => moduleHelpers.import(require, String(name)));
+  const { asyncGenerator, awaited, delegate, loop, runAsync } = jobs;
+  return { ...moduleHelpers, asyncGenerator, awaited, delegate, importLater, loop, runAsync, tick: () => run.tick() };
+}
+
+function makeProcess() {
+  const stream = (write) => ({
+    isTTY: false,
+    write: (data) => {
+      write(typeof data === "string" || ArrayBuffer.isView(data) ? data : String(data));
+      return true;
+    },
+  });
+  return {
+    argv: ["javascript", MAIN_NAME],
+    env: {},
+    platform: "wasi",
+    pid: 1,
+    stdout: stream((data) => run.stdout.write(data)),
+    stderr: stream((data) => run.stderr.write(data)),
+    stdin: makeStdin(),
+    cwd: workingDirectory,
+    exit: (code) => run.exit(code),
+    get exitCode() {
+      return run.exitCode;
+    },
+    set exitCode(code) {
+      run.exitCode = code;
+    },
+    uptime: () => (host.now() - run.start) / 1e3,
+    hrtime: Object.assign(() => [Math.floor(host.now() / 1e3), Math.floor((host.now() % 1e3) * 1e6)], {
+      bigint: () => BigInt(Math.round(host.now() * 1e6)),
+    }),
+    nextTick: (callback, ...args) => jobs.queueMicrotask(() => callback(...args)),
+    /** Only `exit` ever happens. */
+    on(event, callback) {
+      if (event === "exit") run.onExit(callback);
+      return this;
+    },
+    once(event, callback) {
+      return this.on(event, callback);
+    },
+  };
+}
+
+function makeStdin() {
+  const stdin = {
+    isTTY: false,
+    fd: 0,
+    setEncoding: () => stdin,
+    resume: () => stdin,
+    read: () => run.readStdin(),
+    /** `data` comes once, with all of it, then `end`. */
+    on(event, callback) {
+      const tell = () => {
+        if (event === "end" || event === "close") callback();
+        const text = event === "data" ? run.readStdin() : null;
+        if (text !== null) callback(text);
+      };
+      // The end comes after the data, in whichever order they are asked for.
+      jobs.setTimeout(tell, event === "data" ? 1 : 2);
+      return stdin;
+    },
+    once: (event, callback) => stdin.on(event, callback),
+    [Symbol.asyncIterator]: () =>
+      jobs.asyncGenerator(function* () {
+        const text = run.readStdin();
+        if (text !== null) yield text;
       }),
-      memoryUsage: () => ({ heapUsed: 0, heapTotal: 0, rss: 0 }),
-      nextTick: (callback, ...args) => jobs.queueMicrotask(() => callback(...args)),
-      /** Only `exit` ever happens. */
-      on(event, callback) {
-        if (event === "exit") self.#onExit.push(callback);
-        return this;
-      },
-      once(event, callback) {
-        return this.on(event, callback);
-      },
-    };
-  }
+  };
+  return stdin;
+}
 
-  #console() {
-    let indent = "";
-    const counts = new Map();
-    const starts = new Map();
-    const write = (output, text) =>
-      output.write(indent === "" ? `${text}\n` : `${indent}${text.replaceAll("\n", `\n${indent}`)}\n`);
-    const print = (output, args) => {
-      if (!output.isFull) write(output, format(args));
-    };
-    const out = (...args) => print(this.#stdout, args);
-    const err = (...args) => print(this.#stderr, args);
-    const since = (label) => `${label}: ${(host.now() - (starts.get(label) ?? host.now())).toFixed(3)}ms`;
-    return {
-      log: out,
-      info: out,
-      debug: out,
-      error: err,
-      warn: err,
-      dir: (value, options) => write(this.#stdout, inspect(value, options)),
-      table: out,
-      trace: (...args) => err(`Trace: ${format(args)}\n${new Error().stack.split("\n").slice(1).join("\n")}`),
-      assert: (condition, ...args) => {
-        if (!condition) err(args.length > 0 ? `Assertion failed: ${format(args)}` : "Assertion failed");
-      },
-      count: (label = "default") => {
-        counts.set(label, (counts.get(label) ?? 0) + 1);
-        out(`${label}: ${counts.get(label)}`);
-      },
-      countReset: (label = "default") => counts.delete(label),
-      time: (label = "default") => starts.set(label, host.now()),
-      timeLog: (label = "default") => out(since(label)),
-      timeEnd: (label = "default") => {
-        out(since(label));
-        starts.delete(label);
-      },
-      group: (...args) => {
-        if (args.length > 0) out(...args);
-        indent += "  ";
-      },
-      groupEnd: () => {
-        indent = indent.slice(2);
-      },
-    };
-  }
+function makeConsole() {
+  let indent = "";
+  const counts = new Map();
+  const starts = new Map();
+  const print = (output, args) => {
+    if (output.isFull) return;
+    const text = format(args);
+    output.write(indent === "" ? `${text}\n` : `${indent}${text.replaceAll("\n", `\n${indent}`)}\n`);
+  };
+  const out = (...args) => print(run.stdout, args);
+  const err = (...args) => print(run.stderr, args);
+  const since = (label) => `${label}: ${(host.now() - (starts.get(label) ?? host.now())).toFixed(3)}ms`;
+  return {
+    log: out,
+    info: out,
+    debug: out,
+    error: err,
+    warn: err,
+    dir: (value, options) => out(inspect(value, options)),
+    table: out,
+    trace: (...args) => err(`Trace: ${format(args)}\n${new Error().stack.split("\n").slice(1).join("\n")}`),
+    assert: (condition, ...args) => {
+      if (!condition) err(args.length > 0 ? `Assertion failed: ${format(args)}` : "Assertion failed");
+    },
+    count: (label = "default") => {
+      counts.set(label, (counts.get(label) ?? 0) + 1);
+      out(`${label}: ${counts.get(label)}`);
+    },
+    countReset: (label = "default") => counts.delete(label),
+    time: (label = "default") => starts.set(label, host.now()),
+    timeLog: (label = "default") => out(since(label)),
+    timeEnd: (label = "default") => {
+      out(since(label));
+      starts.delete(label);
+    },
+    group: (...args) => {
+      if (args.length > 0) out(...args);
+      indent += "  ";
+    },
+    groupEnd: () => {
+      indent = indent.slice(2);
+    },
+  };
 }
 
 function showError(error) {
@@ -310,35 +366,6 @@ function delay(ms, value) {
   return new jobs.Promise((resolve) => jobs.setTimeout(resolve, ms, value));
 }
 
-function makeStdin(readAll) {
-  const stdin = {
-    isTTY: false,
-    fd: 0,
-    setEncoding: () => stdin,
-    resume: () => stdin,
-    read: readAll,
-    /** `data` comes once, with all of it, then `end`. */
-    on(event, callback) {
-      const tell = () => {
-        if (event === "end" || event === "close") callback();
-        const text = event === "data" ? readAll() : null;
-        if (text !== null) callback(text);
-      };
-      // The end comes after the data, in whichever order they are asked for.
-      jobs.setTimeout(tell, event === "data" ? 1 : 2);
-      return stdin;
-    },
-    once: (event, callback) => stdin.on(event, callback),
-    async *[Symbol.asyncIterator]() {},
-  };
-  stdin[Symbol.asyncIterator] = () =>
-    jobs.asyncGenerator(function* () {
-      const text = readAll();
-      if (text !== null) yield text;
-    });
-  return stdin;
-}
-
 function makeCrypto() {
   return {
     getRandomValues(array) {
@@ -356,7 +383,7 @@ function makeCrypto() {
   };
 }
 
-function makeBuiltins({ fs, process, timers }) {
+function makeBuiltins() {
   const util = {
     inspect,
     format: (...args) => format(args),
@@ -378,10 +405,10 @@ function makeBuiltins({ fs, process, timers }) {
   return {
     assert,
     "assert/strict": assert.strict,
-    fs,
+    fs: makeFs(() => run.stdin),
     path: makePath(),
     process,
-    "timers/promises": timers,
+    "timers/promises": { setTimeout: delay },
     util,
   };
 }
@@ -414,34 +441,30 @@ function makePath() {
 }
 
 /** `structuredClone`, for what has no functions in it. */
-function structuredClone(value, seen = new Map()) {
+function clone(value, seen) {
   if (typeof value === "function" || typeof value === "symbol") throw new TypeError(`${String(value)} could not be cloned.`);
   if (typeof value !== "object" || value === null) return value;
-  if (!(seen instanceof Map)) seen = new Map();
   if (seen.has(value)) return seen.get(value);
-  const keep = (copy) => {
-    seen.set(value, copy);
-    return copy;
-  };
-  const deeper = (inner) => structuredClone(inner, seen);
-  if (value instanceof Date) return keep(new Date(value));
-  if (value instanceof RegExp) return keep(new RegExp(value.source, value.flags));
-  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return keep(value.slice());
-  if (value instanceof Map) {
-    const copy = keep(new Map());
-    for (const [key, item] of value) copy.set(deeper(key), deeper(item));
-    return copy;
-  }
-  if (value instanceof Set) {
-    const copy = keep(new Set());
-    for (const item of value) copy.add(deeper(item));
-    return copy;
-  }
-  if (value instanceof Error) {
-    const copy = keep(new (globalThis[value.name] ?? Error)(value.message));
-    return copy;
-  }
-  const copy = keep(Array.isArray(value) ? new Array(value.length) : {});
-  for (const key of Object.keys(value)) copy[key] = deeper(value[key]);
+  const copy = emptyCopy(value);
+  seen.set(value, copy);
+  const deeper = (inner) => clone(inner, seen);
+  if (value instanceof Map) for (const [key, item] of value) copy.set(deeper(key), deeper(item));
+  else if (value instanceof Set) for (const item of value) copy.add(deeper(item));
+  else if (Array.isArray(value) || !isBoxed(value)) for (const key of Object.keys(value)) copy[key] = deeper(value[key]);
   return copy;
+}
+
+/** Whether what matters of `value` is not in its properties. */
+function isBoxed(value) {
+  return [Date, RegExp, ArrayBuffer, Error].some((Kind) => value instanceof Kind) || ArrayBuffer.isView(value);
+}
+
+function emptyCopy(value) {
+  if (value instanceof Date) return new Date(value);
+  if (value instanceof RegExp) return new RegExp(value.source, value.flags);
+  if (value instanceof Error) return new Error(value.message);
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return value.slice();
+  if (value instanceof Map) return new Map();
+  if (value instanceof Set) return new Set();
+  return Array.isArray(value) ? new Array(value.length) : {};
 }

@@ -1,21 +1,28 @@
 // A generator for `Math.random`: the engine's own has the seed of the build in it, so without this one
 // all calls would see one sequence. It is sfc32, and fit for no secret.
 
-/** Numbers from 0 up to 1, 53 bits each, from a seed of 16 bytes. */
-export function makeRandom(seed) {
-  const words = new Uint32Array(seed.buffer.slice(seed.byteOffset, seed.byteOffset + 16));
-  let [a, b, c, counter] = words;
-  const next = () => {
+/** `next` gives numbers from 0 up to 1, 53 bits each, that follow from the 16 bytes of `seed`. */
+export function makeRandom() {
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let counter = 0;
+  const word = () => {
     const sum = (a + b + counter) | 0;
     counter = (counter + 1) | 0;
     a = b ^ (b >>> 9);
     b = (c + (c << 3)) | 0;
-    c = ((c << 21) | (c >>> 11)) + sum;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
     return sum >>> 0;
   };
-  // The first numbers still look like the seed.
-  for (let round = 0; round < 12; round += 1) next();
-  return function random() {
-    return ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
+  return {
+    seed(bytes) {
+      [a, b, c, counter] = new Int32Array(bytes.slice(0, 16).buffer);
+      // The first words still look like the seed.
+      for (let round = 0; round < 12; round += 1) word();
+    },
+    next: function random() {
+      return ((word() >>> 5) * 2 ** 26 + (word() >>> 6)) / 2 ** 53;
+    },
   };
 }

@@ -30,6 +30,8 @@ export function rewrite(source, { isTimed, isMain }) {
 
 /** Deeper source would exhaust the stack, which ends the instance without a word. */
 function checkNesting(text, max) {
+  // Few brackets cannot nest deeply, and that is quickly seen.
+  if (text.length <= max || text.split(/[([{]/, max + 2).length <= max + 1) return;
   let depth = 0;
   for (const [mark] of text.matchAll(/[([{]|[)\]}]|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g)) {
     if (mark === "(" || mark === "[" || mark === "{") depth += 1;

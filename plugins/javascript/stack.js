@@ -14,11 +14,14 @@ const sources = [];
 
 export const MAIN_NAME = "<javascript>";
 
-/** Starts empty, and makes errors carry stacks of this form. */
+/** Makes errors carry stacks of this form. */
 export function installStacks() {
-  sources.length = 0;
   Error.stackTraceLimit = FRAMES_MAX;
   Error.prepareStackTrace = (error, sites) => [describeError(error), ...frames(sites).map(showFrame)].join("\n");
+}
+
+export function forgetSources() {
+  sources.length = 0;
 }
 
 /** Makes room for a source; what it gives goes before the text that is evaluated. */
