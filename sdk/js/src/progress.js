@@ -1,0 +1,10 @@
+// What was done, for whoever works on the project next.
+
+import host from "#host/progress";
+
+import { ask } from "./errors.js";
+import * as shape from "./shapes.js";
+
+export function log(action, outcome, files = []) {
+  ask(() => host.log(shape.text(action, "action"), shape.text(outcome, "outcome"), shape.list(shape.text)(files, "files")));
+}

@@ -1,0 +1,298 @@
+// Tests of a plugin in plain Node: a scripted host in place of the real one, and the exports called as
+// the host calls them.
+//
+// It takes the same values as the real host, refuses wrong ones as it does, and knows nothing of grants,
+// budgets or journals: `longhaul plugin run` and `longhaul conform` are for those.
+
+import { fromVariant } from "./errors.js";
+import { install } from "./fakes.js";
+import { readJson } from "./json.js";
+import * as lift from "./lift.js";
+import * as shape from "./shapes.js";
+import { encode } from "./utf8.js";
+
+/**
+ * Puts a scripted host in place, and gives what it was asked.
+ *
+ * `replies`: what the model says, in order: a text, an object (as JSON), a turn, or an error to throw.
+ * `tools`: by id, exports of `defineTool`, or `{ functions: { name: (args) => output } }`.
+ * `checks`: by name, true, false, or a report. `agents`: by name, a function of a task.
+ * `now`: milliseconds since 1970. `keyvalue`: texts or bytes by key.
+ */
+export function fakeHost({ replies = [], tools = {}, checks = {}, agents = {}, now = 0, keyvalue = {} } = {}) {
+  const host = new FakeHost({ replies: [...replies], tools, checks, agents, now, keyvalue });
+  install(host.interfaces());
+  return host;
+}
+
+/** What a tool answers to `args`, read; throws the error classes of longhaul-sdk. */
+export function callTool(tool, name, args = {}, { idempotencyKey = "key", remainingMs = 30_000, attempt = 1, settings = {} } = {}) {
+  const context = { idempotencyKey, remainingMs, attempt, settings: JSON.stringify(settings) };
+  const text = typeof args === "string" ? args : JSON.stringify(args);
+  return readJson("the output", called(() => tool.call(name, text, context)).output);
+}
+
+/** The outcome of an agent; of `task` only `instruction` is needed. */
+export function runAgent(agent, task) {
+  return lift.outcome(called(() => agent.run(shape.task(task, "task"))));
+}
+
+export function plan(planner, goal) {
+  return lift.workPlan(called(() => planner.plan(lowerGoal(goal, "goal"))));
+}
+
+export function replan(planner, goal, before, results) {
+  const given = [lowerGoal(goal, "goal"), shape.workPlan(before, "plan"), lowerResults(results, "results")];
+  return lift.workPlan(called(() => planner.replan(...given)));
+}
+
+export function synthesize(planner, goal, results) {
+  const given = called(() => planner.synthesize(lowerGoal(goal, "goal"), lowerResults(results, "results")));
+  return { ...given, answer: readJson("the answer", given.answer) };
+}
+
+export function judge(evaluator, subject, rubric) {
+  return called(() => evaluator.judge(lowerSubject(subject, "subject"), lowerRubric(rubric, "rubric")));
+}
+
+/** A memory backend with plain values: `put`, `get`, `search`, `delete`, `list`. */
+export function openMemory(memory) {
+  return {
+    put: (namespace, entry) => called(() => memory.put(namespace, shape.entry(entry, "entry"))),
+    get: (namespace, key) => {
+      const found = called(() => memory.get(namespace, key));
+      return found === null ? undefined : lift.entry(found);
+    },
+    search: (namespace, query, limit = 10) =>
+      called(() => memory.search(namespace, query, limit)).map(({ entry, score }) => ({ entry: lift.entry(entry), score })),
+    delete: (namespace, key) => called(() => memory.delete(namespace, key)),
+    list: (namespace, prefix = "", { after, limit = 100 } = {}) => {
+      const { keys, next } = called(() => memory.list(namespace, prefix, after ?? null, limit));
+      return { keys, next: next ?? undefined };
+    },
+  };
+}
+
+/** Records what it was asked: `requests` to the model, `calls` of tools, `lines` of the log, and so on. */
+class FakeHost {
+  requests = [];
+  calls = [];
+  lines = [];
+  decisions = [];
+  progress = [];
+  saved = undefined;
+  remembered = [];
+  store = new Map();
+
+  #script;
+
+  constructor(script) {
+    this.#script = script;
+    this.now = script.now;
+    for (const [key, value] of Object.entries(script.keyvalue)) this.store.set(key, typeof value === "string" ? encode(value) : value);
+  }
+
+  interfaces() {
+    return {
+      artifact: this.#artifact(),
+      checks: this.#checks(),
+      clock: { now: () => this.now },
+      conversation: { Conversation: this.#conversation() },
+      decisions: this.#decisions(),
+      delegate: this.#delegate(),
+      keyvalue: this.#keyvalue(),
+      log: { write: (level, text) => this.lines.push({ level, text }) },
+      progress: { log: (action, outcome, files) => this.progress.push({ action, outcome, files }) },
+      recall: this.#recall(),
+      timer: {
+        sleep: (ms) => {
+          this.now += ms >>> 0;
+        },
+      },
+      tools: this.#tools(),
+    };
+  }
+
+  #conversation() {
+    const host = this;
+    return class {
+      #messages = [];
+
+      constructor(system) {
+        this.#messages.push({ system });
+      }
+
+      push(message, pinned) {
+        this.#messages.push({ ...message, pinned });
+      }
+
+      complete(options) {
+        host.requests.push({ messages: structuredClone(this.#messages), options });
+        const reply = host.#script.replies.shift();
+        if (reply === undefined) refuse("failed", `the script has no reply for request ${host.requests.length}`);
+        if (reply instanceof Error) throw reply;
+        const turn = toTurn(reply);
+        this.#messages.push({ speaker: "assistant", parts: [{ tag: "text", val: turn.text }] });
+        return turn;
+      }
+
+      usage() {
+        return { total: NO_USAGE, contextTokens: 0, contextTokensMax: 8192, resets: 0 };
+      }
+
+      reset(summary) {
+        this.#messages = this.#messages.filter((message) => message.system !== undefined || message.pinned);
+        this.#messages.push({ summary });
+      }
+    };
+  }
+
+  #tools() {
+    const infoOf = ([id, tool]) =>
+      tool.describe?.() ?? {
+        id,
+        description: tool.description ?? id,
+        functions: Object.keys(tool.functions).map((name) => ({
+          name,
+          description: name,
+          parameters: '{"type":"object"}',
+          effect: "read-only",
+        })),
+      };
+    const call = ({ tool: id, function: name, arguments: args }) => {
+      this.calls.push({ tool: id, function: name, arguments: JSON.parse(args) });
+      const tool = this.#script.tools[id];
+      if (tool === undefined) refuse("denied", { reason: `the tool \`${id}\` was not granted`, fix: `add \`${id}\` to tools` });
+      if (tool.describe) return tool.call(name, args, { idempotencyKey: "key", remainingMs: 30_000, attempt: 1, settings: "{}" });
+      if (tool.functions[name] === undefined) refuse("unknown-function", name);
+      return { output: JSON.stringify(tool.functions[name](JSON.parse(args)) ?? null), truncated: false };
+    };
+    return {
+      list: () => Object.entries(this.#script.tools).map(infoOf),
+      call,
+      callMany: (calls) => calls.map((one) => settled(() => call(one))),
+    };
+  }
+
+  #checks() {
+    const { checks } = this.#script;
+    return {
+      list: () => Object.keys(checks).map((name) => ({ name, description: name, vacuous: false })),
+      run: (name) => {
+        if (!Object.hasOwn(checks, name)) refuse("unknown-check", name);
+        const given = typeof checks[name] === "boolean" ? { passed: checks[name] } : checks[name];
+        return { name, exitCode: given.passed ? 0 : 1, stdout: "", stderr: "", truncated: false, ...given };
+      },
+    };
+  }
+
+  #delegate() {
+    const run = ({ agent, task }) => {
+      if (!Object.hasOwn(this.#script.agents, agent)) refuse("unknown-agent", agent);
+      return shape.outcome(this.#script.agents[agent](lift.task(task)), "outcome");
+    };
+    return { run, runMany: (assignments) => assignments.map((one) => settled(() => run(one))) };
+  }
+
+  #keyvalue() {
+    return {
+      get: (key) => this.store.get(key) ?? null,
+      set: (key, value) => this.store.set(key, value),
+      delete: (key) => {
+        this.store.delete(key);
+      },
+      exists: (key) => this.store.has(key),
+      // Pages of two, so that a plugin that forgets the cursor is found out.
+      listKeys: (prefix, cursor) => {
+        const keys = [...this.store.keys()].filter((key) => key.startsWith(prefix) && (cursor === null || key > cursor)).sort();
+        return { keys: keys.slice(0, 2), cursor: keys.length > 2 ? keys[1] : null };
+      },
+    };
+  }
+
+  #recall() {
+    const find = (tier, key) => this.remembered.find((one) => one.tier === tier && one.key === key);
+    return {
+      remember: (tier, key, value) => {
+        this.remembered = this.remembered.filter((one) => one !== find(tier, key));
+        this.remembered.push({ tier, key, value });
+      },
+      fetch: (tier, key) => find(tier, key)?.value ?? null,
+      search: (query, limit) =>
+        this.remembered
+          .filter(({ key, value }) => `${key} ${value}`.includes(query))
+          .slice(0, limit)
+          .map((one) => ({ ...one, score: 1 })),
+    };
+  }
+
+  #decisions() {
+    return {
+      record: (decision) => `d-${this.decisions.push(decision)}`,
+      find: (query, limit) => this.decisions.filter((one) => JSON.stringify(one).includes(query)).slice(0, limit),
+    };
+  }
+
+  #artifact() {
+    return {
+      load: () => this.saved ?? null,
+      save: (state, summary) => {
+        this.saved = { runNumber: (this.saved?.runNumber ?? 0) + 1, state, summary };
+      },
+    };
+  }
+}
+
+const NO_USAGE = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costMicrodollars: 0 };
+
+function toTurn(reply) {
+  const isTurn = typeof reply === "object" && "reason" in reply;
+  const text = typeof reply === "string" ? reply : JSON.stringify(reply);
+  return isTurn ? { calls: [], usage: NO_USAGE, ...reply } : { text, calls: [], reason: "end", usage: NO_USAGE };
+}
+
+const lowerGoal = shape.record({
+  text: shape.text,
+  context: shape.orElse(shape.json, {}),
+  settings: shape.orElse(shape.json, {}),
+  criteria: shape.orElse(shape.list(shape.record({ id: shape.text, text: shape.text, check: shape.option(shape.text) })), []),
+});
+const lowerResults = shape.list(
+  shape.record({
+    step: shape.text,
+    passed: shape.bool,
+    outcome: shape.option(shape.outcome),
+    issues: shape.orElse(shape.list(shape.record({ criterion: shape.option(shape.text), text: shape.text })), []),
+  }),
+);
+const lowerSubject = shape.record({
+  instruction: shape.orElse(shape.text, ""),
+  output: shape.json,
+  evidence: shape.orElse(shape.list(shape.record({ name: shape.text, content: shape.text })), []),
+});
+const lowerRubric = shape.record({
+  criteria: shape.orElse(shape.list(shape.record({ id: shape.text, text: shape.text, check: shape.option(shape.text) })), []),
+  settings: shape.orElse(shape.json, {}),
+});
+
+/** As the engine throws the error of an import. */
+function refuse(tag, val) {
+  throw Object.assign(new Error(tag), { payload: { tag, val } });
+}
+
+function settled(call) {
+  try {
+    return { tag: "ok", val: call() };
+  } catch (error) {
+    return { tag: "err", val: error.payload ?? { tag: "failed", val: error.message } };
+  }
+}
+
+/** Calls an export; what it throws becomes an error class again. */
+function called(call) {
+  try {
+    return call();
+  } catch (error) {
+    throw error.payload === undefined ? error : Object.assign(fromVariant(error.payload), { variant: error.payload });
+  }
+}

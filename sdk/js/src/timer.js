@@ -1,0 +1,10 @@
+// Waiting. In an agent and a planner a wait is durable: it goes on where it was after a restart.
+
+import host from "#host/timer";
+
+import { ask } from "./errors.js";
+import * as shape from "./shapes.js";
+
+export function sleep(ms) {
+  ask(() => host.sleep(shape.u32(Math.ceil(ms), "ms")));
+}
