@@ -28,6 +28,6 @@ export { react } from "./react.js";
 export * as recall from "./recall.js";
 export { defineAgent, defineEvaluator, defineMemory, definePlanner, defineTool, truncated } from "./roles.js";
 export { problemOf } from "./schema.js";
-export { cut } from "./show.js";
+export { characters, cut } from "./show.js";
 export { sleep } from "./timer.js";
 export * as tools from "./tools.js";

@@ -11,9 +11,8 @@ export const NESTING_MAX = 200;
 /** How many `{` `firstObject` tries: a reply of nothing else must not cost its square. */
 const STARTS_MAX = 1_000;
 
-/** Reads `text`, which is called `what` in the error. Empty text reads as `{}`, as settings that nobody wrote. */
+/** Reads `text`, which is called `what` in the error. */
 export function readJson(what, text) {
-  if (text.trim() === "") return {};
   try {
     checkNesting(text);
     return JSON.parse(text);
@@ -22,8 +21,9 @@ export function readJson(what, text) {
   }
 }
 
+/** Reads an object. Empty text reads as `{}`, so that settings that nobody wrote take their defaults. */
 export function readObject(what, text) {
-  const value = readJson(what, text);
+  const value = text.trim() === "" ? {} : readJson(what, text);
   if (!isObject(value)) throw new Invalid(`${what} must be a JSON object`);
   return value;
 }

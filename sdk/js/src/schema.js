@@ -7,6 +7,7 @@
 // promises what nobody checks.
 
 import { isObject } from "./json.js";
+import { characters } from "./show.js";
 
 const WORDS = ["$schema", "$comment", "title", "description", "default", "examples", "format"];
 const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"];
@@ -24,14 +25,14 @@ const CHECKS = {
   const(value, wanted) {
     return isSame(wanted, value) ? undefined : `must be ${JSON.stringify(wanted)}`;
   },
-  minLength: (value, min) => text(value, (length) => length >= min, `must have ${min} characters or more`),
-  maxLength: (value, max) => text(value, (length) => length <= max, `must have ${max} characters or fewer`),
+  minLength: (value, min) => text(value, (length) => length >= min, `must have ${plural(min, "character")} or more`),
+  maxLength: (value, max) => text(value, (length) => length <= max, `must have ${plural(max, "character")} or fewer`),
   minimum: (value, min) => number(value, (given) => given >= min, `must be ${min} or more`),
   maximum: (value, max) => number(value, (given) => given <= max, `must be ${max} or less`),
   exclusiveMinimum: (value, min) => number(value, (given) => given > min, `must be more than ${min}`),
   exclusiveMaximum: (value, max) => number(value, (given) => given < max, `must be less than ${max}`),
-  minItems: (value, min) => list(value, (count) => count >= min, `must have ${min} items or more`),
-  maxItems: (value, max) => list(value, (count) => count <= max, `must have ${max} items or fewer`),
+  minItems: (value, min) => list(value, (count) => count >= min, `must have ${plural(min, "item")} or more`),
+  maxItems: (value, max) => list(value, (count) => count <= max, `must have ${plural(max, "item")} or fewer`),
 };
 
 /** What is wrong with `value`, in one line that names the place; undefined when nothing is. */
@@ -108,8 +109,11 @@ function typeOf(value) {
 }
 
 function text(value, isGood, problem) {
-  // Characters, and not the engine's units.
-  return typeof value !== "string" || isGood(Array.from(value).length) ? undefined : problem;
+  return typeof value !== "string" || isGood(characters(value)) ? undefined : problem;
+}
+
+function plural(count, name) {
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
 function number(value, isGood, problem) {

@@ -1,14 +1,12 @@
 // The memory backend `shelf`: its truth is in the plugin's key-value space, so it survives every restart.
 //
-// An entry is kept under its namespace and key, both as lower-case hexadecimal of their UTF-16 units with a
-// slash between: no two pairs can collide, and the order of keys is that of their text. An entry that has
-// expired is deleted when it is met.
+// An entry is kept under `LENGTH/NAMESPACE/KEY`, with the length of the namespace: so no two pairs can collide,
+// whatever is in them. An entry that has expired is deleted when it is met.
 
 import { defineMemory, Invalid, keyvalue, now } from "longhaul-sdk";
 
 export const memory = defineMemory({
   put(namespace, entry) {
-    if (entry.key === "") throw new Invalid("the key of an entry cannot be empty");
     keyvalue.setJson(placeOf(namespace, entry.key), entry);
   },
 
@@ -44,7 +42,7 @@ export const memory = defineMemory({
 
 /** The entries of a namespace that have not expired, in the order of their keys. */
 function entriesOf(namespace) {
-  const places = [...keyvalue.keys(`${hex(namespace)}/`)];
+  const places = [...keyvalue.keys(prefixOf(namespace))];
   const entries = places.map(fetch).filter((entry) => entry !== undefined);
   return entries.sort((one, other) => compare(one.key, other.key));
 }
@@ -57,9 +55,9 @@ function fetch(place) {
   return undefined;
 }
 
-/** The share of `words` that stand in the key, a tag or the value. */
+/** The share of `words` that stand in the key, in a tag or in the value as JSON. */
 function share(words, { key, tags, value }) {
-  const text = [key, ...tags, typeof value === "string" ? value : JSON.stringify(value)].join("\n").toLowerCase();
+  const text = [key, ...tags, JSON.stringify(value)].join("\n").toLowerCase();
   return words.filter((word) => text.includes(word)).length / words.length;
 }
 
@@ -68,11 +66,12 @@ function wordsOf(text) {
 }
 
 function placeOf(namespace, key) {
-  return `${hex(namespace)}/${hex(key)}`;
+  if (key === "") throw new Invalid("the key of an entry cannot be empty");
+  return prefixOf(namespace) + key;
 }
 
-function hex(text) {
-  return Array.from({ length: text.length }, (_, at) => text.charCodeAt(at).toString(16).padStart(4, "0")).join("");
+function prefixOf(namespace) {
+  return `${namespace.length}/${namespace}/`;
 }
 
 /** By code point; the language itself compares UTF-16 units, and those differ past U+FFFF. */

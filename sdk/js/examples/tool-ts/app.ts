@@ -1,7 +1,7 @@
 // The tool `notes-ts`: what `../tool` is, in TypeScript. Types are for the author and the editor; they are
 // gone from the component.
 
-import { defineTool, Failed, keyvalue, type Schema } from "longhaul-sdk";
+import { characters, defineTool, Failed, keyvalue, type Schema } from "longhaul-sdk";
 
 interface Named {
   name: string;
@@ -55,9 +55,9 @@ export const tool = defineTool({
 function count(text: string): Counts {
   const lineFeeds = text.split("\n").length - 1;
   return {
-    words: text.split(/\s+/).filter((word) => word !== "").length,
+    words: text.split(/\p{White_Space}+/u).filter((word) => word !== "").length,
     lines: text === "" ? 0 : lineFeeds + 1,
-    characters: Array.from(text).length,
+    characters: characters(text),
   };
 }
 

@@ -1,6 +1,6 @@
 // The tool `notes`: counts words, and keeps notes in its key-value space.
 
-import { defineTool, Failed, keyvalue } from "longhaul-sdk";
+import { characters, defineTool, Failed, keyvalue } from "longhaul-sdk";
 
 const NAME = { type: "string", minLength: 1, maxLength: 100 };
 const TEXT = { type: "string" };
@@ -40,9 +40,9 @@ export const tool = defineTool({
 function count(text) {
   const lineFeeds = text.split("\n").length - 1;
   return {
-    words: text.split(/\s+/).filter((word) => word !== "").length,
+    words: text.split(/\p{White_Space}+/u).filter((word) => word !== "").length,
     lines: text === "" ? 0 : lineFeeds + 1,
-    characters: Array.from(text).length,
+    characters: characters(text),
   };
 }
 

@@ -1,0 +1,420 @@
+// The types of longhaul-sdk. JSON is read and written for you: `Json` stands where the contract has JSON text.
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type JsonObject = { [name: string]: any };
+
+/** The part of JSON Schema 2020-12 that is checked; another keyword is an error when the plugin is built. */
+export interface Schema {
+  type?: SchemaType | SchemaType[];
+  properties?: Record<string, Schema | boolean>;
+  required?: string[];
+  additionalProperties?: Schema | boolean;
+  items?: Schema | boolean;
+  enum?: Json[];
+  const?: Json;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  title?: string;
+  description?: string;
+  default?: Json;
+  examples?: Json[];
+  format?: string;
+}
+export type SchemaType = "string" | "number" | "integer" | "boolean" | "null" | "array" | "object";
+
+// Roles. What each `define` gives is what the plugin exports under the name of its role.
+
+/**
+ * What is known about an effect that was cut off: `read-only` touches nothing and may be repeated,
+ * `idempotent` has the effect once for each idempotency key, `verifiable` can be asked by `verify` whether
+ * it happened, `acts` is never repeated without a person.
+ */
+export type Effect = "read-only" | "idempotent" | "verifiable" | "acts";
+
+export interface CallContext {
+  /** The same for every attempt of one call, different for every other call. */
+  idempotencyKey: string;
+  /** How long the call may take from now, in milliseconds. */
+  remainingMs: number;
+  /** Counts from 1. */
+  attempt: number;
+  /** What the operator wrote for this tool. */
+  settings: JsonObject;
+}
+
+export type Verification = "did-not-happen" | { happened: unknown } | { unknown: string };
+
+export interface ToolFunction {
+  description: string;
+  effect: Effect;
+  /** Default: no arguments. */
+  parameters?: Schema;
+  /** `args` satisfies `parameters`. What it gives is the output, as JSON. */
+  call(args: any, context: CallContext): unknown;
+  /** What `verify` will need, noted before a `verifiable` call starts. Default: `{}`. */
+  prepare?(args: any): unknown;
+  /** Default: `unknown`, and a person is asked. */
+  verify?(args: any, prepared: any): Verification;
+}
+
+export function defineTool(tool: {
+  id: string;
+  description: string;
+  functions: Record<string, ToolFunction>;
+}): ToolExports;
+
+/** An output that was cut at a limit. */
+export function truncated(output: unknown): unknown;
+
+export interface Criterion {
+  id: string;
+  text: string;
+  /** The pinned check that decides it, if one does. */
+  check?: string;
+}
+
+export interface Issue {
+  criterion?: string;
+  text: string;
+}
+
+export interface Task {
+  id: string;
+  instruction: string;
+  context: JsonObject;
+  settings: JsonObject;
+  criteria: Criterion[];
+  feedback: Issue[];
+  /** Counts rounds, from 1. */
+  attempt: number;
+}
+
+export interface Outcome {
+  output: unknown;
+  summary?: string;
+  /** Between 0 and 1. */
+  confidence?: number;
+  unknowns?: string[];
+}
+
+export function defineAgent(agent: { run(task: Task): Outcome }): AgentExports;
+
+export interface Goal {
+  text: string;
+  context: JsonObject;
+  settings: JsonObject;
+  criteria: Criterion[];
+}
+
+export interface Step {
+  id: string;
+  title: string;
+  instruction: string;
+  /** Default `functional`; or `ui`, `performance`, `security`, `integration`, `testing`, `documentation`. */
+  category?: string;
+  /** 1 to 10, higher goes first. Default 5. */
+  priority?: number;
+  agent?: string;
+  criteria?: Criterion[];
+  checks?: { name: string; body: { python: string } | { native: string } }[];
+  dependsOn?: string[];
+  /** Default `{ retry: 1 }`. */
+  onFailure?: { retry: number } | "skip" | "replan" | "abort";
+}
+
+export interface Plan {
+  steps: Step[];
+  notes?: string;
+}
+
+export interface StepResult {
+  step: string;
+  passed: boolean;
+  outcome?: Outcome;
+  issues: Issue[];
+}
+
+export interface Synthesis {
+  answer: unknown;
+  confidence: number;
+  conflicts?: string[];
+  unknowns?: string[];
+}
+
+export function definePlanner(planner: {
+  plan(goal: Goal): Plan;
+  replan(goal: Goal, plan: Required<Plan>, results: StepResult[]): Plan;
+  synthesize(goal: Goal, results: StepResult[]): Synthesis;
+}): PlannerExports;
+
+export interface Subject {
+  instruction: string;
+  output: any;
+  evidence: { name: string; content: string }[];
+}
+
+export interface Rubric {
+  criteria: Criterion[];
+  settings: JsonObject;
+}
+
+export interface Verdict {
+  judgements: { criterion: string; mark: "pass" | "fail" | "unknown"; why?: string }[];
+  issues?: Issue[];
+}
+
+export function defineEvaluator(evaluator: { judge(subject: Subject, rubric: Rubric): Verdict }): EvaluatorExports;
+
+export interface Entry {
+  key: string;
+  value: any;
+  tags: string[];
+  /** Milliseconds since 1970-01-01 UTC; undefined: kept. */
+  expiresAtMs?: number;
+}
+
+export interface Page {
+  keys: string[];
+  /** What `after` takes to get the next page; undefined on the last one. */
+  next?: string;
+}
+
+export function defineMemory(memory: {
+  put(namespace: string, entry: Entry): void;
+  get(namespace: string, key: string): Entry | undefined;
+  search(namespace: string, query: string, limit: number): { entry: Entry; score: number }[];
+  delete(namespace: string, key: string): boolean;
+  list(namespace: string, options: { prefix: string; after?: string; limit: number }): Page;
+}): MemoryExports;
+
+export interface ToolExports {
+  readonly role?: "tool";
+}
+export interface AgentExports {
+  readonly role?: "agent";
+}
+export interface PlannerExports {
+  readonly role?: "planner";
+}
+export interface EvaluatorExports {
+  readonly role?: "evaluator";
+}
+export interface MemoryExports {
+  readonly role?: "memory";
+}
+
+// Errors. Imports throw them; what an export throws is told to the host as the same.
+
+/** What all have in common; by itself, anything that failed. */
+export class Failed extends Error {}
+/** Not granted; `fix` is the line that would allow it. */
+export class Denied extends Failed {
+  constructor(reason: string, fix?: string);
+  reason: string;
+  fix: string;
+}
+/** A cap was reached; `limit` is its name, with the unit. */
+export class LimitReached extends Failed {
+  constructor(limit: string, used: number, max: number);
+  limit: string;
+  used: number;
+  max: number;
+}
+/** What was pushed does not fit into the model's window. */
+export class ContextFull extends LimitReached {}
+/** A service is not there now. */
+export class Unavailable extends Failed {
+  constructor(reason: string, retryAfterMs?: number);
+  reason: string;
+  retryAfterMs?: number;
+}
+/** A question for a person; of a planner: the goal is unclear. */
+export class Blocked extends Failed {}
+/** The task cannot be done as written. */
+export class Impossible extends Failed {}
+/** What was asked cannot be asked like this; of a tool: wrong arguments. */
+export class Invalid extends Failed {}
+/** There is no function, check or agent of that name. */
+export class Unknown extends Invalid {}
+export class TimedOut extends Failed {
+  constructor(ms: number);
+  ms: number;
+}
+/** The model refused, in its own words. */
+export class Refused extends Failed {}
+
+// What the host offers. Which world has what is in the README.
+
+export interface Options {
+  model?: string;
+  outputTokensMax?: number;
+  temperature?: number;
+  seed?: number;
+  /** Default `text`. */
+  format?: "text" | "json" | { schema: Schema | JsonObject };
+  prefill?: string;
+  stop?: string[];
+  offerTools?: string[];
+}
+
+export interface Usage {
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  costMicrodollars: number;
+}
+
+export interface RequestedCall {
+  id: string;
+  tool: string;
+  function: string;
+  arguments: any;
+}
+
+export interface Turn {
+  text: string;
+  calls: RequestedCall[];
+  reason: "end" | "length" | "tools" | "filtered";
+  usage: Usage;
+}
+
+export type Part =
+  | { text: string }
+  | { image: { mediaType: string; data: Uint8Array } }
+  | { requested: RequestedCall }
+  | { answered: { id: string; output: unknown; failed?: boolean } };
+
+/** A conversation with a model, in a context of its own that the host holds. */
+export class Conversation {
+  constructor(system: string);
+  push(message: { speaker: "user" | "assistant" | "tool"; parts: Part[] }, options?: { pinned?: boolean }): void;
+  /** Adds a text of the user. A pinned one survives compaction and reset. */
+  user(text: string, options?: { pinned?: boolean }): void;
+  answer(answer: { id: string; output: unknown; failed?: boolean }): void;
+  complete(options?: Options): Turn;
+  /** Says `prompt` and gives the reply. */
+  text(prompt: string, options?: Options): string;
+  /** Says `prompt` and gives the reply, read and checked against `schema`. */
+  json(prompt: string, schema: Schema, options?: Options): any;
+  usage(): { total: Usage; contextTokens: number; contextTokensMax: number; resets: number };
+  reset(summary: string): void;
+}
+
+/** A reason-act loop with the tools that were granted. Steps used up throw `LimitReached("steps_max")`. */
+export function react(
+  task: Task,
+  options?: {
+    /** Added to the system prompt. */
+    prompt?: string;
+    /** Default 8. */
+    stepsMax?: number;
+    /** Default 4,000. */
+    observationCharsMax?: number;
+  },
+): Outcome;
+
+export namespace tools {
+  function list(): {
+    id: string;
+    description: string;
+    functions: { name: string; description: string; parameters: Schema; effect: Effect }[];
+  }[];
+  function call(tool: string, name: string, args?: JsonObject): any;
+  function callMany(
+    calls: { tool: string; function: string; arguments?: JsonObject }[],
+  ): ({ output: any; error?: undefined } | { error: Failed; output?: undefined })[];
+}
+
+export namespace checks {
+  function list(): { name: string; description: string; vacuous: boolean }[];
+  function run(name: string): {
+    name: string;
+    passed: boolean;
+    exitCode: number;
+    stdout: string;
+    stderr: string;
+    truncated: boolean;
+  };
+}
+
+export namespace delegate {
+  type Work = Partial<Task> & { instruction: string };
+  function run(agent: string, task: Work): Outcome;
+  function runMany(
+    assignments: { agent: string; task: Work }[],
+  ): ({ outcome: Outcome; error?: undefined } | { error: Failed; outcome?: undefined })[];
+}
+
+export namespace keyvalue {
+  function get(key: string): Uint8Array | undefined;
+  function getText(key: string): string | undefined;
+  function getJson(key: string): any;
+  function set(key: string, value: string | Uint8Array): void;
+  function setJson(key: string, value: unknown): void;
+  function remove(key: string): void;
+  export { remove as delete };
+  function has(key: string): boolean;
+  function keys(prefix?: string): Generator<string>;
+  export { get, getJson, getText, has, keys, set, setJson };
+}
+
+export namespace recall {
+  type Tier = "working" | "episodic";
+  function remember(tier: Tier, key: string, value: unknown): void;
+  function fetch(tier: Tier, key: string): any;
+  function search(query: string, limit?: number): { key: string; value: any; tier: Tier; score: number }[];
+}
+
+export namespace decisions {
+  interface Decision {
+    context: string;
+    decision: string;
+    reasoning: string;
+    tags?: string[];
+    cameOut?: "open" | "success" | "partial" | "failure" | "reverted";
+    lesson?: string;
+  }
+  function record(decision: Decision): string;
+  function find(query: string, limit?: number): Required<Omit<Decision, "lesson">>[];
+}
+
+export namespace progress {
+  function log(action: string, outcome: string, files?: string[]): void;
+}
+
+export namespace artifact {
+  function load(): { runNumber: number; state: any; summary: string } | undefined;
+  function save(state: unknown, summary: string): void;
+}
+
+export namespace log {
+  function trace(text: unknown): void;
+  function debug(text: unknown): void;
+  function info(text: unknown): void;
+  function warn(text: unknown): void;
+  function error(text: unknown): void;
+}
+
+/** Milliseconds since 1970-01-01 UTC; in a pure world the journal's. */
+export function now(): number;
+/** Waits; in a pure world durably. */
+export function sleep(ms: number): void;
+
+// Helpers.
+
+/** What is wrong with `value`, in one line; undefined when nothing is. */
+export function problemOf(value: unknown, schema: Schema): string | undefined;
+/** Reads JSON of at most 200 levels; throws `Invalid`, in which `what` names it. */
+export function readJson(what: string, text: string): any;
+/** The first complete JSON object in a text that is wanted. */
+export function firstObject(text: string, wanted?: (value: JsonObject) => boolean): JsonObject | undefined;
+/** At most so many characters, with a note of what is missing. */
+export function cut(text: string, charsMax: number): string;
+/** How many Unicode scalar values a text has. */
+export function characters(text: string): number;
