@@ -71,6 +71,7 @@ const LIFTED = {
   "unknown-agent": (text) => new Unknown(`there is no agent \`${text}\``),
   "timed-out": (ms) => new TimedOut(ms),
   blocked: (text) => new Blocked(text),
+  unclear: (text) => new Blocked(text),
   impossible: (text) => new Impossible(text),
   failed: (text) => new Failed(text),
 };

