@@ -1,0 +1,159 @@
+"""What a Longhaul plugin in Python needs: a class for each role, and the imports of the contract.
+
+```python
+from longhaul_sdk import Agent, Conversation, Outcome, Task, export
+
+@export
+class Writer(Agent):
+    def run(self, task: Task) -> Outcome:
+        text = Conversation("You write letters.").text(task.instruction)
+        return Outcome({"text": text}, summary="wrote a letter")
+```
+
+A role has only the imports of its world; asking for another is a FailedError. This package never
+caps and never hides an error of the host: that is policy, and policy is the plugin's or the
+operator's. It works in plain Python too, where `longhaul_sdk.testing` takes the place of the host.
+"""
+
+from . import (
+    artifact,
+    checks,
+    clock,
+    decisions,
+    delegate,
+    errors,
+    jsontext,
+    keyvalue,
+    log,
+    progress,
+    recall,
+    timer,
+    tools,
+)
+from ._export import export
+from ._react import react
+from .agent import Agent
+from .conversation import CallAnswer, Conversation, Image, Message, Options, RequestedCall, Speaker, StopReason, Turn
+from .errors import (
+    BlockedError,
+    ContextFullError,
+    DeniedError,
+    Error,
+    FailedError,
+    ImpossibleError,
+    InvalidArgumentsError,
+    InvalidError,
+    LimitError,
+    RefusedError,
+    TimedOutError,
+    UnavailableError,
+    UnclearError,
+    UnknownAgentError,
+    UnknownCheckError,
+    UnknownFunctionError,
+)
+from .evaluator import Evaluator, Evidence, Judgement, Mark, Rubric, Subject, Verdict
+from .memory import Entry, Hit, Memory, Page
+from .planner import (
+    Abort,
+    CheckSpec,
+    Goal,
+    NativeCheck,
+    Planner,
+    PythonCheck,
+    Replan,
+    Retry,
+    Skip,
+    Step,
+    StepResult,
+    Synthesis,
+    WorkPlan,
+)
+from .schema import Field, read_as, schema_of
+from .tool import CallContext, DidNotHappen, Effect, Happened, Tool, ToolResult, Unknown, Verification, function
+from .types import Criterion, Issue, Outcome, Task, Usage
+
+__all__ = [
+    "Abort",
+    "Agent",
+    "BlockedError",
+    "CallAnswer",
+    "CallContext",
+    "CheckSpec",
+    "ContextFullError",
+    "Conversation",
+    "Criterion",
+    "DeniedError",
+    "DidNotHappen",
+    "Effect",
+    "Entry",
+    "Error",
+    "Evaluator",
+    "Evidence",
+    "FailedError",
+    "Field",
+    "Goal",
+    "Happened",
+    "Hit",
+    "Image",
+    "ImpossibleError",
+    "InvalidArgumentsError",
+    "InvalidError",
+    "Issue",
+    "Judgement",
+    "LimitError",
+    "Mark",
+    "Memory",
+    "Message",
+    "NativeCheck",
+    "Options",
+    "Outcome",
+    "Page",
+    "Planner",
+    "PythonCheck",
+    "RefusedError",
+    "Replan",
+    "RequestedCall",
+    "Retry",
+    "Rubric",
+    "Skip",
+    "Speaker",
+    "Step",
+    "StepResult",
+    "StopReason",
+    "Subject",
+    "Synthesis",
+    "Task",
+    "TimedOutError",
+    "Tool",
+    "ToolResult",
+    "Turn",
+    "UnavailableError",
+    "UnclearError",
+    "Unknown",
+    "UnknownAgentError",
+    "UnknownCheckError",
+    "UnknownFunctionError",
+    "Usage",
+    "Verdict",
+    "Verification",
+    "WorkPlan",
+    "artifact",
+    "checks",
+    "clock",
+    "decisions",
+    "delegate",
+    "errors",
+    "export",
+    "function",
+    "jsontext",
+    "keyvalue",
+    "log",
+    "progress",
+    "react",
+    "read_as",
+    "recall",
+    "schema_of",
+    "timer",
+    "tools",
+]

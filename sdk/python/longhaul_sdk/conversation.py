@@ -1,0 +1,221 @@
+"""Talk with a model. The host owns the context: it counts its tokens and keeps it within the window.
+
+For agents, planners and evaluators. A structured reply that cannot be read is sent back once with
+what was wrong; nothing else is tried again here.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar, overload
+
+from . import _host, jsontext
+from ._records import cases, record
+from .errors import InvalidError
+from .schema import shape_of
+from .types import Usage
+
+T = TypeVar("T")
+
+
+@record()
+class Speaker(enum.Enum):
+    """Who said it."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@record()
+@dataclass
+class Image:
+    """`media_type` is `image/png`, `image/jpeg`, `image/webp` or `image/gif`."""
+
+    media_type: str
+    data: bytes
+
+
+@record()
+@dataclass
+class RequestedCall:
+    """A tool that the model asks for. `id` comes back with the answer.
+
+    `arguments` is JSON as the model wrote it, which may be broken; `jsontext.loads_object` reads it.
+    """
+
+    id: str
+    tool: str
+    function: str
+    arguments: str
+
+
+@record(json=("output",))
+@dataclass
+class CallAnswer:
+    """What came of a requested call."""
+
+    id: str
+    output: Any
+    failed: bool = False
+
+
+Part = str | Image | RequestedCall | CallAnswer
+
+
+@record()
+@dataclass
+class Message:
+    """What somebody says, in one or several parts."""
+
+    speaker: Speaker
+    parts: list[Part]
+
+
+@record()
+@dataclass
+class Options:
+    """How the model is asked."""
+
+    # None: the model that the operator chose for this plugin.
+    model: str | None = None
+    # None: the operator's limit.
+    output_tokens_max: int | None = None
+    temperature: float | None = None
+    # The same seed and request give the same reply where the provider can promise that.
+    seed: int | None = None
+    # A dict is the JSON Schema that the reply must satisfy.
+    format: Literal["text", "json"] | dict[str, Any] = "text"
+    # The reply starts with this text, which is part of `Turn.text`.
+    prefill: str | None = None
+    stop: list[str] = field(default_factory=list)
+    # Tools that the model may ask for, of those that were granted.
+    offer_tools: list[str] = field(default_factory=list)
+
+
+@record()
+class StopReason(enum.Enum):
+    """Why a reply ended; `LENGTH` is the limit of output tokens."""
+
+    END = "end"
+    LENGTH = "length"
+    TOOLS = "tools"
+    FILTERED = "filtered"
+
+
+@record()
+@dataclass
+class Turn:
+    """A reply of the model."""
+
+    text: str
+    calls: list[RequestedCall] = field(default_factory=list)
+    reason: StopReason = StopReason.END
+    usage: Usage = field(default_factory=Usage)
+
+
+@record()
+@dataclass
+class ContextUsage:
+    """What a conversation has used, and how full its window is."""
+
+    total: Usage
+    context_tokens: int
+    context_tokens_max: int
+    resets: int
+
+
+class Conversation:
+    """A context of its own, held by the host. `options` are those of every question that has no others."""
+
+    def __init__(self, system: str, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self._raw = _host.open_conversation(system)
+
+    def text(self, prompt: str) -> str:
+        """Says `prompt` and gives the model's reply."""
+        self.user(prompt)
+        return self.complete().text
+
+    @overload
+    def structured(self, prompt: str, kind: type[T], *, repairs_max: int = 1) -> T: ...
+    @overload
+    def structured(self, prompt: str, kind: Any, *, repairs_max: int = 1) -> Any: ...
+    def structured(self, prompt: str, kind: Any, *, repairs_max: int = 1) -> Any:
+        """Says `prompt` and gives the model's reply as a `kind`: a dataclass or another type with a schema.
+
+        A reply that is no `kind` even so, for example because it was cut, goes back with what was
+        wrong at most `repairs_max` times, then it is an InvalidError.
+        """
+        shape = shape_of(kind)
+        return self.ask(prompt, shape.schema, lambda value: shape.read(value, ""), repairs_max)
+
+    def json(self, prompt: str, schema: dict[str, Any], *, repairs_max: int = 1) -> Any:
+        """As `structured`, for a JSON Schema. Only that the reply is JSON is checked here; the host holds it to more."""
+        return self.ask(prompt, schema, lambda value: value, repairs_max)
+
+    def ask(self, prompt: str, schema: dict[str, Any], read: Callable[[Any], T], repairs_max: int) -> T:
+        """As `json`, and `read` may refuse the value with an InvalidError that tells the model what is wrong."""
+        self.user(prompt)
+        for repairs_left in range(repairs_max, -1, -1):
+            turn = self.complete(replace(self.options, format=schema))
+            try:
+                return read(_value(turn))
+            except InvalidError as wrong:
+                if repairs_left == 0:
+                    raise
+                self.user(f"Your reply cannot be used: {wrong.text}. Reply with nothing but JSON of the wanted form.")
+        raise AssertionError("the last try returns or raises")
+
+    def user(self, text: str, *, pinned: bool = False) -> None:
+        """Adds a text of the user. A pinned one survives compaction and reset: the task itself."""
+        self.push(Message(Speaker.USER, [text]), pinned=pinned)
+
+    def answer(self, answer: CallAnswer) -> None:
+        """Answers a tool that the model asked for."""
+        self.push(Message(Speaker.TOOL, [answer]))
+
+    def push(self, message: Message, *, pinned: bool = False) -> None:
+        """Adds any message."""
+        self._raw.push(message, pinned)
+
+    def complete(self, options: Options | None = None) -> Turn:
+        """Asks the model; its reply becomes part of the context. Raises ContextFullError and RefusedError, too."""
+        turn: Turn = self._raw.complete(options or self.options)
+        return turn
+
+    def usage(self) -> ContextUsage:
+        """What was used so far."""
+        usage: ContextUsage = self._raw.usage()
+        return usage
+
+    def reset(self, summary: str) -> None:
+        """Forgets everything but the system prompt, what is pinned, and this summary."""
+        self._raw.reset(summary)
+
+
+def _value(turn: Turn) -> Any:
+    try:
+        return jsontext.loads("the reply", turn.text)
+    except InvalidError as wrong:
+        found = jsontext.first_object(turn.text)
+        if found is not None:
+            return found
+        if turn.reason is StopReason.LENGTH:
+            raise InvalidError("the reply was cut at the limit of output tokens; be shorter") from None
+        raise wrong
+
+
+@cases("ReplyFormat")
+def _format_case(value: Any) -> tuple[str, tuple[Any, ...]]:
+    if isinstance(value, dict):
+        return "Schema", (jsontext.dumps(value),)
+    return str(value).capitalize(), ()
+
+
+@cases("Part")
+def _part_case(value: Part) -> tuple[str, tuple[Any, ...]]:
+    names = {str: "Text", Image: "Image", RequestedCall: "Requested", CallAnswer: "Answered"}
+    return names.get(type(value), type(value).__name__), (value,)

@@ -1,0 +1,44 @@
+"""The log of decisions and what came of them. For agents and planners."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from . import _host
+from ._records import record as _record
+
+
+@_record()
+class ResultOf(enum.Enum):
+    """What came of a decision."""
+
+    OPEN = "open"
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILURE = "failure"
+    REVERTED = "reverted"
+
+
+@_record()
+@dataclass
+class Decision:
+    """What was decided, in which situation and why."""
+
+    context: str
+    decision: str
+    reasoning: str
+    tags: list[str] = field(default_factory=list)
+    came_out: ResultOf = ResultOf.OPEN
+    lesson: str | None = None
+
+
+def record(decision: Decision) -> str:
+    """Keeps a decision and gives its id."""
+    return str(_host.call("decisions", "record", decision))
+
+
+def find(query: str, limit: int = 10) -> list[Decision]:
+    """At most `limit` earlier decisions, the best first."""
+    found: list[Decision] = _host.call("decisions", "find", query, limit)
+    return found

@@ -1,0 +1,178 @@
+"""JSON that others wrote, and JSON for others: settings, contexts, arguments and replies of models.
+
+Stricter than the module `json` where that would only move the trouble: no `NaN`, no number that is
+no float, no half of a surrogate pair, no nesting deeper than `DEPTH_MAX`. Errors say what was
+expected and what was there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import InvalidError
+
+# As deep as the host reads. Python's own parser would end a component at about 1,000, not raise.
+DEPTH_MAX = 127
+
+# Containers that `dumps` looks at before it calls a value endless.
+_CONTAINERS_MAX = 5_000_000
+
+# How many `{` `first_object` tries: a reply of nothing but `{` must not cost its square.
+_STARTS_MAX = 1_000
+
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
+
+
+def loads(what: str, text: str) -> Any:
+    """The value of `text`, which is called `what` in the error.
+
+    Raises InvalidError, with the line and the column where the parser stopped.
+    """
+    if _nests_deeper(text, DEPTH_MAX):
+        raise InvalidError(f"{what} cannot be read: it nests deeper than {DEPTH_MAX}")
+    try:
+        value = _DECODER.decode(text)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidError(f"{what} cannot be read: it has half of a surrogate pair") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidError(f"{what} cannot be read: {error}") from None
+    return value
+
+
+def loads_object(what: str, text: str) -> dict[str, Any]:
+    """As `loads`, of an object. Empty text is `{}`, so that settings nobody wrote take their defaults."""
+    value = loads(what, text) if text.strip() else {}
+    if not isinstance(value, dict):
+        raise InvalidError(f"{what} must be a JSON object, and is {kind_of(value)}")
+    return value
+
+
+def dumps(value: Any) -> str:
+    """`value` as JSON. Dataclasses become objects, enums their values, tuples lists.
+
+    Raises TypeError or ValueError for what JSON has no place for.
+    """
+    _check_depth(value)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def first_object(text: str, wanted: Callable[[dict[str, Any]], bool] = lambda value: True) -> dict[str, Any] | None:
+    """The first complete JSON object in `text` that is `wanted`, found by trying every `{`.
+
+    Models wrap their JSON in prose, fences and false starts. An object inside another one is only
+    looked at when the outer one cannot be read or is not wanted.
+    """
+    at = -1
+    for _ in range(_STARTS_MAX):
+        at = text.find("{", at + 1)
+        if at < 0:
+            return None
+        value = _object_at(text, at)
+        if value is not None and wanted(value):
+            return value
+    return None
+
+
+def cut(text: str, chars_max: int) -> str:
+    """At most `chars_max` characters of `text`, with a note of what is missing."""
+    missing = len(text) - chars_max
+    return text if missing <= 0 else f"{text[:chars_max]}… ({missing} more characters)"
+
+
+def tail(text: str, chars_max: int) -> str:
+    """The last `chars_max` characters of `text`: of a failure the end says most."""
+    return text[max(0, len(text) - chars_max) :]
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in the words of JSON."""
+    kinds = {bool: "a boolean", int: "a number", float: "a number", str: "a text", dict: "an object"}
+    if value is None:
+        return "null"
+    return "a list" if isinstance(value, (list, tuple)) else kinds.get(type(value), f"`{type(value).__name__}`")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number `{cut(text, 40)}` is out of range")
+    return value
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"`{text}` is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
+
+
+def _object_at(text: str, at: int) -> dict[str, Any] | None:
+    try:
+        if _nests_deeper(text, DEPTH_MAX, at):
+            return None
+        value, _ = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _nests_deeper(text: str, depth_max: int, at: int = 0) -> bool:
+    """Whether the value that starts at `at` opens more than `depth_max` containers at once."""
+    if text.count("[", at) + text.count("{", at) <= depth_max:
+        return False
+    depth = 0
+    for token in _TOKEN.finditer(text, at):
+        first = token.group()[0]
+        if first in "[{":
+            depth += 1
+            if depth > depth_max:
+                return True
+        elif first in "]}":
+            depth -= 1
+            if depth <= 0:
+                return False
+    return False
+
+
+def _check_depth(value: Any) -> None:
+    level = _children([value])
+    seen = 0
+    for _ in range(DEPTH_MAX + 1):
+        if not level:
+            return
+        seen += len(level)
+        if seen > _CONTAINERS_MAX:
+            raise ValueError("the value is too large for JSON, or contains itself")
+        level = _children(item for container in level for item in _items(container))
+    raise ValueError(f"the value nests deeper than {DEPTH_MAX}")
+
+
+def _children(items: Any) -> list[Any]:
+    return [item for item in items if isinstance(item, (dict, list, tuple)) or _is_record(item)]
+
+
+def _items(container: Any) -> Any:
+    if isinstance(container, dict):
+        return container.values()
+    return vars(container).values() if _is_record(container) else container
+
+
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _plain(value: Any) -> Any:
+    if _is_record(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"JSON has no place for `{type(value).__name__}`")

@@ -1,0 +1,12 @@
+"""What was done, for whoever works on the project next. For agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import _host
+
+
+def log(action: str, outcome: str, files: Sequence[str] = ()) -> None:
+    """Notes an action, what came of it, and the files that it touched."""
+    _host.call("progress", "log", action, outcome, list(files))

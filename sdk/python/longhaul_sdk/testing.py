@@ -1,0 +1,288 @@
+"""A host for unit tests, in plain Python: scripted where it would answer, and open to be looked at.
+
+It stands in for the imports, not for the sandbox: limits are not counted, grants are not asked, and
+every role has every import.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _host, jsontext
+from ._export import dispatch
+from ._roles import role_of
+from .artifact import Handoff
+from .checks import CheckInfo, CheckReport
+from .conversation import ContextUsage, Message, Options, Speaker, Turn
+from .decisions import Decision
+from .delegate import Assignment
+from .errors import Error, FailedError, UnknownAgentError, UnknownCheckError, UnknownFunctionError
+from .keyvalue import KeyPage
+from .recall import Remembered, Tier
+from .tool import CallContext, Effect, Function, Tool, ToolInfo, ToolResult
+from .tools import ToolCall
+from .types import Outcome, Task, Usage
+
+# What a model may say: a text, an error that is raised, a whole turn, or a value that becomes JSON.
+Reply = Any
+
+
+@dataclass
+class Request:
+    """What a model was asked."""
+
+    system: str
+    messages: list[Message]
+    options: Options
+
+    @property
+    def last(self) -> str:
+        """The last text that was said to it."""
+        texts = [part for message in self.messages for part in message.parts if isinstance(part, str)]
+        return texts[-1] if texts else ""
+
+
+@dataclass
+class FakeTool:
+    """A tool made of plain callables, which get the arguments by name."""
+
+    id: str
+    functions: Mapping[str, Callable[..., Any]]
+    description: str = ""
+
+
+@dataclass
+class Host:
+    """Enter it with `with`, and everything in `longhaul_sdk` that asks the host asks this one.
+
+    `replies` are given one after the other; a callable is called with the Request. A check is a
+    report, or whether it passes. A sub-agent is a callable from task to outcome.
+    """
+
+    replies: Iterable[Reply] = ()
+    tools: Sequence[type[Tool] | FakeTool] = ()
+    checks: Mapping[str, bool | CheckReport] = field(default_factory=dict)
+    agents: Mapping[str, Callable[[Task], Outcome]] = field(default_factory=dict)
+    now_ms: float = 1_750_000_000_000.0
+
+    # What the plugin left behind.
+    keyvalue: dict[str, bytes] = field(default_factory=dict)
+    requests: list[Request] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    log: list[tuple[str, str]] = field(default_factory=list)
+    progress: list[tuple[str, str, list[str]]] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    remembered: dict[tuple[Tier, str], Any] = field(default_factory=dict)
+    handoff: Handoff | None = None
+    slept_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self._replies = iter(self.replies)
+        self._spaces: dict[str, dict[str, bytes]] = {}
+        self._outer: _host.Backend | None = None
+
+    def __enter__(self) -> Host:
+        self._outer, _host.backend = _host.backend, _Imports(self)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        _host.backend = self._outer
+
+    def run(self, plugin: type, export: str, *arguments: Any) -> Any:
+        """Calls an export by its name in the contract: `host.run(Reporter, "run", task)`.
+
+        As in a component, an exception that is none of `longhaul_sdk.errors` becomes a FailedError.
+        """
+        return dispatch(role_of(plugin), plugin, export, *arguments)
+
+    def call(
+        self, tool: type[Tool], function: str, arguments: dict[str, Any] | str, context: CallContext | None = None
+    ) -> Any:
+        """Calls a function of a tool and gives its output. Arguments may be JSON text, also broken."""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        result: ToolResult = self.run(tool, "call", function, text, context or CallContext())
+        return _through_json(result.output)
+
+    # For the imports below.
+
+    def next_reply(self, request: Request) -> Turn:
+        """Takes the next reply of the script."""
+        self.requests.append(request)
+        try:
+            reply = next(self._replies)
+        except StopIteration:
+            raise FailedError(f"the script has no reply left, to: {request.last}") from None
+        if callable(reply):
+            reply = reply(request)
+        if isinstance(reply, Error):
+            raise reply
+        if isinstance(reply, Turn):
+            return reply
+        return Turn(reply if isinstance(reply, str) else jsontext.dumps(reply), usage=Usage(1, 0, 1))
+
+    def call_tool(self, call: ToolCall) -> ToolResult:
+        """Calls a tool of the script. A Tool has a key-value space of its own."""
+        self.calls.append(call)
+        tool = next((tool for tool in self.tools if tool.id == call.tool), None)
+        if tool is None:
+            raise FailedError(f"there is no tool `{call.tool}`")
+        if isinstance(tool, FakeTool):
+            if call.function not in tool.functions:
+                raise UnknownFunctionError(call.function)
+            return ToolResult(_through_json(tool.functions[call.function](**call.arguments)))
+        own, self.keyvalue = self.keyvalue, self._spaces.setdefault(tool.id, {})
+        try:
+            return ToolResult(self.call(tool, call.function, call.arguments))
+        finally:
+            self.keyvalue = own
+
+
+class _Conversation:
+    """The resource `conversation`."""
+
+    def __init__(self, host: Host, system: str) -> None:
+        self._host = host
+        self._system = system
+        self._messages: list[tuple[Message, bool]] = []
+        self._resets = 0
+
+    def push(self, message: Message, pinned: bool) -> None:
+        self._messages.append((message, pinned))
+
+    def complete(self, options: Options) -> Turn:
+        turn = self._host.next_reply(Request(self._system, [message for message, _ in self._messages], options))
+        self.push(Message(Speaker.ASSISTANT, [turn.text, *turn.calls]), False)
+        return turn
+
+    def usage(self) -> ContextUsage:
+        return ContextUsage(Usage(), 0, 0, self._resets)
+
+    def reset(self, summary: str) -> None:
+        self._messages = [(message, pinned) for message, pinned in self._messages if pinned]
+        self.push(Message(Speaker.USER, [summary]), False)
+        self._resets += 1
+
+
+class _Imports:
+    """The backend: a method `INTERFACE_FUNCTION` for each import."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def open_conversation(self, system: str) -> _host.RawConversation:
+        return _Conversation(self._host, system)
+
+    def call(self, interface: str, function: str, *arguments: Any) -> Any:
+        return getattr(self, f"_{interface}_{function}")(*arguments)
+
+    def _tools_list(self) -> list[ToolInfo]:
+        return [_describe(tool) for tool in self._host.tools]
+
+    def _tools_call(self, call: ToolCall) -> ToolResult:
+        return self._host.call_tool(call)
+
+    def _tools_call_many(self, calls: list[ToolCall]) -> list[ToolResult | Error]:
+        return [_answer(self._host.call_tool, call) for call in calls]
+
+    def _checks_list(self) -> list[CheckInfo]:
+        return [CheckInfo(name, "") for name in self._host.checks]
+
+    def _checks_run(self, name: str) -> CheckReport:
+        if name not in self._host.checks:
+            raise UnknownCheckError(name)
+        report = self._host.checks[name]
+        return CheckReport(name, report, int(not report)) if isinstance(report, bool) else report
+
+    def _delegate_run(self, assignment: Assignment) -> Outcome:
+        if assignment.agent not in self._host.agents:
+            raise UnknownAgentError(assignment.agent)
+        return self._host.agents[assignment.agent](assignment.task)
+
+    def _delegate_run_many(self, assignments: list[Assignment]) -> list[Outcome | Error]:
+        return [_answer(self._delegate_run, assignment) for assignment in assignments]
+
+    def _recall_remember(self, tier: Tier, key: str, value: str) -> None:
+        self._host.remembered[tier, key] = json.loads(value)
+
+    def _recall_fetch(self, tier: Tier, key: str) -> str | None:
+        known = self._host.remembered
+        return json.dumps(known[tier, key]) if (tier, key) in known else None
+
+    def _recall_search(self, query: str, limit: int) -> list[Remembered]:
+        words = query.lower().split()
+        found = []
+        for (tier, key), value in self._host.remembered.items():
+            text = f"{key} {json.dumps(value)}".lower()
+            score = sum(word in text for word in words) / max(1, len(words))
+            if score > 0:
+                found.append(Remembered(key, value, tier, score))
+        return sorted(found, key=lambda hit: -hit.score)[:limit]
+
+    def _decisions_record(self, decision: Decision) -> str:
+        self._host.decisions.append(decision)
+        return f"d-{len(self._host.decisions)}"
+
+    def _decisions_find(self, query: str, limit: int) -> list[Decision]:
+        words = query.lower().split()
+        found = [one for one in self._host.decisions if any(word in str(one).lower() for word in words)]
+        return found[:limit]
+
+    def _progress_log(self, action: str, outcome: str, files: list[str]) -> None:
+        self._host.progress.append((action, outcome, files))
+
+    def _artifact_load(self) -> Handoff | None:
+        return self._host.handoff
+
+    def _artifact_save(self, state: str, summary: str) -> None:
+        number = self._host.handoff.run_number + 1 if self._host.handoff else 1
+        self._host.handoff = Handoff(number, json.loads(state), summary)
+
+    def _keyvalue_get(self, key: str) -> bytes | None:
+        return self._host.keyvalue.get(key)
+
+    def _keyvalue_set(self, key: str, value: bytes) -> None:
+        self._host.keyvalue[key] = bytes(value)
+
+    def _keyvalue_delete(self, key: str) -> None:
+        self._host.keyvalue.pop(key, None)
+
+    def _keyvalue_exists(self, key: str) -> bool:
+        return key in self._host.keyvalue
+
+    def _keyvalue_list_keys(self, prefix: str, cursor: str | None) -> KeyPage:
+        # Pages of three, so that a plugin that forgets the cursor is found out.
+        keys = sorted(key for key in self._host.keyvalue if key.startswith(prefix) and key > (cursor or ""))
+        return KeyPage(keys[:3], keys[2] if len(keys) > 3 else None)
+
+    def _clock_now(self) -> float:
+        return self._host.now_ms
+
+    def _timer_sleep(self, ms: int) -> None:
+        self._host.slept_ms += ms
+        self._host.now_ms += ms
+
+    def _log_write(self, level: Any, text: str) -> None:
+        self._host.log.append((level.value, text))
+
+
+def _describe(tool: type[Tool] | FakeTool) -> ToolInfo:
+    if not isinstance(tool, FakeTool):
+        info: ToolInfo = dispatch(role_of(tool), tool, "describe")
+        return info
+    functions = [Function(name, "", {"type": "object"}, Effect.READ_ONLY) for name in tool.functions]
+    return ToolInfo(tool.id, tool.description, functions)
+
+
+def _answer(call: Callable[[Any], Any], argument: Any) -> Any:
+    try:
+        return call(argument)
+    except Error as error:
+        return error
+
+
+def _through_json(value: Any) -> Any:
+    """As the caller gets it, who is in another component."""
+    return json.loads(jsontext.dumps(value))

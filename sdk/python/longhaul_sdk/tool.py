@@ -1,0 +1,291 @@
+"""The role of a tool: functions that touch the world as far as the tool was granted.
+
+A function is an ordinary method with type hints and the decorator `@function`. Its name, its first
+paragraph and its hints make what the host is told; arguments are checked against the hints before
+the method sees them. Nothing is called that the contract does not ask for: `prepare` and `verify`
+exist for functions with the effect `verifiable` only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+
+from . import jsontext
+from ._records import cases, record
+from .errors import InvalidArgumentsError, InvalidError, UnknownFunctionError
+from .schema import Shape, hints_of, object_of, shape_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=Callable[..., Any])
+
+EffectName = Literal["read-only", "idempotent", "verifiable", "acts"]
+
+
+@record()
+class Effect(enum.Enum):
+    """What is known about an effect that was cut off; it decides what a resume does."""
+
+    READ_ONLY = "read-only"
+    IDEMPOTENT = "idempotent"
+    VERIFIABLE = "verifiable"
+    ACTS = "acts"
+
+
+@record(objects=("parameters",))
+@dataclass
+class Function:
+    """A function as the host is told of it. `parameters` is a JSON Schema (2020-12)."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    effect: Effect
+
+
+@record()
+@dataclass
+class ToolInfo:
+    """A tool as the host is told of it."""
+
+    id: str
+    description: str
+    functions: list[Function]
+
+
+@record(objects=("settings",))
+@dataclass
+class CallContext:
+    """What a function gets that has a parameter of this type; it is no argument of the caller."""
+
+    # The same for every attempt of one call, different for every other call.
+    idempotency_key: str = "test"
+    # How long the call may take from now, in milliseconds.
+    remaining_ms: int = 30_000
+    # Counts from 1.
+    attempt: int = 1
+    # What the operator wrote for this tool.
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@record(outputs=("output",))
+@dataclass
+class ToolResult:
+    """What a function answers. Return the bare output, or one of these to say that it is cut."""
+
+    output: Any
+    truncated: bool = False
+
+
+# What `verify` of a function answers.
+
+
+@dataclass
+class Happened:
+    """It happened, and this is what the call would have answered."""
+
+    output: Any
+    truncated: bool = False
+
+
+@dataclass
+class DidNotHappen:
+    """It did not happen; the call may be made."""
+
+
+@dataclass
+class Unknown:
+    """It cannot be told; a person is asked with these words."""
+
+    question: str
+
+
+Verification = Happened | DidNotHappen | Unknown
+
+
+@cases("Verification")
+def _verification_case(value: Verification) -> tuple[str, tuple[Any, ...]]:
+    if isinstance(value, Happened):
+        return "Happened", (ToolResult(value.output, value.truncated),)
+    return ("Unknown", (value.question,)) if isinstance(value, Unknown) else (type(value).__name__, ())
+
+
+class ToolFunction(Generic[P, R]):
+    """What `@function` makes of a method. Called on an instance it is the method."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], R], effect: EffectName, name: str | None) -> None:
+        self.__doc__ = method.__doc__
+        self.method = method
+        self.name = name or method.__name__
+        self.effect = Effect(effect)
+        self.prepare_method: Callable[..., Any] | None = None
+        self.verify_method: Callable[..., Verification] | None = None
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> ToolFunction[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Callable[P, R]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else self.method.__get__(instance, owner)
+
+    def prepare(self, method: C) -> C:
+        """Marks the method that notes what `verify` will need, before the call starts. It has no effect.
+
+        It takes the arguments of the function and answers any JSON value.
+        """
+        self._needs_verifiable("prepare")
+        self.prepare_method = method
+        return method
+
+    def verify(self, method: C) -> C:
+        """Marks the method that tells whether a call that was cut off has happened.
+
+        It takes what `prepare` answered and then the arguments of the function.
+        """
+        self._needs_verifiable("verify")
+        self.verify_method = method
+        return method
+
+    def _needs_verifiable(self, what: str) -> None:
+        if self.effect is not Effect.VERIFIABLE:
+            raise TypeError(f'`{self.name}` has `{what}`, which is for functions with effect="verifiable"')
+
+
+def function(
+    *, effect: EffectName = "acts", name: str | None = None
+) -> Callable[[Callable[Concatenate[Any, P], R]], ToolFunction[P, R]]:
+    """Makes a method of a Tool a function that can be called from outside.
+
+    `effect` is what a resume may rely on when a call was cut off: `read-only` (may be repeated),
+    `idempotent` (the same idempotency key has the effect once), `verifiable` (`verify` can tell
+    whether it happened) or `acts` (never repeated without a person). The operator must confirm a
+    claim that what the tool was granted does not prove.
+    """
+    return lambda method: ToolFunction(method, effect, name)
+
+
+class Tool:
+    """Derive from it, write methods with `@function`, and mark the class with `@export`.
+
+    The docstring is the tool's description. A new instance of the class is made for each call.
+    """
+
+    # The name by which it is called; without one, that of the class in kebab-case.
+    id: ClassVar[str]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "id" not in vars(cls):
+            cls.id = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+# What the exports do with a tool; not for authors.
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """A function with all that was derived from it."""
+
+    function: ToolFunction[..., Any]
+    info: Function
+    arguments: Shape
+    # The parameter that wants the context, if one does.
+    context_name: str | None
+
+
+def describe(cls: type[Tool]) -> ToolInfo:
+    """Raises TypeError for a tool that cannot be described."""
+    functions = [described.info for described in described_functions(cls).values()]
+    if not functions:
+        raise TypeError(f"`{cls.__name__}` has no functions; mark its methods with `@function(effect=...)`")
+    return ToolInfo(cls.id, _summary(cls), functions)
+
+
+def described_functions(cls: type[Tool]) -> dict[str, Described]:
+    """The functions of a tool by name, those of its base classes first."""
+    known: dict[str, Described] | None = vars(cls).get("_described")
+    if known is None:
+        known = _describe_functions(cls)
+        # On the class itself: derived classes have functions of their own.
+        type.__setattr__(cls, "_described", known)
+    return known
+
+
+def _describe_functions(cls: type[Tool]) -> dict[str, Described]:
+    found: dict[str, Described] = {}
+    attributes: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        attributes.update(vars(base))
+    for attribute in attributes.values():
+        if isinstance(attribute, ToolFunction):
+            found[attribute.name] = _described(attribute)
+    return found
+
+
+def call(tool: Tool, name: str, arguments: str, context: CallContext) -> ToolResult:
+    """Calls a function with arguments as JSON text."""
+    described, values = _find(tool, name, arguments)
+    if described.context_name:
+        values[described.context_name] = context
+    output = described.function.method(tool, **values)
+    return output if isinstance(output, ToolResult) else ToolResult(output)
+
+
+def prepare(tool: Tool, name: str, arguments: str) -> str:
+    """Gives `{}` where there is nothing to prepare."""
+    described, values = _find(tool, name, arguments)
+    method = described.function.prepare_method
+    return "{}" if method is None else jsontext.dumps(method(tool, **values))
+
+
+def verify(tool: Tool, name: str, arguments: str, prepared: str) -> Verification:
+    """Gives Unknown where the function cannot tell."""
+    described, values = _find(tool, name, arguments)
+    method = described.function.verify_method
+    if method is None:
+        return Unknown(f"`{type(tool).id}.{name}` cannot tell whether it happened; did it?")
+    return method(tool, jsontext.loads("what `prepare` answered", prepared), **values)
+
+
+def _find(tool: Tool, name: str, arguments: str) -> tuple[Described, dict[str, Any]]:
+    functions = described_functions(type(tool))
+    if name not in functions:
+        known = ", ".join(functions)
+        raise UnknownFunctionError(f"`{jsontext.cut(name, 100)}`; the tool `{type(tool).id}` has {known}")
+    try:
+        values = functions[name].arguments.read(jsontext.loads_object("the arguments", arguments), "")
+    except InvalidError as wrong:
+        raise InvalidArgumentsError(wrong.text) from None
+    return functions[name], values
+
+
+def _described(function: ToolFunction[..., Any]) -> Described:
+    name = function.name
+    if function.effect is Effect.VERIFIABLE and function.verify_method is None:
+        raise TypeError(f"`{name}` says it is verifiable; mark the method that can tell with `@{name}.verify`")
+    hints = hints_of(function.method)
+    parameters = list(inspect.signature(function.method).parameters.values())[1:]
+    fields, context_name = {}, None
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"`{parameter.name}` of `{name}` must be an ordinary parameter, which has a name")
+        if parameter.name not in hints:
+            raise TypeError(f"`{parameter.name}` of `{name}` has no type; write `{parameter.name}: str`, for example")
+        if hints[parameter.name] is CallContext:
+            context_name = parameter.name
+        else:
+            fields[parameter.name] = (shape_of(hints[parameter.name]), parameter.default is parameter.empty)
+    arguments = object_of(fields, f"an argument of `{name}`")
+    info = Function(name, _summary(function.method), arguments.schema, function.effect)
+    return Described(function, info, arguments, context_name)
+
+
+def _summary(target: Any) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join(inspect.cleandoc(target.__doc__ or "").split("\n\n")[0].split())

@@ -1,0 +1,72 @@
+"""Words that every role shares.
+
+Where the contract says `json`, these classes have the value itself: what was read, or what is to be
+written. Counts are whole numbers from 0 to 2^32 - 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._records import record
+
+
+@record()
+@dataclass
+class Usage:
+    """What a model was paid for. `cost_microdollars` is 0 where no price is known."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_microdollars: float = 0.0
+
+
+@record()
+@dataclass
+class Criterion:
+    """One line of a rubric. `check` names the pinned check that decides it, if one does."""
+
+    id: str
+    text: str
+    check: str | None = None
+
+
+@record()
+@dataclass
+class Issue:
+    """Something specific that is wrong, with the criterion it breaks."""
+
+    criterion: str | None
+    text: str
+
+
+@record(objects=("context", "settings"))
+@dataclass
+class Task:
+    """A piece of work for an agent."""
+
+    id: str
+    instruction: str
+    # What the harness knows that helps: project, progress, earlier failures.
+    context: dict[str, Any] = field(default_factory=dict)
+    # What the operator wrote for this agent.
+    settings: dict[str, Any] = field(default_factory=dict)
+    criteria: list[Criterion] = field(default_factory=list)
+    # What the evaluator said of the round before; empty in the first round.
+    feedback: list[Issue] = field(default_factory=list)
+    # Counts rounds, from 1.
+    attempt: int = 1
+
+
+@record(outputs=("output",))
+@dataclass
+class Outcome:
+    """What an agent hands back. It cannot mark its own work as passing."""
+
+    output: Any
+    summary: str
+    # Between 0 and 1, in the agent's own opinion.
+    confidence: float | None = None
+    unknowns: list[str] = field(default_factory=list)
