@@ -25,6 +25,8 @@ IMPORTS = """
 message_types tool_types conversation tools checks delegate recall decisions progress artifact keyvalue clock timer log
 """.split()
 
+ROLES = ("agent", "planner", "evaluator", "tool", "memory")
+
 # `types` has a longer name in worlds where an interface of WASI is called `types` too.
 TYPES = ("types", "longhaul_plugin_types")
 
@@ -42,13 +44,13 @@ class Bindings:
         found = {name: _module(f"wit_world.imports.{name}") for name in (*TYPES, *IMPORTS)}
         self.imports = {name: module for name, module in found.items() if module is not None}
 
-    def role_module(self, role: str) -> Any:
-        """The types of an exported interface; None when the world has no such export."""
-        return _module(f"wit_world.exports.{role}")
+        # The export of a world, and with it its role.
+        self.roles = {name: module for name in ROLES if (module := _module(f"wit_world.exports.{name}"))}
 
     def type_named(self, name: str) -> Any:
-        """A type that all interfaces share."""
-        return next(getattr(self.imports[module], name) for module in TYPES if module in self.imports)
+        """A type of the contract, wherever it was generated."""
+        modules = (*self.roles.values(), *self.imports.values())
+        return next(getattr(module, name) for module in modules if hasattr(module, name))
 
     # The backend of `_host`.
 
@@ -295,7 +297,7 @@ def lift_error(value: Any) -> errors.Error:
     return _IMPORT_ERRORS[case](value.value)
 
 
-def lower_error(bindings: Bindings, module: Any, case: str, variant: str, error: errors.Error) -> Any:
+def lower_error(bindings: Bindings, case: str, variant: str, error: errors.Error) -> Any:
     """An exception as `case` of the error `variant` of a role."""
     payload: Any
     if isinstance(error, errors.DeniedError) and case == "Denied":
@@ -310,7 +312,7 @@ def lower_error(bindings: Bindings, module: Any, case: str, variant: str, error:
     else:
         # In its own case the text says it all; elsewhere it needs the words of its class.
         payload = _clean(str(error) if case == "Failed" else error.text)
-    return getattr(module, f"{variant}_{case}")(payload)
+    return bindings.type_named(f"{variant}_{case}")(payload)
 
 
 def _clean(text: Any) -> str:

@@ -37,10 +37,9 @@ def export(cls: T) -> T:
         describe(cls)
     bindings = _host.backend
     if isinstance(bindings, _bindings.Bindings):
-        module = bindings.role_module(role.interface)
-        if module is None:
+        if role.interface not in bindings.roles:
             raise TypeError(f"`{cls.__name__}` is for the world `{role.interface}-plugin`; say so in plugin.toml")
-        setattr(sys.modules[cls.__module__], role.export_name, _exports(bindings, module, role, cls))
+        setattr(sys.modules[cls.__module__], role.export_name, _exports(bindings, role, cls))
     return cls
 
 
@@ -57,16 +56,14 @@ def dispatch(role: Role, cls: type, name: str, *arguments: Any) -> Any:
         _interpreter.end_call()
 
 
-def _exports(bindings: _bindings.Bindings, module: Any, role: Role, cls: type) -> type:
+def _exports(bindings: _bindings.Bindings, role: Role, cls: type) -> type:
     """The class that the bindings look for."""
     protocol = getattr(bindings.exports, role.export_name)
-    methods = {name: _exported(bindings, module, role, cls, name, getattr(protocol, name)) for name in role.exports}
+    methods = {name: _exported(bindings, role, cls, name, getattr(protocol, name)) for name in role.exports}
     return type(role.export_name, (), methods)
 
 
-def _exported(
-    bindings: _bindings.Bindings, module: Any, role: Role, cls: type, name: str, wanted: Any
-) -> Callable[..., Any]:
+def _exported(bindings: _bindings.Bindings, role: Role, cls: type, name: str, wanted: Any) -> Callable[..., Any]:
     hint = wanted.__annotations__.get("return")
     where = f"what `{name}` returned"
 
@@ -82,7 +79,7 @@ def _exported(
         except BaseException as error:
             known = _stray(error)
         # Outside of the handler, so that no traceback keeps the arguments.
-        raise bindings.err(_error(bindings, module, role, known))
+        raise bindings.err(_error(bindings, role, known))
 
     if name == "describe":
         # It has no error to answer with, and depends on nothing: made when the component is built.
@@ -91,12 +88,12 @@ def _exported(
     return exported
 
 
-def _error(bindings: _bindings.Bindings, module: Any, role: Role, error: errors.Error) -> Any:
+def _error(bindings: _bindings.Bindings, role: Role, error: errors.Error) -> Any:
     try:
-        return _bindings.lower_error(bindings, module, role.error_case(error), role.variant, error)
+        return _bindings.lower_error(bindings, role.error_case(error), role.variant, error)
     except BaseException as wrong:
         # An error whose own fields do not fit, such as a limit without a number.
-        return _bindings.lower_error(bindings, module, "Failed", role.variant, _stray(wrong))
+        return _bindings.lower_error(bindings, "Failed", role.variant, _stray(wrong))
 
 
 def _stray(error: BaseException) -> errors.FailedError:
