@@ -107,4 +107,5 @@ def _stray(error: BaseException) -> errors.FailedError:
         text = jsontext.cut(str(error), _ERROR_CHARS_MAX)
     except BaseException:
         text = "it cannot be shown"
-    return errors.FailedError(f"{type(error).__name__}: {text}")
+    name = type(error).__name__
+    return errors.FailedError(f"{name}: {text}" if text else name)

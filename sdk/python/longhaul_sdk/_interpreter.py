@@ -16,8 +16,8 @@ from typing import Any
 _MODULES = """
 abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath codecs collections
 collections.abc colorsys configparser contextlib contextvars copy csv dataclasses datetime decimal
-difflib email.message email.utils encodings.ascii encodings.idna encodings.latin_1 encodings.utf_16
-encodings.utf_8_sig enum errno fnmatch fractions functools gc glob graphlib hashlib heapq hmac html
+difflib email.message email.utils encodings.ascii encodings.cp1252 encodings.idna encodings.latin_1
+encodings.punycode encodings.utf_16 encodings.utf_16_be encodings.utf_16_le encodings.utf_8_sig enum errno fnmatch fractions functools gc glob graphlib hashlib heapq hmac html
 html.parser importlib.util inspect io ipaddress itertools json keyword linecache locale logging math
 mimetypes numbers operator os os.path pathlib pickle pprint queue random re reprlib sched secrets
 shlex shutil statistics string stringprep struct sys tempfile textwrap time timeit token tokenize
@@ -25,9 +25,10 @@ tomllib traceback types typing unicodedata urllib.parse uuid warnings weakref
 xml.etree.ElementTree zlib zoneinfo
 """.split()
 
-# A component's stack of calls holds about 690 levels when each goes through C, as in `__eq__` that
-# compares; one more ends it without an exception. Outside of a component Python's 1,000 stay.
-_RECURSION_MAX = 600
+# A component has 1 MiB of stack for calls. A recursion that goes through C, such as a `__repr__` that
+# formats its like, ends it at 500 levels without an exception, and raises RecursionError at 400.
+# Outside of a component Python's 1,000 stay.
+_RECURSION_MAX = 400
 
 
 def is_component() -> bool:

@@ -54,12 +54,12 @@ def react(
     conversation = Conversation(_system(prompt, granted), options)
     conversation.user(_task_text(task), pinned=True)
     schema = _schema(granted)
-    said = "What do you do first?"
+    observation = None
     for _ in range(steps_max):
-        action = conversation.ask(said, schema, _read, repairs_max=1)
+        action = conversation.ask(observation, schema, _read, repairs_max=1)
         if isinstance(action, _Finish):
             return Outcome(action.output, action.summary)
-        said = _observe(action)
+        observation = _observe(action)
     raise LimitError("steps_max", steps_max, steps_max)
 
 

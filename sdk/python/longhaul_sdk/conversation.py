@@ -156,9 +156,13 @@ class Conversation:
         """As `structured`, for a JSON Schema. Only that the reply is JSON is checked here; the host holds it to more."""
         return self.ask(prompt, schema, lambda value: value, repairs_max)
 
-    def ask(self, prompt: str, schema: dict[str, Any], read: Callable[[Any], T], repairs_max: int) -> T:
-        """As `json`, and `read` may refuse the value with an InvalidError that tells the model what is wrong."""
-        self.user(prompt)
+    def ask(self, prompt: str | None, schema: dict[str, Any], read: Callable[[Any], T], repairs_max: int) -> T:
+        """As `json`, and `read` may refuse the value with an InvalidError that tells the model what is wrong.
+
+        Without a prompt nothing is said before the question: the context has it all.
+        """
+        if prompt is not None:
+            self.user(prompt)
         for repairs_left in range(repairs_max, -1, -1):
             turn = self.complete(replace(self.options, format=schema))
             try:

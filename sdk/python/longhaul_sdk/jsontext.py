@@ -19,9 +19,6 @@ from .errors import InvalidError
 # As deep as the host reads. Python's own parser would end a component at about 1,000, not raise.
 DEPTH_MAX = 127
 
-# Containers that `dumps` looks at before it calls a value endless.
-_CONTAINERS_MAX = 5_000_000
-
 # How many `{` `first_object` tries: a reply of nothing but `{` must not cost its square.
 _STARTS_MAX = 1_000
 
@@ -142,20 +139,19 @@ def _nests_deeper(text: str, depth_max: int, at: int = 0) -> bool:
 
 
 def _check_depth(value: Any) -> None:
-    level = _children([value])
-    seen = 0
+    """Level by level, since Python's own encoder would end a component and not raise."""
+    level = _containers([value])
     for _ in range(DEPTH_MAX + 1):
         if not level:
             return
-        seen += len(level)
-        if seen > _CONTAINERS_MAX:
-            raise ValueError("the value is too large for JSON, or contains itself")
-        level = _children(item for container in level for item in _items(container))
-    raise ValueError(f"the value nests deeper than {DEPTH_MAX}")
+        level = _containers(item for container in level for item in _items(container))
+    raise ValueError(f"the value nests deeper than {DEPTH_MAX}, or contains itself")
 
 
-def _children(items: Any) -> list[Any]:
-    return [item for item in items if isinstance(item, (dict, list, tuple)) or _is_record(item)]
+def _containers(items: Any) -> list[Any]:
+    found = (item for item in items if isinstance(item, (dict, list, tuple)) or _is_record(item))
+    # One that is there twice is looked at once, or a list of itself twice would double each level.
+    return list({id(item): item for item in found}.values())
 
 
 def _items(container: Any) -> Any:

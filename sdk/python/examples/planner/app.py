@@ -36,7 +36,7 @@ class Outline(Planner):
     def synthesize(self, goal: Goal, results: list[StepResult]) -> Synthesis:
         answer = {result.step: result.outcome.output for result in results if result.outcome is not None}
         failed = [result.step for result in results if not result.passed]
-        confidence = 1 - len(failed) / len(results) if results else 0.0
+        confidence = (len(results) - len(failed)) / len(results) if results else 0.0
         return Synthesis(answer, confidence, unknowns=failed)
 
 
