@@ -19,8 +19,10 @@ from .errors import InvalidError
 # As deep as the host reads. Python's own parser would end a component at about 1,000, not raise.
 DEPTH_MAX = 127
 
-# How many `{` `first_object` tries: a reply of nothing but `{` must not cost its square.
+# How many `{` `first_object` tries, and how many times the length of the text it looks at in all: a
+# reply of nothing but false starts must not cost its square.
 _STARTS_MAX = 1_000
+_LOOKS_MAX = 20
 
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 
@@ -30,7 +32,7 @@ def loads(what: str, text: str) -> Any:
 
     Raises InvalidError, with the line and the column where the parser stopped.
     """
-    if _nests_deeper(text, DEPTH_MAX):
+    if not _is_shallow(text) and _depth_until(text, 0)[0] > DEPTH_MAX:
         raise InvalidError(f"{what} cannot be read: it nests deeper than {DEPTH_MAX}")
     try:
         value = _DECODER.decode(text)
@@ -66,12 +68,14 @@ def first_object(text: str, wanted: Callable[[dict[str, Any]], bool] = lambda va
     Models wrap their JSON in prose, fences and false starts. An object inside another one is only
     looked at when the outer one cannot be read or is not wanted.
     """
-    at = -1
+    at, left, is_shallow = -1, _LOOKS_MAX * len(text), _is_shallow(text)
     for _ in range(_STARTS_MAX):
         at = text.find("{", at + 1)
-        if at < 0:
+        if at < 0 or left < 0:
             return None
-        value = _object_at(text, at)
+        depth, end = (0, at) if is_shallow else _depth_until(text, at)
+        left -= end - at
+        value = _object_at(text, at) if depth <= DEPTH_MAX else None
         if value is not None and wanted(value):
             return value
     return None
@@ -112,30 +116,30 @@ _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
 
 def _object_at(text: str, at: int) -> dict[str, Any] | None:
     try:
-        if _nests_deeper(text, DEPTH_MAX, at):
-            return None
         value, _ = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _nests_deeper(text: str, depth_max: int, at: int = 0) -> bool:
-    """Whether the value that starts at `at` opens more than `depth_max` containers at once."""
-    if text.count("[", at) + text.count("{", at) <= depth_max:
-        return False
-    depth = 0
+def _is_shallow(text: str) -> bool:
+    """Whether a glance is enough to see that nothing nests too deep."""
+    return text.count("[") + text.count("{") <= DEPTH_MAX
+
+
+def _depth_until(text: str, at: int) -> tuple[int, int]:
+    """How deep the value nests that starts at `at`, and where its end, or too great a depth, was found."""
+    depth = deepest = 0
     for token in _TOKEN.finditer(text, at):
         first = token.group()[0]
         if first in "[{":
             depth += 1
-            if depth > depth_max:
-                return True
+            deepest = max(deepest, depth)
         elif first in "]}":
             depth -= 1
-            if depth <= 0:
-                return False
-    return False
+        if depth > DEPTH_MAX or (depth <= 0 and first != '"'):
+            return deepest, token.end()
+    return deepest, len(text)
 
 
 def _check_depth(value: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import functools
 import importlib.util
 import re
 import sys
@@ -45,6 +46,7 @@ class World:
     exports: list[str] = dataclasses.field(default_factory=list)
 
 
+@functools.cache
 def read() -> tuple[dict[str, Interface], dict[str, World]]:
     """Every interface and every world of the contract."""
     parser = _Parser()
