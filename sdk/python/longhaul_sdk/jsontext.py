@@ -24,7 +24,8 @@ DEPTH_MAX = 127
 _STARTS_MAX = 1_000
 _LOOKS_MAX = 20
 
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
+# A text that is never closed reaches to the end; looking for its end again at each quote would cost a square.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 
 def loads(what: str, text: str) -> Any:
