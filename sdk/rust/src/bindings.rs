@@ -96,7 +96,6 @@ pub mod agent {
     pub use generated::export_agent;
     pub use generated::exports;
 }
-pub use agent::export_agent;
 
 /// The role of a planner: plans and reviews, never executes.
 pub mod planner {
@@ -124,7 +123,6 @@ pub mod planner {
     pub use generated::export_planner;
     pub use generated::exports;
 }
-pub use planner::export_planner;
 
 /// The role of an evaluator: sees the output and the rubric, nothing else.
 pub mod evaluator {
@@ -152,7 +150,6 @@ pub mod evaluator {
     pub use generated::export_evaluator;
     pub use generated::exports;
 }
-pub use evaluator::export_evaluator;
 
 /// The role of a tool: touches the world as far as it was granted.
 pub mod tool {
@@ -181,7 +178,6 @@ pub mod tool {
     pub use generated::export_tool;
     pub use generated::exports;
 }
-pub use tool::export_tool;
 
 /// The role of a memory backend, whose truth is in its keyvalue space.
 pub mod memory {
@@ -209,4 +205,3 @@ pub mod memory {
     pub use generated::export_memory;
     pub use generated::exports;
 }
-pub use memory::export_memory;

@@ -1,7 +1,8 @@
 //! One error for the errors of all imports, so that `?` works from an import to an export.
 //!
 //! What a caller can act on keeps its type: a denial with its fix, a limit with its numbers, an
-//! outage with its time. The rest is text.
+//! outage with its time. The rest is text. The errors of the imports become the error of each role
+//! by the same way, so an export can use `?` without naming [`Error`].
 
 use std::fmt;
 
@@ -32,6 +33,11 @@ impl Error {
     /// [`Error::Failed`] with a text.
     pub fn failed(text: impl Into<String>) -> Self {
         Self::Failed(text.into())
+    }
+
+    /// [`Error::Invalid`] with a text.
+    pub fn invalid(text: impl Into<String>) -> Self {
+        Self::Invalid(text.into())
     }
 }
 
@@ -112,3 +118,35 @@ to_export!(planner::PlanError, blocked: Unclear, invalid: Failed);
 to_export!(evaluator::JudgeError, blocked: Failed, invalid: Failed);
 to_export!(tool_types::ToolError, blocked: Failed, invalid: InvalidArguments);
 to_export!(memory::MemoryError, blocked: Failed, invalid: Invalid);
+
+/// Maps the errors of the imports to the error of a role, through [`Error`].
+macro_rules! through {
+    ($role:ty: $($import:ty),+ $(,)?) => {
+        $(impl From<$import> for $role {
+            fn from(error: $import) -> Self {
+                Error::from(error).into()
+            }
+        })+
+    };
+}
+
+/// [`through`] for all that [`Error`] takes but the errors of tools, which are a role's own.
+macro_rules! through_all {
+    ($($role:ty),+ $(,)?) => {
+        $(through!($role:
+            artifact::ArtifactError,
+            checks::CheckError,
+            conversation::ModelError,
+            decisions::DecisionError,
+            delegate::DelegateError,
+            keyvalue::KeyvalueError,
+            progress::ProgressError,
+            recall::RecallError,
+            timer::TimerError,
+            serde_json::Error,
+        );)+
+    };
+}
+
+through_all!(agent::Failure, planner::PlanError, evaluator::JudgeError, tool_types::ToolError, memory::MemoryError,);
+through!(agent::Failure: tool_types::ToolError);

@@ -14,7 +14,8 @@ use crate::Error;
 /// [`Error::Invalid`] with the field, the line and the column.
 pub fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    serde_json::from_str(text).map_err(|error| Error::Invalid(format!("{what}: {error}")))
+    // An error quotes what it did not expect, and that may be a megabyte.
+    serde_json::from_str(text).map_err(|error| Error::Invalid(cut(&format!("{what}: {error}"), 500)))
 }
 
 /// The first complete JSON object in `text` that satisfies `wanted`, found by trying every `{`.

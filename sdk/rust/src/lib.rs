@@ -23,7 +23,13 @@
 mod bindings;
 pub mod conversation;
 mod error;
+#[doc(hidden)]
+pub mod export;
+mod functions;
 pub mod json;
+pub mod keyvalue;
+pub mod react;
+pub mod schema;
 pub mod tools;
 
 /// `wasi:filesystem`, for tools and memory backends that were granted a directory.
@@ -33,11 +39,11 @@ pub use bindings::http;
 pub use bindings::types;
 pub use bindings::{agent, evaluator, memory, planner, tool};
 pub use bindings::{
-    artifact, checks, clock, decisions, delegate, keyvalue, log, message_types, progress, recall, timer, tool_types,
+    artifact, checks, clock, decisions, delegate, log, message_types, progress, recall, timer, tool_types,
 };
-pub use bindings::{export_agent, export_evaluator, export_memory, export_planner, export_tool};
 pub use conversation::Conversation;
 pub use error::Error;
+pub use functions::Functions;
 
 /// An outcome without confidence or unknowns.
 #[must_use]

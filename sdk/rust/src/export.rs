@@ -1,0 +1,176 @@
+//! The export macros: one for each role, and one for a tool that is a list of functions.
+//!
+//! A panic ends the instance, and the host then knows only that it trapped. So each macro first asks that the
+//! words of a panic go to the plugin's log. A panic is never turned into an answer: what the plugin had in its
+//! hands by then is unknown.
+
+use std::sync::Once;
+
+use crate::log::{self, Level};
+
+/// Called by the export macros at the start of each call.
+#[doc(hidden)]
+pub fn entered() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| log::write(Level::Error, &panic.to_string().replace('\n', " "))));
+    });
+}
+
+/// Exports a type that implements [`Agent`](crate::agent::Agent).
+#[macro_export]
+macro_rules! export_agent {
+    ($plugin:ty) => {
+        const _: () = {
+            struct Exported;
+            impl $crate::agent::Agent for Exported {
+                fn run(task: $crate::types::Task) -> Result<$crate::types::Outcome, $crate::agent::Failure> {
+                    $crate::export::entered();
+                    <$plugin as $crate::agent::Agent>::run(task)
+                }
+            }
+    $crate::agent::export_agent!(Exported with_types_in $crate::agent);
+        };
+    };
+}
+
+/// Exports a type that implements [`Planner`](crate::planner::Planner).
+#[macro_export]
+macro_rules! export_planner {
+    ($plugin:ty) => {
+        const _: () = {
+            use $crate::planner::{Goal, PlanError, Planner, StepResult, Synthesis, WorkPlan};
+            struct Exported;
+            impl Planner for Exported {
+                fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
+                    $crate::export::entered();
+                    <$plugin as Planner>::plan(goal)
+                }
+                fn replan(goal: Goal, plan: WorkPlan, results: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
+                    $crate::export::entered();
+                    <$plugin as Planner>::replan(goal, plan, results)
+                }
+                fn synthesize(goal: Goal, results: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+                    $crate::export::entered();
+                    <$plugin as Planner>::synthesize(goal, results)
+                }
+            }
+    $crate::planner::export_planner!(Exported with_types_in $crate::planner);
+        };
+    };
+}
+
+/// Exports a type that implements [`Evaluator`](crate::evaluator::Evaluator).
+#[macro_export]
+macro_rules! export_evaluator {
+    ($plugin:ty) => {
+        const _: () = {
+            use $crate::evaluator::{Evaluator, JudgeError, Rubric, Subject, Verdict};
+            struct Exported;
+            impl Evaluator for Exported {
+                fn judge(subject: Subject, rubric: Rubric) -> Result<Verdict, JudgeError> {
+                    $crate::export::entered();
+                    <$plugin as Evaluator>::judge(subject, rubric)
+                }
+            }
+    $crate::evaluator::export_evaluator!(Exported with_types_in $crate::evaluator);
+        };
+    };
+}
+
+/// Exports a type that implements [`Tool`](crate::tool::Tool).
+#[macro_export]
+macro_rules! export_tool {
+    ($plugin:ty) => {
+        const _: () = {
+            use $crate::tool::{CallContext, Tool, Verification};
+            use $crate::tools::{ToolError, ToolInfo, ToolResult};
+            struct Exported;
+            impl Tool for Exported {
+                fn describe() -> ToolInfo {
+                    $crate::export::entered();
+                    <$plugin as Tool>::describe()
+                }
+                fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
+                    $crate::export::entered();
+                    <$plugin as Tool>::prepare(function, arguments)
+                }
+                fn verify(function: String, arguments: String, prepared: String) -> Result<Verification, ToolError> {
+                    $crate::export::entered();
+                    <$plugin as Tool>::verify(function, arguments, prepared)
+                }
+                fn call(function: String, arguments: String, context: CallContext) -> Result<ToolResult, ToolError> {
+                    $crate::export::entered();
+                    <$plugin as Tool>::call(function, arguments, context)
+                }
+            }
+    $crate::tool::export_tool!(Exported with_types_in $crate::tool);
+        };
+    };
+}
+
+/// Exports a tool that is a function which gives its [`Functions`](crate::Functions).
+#[macro_export]
+macro_rules! export_functions {
+    ($functions:path) => {
+        const _: () = {
+            use $crate::tool::{CallContext, Tool, Verification};
+            use $crate::tools::{ToolError, ToolInfo, ToolResult};
+            struct Listed;
+            impl Tool for Listed {
+                fn describe() -> ToolInfo {
+                    $functions().describe()
+                }
+                fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
+                    $functions().prepare(&function, &arguments)
+                }
+                fn verify(function: String, arguments: String, prepared: String) -> Result<Verification, ToolError> {
+                    $functions().verify(&function, &arguments, &prepared)
+                }
+                fn call(function: String, arguments: String, context: CallContext) -> Result<ToolResult, ToolError> {
+                    $functions().call(&function, &arguments, &context)
+                }
+            }
+            $crate::export_tool!(Listed);
+        };
+    };
+}
+
+/// Exports a type that implements [`Memory`](crate::memory::Memory).
+#[macro_export]
+macro_rules! export_memory {
+    ($plugin:ty) => {
+        const _: () = {
+            use $crate::memory::{Entry, Hit, Memory, MemoryError, Page};
+            struct Exported;
+            impl Memory for Exported {
+                fn put(namespace: String, entry: Entry) -> Result<(), MemoryError> {
+                    $crate::export::entered();
+                    <$plugin as Memory>::put(namespace, entry)
+                }
+                fn get(namespace: String, key: String) -> Result<Option<Entry>, MemoryError> {
+                    $crate::export::entered();
+                    <$plugin as Memory>::get(namespace, key)
+                }
+                fn search(namespace: String, query: String, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+                    $crate::export::entered();
+                    <$plugin as Memory>::search(namespace, query, limit)
+                }
+                fn delete(namespace: String, key: String) -> Result<bool, MemoryError> {
+                    $crate::export::entered();
+                    <$plugin as Memory>::delete(namespace, key)
+                }
+                fn list(
+                    namespace: String,
+                    prefix: String,
+                    after: Option<String>,
+                    limit: u32,
+                ) -> Result<Page, MemoryError> {
+                    $crate::export::entered();
+                    <$plugin as Memory>::list(namespace, prefix, after, limit)
+                }
+            }
+    $crate::memory::export_memory!(Exported with_types_in $crate::memory);
+        };
+    };
+}

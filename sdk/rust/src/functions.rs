@@ -1,0 +1,267 @@
+//! The functions of a tool: one list from which both `describe` and `call` are answered, so that the two
+//! cannot disagree.
+//!
+//! Arguments are checked against the schema that the function shows, then read into its type. This module
+//! keeps nothing between calls and has no effect of its own.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::json;
+use crate::schema::Schema;
+use crate::tool::{CallContext, Verification};
+use crate::tools::{Effect, Function, ToolError, ToolInfo, ToolResult};
+
+/// What a tool can do. Made anew for each export call, which costs a few microseconds.
+pub struct Functions {
+    id: String,
+    description: String,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    name: &'static str,
+    description: &'static str,
+    schema: Schema,
+    effect: Effect,
+    call: Call,
+    doubt: Option<Doubt>,
+}
+
+type Call = Box<dyn Fn(Value, &CallContext) -> Result<ToolResult, ToolError>>;
+
+/// How a verifiable function finds out whether it happened.
+struct Doubt {
+    prepare: Prepare,
+    verify: Verify,
+}
+
+type Prepare = Box<dyn Fn(Value) -> Result<String, ToolError>>;
+type Verify = Box<dyn Fn(Value, &str) -> Result<Verification, ToolError>>;
+
+impl Functions {
+    /// A tool without functions. `id` is its name for people; the operator may give it another.
+    #[must_use]
+    pub fn new(id: &str, description: &str) -> Self {
+        Self { id: id.to_owned(), description: description.to_owned(), entries: Vec::new() }
+    }
+
+    /// Adds a function that touches nothing. It may be repeated.
+    ///
+    /// `run` gets the arguments as its own type. Its answer becomes JSON; an answer with a field `truncated`
+    /// that is true is marked as cut.
+    #[must_use]
+    pub fn read_only<A: DeserializeOwned, R: Serialize>(
+        self,
+        name: &'static str,
+        description: &'static str,
+        parameters: Schema,
+        run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
+    ) -> Self {
+        self.with(name, description, parameters, Effect::ReadOnly, run)
+    }
+
+    /// Adds a function that has its effect once for each `idempotency_key`. It is sent again after a crash.
+    #[must_use]
+    pub fn idempotent<A: DeserializeOwned, R: Serialize>(
+        self,
+        name: &'static str,
+        description: &'static str,
+        parameters: Schema,
+        run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
+    ) -> Self {
+        self.with(name, description, parameters, Effect::Idempotent, run)
+    }
+
+    /// Adds a function that acts on the world. After a crash it is never repeated without a person.
+    #[must_use]
+    pub fn acts<A: DeserializeOwned, R: Serialize>(
+        self,
+        name: &'static str,
+        description: &'static str,
+        parameters: Schema,
+        run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
+    ) -> Self {
+        self.with(name, description, parameters, Effect::Acts, run)
+    }
+
+    /// Makes the function that was added last verifiable. `prepare` notes, before the call, what `verify` will
+    /// need to tell whether the call has happened. Neither gets the tool's settings.
+    #[must_use]
+    pub fn verified<A: DeserializeOwned, P: Serialize + DeserializeOwned>(
+        mut self,
+        prepare: impl Fn(A) -> Result<P, ToolError> + 'static,
+        verify: impl Fn(A, P) -> Result<Verification, ToolError> + 'static,
+    ) -> Self {
+        if let Some(entry) = self.entries.last_mut() {
+            entry.effect = Effect::Verifiable;
+            entry.doubt = Some(Doubt {
+                prepare: Box::new(move |arguments| Ok(serde_json::to_string(&prepare(typed(arguments)?)?)?)),
+                verify: Box::new(move |arguments, prepared| {
+                    verify(typed(arguments)?, json::read("prepared", prepared)?)
+                }),
+            });
+        }
+        self
+    }
+
+    /// What [`Tool::describe`](crate::tool::Tool::describe) answers.
+    #[must_use]
+    pub fn describe(&self) -> ToolInfo {
+        let function = |entry: &Entry| Function {
+            name: entry.name.to_owned(),
+            description: entry.description.to_owned(),
+            parameters: entry.schema.to_string(),
+            effect: entry.effect,
+        };
+        ToolInfo {
+            id: self.id.clone(),
+            description: self.description.clone(),
+            functions: self.entries.iter().map(function).collect(),
+        }
+    }
+
+    /// What [`Tool::call`](crate::tool::Tool::call) answers.
+    ///
+    /// # Errors
+    /// `unknown-function`, `invalid-arguments` with the field, and those of the function.
+    pub fn call(&self, function: &str, arguments: &str, context: &CallContext) -> Result<ToolResult, ToolError> {
+        let (entry, arguments) = self.find(function, arguments)?;
+        (entry.call)(arguments, context)
+    }
+
+    /// What [`Tool::prepare`](crate::tool::Tool::prepare) answers: `{}` for what is not verifiable.
+    ///
+    /// # Errors
+    /// As [`Functions::call`].
+    pub fn prepare(&self, function: &str, arguments: &str) -> Result<String, ToolError> {
+        let (entry, arguments) = self.find(function, arguments)?;
+        entry.doubt.as_ref().map_or(Ok("{}".to_owned()), |doubt| (doubt.prepare)(arguments))
+    }
+
+    /// What [`Tool::verify`](crate::tool::Tool::verify) answers: unknown for what is not verifiable, which the
+    /// host never asks.
+    ///
+    /// # Errors
+    /// As [`Functions::call`].
+    pub fn verify(&self, function: &str, arguments: &str, prepared: &str) -> Result<Verification, ToolError> {
+        let (entry, arguments) = self.find(function, arguments)?;
+        let cannot = || Ok(Verification::Unknown(format!("`{function}` keeps no note of whether it happened")));
+        entry.doubt.as_ref().map_or_else(cannot, |doubt| (doubt.verify)(arguments, prepared))
+    }
+
+    fn with<A: DeserializeOwned, R: Serialize>(
+        mut self,
+        name: &'static str,
+        description: &'static str,
+        schema: Schema,
+        effect: Effect,
+        run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
+    ) -> Self {
+        let call: Call = Box::new(move |arguments, context| answer(&run(typed(arguments)?, context)?));
+        self.entries.push(Entry { name, description, schema, effect, call, doubt: None });
+        self
+    }
+
+    /// The function of this name, and its arguments when they satisfy its schema.
+    fn find(&self, function: &str, arguments: &str) -> Result<(&Entry, Value), ToolError> {
+        let entry = self.entries.iter().find(|entry| entry.name == function).ok_or_else(|| self.unknown(function))?;
+        let mut arguments = json::read("the arguments", arguments)?;
+        let checked = entry.schema.check(&mut arguments);
+        checked.map_err(|wrong| ToolError::InvalidArguments(format!("the arguments of `{function}`: {wrong}")))?;
+        Ok((entry, arguments))
+    }
+
+    fn unknown(&self, function: &str) -> ToolError {
+        let known: Vec<String> = self.entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
+        let function = json::cut(function, 100);
+        ToolError::UnknownFunction(format!("`{function}`; the tool `{}` has {}", self.id, known.join(", ")))
+    }
+}
+
+fn typed<A: DeserializeOwned>(arguments: Value) -> Result<A, ToolError> {
+    let wrong = |error: serde_json::Error| ToolError::InvalidArguments(json::cut(&error.to_string(), 500));
+    serde_json::from_value(arguments).map_err(wrong)
+}
+
+fn answer(answer: &impl Serialize) -> Result<ToolResult, ToolError> {
+    let written = serde_json::to_value(answer);
+    let output =
+        written.map_err(|error| ToolError::Failed(format!("the answer cannot be written as JSON: {error}")))?;
+    Ok(ToolResult { truncated: output["truncated"] == true, output: output.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema;
+
+    #[derive(serde::Deserialize)]
+    struct Half {
+        of: u32,
+    }
+
+    fn functions() -> Functions {
+        let parameters = || schema::object().required("of", schema::whole().between(0, 100));
+        Functions::new("halves", "Halves numbers.")
+            .read_only("half", "Halves.", parameters(), |half: Half, _: &CallContext| {
+                Ok(json!({ "half": half.of / 2, "truncated": half.of % 2 == 1 }))
+            })
+            .acts("halve", "Halves for good.", parameters(), |_: Half, _: &CallContext| Ok(json!({})))
+            .verified(
+                |half: Half| Ok(half.of),
+                |half: Half, was: u32| match half.of == was {
+                    true => Ok(Verification::DidNotHappen),
+                    false => Ok(Verification::Unknown("changed".to_owned())),
+                },
+            )
+    }
+
+    fn context() -> CallContext {
+        CallContext { idempotency_key: "k".to_owned(), remaining_ms: 1_000, attempt: 1, settings: "{}".to_owned() }
+    }
+
+    #[track_caller]
+    fn check(function: &str, arguments: &str, expected: Result<(&str, bool), ToolError>) {
+        let answer = functions().call(function, arguments, &context());
+        let expected = expected.map(|(output, truncated)| ToolResult { output: output.to_owned(), truncated });
+        assert_eq!(answer, expected);
+    }
+
+    fn invalid(text: &str) -> Result<(&str, bool), ToolError> {
+        Err(ToolError::InvalidArguments(text.to_owned()))
+    }
+
+    #[test]
+    fn a_call_is_what_describe_promises_or_an_error_that_names_the_field() {
+        check("half", r#"{"of": 8.0}"#, Ok((r#"{"half":4,"truncated":false}"#, false)));
+        check("half", r#"{"of": 9}"#, Ok((r#"{"half":4,"truncated":true}"#, true)));
+        check("half", r#"{"of": "9"}"#, invalid("the arguments of `half`: `of` must be a whole number, not a text"));
+        check("half", "", invalid("the arguments of `half`: `of` is missing"));
+        check("half", "{", invalid("the arguments: EOF while parsing an object at line 1 column 1"));
+        let unknown = "`quarter`; the tool `halves` has `half`, `halve`".to_owned();
+        check("quarter", "{}", Err(ToolError::UnknownFunction(unknown)));
+    }
+
+    #[test]
+    fn nested_arguments_are_refused_and_do_not_end_the_instance() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let error = functions().call("half", &deep, &context()).expect_err("refused");
+        assert!(matches!(error, ToolError::InvalidArguments(text) if text.contains("recursion limit")));
+    }
+
+    #[test]
+    fn only_a_verifiable_function_can_tell_whether_it_happened() {
+        let effects: Vec<Effect> = functions().describe().functions.iter().map(|function| function.effect).collect();
+        assert_eq!(effects, [Effect::ReadOnly, Effect::Verifiable]);
+        let functions = functions();
+        assert_eq!(functions.prepare("half", r#"{"of": 1}"#), Ok("{}".to_owned()));
+        assert_eq!(functions.prepare("halve", r#"{"of": 1}"#), Ok("1".to_owned()));
+        let verified = functions.verify("halve", r#"{"of": 1}"#, "1");
+        assert_eq!(verified, Ok(Verification::DidNotHappen));
+        assert!(matches!(functions.verify("half", r#"{"of": 1}"#, "{}"), Ok(Verification::Unknown(_))));
+    }
+}
