@@ -21,7 +21,7 @@ fn text(entry: &Entry) -> String {
     // Written anew, so that a text is found however its JSON was escaped.
     let value = serde_json::from_str::<Value>(&entry.value);
     let value = value.map_or_else(|_| entry.value.clone(), |value| value.to_string());
-    let parts = [&[entry.key.clone()], entry.tags.as_slice(), &[value]].concat();
+    let parts = [std::slice::from_ref(&entry.key), &entry.tags, &[value]].concat();
     parts.join("\n").to_lowercase()
 }
 
