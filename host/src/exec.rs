@@ -188,7 +188,9 @@ pub enum ExecError {
         searched: String,
     },
     /// The source is too long.
-    #[error("the source has {bytes} bytes, and at most {SOURCE_BYTES_MAX} are run; hand data over as a file or as context")]
+    #[error(
+        "the source has {bytes} bytes, and at most {SOURCE_BYTES_MAX} are run; hand data over as a file or as context"
+    )]
     SourceTooLong {
         /// Its length.
         bytes: usize,
@@ -233,13 +235,8 @@ impl Executor {
             limits: CompileLimits::default(),
         };
         let engine = Engine::new(places.cache.clone(), jail, &EngineOptions::default())?;
-        let inner = Inner {
-            engine,
-            places,
-            python: OnceCell::new(),
-            javascript: OnceCell::new(),
-            ready: Ready::default(),
-        };
+        let inner =
+            Inner { engine, places, python: OnceCell::new(), javascript: OnceCell::new(), ready: Ready::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -249,7 +246,9 @@ impl Executor {
     /// Every [`ExecError`]; the code was not started then.
     pub async fn run(&self, job: Job) -> Result<Report, ExecError> {
         if !job.context.is_object() {
-            return Err(ExecError::ContextNotObject { found: longhaul_core::text::truncate(&job.context.to_string(), 60) });
+            return Err(ExecError::ContextNotObject {
+                found: longhaul_core::text::truncate(&job.context.to_string(), 60),
+            });
         }
         match &job.code {
             Code::Python(source) | Code::JavaScript(source) => self.run_source(&job, source).await,
@@ -295,10 +294,9 @@ impl Executor {
     }
 
     async fn run_program(&self, job: &Job, bytes: &[u8]) -> Result<Report, ExecError> {
-        let component = program::component(bytes).await.map_err(|reason| LoadError::NotAComponent {
-            name: "program".into(),
-            reason,
-        })?;
+        let component = program::component(bytes)
+            .await
+            .map_err(|reason| LoadError::NotAComponent { name: "program".into(), reason })?;
         let command = self.inner.engine.load_command("program", &component).await?;
         let since = Instant::now();
         let console = Console {

@@ -1,7 +1,6 @@
 //! Services that are not there: what a guest that may not ask for them is linked with.
 
 use longhaul_capabilities::{Models, Watch};
-use longhaul_core::{Digest, InvocationId};
 use longhaul_core::event::Used;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
@@ -10,6 +9,7 @@ use longhaul_core::tool::{
     ToolOutput, Tools, Verification,
 };
 use longhaul_core::work::{CheckReport, Task};
+use longhaul_core::{Digest, InvocationId};
 use std::sync::Arc;
 
 /// Nobody answers.

@@ -132,9 +132,14 @@ fn a_tool_in_c_builds_at_once_and_a_mistake_shows_the_compilers_words() {
     author.write("my-c-tool/app.c", &source.replace("lh_text_of(", "lh_test_of("));
     let text = author.refuses(&["plugin", "build", "my-c-tool"]);
     assert!(text.contains("app.c:") && text.contains("lh_test_of"), "{text}");
-    let printing = source.replace("(void)err;", "(void)err; printf(\"hello\");").replace("#include", "#include <stdio.h>\n#include");
+    let printing = source
+        .replace("(void)err;", "(void)err; printf(\"hello\");")
+        .replace("#include", "#include <stdio.h>\n#include");
     author.write("my-c-tool/app.c", &printing);
-    one_line(&last_line(&author.refuses(&["plugin", "build", "my-c-tool"])), "printf, fopen, time and the like of libc");
+    one_line(
+        &last_line(&author.refuses(&["plugin", "build", "my-c-tool"])),
+        "printf, fopen, time and the like of libc",
+    );
 }
 
 #[test]

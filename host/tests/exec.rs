@@ -93,7 +93,8 @@ async fn what_was_printed_before_a_limit_is_kept() {
     }
     let report = run(quick(javascript("console.log('before'); for (;;) {}"))).await;
     expect(&report, "before\n", None, Some("timeout_ms"));
-    let report = run(within(python(&format!("{endless}while True: pass")), |limits| limits.fuel_max = 100_000_000)).await;
+    let report =
+        run(within(python(&format!("{endless}while True: pass")), |limits| limits.fuel_max = 100_000_000)).await;
     expect(&report, "before\n", None, Some("fuel_max"));
 }
 
@@ -170,7 +171,8 @@ async fn a_read_only_directory_cannot_be_changed() {
     }
     let report = run(seeing(python("print(open('/data/a.txt').read())"), &inside, Access::Read)).await;
     expect(&report, "kept\n", Some(0), None);
-    let mut names: Vec<_> = fs::read_dir(&inside).expect("ours").map(|entry| entry.expect("ours").file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(&inside).expect("ours").map(|entry| entry.expect("ours").file_name()).collect();
     names.sort();
     assert_eq!(names, ["a.txt", "out"]);
     assert_eq!(fs::read_to_string(inside.join("a.txt")).expect("ours"), "kept");
@@ -240,7 +242,8 @@ async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
     executor.keep_ready(Language::Python, JobLimits::default(), 2).await.expect("two");
     let mut random = BTreeSet::new();
     for _ in 0..6 {
-        let source = "import builtins, random\nassert not hasattr(builtins, 'left')\nbuiltins.left = 1\nprint(random.random())";
+        let source =
+            "import builtins, random\nassert not hasattr(builtins, 'left')\nbuiltins.left = 1\nprint(random.random())";
         let report = executor.run(python(source)).await.expect("it runs");
         assert!(report.success, "{report:#?}");
         random.insert(report.stdout);

@@ -24,8 +24,6 @@ fn is_core_module(bytes: &[u8]) -> bool {
 
 fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
     let adapter = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER;
-    let encode = || {
-        ComponentEncoder::default().validate(true).module(module)?.adapter(PREVIEW1, adapter)?.encode()
-    };
+    let encode = || ComponentEncoder::default().validate(true).module(module)?.adapter(PREVIEW1, adapter)?.encode();
     encode().map_err(|error| format!("it is no program for WASI preview 1: {error:#}"))
 }

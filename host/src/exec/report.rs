@@ -122,7 +122,8 @@ impl Ended<'_> {
             Way::TimedOut => (None, Some(timeout), Some("timeout_ms".into())),
             Way::Refused(reason) => (None, Some(reason), None),
             Way::Stopped(CallError::Limit { hit, .. }) => {
-                let name = if matches!(hit.name.as_str(), "wall_ms_max" | "cpu_ms_max") { "timeout_ms" } else { &hit.name };
+                let name =
+                    if matches!(hit.name.as_str(), "wall_ms_max" | "cpu_ms_max") { "timeout_ms" } else { &hit.name };
                 (None, Some(words(&hit, self.limits)), Some(name.to_owned()))
             }
             Way::Stopped(error) => (None, Some(error.to_string()), None),

@@ -105,13 +105,7 @@ async fn one(
 }
 
 /// A replay asks nobody: models, tools and checks are answered from the journal or not at all.
-fn setup(
-    world: &Arc<World>,
-    record: &RunRecord,
-    recorder: &Recorder,
-    limits: Limits,
-    finished: &Finished,
-) -> Setup {
+fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Limits, finished: &Finished) -> Setup {
     let nobody = Arc::new(Nobody);
     let table = recorder.began().table.as_str();
     // What time ended is ended by its fuel here: at the same instruction.

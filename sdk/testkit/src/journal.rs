@@ -6,6 +6,7 @@ use crate::clock::HandClock;
 use crate::done::Made;
 use crate::store::MemoryStore;
 use longhaul_core::journal::{Began, Journal, JournalError, NewCall, Next, Question, Ticket};
+use longhaul_core::store::Batch;
 use longhaul_core::{InvocationId, Limits};
 use longhaul_journal::{Opened, Recorder};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,12 +64,12 @@ impl Journal for Listening {
         self.recorder.prepared(ticket, prepared).await
     }
 
-    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
+    async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError> {
         // Entries count from 1.
         if let Some(made) = self.lock().get_mut((ticket.entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
         }
-        self.recorder.answer(ticket, answer).await
+        self.recorder.answer_with(ticket, answer, also).await
     }
 
     fn question(&self, ticket: &Ticket, why: &str) -> Question {

@@ -14,7 +14,6 @@ use crate::scripted::Scripted;
 use crate::shown;
 use crate::store::MemoryStore;
 use longhaul_capabilities::{Exchange, Scope, Services, Setup};
-use longhaul_core::event::Used;
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
 use longhaul_core::model::ModelRequest;
@@ -208,9 +207,8 @@ impl Scene {
         let export = call.export();
         match call {
             Call::Describe => {
-                let Called { result, used, log, log_dropped } = plugin.describe(setup, cancel).await;
-                let result = result.map(Ok::<_, ToolError>);
-                shown::done(export, Called { result, used, log, log_dropped }, shown::tool_info)
+                let called = plugin.describe(setup, cancel).await;
+                shown::done(export, called.map(Ok::<_, ToolError>), shown::tool_info)
             }
             Call::Prepare(call) => shown::done(export, plugin.prepare(setup, cancel, &call).await, shown::prepared),
             Call::Verify(call, prepared) => {
@@ -254,6 +252,7 @@ impl Scene {
     fn journal(&self, export: &str) -> Result<Listening, JournalError> {
         let began = Began {
             plugin: self.plugin.name().to_owned(),
+            table: self.table(),
             component: self.plugin.digest(),
             export: format!("{}.{export}", self.role().name()),
             input: Digest::of(b""),
@@ -270,7 +269,7 @@ impl Scene {
     }
 
     fn setup(&self, journal: Option<Arc<dyn Journal>>) -> Setup {
-        let plugin = format!("{}s.{}", self.role().name(), self.plugin.name());
+        let plugin = self.table();
         let scripted = Arc::new(self.scripted.clone());
         let script = self.scripted.script();
         Setup {
@@ -290,7 +289,12 @@ impl Scene {
             },
             journal,
             seed: self.seed,
+            console: None,
         }
+    }
+
+    fn table(&self) -> String {
+        format!("{}s.{}", self.role().name(), self.plugin.name())
     }
 
     /// What is scripted is granted.
@@ -316,6 +320,5 @@ fn seed(number: u32) -> [u8; 32] {
 }
 
 fn not_started(export: &'static str, error: CallError) -> Done {
-    let result: Result<Result<(), ToolError>, _> = Err(error);
-    shown::done(export, Called { result, used: Used::default(), log: Vec::new(), log_dropped: 0 }, shown::plain)
+    shown::done(export, Called::<Result<(), ToolError>>::not_started(error), shown::plain)
 }

@@ -4,13 +4,15 @@ use crate::script::{Answer, HttpAnswer, ModelAnswer, Script, ScriptedCheck, Scri
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use longhaul_capabilities::{Exchange, Models, Watch};
+use longhaul_core::event::Used;
 use longhaul_core::model::{
     Heard, Message, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, RequestedCall, StopReason,
 };
+use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{
-    CheckError, CheckInfo, Checks, Delegate, DelegateError, FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput,
-    Tools, Verification,
+    BrokenOff, CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, FunctionInfo, ToolCall, ToolError,
+    ToolInfo, ToolOutput, Tools, Verification,
 };
 use longhaul_core::work::{CheckReport, Outcome, Task};
 use longhaul_core::{Denial, InvocationId};
@@ -271,7 +273,13 @@ impl Checks for Scripted {
 
 #[async_trait::async_trait]
 impl Delegate for Scripted {
-    async fn run(&self, _child: InvocationId, agent: &str, task: Task) -> Result<Outcome, DelegateError> {
+    async fn run(&self, _child: InvocationId, agent: &str, task: Task) -> Result<Delegated, BrokenOff> {
+        Ok(Delegated { answer: self.delegated(agent, &task), used: Used::default(), closing: Batch::new() })
+    }
+}
+
+impl Scripted {
+    fn delegated(&self, agent: &str, task: &Task) -> Result<Outcome, DelegateError> {
         let answers = &self.script().agents;
         if !answers.iter().any(|answer| answer.agent == agent) {
             return Err(DelegateError::UnknownAgent(agent.to_owned()));

@@ -23,7 +23,7 @@ pub(crate) fn done<T, E: Serialize + Display>(
     called: Called<Result<T, E>>,
     show: impl FnOnce(T, &mut NotJson) -> Value,
 ) -> Done {
-    let Called { result, used, log, log_dropped } = called;
+    let Called { result, used, log, log_dropped, .. } = called;
     let mut not_json = NotJson::new();
     let ending = match result {
         Ok(Ok(value)) => Ending::Returned(show(value, &mut not_json)),

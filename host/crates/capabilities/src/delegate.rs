@@ -8,13 +8,13 @@ use crate::gate::Stop;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::delegate::{self, Assignment};
 use longhaul_bindings::types::Outcome as BoundOutcome;
-use longhaul_core::{InvocationId, LimitHit};
 use longhaul_core::event::Used;
 use longhaul_core::journal::{EffectClass, Ticket};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{BrokenOff, Delegate, DelegateError, Delegated};
 use longhaul_core::work::{Outcome, Task};
+use longhaul_core::{InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -34,6 +34,27 @@ pub struct Called<T> {
     pub log_dropped: u64,
 }
 
+impl<T> Called<T> {
+    /// A call that did not come as far as its component.
+    #[must_use]
+    pub fn not_started(error: CallError) -> Self {
+        Self {
+            result: Err(error),
+            used: Used::default(),
+            delegated: Used::default(),
+            refused: None,
+            log: Vec::new(),
+            log_dropped: 0,
+        }
+    }
+
+    /// With something made of what was returned.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Called<U> {
+        let Self { result, used, delegated, refused, log, log_dropped } = self;
+        Called { result: result.map(make), used, delegated, refused, log, log_dropped }
+    }
+}
+
 /// Where a call starts: with nothing, or with an instance that was made ready before.
 #[expect(clippy::large_enum_variant, reason = "made for one call and moved into it")]
 pub enum Start {
@@ -115,7 +136,7 @@ impl Callee {
             Start::Ready(Standby { store, instance, frame }) => (store, frame, Some(instance)),
             Start::Fresh(setup) => match self.store(setup) {
                 Ok((store, frame)) => (store, frame, None),
-                Err(reason) => return self.not_started(export, reason),
+                Err(reason) => return Called::not_started(self.host_error(export, reason)),
             },
         };
         let work = async {
@@ -164,17 +185,6 @@ impl Callee {
             Ok(())
         });
         Ok((store, Frame { limits, journal, log, in_flight }))
-    }
-
-    fn not_started<T>(&self, export: &'static str, reason: String) -> Called<T> {
-        Called {
-            result: Err(self.host_error(export, reason)),
-            used: Used::default(),
-            delegated: Used::default(),
-            refused: None,
-            log: Vec::new(),
-            log_dropped: 0,
-        }
     }
 
     fn host_error(&self, export: &'static str, reason: String) -> CallError {

@@ -17,7 +17,12 @@ impl<P: From<planner::WorkPlan> + serde::Serialize> FromPlan for P {}
 
 impl Plugin {
     /// Asks a planner for a plan, as [`Plan`] or as [`longhaul_core::work::WorkPlan`].
-    pub async fn plan<P: FromPlan>(&self, start: impl Into<Start>, cancel: &Cancel, goal: Goal) -> Called<Result<P, RoleError>> {
+    pub async fn plan<P: FromPlan>(
+        &self,
+        start: impl Into<Start>,
+        cancel: &Cancel,
+        goal: Goal,
+    ) -> Called<Result<P, RoleError>> {
         let goal = planner::Goal::from(goal);
         self.call("planner.plan", start, cancel, async move |plugin, store, instance| {
             let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };

@@ -3,7 +3,7 @@
 //! Such a program is nobody's plugin. It has no journal and no capability of ours, only the directories
 //! and hosts that it is given, and what it prints is captured.
 
-use crate::callee::{Callee, Called};
+use crate::callee::{Called, Callee};
 use crate::error::LoadError;
 use crate::governor::Cancel;
 use crate::inspect::inspect_command;

@@ -55,7 +55,8 @@ pub(crate) fn inspect_command(name: &str, bytes: &[u8], limits: &CompileLimits) 
     if shape.exports.iter().any(|export| export.starts_with("wasi:cli/run@0.2.")) {
         return Ok(Digest::of(bytes));
     }
-    let reason = "it exports no `wasi:cli/run@0.2`, so there is nothing to run; build it as a program and not as a library";
+    let reason =
+        "it exports no `wasi:cli/run@0.2`, so there is nothing to run; build it as a program and not as a library";
     Err(LoadError::WrongWorld { name: name.to_owned(), reason: reason.into() })
 }
 

@@ -14,7 +14,12 @@ use wasmtime::component::Instance;
 
 impl Plugin {
     /// Has an agent do a task.
-    pub async fn run(&self, start: impl Into<Start>, cancel: &Cancel, task: Task) -> Called<Result<Outcome, RoleError>> {
+    pub async fn run(
+        &self,
+        start: impl Into<Start>,
+        cancel: &Cancel,
+        task: Task,
+    ) -> Called<Result<Outcome, RoleError>> {
         let task = longhaul_bindings::types::Task::from(task);
         self.call("agent.run", start, cancel, async move |plugin, store, instance| {
             let Exports::Agent(indices) = &plugin.exports else { return Err(wrong_role()) };
@@ -51,7 +56,12 @@ impl Plugin {
     }
 
     /// Asks a tool to note what `verify` will need.
-    pub async fn prepare(&self, start: impl Into<Start>, cancel: &Cancel, call: &ToolCall) -> Called<Result<String, ToolError>> {
+    pub async fn prepare(
+        &self,
+        start: impl Into<Start>,
+        cancel: &Cancel,
+        call: &ToolCall,
+    ) -> Called<Result<String, ToolError>> {
         let call = call.clone();
         self.call("tool.prepare", start, cancel, async move |plugin, store, instance| {
             let Exports::Tool(indices) = &plugin.exports else { return Err(wrong_role()) };

@@ -134,8 +134,7 @@ impl Team {
             Err(error) => return Err(of_journal(error)),
         };
         self.troupe.world.crash.reach("delegate.start");
-        let setup =
-            self.troupe.setup(part, &recorder, Arc::clone(&self.checks), Arc::new(self.clone()), &self.cancel);
+        let setup = self.troupe.setup(part, &recorder, Arc::clone(&self.checks), Arc::new(self.clone()), &self.cancel);
         let called = part.plugin.run(setup, &self.cancel, task).await;
         self.troupe.world.crash.reach("delegate.end");
         let used = called.used.plus(called.delegated);
@@ -160,9 +159,8 @@ impl Delegate for Team {
         // A task of its own, so that its time on a processor is not its caller's. It ends with its caller.
         let task = tokio::spawn(async move { team.work(child, &agent, task).await });
         let _ends = AbortOnDrop(task.abort_handle());
-        task.await.unwrap_or_else(|stopped| {
-            Ok(unanswered(DelegateError::Failed(format!("a defect of longhaul: {stopped}"))))
-        })
+        task.await
+            .unwrap_or_else(|stopped| Ok(unanswered(DelegateError::Failed(format!("a defect of longhaul: {stopped}")))))
     }
 }
 
