@@ -1,7 +1,8 @@
 //! Plugins in Rust: cargo makes a core module, and that becomes the component.
 //!
-//! A plugin's own `target` folder is used, as any cargo would: what is slow about the first build, the
-//! compiler and `std`, is in the cache where rustup does not have them.
+//! What is slow about a first build is in the cache: compiler and `std` where rustup does not have them, and
+//! the macros and build scripts of dependencies, which cargo tells apart by version. The modules stay in the
+//! plugin's own `target`, since they carry no hash in their names.
 
 mod debian;
 mod toolchain;
@@ -9,12 +10,14 @@ mod toolchain;
 pub(crate) use toolchain::Toolchain;
 pub use toolchain::Wanted;
 
-use crate::cache::read;
+use crate::cache::{Cache, create_dir, read};
 use crate::component::Contract;
-use crate::error::BuildError;
+use crate::error::{At, BuildError};
 use crate::process::capture_stdout;
 use crate::project::Project;
 use serde::Deserialize;
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, BuildError>;
@@ -33,9 +36,17 @@ pub struct Module {
 }
 
 /// The component of one project.
-pub(crate) fn component(toolchain: &Toolchain, contract: &Contract, project: &Project) -> Result<Vec<u8>> {
+pub(crate) fn component(
+    cache: &Cache,
+    toolchain: &Toolchain,
+    contract: &Contract,
+    project: &Project,
+) -> Result<Vec<u8>> {
     let dir = project.dir();
-    let modules = modules(toolchain, dir, &dir.join("target"), dir, &[])?;
+    // Apart from what the author's own cargo makes.
+    let target_dir = dir.join("target/longhaul");
+    share_macros(cache, &target_dir)?;
+    let modules = modules(toolchain, dir, &target_dir, dir, &[])?;
     let module = modules.iter().find(|module| module.dir == dir).ok_or_else(|| {
         BuildError::project(format!(
             "plugin `{}` makes no module; add to its Cargo.toml: [lib] crate-type = [\"cdylib\"]",
@@ -43,6 +54,24 @@ pub(crate) fn component(toolchain: &Toolchain, contract: &Contract, project: &Pr
         ))
     })?;
     contract.encode(project.name(), project.world(), &read(&module.path)?)
+}
+
+/// Has the macros and build scripts of dependencies built in the cache, once for all projects: three
+/// quarters of a first build.
+///
+/// Cargo keeps what runs on this machine in `release`, apart from what is made for the target, and
+/// every file of it has a hash in its name.
+fn share_macros(cache: &Cache, target_dir: &Path) -> Result<()> {
+    let (link, shared) = (target_dir.join("release"), cache.path("cargo-macros"));
+    create_dir(&shared)?;
+    create_dir(target_dir)?;
+    match fs::read_link(&link) {
+        Ok(place) if place == shared => return Ok(()),
+        // Of a cache that was elsewhere.
+        Ok(_) => fs::remove_file(&link).at("remove", &link)?,
+        Err(_) => {}
+    }
+    symlink(&shared, &link).at("link to the cache", &link)
 }
 
 /// Has cargo build in `folder`, with further arguments, and gives the modules of crates below it.

@@ -70,7 +70,7 @@ impl Workshop {
         // The languages' tools say it at more length, or not at all.
         self.contract.world(project.name(), project.world())?;
         let Some(inputs) = self.inputs(project)? else {
-            return rust::component(self.toolchain()?, &self.contract, project);
+            return rust::component(&self.cache, self.toolchain()?, &self.contract, project);
         };
         self.cache.component(project.name(), inputs, |output| self.make(project, output))
     }
