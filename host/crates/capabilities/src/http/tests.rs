@@ -299,3 +299,23 @@ async fn a_denial_reaches_the_guest_and_the_log_with_its_fix() {
     assert_eq!(lines.len(), 1);
     assert!(lines[0].level == "warn" && lines[0].text.contains(fix), "{lines:?}");
 }
+
+struct Echo;
+
+#[async_trait::async_trait]
+impl Exchange for Echo {
+    async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let told = format!("{} {} {}", request.method(), request.uri(), request.body().len());
+        Response::new(told.into())
+    }
+}
+
+#[tokio::test]
+async fn an_exchange_answers_what_is_granted_and_within_the_limits_and_nothing_leaves() {
+    let (mut outgoing, _) = outgoing(&["https://a.com"], &[&["127.0.0.1"]], 100);
+    Arc::get_mut(&mut outgoing.gate.0).expect("nobody else has it").exchange = Some(Arc::new(Echo));
+    let answered = send(&mut outgoing, post("https://a.com/x", 100)).await.unwrap();
+    assert_eq!(body(answered).await.unwrap(), b"POST https://a.com/x 100");
+    assert!(send(&mut outgoing, post("https://a.com/x", 101)).await.is_err());
+    assert!(send(&mut outgoing, get("https://b.com/")).await.is_err());
+}
