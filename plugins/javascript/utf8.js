@@ -2,19 +2,14 @@
 //
 // Only UTF-8. Lone surrogates become U+FFFD, and so does what cannot be decoded.
 
+const CHUNK_BYTES = 8_192;
+
+// Taken before any source runs. The escapes of addresses are UTF-8 inside, and native.
+const { decodeURIComponent, encodeURIComponent, escape, unescape } = globalThis;
+
 /** How many bytes `text` takes. */
 export function byteLength(text) {
-  let bytes = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x80) bytes += 1;
-    else if (unit < 0x800) bytes += 2;
-    else if (isPair(text, at)) {
-      bytes += 4;
-      at += 1;
-    } else bytes += 3;
-  }
-  return bytes;
+  return unescape(encodeURIComponent(text.toWellFormed())).length;
 }
 
 /** The longest start of `text` that takes at most `bytesMax` bytes and ends between characters. */
@@ -32,26 +27,26 @@ export function cut(text, bytesMax) {
 }
 
 export function encode(text) {
-  const bytes = new Uint8Array(byteLength(text));
-  let to = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    let point = text.charCodeAt(at);
-    if (isPair(text, at)) {
-      point = text.codePointAt(at);
-      at += 1;
-    } else if (point >= 0xd800 && point < 0xe000) point = 0xfffd;
-    if (point < 0x80) bytes[to++] = point;
-    else {
-      const extra = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-      bytes[to++] = ((0xf00 >> (extra + 1)) & 0xff) | (point >> (6 * extra));
-      for (let left = extra - 1; left >= 0; left -= 1) bytes[to++] = 0x80 | ((point >> (6 * left)) & 0x3f);
-    }
-  }
+  const binary = unescape(encodeURIComponent(text.toWellFormed()));
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at);
   return bytes;
 }
 
 /** Throws a TypeError for the first byte that is no UTF-8 when `fatal`. */
 export function decode(bytes, fatal = false) {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK_BYTES));
+  }
+  try {
+    return decodeURIComponent(escape(binary));
+  } catch {
+    return decodeBroken(bytes, fatal);
+  }
+}
+
+function decodeBroken(bytes, fatal) {
   let text = "";
   for (let at = 0; at < bytes.length; ) {
     const [point, length] = pointAt(bytes, at);

@@ -410,7 +410,7 @@ export function sleep(ms: number): void;
 
 /** What is wrong with `value`, in one line; undefined when nothing is. */
 export function problemOf(value: unknown, schema: Schema): string | undefined;
-/** Reads JSON of at most 200 levels; throws `Invalid`, in which `what` names it. */
+/** Reads JSON of at most 100 levels; throws `Invalid`, in which `what` names it. */
 export function readJson(what: string, text: string): any;
 /** The first complete JSON object in a text that is wanted. */
 export function firstObject(text: string, wanted?: (value: JsonObject) => boolean): JsonObject | undefined;

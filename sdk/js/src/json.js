@@ -1,12 +1,12 @@
 // Reading and writing JSON that others see: settings, contexts, arguments, the replies of models.
 //
-// Errors say what was expected and what was there. Depth is bounded, since the engine's own parser
-// exhausts the stack some 400 levels down, which no script can catch.
+// Errors say what was expected and what was there. Depth is bounded: the engine's own parser exhausts the
+// stack some 400 levels down, which no script can catch, and the host's stops at 128.
 
-import { Invalid } from "./errors.js";
+import { Failed, Invalid } from "./errors.js";
 
 /** How deeply arrays and objects may be nested. */
-export const NESTING_MAX = 200;
+const NESTING_MAX = 100;
 
 /** How many `{` `firstObject` tries: a reply of nothing else must not cost its square. */
 const STARTS_MAX = 1_000;
@@ -33,11 +33,13 @@ export function writeJson(what, value) {
   let text;
   try {
     text = JSON.stringify(value);
+    if (text === undefined) throw new TypeError(`it is ${typeof value}`);
+    checkNesting(text);
   } catch (error) {
-    throw new Invalid(`${what} is no JSON: ${error.message}`);
+    throw new Failed(`${what} is no JSON: ${error.message}`);
   }
-  if (text === undefined) throw new Invalid(`${what} is no JSON: it is ${typeof value}`);
-  return text.toWellFormed();
+  // A lone surrogate is written as an escape that other parsers refuse.
+  return text.includes("\\ud") ? text.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|.)/g, (found, lone) => (lone ? "\\ufffd" : found)) : text;
 }
 
 /**

@@ -1,11 +1,11 @@
 // The plugin's own durable key-value space. A value is bytes; texts and JSON are kept as UTF-8.
 
 import host from "#host/keyvalue";
+import { decode, encode } from "#utf8";
 
 import { ask } from "./errors.js";
 import { readJson } from "./json.js";
 import * as shape from "./shapes.js";
-import { decode, encode } from "./utf8.js";
 
 /** The bytes of `key`, or undefined. */
 export function get(key) {

@@ -120,11 +120,20 @@ function wrap(role, exports) {
         return call(...args);
       } catch (error) {
         // `payload` is where the engine looks for the value of an error.
-        throw Object.assign(new Error(error?.message), { payload: toVariant(role, error) });
+        throw Object.assign(new Error("see `payload`"), { payload: variantOf(role, error) });
       }
     },
   ]);
   return Object.fromEntries(wrapped);
+}
+
+function variantOf(role, error) {
+  try {
+    return toVariant(role, error);
+  } catch {
+    // An object that throws when it is looked at.
+    return { tag: "failed", val: "an error that cannot be shown" };
+  }
 }
 
 /** What a function answered, in the contract's shape. A promise never comes to anything here. */

@@ -4,12 +4,13 @@
 // It takes the same values as the real host, refuses wrong ones as it does, and knows nothing of grants,
 // budgets or journals: `longhaul plugin run` and `longhaul conform` are for those.
 
+import { encode } from "#utf8";
+
 import { fromVariant } from "./errors.js";
 import { install } from "./fakes.js";
 import { readJson } from "./json.js";
 import * as lift from "./lift.js";
 import * as shape from "./shapes.js";
-import { encode } from "./utf8.js";
 
 /**
  * Puts a scripted host in place, and gives what it was asked.

@@ -14,10 +14,10 @@ test("the first object that is wanted is found in prose", () => {
   assert.deepEqual(firstObject('```json\n{"action":{"b":[1]}}\n```'), { action: { b: [1] } });
 });
 
-test("JSON is read down to 200 levels", () => {
+test("JSON is read down to 100 levels", () => {
   const nested = (levels) => "[".repeat(levels) + "]".repeat(levels);
-  assert.ok(readJson("it", nested(200)));
-  assert.throws(() => readJson("it", nested(201)), /it cannot be read: it is nested deeper than 200 levels/);
+  assert.ok(readJson("it", nested(100)));
+  assert.throws(() => readJson("it", nested(101)), /it cannot be read: it is nested deeper than 100 levels/);
   // Brackets in texts are no levels.
   assert.equal(readJson("it", JSON.stringify("[".repeat(500))).length, 500);
   assert.throws(() => readJson("it", ""), Invalid);
@@ -50,14 +50,17 @@ test("a schema says what is wrong and where", () => {
   }
 });
 
-test("text becomes UTF-8 and comes back", () => {
+// Before Node 25 there is no base64 on Uint8Array, which the engine has.
+const skip = Uint8Array.fromBase64 === undefined;
+
+test("text becomes UTF-8 and comes back", { skip }, () => {
   const plain = new TextEncoder();
   for (const text of ["", "a", "ä€😀\u0000\u{10ffff}", "x".repeat(20_000) + "ä"]) {
     assert.deepEqual(encode(text), plain.encode(text));
     assert.equal(decode(encode(text)), text);
   }
   assert.equal(decode(encode("a\ud800b")), "a\ufffdb");
-  assert.throws(() => decode(new Uint8Array([0xff])), RangeError);
+  assert.throws(() => decode(new Uint8Array([0xff])), TypeError);
 });
 
 test("characters are scalar values", () => {

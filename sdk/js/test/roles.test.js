@@ -106,7 +106,7 @@ test("a tool's arguments are read and held to their schema", () => {
     [{ n: 1, m: 1 }, "`m` is not known; known: n"],
     ["", "`n` is missing"],
     ["[1]", "the arguments must be a JSON object"],
-    ["[".repeat(100_000), "the arguments cannot be read: it is nested deeper than 200 levels"],
+    ["[".repeat(100_000), "the arguments cannot be read: it is nested deeper than 100 levels"],
   ]) {
     assert.deepEqual(refused(args), { tag: "invalid-arguments", val: text });
   }
