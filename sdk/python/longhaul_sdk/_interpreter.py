@@ -38,8 +38,9 @@ def is_component() -> bool:
 
 def start_call() -> None:
     """Called at the start of each export."""
-    # The image carries the generator's state of its build: without this all calls would repeat it.
-    random.seed(os.urandom(32))
+    if is_component():
+        # The image carries the generator's state of its build: without this all calls would repeat it.
+        random.seed(os.urandom(32))
 
 
 def end_call() -> None:

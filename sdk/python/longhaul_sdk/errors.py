@@ -34,7 +34,7 @@ class LimitError(Error):
     """A cap was reached. `name` is the field of the limits, which carries the unit."""
 
     def __init__(self, name: str, used: float, max: float) -> None:
-        super().__init__(f"limit `{name}` reached: {used:g} of {max:g}")
+        super().__init__(f"limit `{name}` reached: {used:.15g} of {max:.15g}")
         self.name = name
         self.used = used
         self.max = max

@@ -5,7 +5,9 @@ import unittest
 
 from longhaul_sdk import (
     Conversation,
+    DeniedError,
     InvalidError,
+    LimitError,
     Options,
     Outcome,
     StopReason,
@@ -70,6 +72,10 @@ class Imports(unittest.TestCase):
             log.warn("careful")
         self.assertEqual(host.log, [("warn", "careful")])
         self.assertEqual(host.progress, [("built", "ok", ["a.py"])])
+
+    def test_an_error_says_its_numbers(self) -> None:
+        self.assertEqual(str(LimitError("tokens_max", 2_000_001, 2e6)), "limit `tokens_max` reached: 2000001 of 2000000")
+        self.assertEqual(str(DeniedError("no", "add it")), "no; to allow it, add it")
 
     def test_without_a_host_it_is_said_what_to_do(self) -> None:
         with self.assertRaisesRegex(RuntimeError, "`clock.now` is only there in a component; in a unit test write"):
