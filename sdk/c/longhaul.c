@@ -571,6 +571,19 @@ static bool new_node(struct reader *r, lh_kind kind, uint32_t *number) {
     return true;
 }
 
+/* Reads the four digits behind `\u`, up to the last. */
+static bool read_hex(struct reader *r, uint32_t *code) {
+    *code = 0;
+    for (int i = 0; i < 4; i++) {
+        r->at++;
+        int c = peek(r), letter = c | 0x20;
+        bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && (letter < 'a' || letter > 'f')) return wrong(r, "four hexadecimal digits are expected behind \\u");
+        *code = *code << 4 | (uint32_t)(is_digit ? c - '0' : letter - 'a' + 10);
+    }
+    return true;
+}
+
 static bool read_string(struct reader *r) {
     uint32_t number;
     if (peek(r) != '"') return wrong(r, "a name in quotes is expected");
@@ -587,12 +600,14 @@ static bool read_string(struct reader *r) {
         r->at++;
         c = peek(r);
         if (c == 'u') {
-            for (int i = 0; i < 4; i++) {
-                r->at++;
-                c = peek(r);
-                bool is_hex = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-                if (!is_hex) return wrong(r, "four hexadecimal digits are expected behind \\u");
-            }
+            uint32_t code, low;
+            if (!read_hex(r, &code)) return false;
+            if (code < 0xD800 || code > 0xDFFF) continue;
+            /* Half of a pair alone is refused, as the host's reader does. */
+            lh_str behind = lh_slice(text, r->at + 1, r->at + 3);
+            r->at += 2;
+            bool is_pair = code <= 0xDBFF && lh_is(behind, "\\u") && read_hex(r, &low) && low >= 0xDC00 && low <= 0xDFFF;
+            if (!is_pair) return wrong(r, "half of a surrogate pair stands alone");
         } else if (c <= 0 || strchr("\"\\/bfnrt", c) == NULL) {
             return wrong(r, "this escape is not known");
         }
@@ -809,16 +824,11 @@ static uint32_t hex(const uint8_t *digits) {
     return code;
 }
 
-/* The code point of the escape `\uXXXX` at `i` of a text that was read; a half of a pair alone is U+FFFD. */
+/* The code point of the escape `\uXXXX` at `i` of a text that was read, and how long it is. */
 static uint32_t escaped(lh_str text, size_t i, size_t *len) {
     uint32_t code = hex(text.ptr + i + 2);
-    *len = 6;
-    if (code < 0xD800 || code > 0xDFFF) return code;
-    bool is_pair = code <= 0xDBFF && i + 12 <= text.len && text.ptr[i + 6] == '\\' && text.ptr[i + 7] == 'u';
-    uint32_t low = is_pair ? hex(text.ptr + i + 8) : 0;
-    if (low < 0xDC00 || low > 0xDFFF) return 0xFFFD;
-    *len = 12;
-    return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    *len = code >= 0xD800 && code <= 0xDFFF ? 12 : 6;
+    return *len == 6 ? code : 0x10000 + ((code - 0xD800) << 10) + (hex(text.ptr + i + 8) - 0xDC00);
 }
 
 /* The text between the quotes of a node. */
@@ -1184,7 +1194,7 @@ static bool settle(bool ok, lh_error *err) {
     return ok;
 }
 
-/* Ends the call: nothing of it is left for the next. */
+/* Ends the call. With what the exports free behind it, their arguments, nothing is left for the next. */
 static void finish(void) {
     lh_release(NULL);
     out_of_memory = false;
@@ -1400,7 +1410,10 @@ bool exports_longhaul_plugin_tool_prepare(tool_plugin_string_t *name, exports_lo
     if (ok && function->prepare != NULL) ok = function->prepare(&call, &note, &error);
     lh_str text = note.len == 0 ? lh_lit("{}") : lh_out_text(&note);
     if (ok) give_text(&text, ret);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    tool_plugin_string_free(name);
+    tool_plugin_string_free(arguments);
+    return ok;
 }
 
 bool exports_longhaul_plugin_tool_verify(tool_plugin_string_t *name, exports_longhaul_plugin_tool_json_t *arguments,
@@ -1431,7 +1444,11 @@ bool exports_longhaul_plugin_tool_verify(tool_plugin_string_t *name, exports_lon
         ret->tag = EXPORTS_LONGHAUL_PLUGIN_TOOL_VERIFICATION_UNKNOWN;
         give_text(&text, &ret->val.unknown);
     }
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    tool_plugin_string_free(name);
+    tool_plugin_string_free(arguments);
+    tool_plugin_string_free(prepared);
+    return ok;
 }
 
 bool exports_longhaul_plugin_tool_call(tool_plugin_string_t *name, exports_longhaul_plugin_tool_json_t *arguments,
@@ -1452,7 +1469,11 @@ bool exports_longhaul_plugin_tool_call(tool_plugin_string_t *name, exports_longh
     lh_str text = lh_out_text(&answer);
     if (ok) give_text(&text, &ret->output);
     ret->truncated = answer.truncated;
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    tool_plugin_string_free(name);
+    tool_plugin_string_free(arguments);
+    exports_longhaul_plugin_tool_call_context_free(context);
+    return ok;
 }
 
 #elif defined(LH_WORLD_AGENT)
@@ -1756,6 +1777,7 @@ bool exports_longhaul_plugin_agent_run(exports_longhaul_plugin_agent_task_t *tas
                    GIVE_KIND(LH_BLOCKED, EXPORTS_LONGHAUL_PLUGIN_AGENT_FAILURE, BLOCKED, blocked, &error, err));
     }
     finish();
+    exports_longhaul_plugin_agent_task_free(task);
     return ok;
 }
 
@@ -1813,7 +1835,9 @@ bool exports_longhaul_plugin_planner_plan(lh_goal *goal, lh_plan *ret, plan_erro
     memset(ret, 0, sizeof *ret);
     bool ok = lh_planner_plan(goal, &plan, &error);
     if (ok) give_plan(&plan, ret);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    exports_longhaul_plugin_planner_goal_free(goal);
+    return ok;
 }
 
 bool exports_longhaul_plugin_planner_replan(lh_goal *goal, lh_plan *old, lh_step_result_list *results, lh_plan *ret,
@@ -1823,7 +1847,11 @@ bool exports_longhaul_plugin_planner_replan(lh_goal *goal, lh_plan *old, lh_step
     memset(ret, 0, sizeof *ret);
     bool ok = lh_planner_replan(goal, old, results, &plan, &error);
     if (ok) give_plan(&plan, ret);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    exports_longhaul_plugin_planner_goal_free(goal);
+    exports_longhaul_plugin_planner_work_plan_free(old);
+    exports_longhaul_plugin_planner_list_step_result_free(results);
+    return ok;
 }
 
 bool exports_longhaul_plugin_planner_synthesize(lh_goal *goal, lh_step_result_list *results, lh_synthesis *ret,
@@ -1838,7 +1866,10 @@ bool exports_longhaul_plugin_planner_synthesize(lh_goal *goal, lh_step_result_li
         give_texts(&synthesis.conflicts, &ret->conflicts);
         give_texts(&synthesis.unknowns, &ret->unknowns);
     }
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    exports_longhaul_plugin_planner_goal_free(goal);
+    exports_longhaul_plugin_planner_list_step_result_free(results);
+    return ok;
 }
 
 #elif defined(LH_WORLD_EVALUATOR)
@@ -1869,6 +1900,8 @@ bool exports_longhaul_plugin_evaluator_judge(lh_subject *subject, lh_rubric *rub
     ok = settle(ok, &error);
     if (!ok) GIVE_ERROR(EXPORTS_LONGHAUL_PLUGIN_EVALUATOR_JUDGE_ERROR, &error, err, );
     finish();
+    exports_longhaul_plugin_evaluator_subject_free(subject);
+    exports_longhaul_plugin_evaluator_rubric_free(rubric);
     return ok;
 }
 
@@ -1903,7 +1936,10 @@ static bool end_call(bool ok, lh_error *error, memory_error *err) {
 bool exports_longhaul_plugin_memory_put(lh_str *space, lh_entry *entry, memory_error *err) {
     lh_error error = {0};
     bool ok = lh_memory_put(*space, entry, &error);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    memory_plugin_string_free(space);
+    exports_longhaul_plugin_memory_entry_free(entry);
+    return ok;
 }
 
 bool exports_longhaul_plugin_memory_get(lh_str *space, lh_str *key, exports_longhaul_plugin_memory_option_entry_t *ret,
@@ -1915,7 +1951,10 @@ bool exports_longhaul_plugin_memory_get(lh_str *space, lh_str *key, exports_long
     bool ok = lh_memory_get(*space, *key, &entry, &found, &error);
     ret->is_some = ok && found;
     if (ret->is_some) give_entry(&entry, &ret->val);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    memory_plugin_string_free(space);
+    memory_plugin_string_free(key);
+    return ok;
 }
 
 bool exports_longhaul_plugin_memory_search(lh_str *space, lh_str *query, uint32_t limit, lh_hit_list *ret, memory_error *err) {
@@ -1924,14 +1963,20 @@ bool exports_longhaul_plugin_memory_search(lh_str *space, lh_str *query, uint32_
     memset(ret, 0, sizeof *ret);
     bool ok = lh_memory_search(*space, *query, limit, &hits, &error);
     if (ok) GIVE_LIST(&hits, ret, give_found);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    memory_plugin_string_free(space);
+    memory_plugin_string_free(query);
+    return ok;
 }
 
 bool exports_longhaul_plugin_memory_delete(lh_str *space, lh_str *key, bool *ret, memory_error *err) {
     lh_error error = {0};
     *ret = false;
     bool ok = lh_memory_delete(*space, *key, ret, &error);
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    memory_plugin_string_free(space);
+    memory_plugin_string_free(key);
+    return ok;
 }
 
 bool exports_longhaul_plugin_memory_list(lh_str *space, lh_str *prefix, lh_str *maybe_after, uint32_t limit, lh_page *ret,
@@ -1944,7 +1989,11 @@ bool exports_longhaul_plugin_memory_list(lh_str *space, lh_str *prefix, lh_str *
         give_texts(&page.keys, &ret->keys);
         give_optional(&page.next, &ret->next);
     }
-    return end_call(ok, &error, err);
+    ok = end_call(ok, &error, err);
+    memory_plugin_string_free(space);
+    memory_plugin_string_free(prefix);
+    if (maybe_after != NULL) memory_plugin_string_free(maybe_after);
+    return ok;
 }
 
 #endif
