@@ -39,10 +39,6 @@ use tokio::sync::OnceCell;
 /// Characters of a source. More is refused before anything starts; the same cap as the runtimes' own.
 const SOURCE_BYTES_MAX: usize = 1_000_000;
 
-/// How long a runtime may go on beyond the timeout that it watches itself, in milliseconds: it ends
-/// nicely where it can, and is ended where it does not look.
-const GRACE_MS: u64 = 250;
-
 /// What is run.
 #[derive(Clone, Debug)]
 pub enum Code {
@@ -285,10 +281,10 @@ impl Executor {
             "source": source,
             "context": job.context,
             "stdin": job.stdin,
-            "timeout": seconds(job.limits.timeout_ms),
         });
         let call = ToolCall { tool: plugin.name().into(), function: "run".into(), arguments: arguments.to_string() };
-        let settings = json!({ "stream": true, "output_bytes_max": job.limits.output_bytes_max });
+        // One byte more than is kept, so that the console sees what is over, also of code that is stopped.
+        let settings = json!({ "stream": true, "output_bytes_max": job.limits.output_bytes_max.saturating_add(1) });
         let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &settings).await;
         Ok(of_runtime(called, Ended { since, console, limits: &job.limits }))
     }
@@ -357,22 +353,16 @@ fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPa
 
 impl JobLimits {
     fn of_call(&self) -> Limits {
-        let wall_ms_max = self.timeout_ms.saturating_add(GRACE_MS);
         Limits {
             fuel_max: self.fuel_max,
             memory_bytes_max: self.memory_bytes_max,
-            wall_ms_max,
-            cpu_ms_max: wall_ms_max,
+            wall_ms_max: self.timeout_ms,
+            cpu_ms_max: self.timeout_ms,
             // An endless print is bounded by what is kept of it, and by time.
             host_calls_max: u64::MAX,
             ..Limits::default()
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a timeout is not that long")]
-fn seconds(ms: u64) -> f64 {
-    ms as f64 / 1_000.0
 }
 
 /// What a limit is called in a report.

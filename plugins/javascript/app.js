@@ -87,7 +87,7 @@ function call(name, args, context) {
   const request = readArguments(args);
   const settings = readSettings(context.settings);
   const isCheck = name === "check";
-  const { stdout, stderr, exitCode, truncated } = execute(request, settings.output_bytes_max, isCheck);
+  const { stdout, stderr, exitCode, truncated } = execute(request, settings, isCheck);
   // Without a prototype, so that nothing the source did to `Object` shows here.
   const output = { __proto__: null, stdout, stderr, exit_code: exitCode };
   if (isCheck) output.passed = exitCode === 0;
@@ -117,12 +117,14 @@ function readArguments(text) {
 }
 
 function readSettings(text) {
-  const settings = { output_bytes_max: OUTPUT_BYTES_MAX };
+  const settings = { output_bytes_max: OUTPUT_BYTES_MAX, stream: false };
   for (const [name, value] of Object.entries(readObject("the settings of the tool `javascript`", text || "{}"))) {
     if (!Object.hasOwn(settings, name)) {
       invalid(`\`${name}\` is not a setting of the tool \`javascript\`; known: ${Object.keys(settings).join(", ")}`);
     }
-    if (!Number.isInteger(value) || value < 1) invalid(`the setting \`${name}\` is a whole number of 1 or more`);
+    if (name === "stream") {
+      if (typeof value !== "boolean") invalid("the setting `stream` is true or false");
+    } else if (!Number.isInteger(value) || value < 1) invalid(`the setting \`${name}\` is a whole number of 1 or more`);
     settings[name] = value;
   }
   return settings;

@@ -26,8 +26,8 @@ const TICKS_PER_LOOK = 500;
 let run;
 
 /** `{ stdout, stderr, exitCode, truncated }` of a request. */
-export function execute(request, bytesMax, isCheck) {
-  run = new Run(request, bytesMax, isCheck);
+export function execute(request, settings, isCheck) {
+  run = new Run(request, settings, isCheck);
   run.go();
   return run.result();
 }
@@ -44,15 +44,16 @@ class Run {
   #onExit = [];
   start = host.now();
 
-  constructor(request, bytesMax, isCheck) {
+  constructor(request, settings, isCheck) {
     const { files = {}, stdin = "", timeout } = request;
     this.#request = request;
     this.#isCheck = isCheck;
     this.#stdin = stdin;
     this.#deadline = timeout === undefined ? Infinity : this.start + timeout * 1_000;
     this.#modules = new Modules(files, BUILTINS, timeout !== undefined, evaluate);
-    this.stdout = new Output(bytesMax);
-    this.stderr = new Output(bytesMax);
+    const { output_bytes_max: bytesMax, stream } = settings;
+    this.stdout = new Output(bytesMax, stream ? host.writeOut : undefined);
+    this.stderr = new Output(bytesMax, stream ? host.writeErr : undefined);
   }
 
   go() {

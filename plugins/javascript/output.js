@@ -1,5 +1,8 @@
 // What the source prints: the first bytes of it are kept, the rest is dropped and noted.
 //
+// A stream takes them at once, so that they are seen however the source ends; otherwise they are the
+// text of the answer.
+//
 // After the end of the run (`close`) nothing more is kept: a script that catches its own exit goes on
 // unheard.
 
@@ -11,8 +14,11 @@ export class Output {
   text = "";
   truncated = false;
 
-  constructor(bytesMax) {
+  #stream;
+
+  constructor(bytesMax, stream) {
     this.#left = bytesMax;
+    this.#stream = stream;
   }
 
   write(data) {
@@ -29,7 +35,8 @@ export class Output {
     }
     if (isCut) this.truncated = true;
     this.#left = isCut ? 0 : this.#left - bytes;
-    this.text += text.toWellFormed();
+    if (this.#stream) this.#stream(text.toWellFormed());
+    else this.text += text.toWellFormed();
   }
 
   /** Whether there is no use in writing more. */

@@ -46,8 +46,6 @@ from wit_world.imports import tool_types
 
 OUTPUT_BYTES_MAX = 200_000
 SOURCE_BYTES_MAX = 1_000_000
-# The exit code of what was too slow; no source can end with it.
-TIMED_OUT = -1
 WORK = "/work"
 MAIN_NAME = "<python>"
 
@@ -308,7 +306,6 @@ def _execute(request, bytes_max, stream, is_check):
         "stdout": stdout.text(),
         "stderr": stderr.text(),
         "exit_code": code,
-        "timed_out": code == TIMED_OUT,
         "truncated": stdout.truncated or stderr.truncated,
     }
 
@@ -334,7 +331,7 @@ def _run_main(request, main, stderr, is_check):
     except _TimedOut:
         stop()
         stderr.write(f"Timeout after {timeout:g} seconds\n")
-        return TIMED_OUT
+        return -1
     except BaseException as error:
         stop()
         _show_error(error, stderr)

@@ -3,6 +3,7 @@
 use super::{JobLimits, words};
 use longhaul_capabilities::Console;
 use longhaul_core::LimitHit;
+use longhaul_core::event::Used;
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_engine::{CallError, Called};
 use serde::{Deserialize, Serialize};
@@ -44,8 +45,6 @@ pub(super) struct Ended<'a> {
 /// How it ended, before the limits are looked at.
 enum Way {
     Exited(i32),
-    /// It noticed its timeout itself.
-    TimedOut,
     Refused(String),
     Stopped(CallError),
 }
@@ -54,44 +53,29 @@ enum Way {
 #[derive(Deserialize)]
 struct Answer {
     exit_code: i32,
-    #[serde(default)]
-    timed_out: bool,
-    #[serde(default)]
-    truncated: bool,
 }
 
 pub(super) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: Ended<'_>) -> Report {
-    let mut truncated = false;
     let Called { result, used, refused, .. } = called;
     let way = match result {
         Ok(Ok(output)) => match serde_json::from_str::<Answer>(&output.output) {
-            Ok(answer) => {
-                truncated = answer.truncated || output.truncated;
-                if answer.timed_out { Way::TimedOut } else { Way::Exited(answer.exit_code) }
-            }
+            Ok(answer) => Way::Exited(answer.exit_code),
             Err(error) => Way::Refused(format!("the runtime answered something else: {error}")),
         },
         Ok(Err(error)) => Way::Refused(error.to_string()),
         Err(error) => Way::Stopped(error),
     };
-    let report = ended.report(way, refused);
-    Report {
-        fuel_used: used.fuel,
-        memory_bytes_peak: used.memory_bytes_peak,
-        truncated: report.truncated || truncated,
-        ..report
-    }
+    ended.report(way, refused, used)
 }
 
 pub(super) fn of_program(called: Called<i32>, ended: Ended<'_>) -> Report {
     let Called { result, used, refused, .. } = called;
     let way = result.map_or_else(Way::Stopped, Way::Exited);
-    let report = ended.report(way, refused);
-    Report { fuel_used: used.fuel, memory_bytes_peak: used.memory_bytes_peak, ..report }
+    ended.report(way, refused, used)
 }
 
 impl Ended<'_> {
-    fn report(self, way: Way, refused: Option<LimitHit>) -> Report {
+    fn report(self, way: Way, refused: Option<LimitHit>, used: Used) -> Report {
         let duration_seconds = self.since.elapsed().as_secs_f64();
         let (stdout, stdout_cut) = self.console.stdout.text();
         let (stderr, stderr_cut) = self.console.stderr.text();
@@ -103,8 +87,8 @@ impl Ended<'_> {
             exit_code,
             duration_seconds,
             error_message,
-            fuel_used: 0,
-            memory_bytes_peak: 0,
+            fuel_used: used.fuel,
+            memory_bytes_peak: used.memory_bytes_peak,
             limit,
             truncated: stdout_cut || stderr_cut,
         }
@@ -112,14 +96,12 @@ impl Ended<'_> {
 
     /// Exit code, error and limit. Memory that was refused counts when the code did not succeed.
     fn verdict(&self, way: Way, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
-        let timeout = format!("Timeout: it ran longer than {} ms", self.limits.timeout_ms);
         match way {
             Way::Exited(0) => (Some(0), None, None),
             Way::Exited(code) => match refused {
                 Some(hit) => (Some(code), Some(words(&hit, self.limits)), Some(hit.name)),
                 None => (Some(code), Some(format!("it ended with exit code {code}")), None),
             },
-            Way::TimedOut => (None, Some(timeout), Some("timeout_ms".into())),
             Way::Refused(reason) => (None, Some(reason), None),
             Way::Stopped(CallError::Limit { hit, .. }) => {
                 let name =
