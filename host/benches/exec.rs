@@ -1,0 +1,222 @@
+//! Running generated code beside its floors: a fresh interpreter against a new process, one that waited,
+//! the command line from end to end, and how fast a runaway is stopped while others go on.
+//!
+//! `cargo xtask plugins && cargo bench -p longhaul --bench exec` (about 60 s after the build). Each row
+//! prints medians of interleaved runs and their ratio; `node` rows are left out where there is no node.
+//! Goals: Python 5 times faster than `python3 -I -S -c` as a new process, 25 times from instances made
+//! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
+
+use longhaul::exec::{Code, Executor, Job, JobLimits, Language, Places};
+use longhaul::nobody::Nobody;
+use longhaul_capabilities::{Console, Scope, Services, Setup};
+use longhaul_core::grant::Grants;
+use longhaul_core::tool::ToolCall;
+use longhaul_core::{Clock, InvocationId, Limits};
+use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Runs of a row against a process; the first tenth is not counted.
+const RUNS: usize = 60;
+
+/// Runaways that are stopped, and neighbours that answer meanwhile.
+const RUNAWAYS: usize = 200;
+const NEIGHBOURS: usize = 100;
+
+const PYTHON: &str = "print(sum(range(10)))";
+const JAVASCRIPT: &str = "console.log([0,1,2,3,4,5,6,7,8,9].reduce((a, b) => a + b))";
+
+fn main() -> Outcome<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).event_interval(1).enable_all().build()?;
+    runtime.block_on(rows())
+}
+
+async fn rows() -> Outcome<()> {
+    let place = tempfile::tempdir()?;
+    let places = Places {
+        cache: place.path().join("compiled"),
+        runtimes: vec![root().join("target/plugins")],
+        compiler: longhaul(),
+    };
+    let executor = Executor::new(places)?;
+    let python = || Command::new("python3").args(["-I", "-S", "-c", PYTHON]).output();
+    compare("a fresh Python", "a new python3 -I -S -c", run(&executor, Code::Python(PYTHON.into())), python).await?;
+    executor.keep_ready(Language::Python, JobLimits::default(), 8).await?;
+    compare("a Python that waited", "the same", run(&executor, Code::Python(PYTHON.into())), python).await?;
+    if Command::new("node").arg("--version").output().is_ok() {
+        let node = || Command::new("node").args(["-e", JAVASCRIPT]).output();
+        let code = Code::JavaScript(JAVASCRIPT.into());
+        compare("a fresh JavaScript", "a new node -e", run(&executor, code.clone()), node).await?;
+        executor.keep_ready(Language::JavaScript, JobLimits::default(), 8).await?;
+        compare("a JavaScript that waited", "the same", run(&executor, code), node).await?;
+    }
+    let file = place.path().join("job.py");
+    std::fs::write(&file, PYTHON)?;
+    let plugins = root().join("target/plugins");
+    let command = async || {
+        let done = Command::new(longhaul()).arg("exec").arg(&file).env("LONGHAUL_PLUGINS", &plugins).output()?;
+        assert!(done.status.success(), "{done:?}");
+        Ok(())
+    };
+    compare("longhaul exec, a new process", "the same", command, python).await?;
+    runaways(place.path()).await
+}
+
+fn run(executor: &Executor, code: Code) -> impl AsyncFn() -> Outcome<()> {
+    let executor = executor.clone();
+    async move || {
+        let report = executor.run(Job::of(code.clone())).await?;
+        assert_eq!(report.stdout, "45\n", "{report:?}");
+        Ok(())
+    }
+}
+
+/// Ours and the floor in turn, so that both see the same machine.
+async fn compare(
+    what: &str,
+    beside: &str,
+    ours: impl AsyncFn() -> Outcome<()>,
+    floor: impl Fn() -> std::io::Result<std::process::Output>,
+) -> Outcome<()> {
+    let (mut ours_took, mut floor_took) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        ours().await?;
+        ours_took.push(start.elapsed());
+        let start = Instant::now();
+        assert!(floor()?.status.success());
+        floor_took.push(start.elapsed());
+        // What waited is refilled off the path.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (ours, floor) = (at(&mut ours_took, 50), at(&mut floor_took, 50));
+    let p99 = at(&mut ours_took, 99);
+    println!(
+        "{what}: {:.3} ms (p99 {:.3}); {beside}: {:.3} ms; {:.1} times faster",
+        ms(ours),
+        ms(p99),
+        ms(floor),
+        floor.as_secs_f64() / ours.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Endless loops, each stopped a while after its start, while others call a small plugin.
+async fn runaways(place: &Path) -> Outcome<()> {
+    let jail =
+        Jail { program: longhaul(), arguments: vec!["compile-child".into()], limits: CompileLimits::default() };
+    let engine = Engine::new(place.join("compiled"), jail, &EngineOptions::default())?;
+    let load = async |name: &str| -> Outcome<Arc<Plugin>> {
+        let bytes = std::fs::read(root().join(format!("target/plugins/{name}.wasm")))?;
+        Ok(Arc::new(engine.load(name, &bytes).await?))
+    };
+    let (python, small) = (load("python").await?, load("files").await?);
+    let ends = Arc::new(AtomicBool::new(false));
+    let longest_us = Arc::new(AtomicU64::new(0));
+    let neighbours: Vec<_> = (0..NEIGHBOURS)
+        .map(|_| tokio::spawn(neighbour(Arc::clone(&small), Arc::clone(&ends), Arc::clone(&longest_us))))
+        .collect();
+    let mut took = Vec::new();
+    for _ in 0..RUNAWAYS {
+        let cancel = Cancel::default();
+        let (plugin, own) = (Arc::clone(&python), cancel.clone());
+        let call = ToolCall {
+            tool: "python".into(),
+            function: "run".into(),
+            arguments: serde_json::json!({ "source": "while True: pass" }).to_string(),
+        };
+        let settings = serde_json::json!({});
+        let loops = tokio::spawn(async move {
+            plugin.call_tool(setup(), &own, &call, "bench", 1, &settings).await;
+            Instant::now()
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let decided = Instant::now();
+        cancel.cancel();
+        took.push(loops.await?.saturating_duration_since(decided));
+    }
+    ends.store(true, Ordering::Relaxed);
+    let mut answered = 0;
+    for neighbour in neighbours {
+        answered += neighbour.await?;
+    }
+    println!(
+        "a runaway, from decision to return: p50 {:.3} ms, p99 {:.3} ms; {NEIGHBOURS} neighbours answered {answered} times meanwhile, the longest wait of one was {:.1} ms",
+        ms(at(&mut took, 50)),
+        ms(at(&mut took, 99)),
+        ms(Duration::from_micros(longest_us.load(Ordering::Relaxed)))
+    );
+    Ok(())
+}
+
+async fn neighbour(small: Arc<Plugin>, ends: Arc<AtomicBool>, longest_us: Arc<AtomicU64>) -> u64 {
+    let mut answered = 0;
+    while !ends.load(Ordering::Relaxed) {
+        let start = Instant::now();
+        let called = small.describe(setup(), &Cancel::default()).await;
+        assert!(called.result.is_ok(), "{:?}", called.result);
+        longest_us.fetch_max(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        answered += 1;
+        // As a plugin that waits for something else most of its time.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    answered
+}
+
+fn setup() -> Setup {
+    let none = Arc::new(Nobody);
+    Setup {
+        invocation: InvocationId::from_text("bench"),
+        scope: Scope { project: "bench".into(), plugin: "tools.bench".into() },
+        grants: Grants::default(),
+        limits: Limits::default(),
+        services: Services {
+            models: none.clone(),
+            tools: none.clone(),
+            checks: none.clone(),
+            delegate: none.clone(),
+            store: none.clone(),
+            clock: Arc::new(Machine),
+            watch: none,
+            exchange: None,
+        },
+        journal: None,
+        seed: [7; 32],
+        console: Some(Console::new(1_000)),
+    }
+}
+
+/// The time that `percent` of the runs took at most, without the first tenth.
+fn at(times: &mut [Duration], percent: usize) -> Duration {
+    let warm = times.len() / 10;
+    let mut counted = times[warm..].to_vec();
+    counted.sort();
+    counted[(counted.len() * percent / 100).min(counted.len() - 1)]
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn longhaul() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_longhaul"))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+struct Machine;
+
+impl Clock for Machine {
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
