@@ -16,9 +16,10 @@
 //! ```
 //!
 //! All roles share one set of types, so a helper can serve an agent and an evaluator alike. A plugin
-//! needs no path to the WIT files. What it does not call, it does not import. This crate never
-//! retries, never caps and never hides an error of the host: that is policy, and policy is the
-//! plugin's or the operator's.
+//! needs no path to the WIT files. What it does not call, it does not import, but for `log`, where the
+//! words of a panic go. Outside of [`react`], which says its caps, this crate never retries, never
+//! caps and never hides an error of the host: that is policy, and policy is the plugin's or the
+//! operator's.
 
 mod bindings;
 pub mod conversation;
