@@ -41,7 +41,24 @@ export function readText(path) {
 
 /** Where relative paths start: the first granted directory. */
 export function workingDirectory() {
-  return preopens.getDirectories()[0]?.[1] ?? "/";
+  return granted()[0]?.[1] ?? "/";
+}
+
+/** Asked for once: each answer holds new handles. */
+let directories;
+
+function granted() {
+  directories ??= preopens.getDirectories();
+  return directories;
+}
+
+/** Uses a handle and gives it back; what is kept open counts against the host's bounds. */
+function using(handle, use) {
+  try {
+    return use(handle);
+  } finally {
+    handle[Symbol.dispose]();
+  }
 }
 
 /** `require("fs")`; `stdin` gives the file 0. */
@@ -75,9 +92,12 @@ export function makeFs(stdin) {
     },
     readdirSync(path) {
       return at("scandir", path, (directory, rest) => {
-        const entries = directory.openAt(FOLLOW, rest, { directory: true }, { read: true }).readDirectory();
         const names = [];
-        for (let entry = entries.readDirectoryEntry(); entry; entry = entries.readDirectoryEntry()) names.push(entry.name);
+        using(directory.openAt(FOLLOW, rest, { directory: true }, { read: true }), (opened) =>
+          using(opened.readDirectory(), (entries) => {
+            for (let entry = entries.readDirectoryEntry(); entry; entry = entries.readDirectoryEntry()) names.push(entry.name);
+          }),
+        );
         return names.filter((name) => name !== "." && name !== "..").sort();
       });
     },
@@ -112,37 +132,39 @@ class FileBytes extends Uint8Array {
 }
 
 function readBytes(path) {
-  return at("open", path, (directory, rest) => {
-    const file = directory.openAt(FOLLOW, rest, {}, { read: true });
-    const parts = [];
-    let size = 0;
-    for (;;) {
-      const [bytes, isEnd] = file.read(READ_BYTES, size);
-      parts.push(bytes);
-      size += bytes.length;
-      if (isEnd || bytes.length === 0) break;
-    }
-    const whole = new Uint8Array(size);
-    let to = 0;
-    for (const part of parts) {
-      whole.set(part, to);
-      to += part.length;
-    }
-    return whole;
-  });
+  const parts = [];
+  let size = 0;
+  at("open", path, (directory, rest) =>
+    using(directory.openAt(FOLLOW, rest, {}, { read: true }), (file) => {
+      for (let isEnd = false; !isEnd; ) {
+        const [bytes, isLast] = file.read(READ_BYTES, size);
+        parts.push(bytes);
+        size += bytes.length;
+        isEnd = isLast || bytes.length === 0;
+      }
+    }),
+  );
+  const whole = new Uint8Array(size);
+  let to = 0;
+  for (const part of parts) {
+    whole.set(part, to);
+    to += part.length;
+  }
+  return whole;
 }
 
 function writeBytes(path, data, openFlags, isAppending = false) {
   const bytes = ArrayBuffer.isView(data) ? bytesOf(data) : encode(String(data));
-  at("open", path, (directory, rest) => {
-    const file = directory.openAt(FOLLOW, rest, openFlags, { write: true });
-    let offset = isAppending ? file.stat().size : 0;
-    for (let from = 0; from < bytes.length; ) {
-      const written = file.write(bytes.slice(from, from + READ_BYTES), offset);
-      from += written;
-      offset += written;
-    }
-  });
+  at("open", path, (directory, rest) =>
+    using(directory.openAt(FOLLOW, rest, openFlags, { write: true }), (file) => {
+      let offset = isAppending ? file.stat().size : 0;
+      for (let from = 0; from < bytes.length; ) {
+        const written = file.write(bytes.slice(from, from + READ_BYTES), offset);
+        from += written;
+        offset += written;
+      }
+    }),
+  );
 }
 
 function stat(path) {
@@ -151,10 +173,9 @@ function stat(path) {
 
 /** Calls `use` with the granted directory that `path` is in, and with the rest of the path. */
 function at(verb, path, use) {
-  const directories = preopens.getDirectories();
-  const whole = String(path).startsWith("/") ? String(path) : `${directories[0]?.[1] ?? ""}/${path}`;
+  const whole = String(path).startsWith("/") ? String(path) : `${granted()[0]?.[1] ?? ""}/${path}`;
   const isIn = ([, root]) => whole === root || whole.startsWith(root.endsWith("/") ? root : `${root}/`);
-  const [directory, root] = directories.find(isIn) ?? [];
+  const [directory, root] = granted().find(isIn) ?? [];
   if (directory === undefined) throw systemError("no-entry", verb, path);
   try {
     return use(directory, whole.slice(root.length).replace(/^\/+/, "") || ".");

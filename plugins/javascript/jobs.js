@@ -12,8 +12,9 @@ const PENDING = "pending";
 const FULFILLED = "fulfilled";
 const REJECTED = "rejected";
 
-/** Jobs, timers and rejections that nobody has looked at. */
+/** What waits to run, and the rejections that nobody has looked at. */
 const jobs = { list: [], next: 0 };
+const ticks = [];
 const immediates = [];
 const timers = new Map();
 let timersMade = 0;
@@ -379,6 +380,11 @@ export function queueMicrotask(callback) {
   jobs.list.push(callback);
 }
 
+/** Runs before the jobs that wait, once those that run are through. */
+export function nextTick(callback, ...args) {
+  ticks.push({ callback, args });
+}
+
 export function setTimeout(callback, ms = 0, ...args) {
   return addTimer(callback, ms, args, false);
 }
@@ -461,20 +467,28 @@ export function drain(onUnhandled) {
 }
 
 function runJobs(onUnhandled) {
-  while (jobs.next < jobs.list.length) {
-    const job = jobs.list[jobs.next];
-    jobs.next += 1;
-    if (jobs.next === 1_024) {
-      jobs.list.splice(0, jobs.next);
-      jobs.next = 0;
+  while (ticks.length > 0 || jobs.next < jobs.list.length) {
+    while (ticks.length > 0) {
+      const { callback, args } = ticks.shift();
+      callback(...args);
     }
-    job();
+    while (jobs.next < jobs.list.length) runJob();
   }
-  jobs.list.length = jobs.next = 0;
   for (const promise of unhandled) {
     unhandled.delete(promise);
     onUnhandled(Promise.reasonOf(promise));
   }
+}
+
+function runJob() {
+  const job = jobs.list[jobs.next];
+  jobs.next += 1;
+  // What has run is let go in batches: to shift the list each time would take its square.
+  if (jobs.next === 1_024 || jobs.next === jobs.list.length) {
+    jobs.list.splice(0, jobs.next);
+    jobs.next = 0;
+  }
+  job();
 }
 
 function nextTimer() {

@@ -259,7 +259,7 @@ function makeProcess() {
     hrtime: Object.assign(() => [Math.floor(host.now() / 1e3), Math.floor((host.now() % 1e3) * 1e6)], {
       bigint: () => BigInt(Math.round(host.now() * 1e6)),
     }),
-    nextTick: (callback, ...args) => jobs.queueMicrotask(() => callback(...args)),
+    nextTick: jobs.nextTick,
     /** Only `exit` ever happens. */
     on(event, callback) {
       if (event === "exit") run.onExit(callback);
