@@ -109,8 +109,7 @@ async fn compare(
 
 /// Endless loops, each stopped a while after its start, while others call a small plugin.
 async fn runaways(place: &Path) -> Outcome<()> {
-    let jail =
-        Jail { program: longhaul(), arguments: vec!["compile-child".into()], limits: CompileLimits::default() };
+    let jail = Jail { program: longhaul(), arguments: vec!["compile-child".into()], limits: CompileLimits::default() };
     let engine = Engine::new(place.join("compiled"), jail, &EngineOptions::default())?;
     let load = async |name: &str| -> Outcome<Arc<Plugin>> {
         let bytes = std::fs::read(root().join(format!("target/plugins/{name}.wasm")))?;

@@ -77,12 +77,28 @@ pub(crate) fn test(root: &Path) -> Result<()> {
             with(cargo(root), &nextest).args(["nextest", "run", "--no-tests", "pass", "--manifest-path"]).arg(manifest),
         )
     })?;
+    stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
     stages.run("tests", || {
         let mut tests = with(cargo(root), &nextest);
         run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
     })?;
     stages.print();
     Ok(())
+}
+
+/// The SDKs without a host, each in its own language; C's examples are tested as components.
+fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
+    let python = root.join("sdk/python");
+    run("test the Python SDK", Command::new("python3").current_dir(python).args(["-m", "unittest", "--quiet"]))?;
+    let mut node = longhaul_build::node(cache)?;
+    run(
+        "test the JavaScript SDK",
+        node.current_dir(root.join("sdk/js")).args(["--test", "--test-reporter", "dot", "test/"]),
+    )?;
+    let manifest = root.join("sdk/rust/Cargo.toml");
+    let mut rust = with(cargo(root), nextest);
+    rust.args(["nextest", "run", "--target-dir"]).arg(root.join("target/sdk")).arg("--manifest-path").arg(manifest);
+    run("test the Rust SDK", &mut rust)
 }
 
 fn run(doing: &str, command: &mut Command) -> Result<()> {

@@ -285,7 +285,7 @@ impl Scene {
                 store: Arc::clone(&self.store),
                 clock: self.clock.clone(),
                 watch: scripted.clone(),
-                exchange: (!script.http.is_empty()).then(|| scripted as Arc<dyn Exchange>),
+                exchange: (!script.http.is_empty()).then_some(scripted as Arc<dyn Exchange>),
             },
             journal,
             seed: self.seed,

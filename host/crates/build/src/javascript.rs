@@ -38,6 +38,11 @@ pub(crate) struct Recipe {
     paths: Vec<PathBuf>,
 }
 
+/// See [`crate::node`].
+pub(crate) fn node(cache: &Cache) -> Result<std::process::Command> {
+    Ok(Node::find(cache)?.command())
+}
+
 /// Changes when the component would: sources, contract and tools.
 pub(crate) fn inputs(top: &Path, contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
     let mut parts = vec![

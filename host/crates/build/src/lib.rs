@@ -35,5 +35,13 @@ pub use names::check_name;
 pub use project::{MANIFEST, Project, toml_error};
 pub use workshop::Workshop;
 
+/// A command of Node.js: the one on PATH where it will do, else one that is fetched into the cache.
+///
+/// # Errors
+/// [`BuildError`] when it has to be fetched and cannot.
+pub fn node(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
+    javascript::node(cache)
+}
+
 /// Where a line goes that says what is done: a fetch, a build, a wait.
 pub type Say = fn(&str);
