@@ -6,7 +6,8 @@ use crate::wiring::{cache, variable};
 use longhaul_models::{Discovery, discover};
 
 /// Plugins that a project made by `longhaul new` names.
-const SHIPPED: [&str; 6] = ["initializer", "react", "check-evaluator", "rubric-evaluator", "files", "python"];
+const SHIPPED: [&str; 7] =
+    ["initializer", "react", "check-evaluator", "rubric-evaluator", "files", "python", "javascript"];
 
 /// Carries it out.
 pub async fn run(context: &Context) -> anyhow::Result<Exit> {

@@ -73,7 +73,8 @@ pub(crate) fn make(
         .env("ZIG_LOCAL_CACHE_DIR", cache.path("zig"))
         .args(["cc", "-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Os", "-Wall", "-Wextra"])
         // The guard of the stack would be drawn from the system's randomness, at the start of each instance.
-        .args(["-fno-stack-protector", "-Wl,--strip-debug", "-I"])
+        // The compiler's own stack is 16 MiB, which every instance would start with.
+        .args(["-fno-stack-protector", "-Wl,--strip-debug", "-Wl,-z,stack-size=1048576", "-I"])
         .arg(&bindings);
     for folder in &folders {
         clang.arg("-I").arg(folder);
