@@ -8,6 +8,9 @@ use common::lab::{Lab, Started};
 use serde_json::Value;
 use std::time::Duration;
 
+/// Posts of one run of it: two a feature, and one of each of two sub-agents of the second.
+const POSTS: usize = 6;
+
 const GOAL: &str = "# Two\n
 ## Feature: the first\n- id: one\n- check: wrote_one\n\nDo it.\n
 ## Feature: the second\n- id: two\n- check: has_two\n\nDo it, too.\n";
@@ -128,7 +131,7 @@ fn a_pause_waits_for_an_effect_that_has_left_and_sends_no_other() {
     lab.fake.posts_take(Duration::ZERO);
     // Nobody has to be asked: its answer is known.
     lab.run(&["resume"]).expect(0);
-    assert_eq!(lab.fake.posts().len(), 4);
+    assert_eq!(lab.fake.posts().len(), POSTS);
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn a_terminal_that_is_done_leaves_another_ones_run_whole() {
     let other = start_other(&lab, &["run"]);
     owner.wait().expect(0);
     other.wait().expect(0);
-    assert_eq!(lab.fake.posts().len(), 8);
+    assert_eq!(lab.fake.posts().len(), 2 * POSTS);
 }
 
 #[test]

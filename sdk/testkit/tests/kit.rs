@@ -22,8 +22,8 @@ async fn shipped(name: &str) -> Scene {
 #[tokio::test]
 async fn an_agent_is_played_through_with_a_scripted_model_and_tool() {
     let script = Script::new()
-        .model(json!({ "action": "tool", "tool": "files", "function": "read", "arguments": { "path": "a.txt" } }))
-        .model(json!({ "action": "finish", "output": "hello", "summary": "read it" }))
+        .model(json!({ "action": "files.read", "args": { "path": "a.txt" } }))
+        .model(json!({ "action": "finish", "answer": "read it" }))
         .tool("files", "read", json!({ "content": "hello" }));
     let scene = shipped("react").await.script(script);
     let done = scene.call(Call::run("What does a.txt say?")).await.unwrap();
