@@ -23,11 +23,11 @@ async fn shipped(name: &str) -> Scene {
 async fn an_agent_is_played_through_with_a_scripted_model_and_tool() {
     let script = Script::new()
         .model(json!({ "action": "files.read", "args": { "path": "a.txt" } }))
-        .model(json!({ "action": "finish", "answer": "read it" }))
+        .model(json!({ "action": "finish", "answer": "hello" }))
         .tool("files", "read", json!({ "content": "hello" }));
     let scene = shipped("react").await.script(script);
     let done = scene.call(Call::run("What does a.txt say?")).await.unwrap();
-    assert_eq!(done.value()["summary"], "read it");
+    assert_eq!(done.value()["output"]["answer"], "hello");
     let names: Vec<&str> = done.calls.iter().map(|made| made.name.as_str()).collect();
     assert_eq!(names.iter().filter(|name| **name == "conversation.complete").count(), 2, "{done}");
     assert!(names.contains(&"tools.call"), "{done}");
