@@ -94,3 +94,18 @@ async fn a_scenario_passes_as_it_was_written_and_fails_with_what_is_different() 
     let different = run(false).await[0].difference.clone().unwrap();
     assert!(different.contains("- failed: no wings\n+ unknown-function: "), "{different}");
 }
+
+#[tokio::test]
+async fn a_tool_keeps_no_more_than_its_space_may_hold() {
+    let limits = Limits { keyvalue_bytes_max: 1_000, ..Limits::default() };
+    let scene = shipped("sdk/rust/notes").await.limits(limits);
+    let save = async |name: &str, length: usize| {
+        let text = "x".repeat(length);
+        scene.call(Call::tool("save", &json!({ "name": name, "text": text }))).await.unwrap()
+    };
+    assert_eq!(save("a", 600).await.value()["output"]["saved"], "a");
+    save("b", 600).await.assert_refused("limit", "keyvalue_bytes_max");
+    // What is replaced does not count.
+    assert_eq!(save("a", 900).await.value()["output"]["saved"], "a");
+    assert_eq!(save("b", 50).await.value()["output"]["saved"], "b");
+}

@@ -104,6 +104,8 @@ pub struct Ctx {
     /// What its sub-agents used.
     pub delegated: Used,
     pub(crate) delegations_asked: u32,
+    /// Bytes in its key-value space, once they were counted.
+    pub(crate) space_bytes: Option<u64>,
 }
 
 impl Ctx {
@@ -138,6 +140,7 @@ impl Ctx {
             used: Used::default(),
             delegated: Used::default(),
             delegations_asked: 0,
+            space_bytes: None,
         })
     }
 

@@ -29,13 +29,22 @@ impl keyvalue::Host for Ctx {
                 return Ok(Err(KeyvalueError::Limit(LimitHit::new(name, used as u64, max as u64).into())));
             }
         }
+        let held = self.held_without(&key)?.saturating_add((key.len() + value.len()) as u64);
+        if held > self.limits.keyvalue_bytes_max {
+            let hit = LimitHit::new("keyvalue_bytes_max", held, self.limits.keyvalue_bytes_max);
+            return Ok(Err(KeyvalueError::Limit(hit.into())));
+        }
         let batch = Batch::new().put(Table::KeyValue, self.space().and(&key), value);
-        Ok(self.services.store.commit(batch).await.map_err(failed))
+        let kept = self.services.store.commit(batch).await;
+        // Counted again after a failure, of which nobody knows what it left.
+        self.space_bytes = kept.is_ok().then_some(held);
+        Ok(kept.map_err(failed))
     }
 
     async fn delete(&mut self, key: String) -> Answer<()> {
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::KeyValue, self.space().and(&key)));
+        self.space_bytes = None;
         Ok(self.services.store.commit(batch).await.map_err(failed))
     }
 
@@ -65,6 +74,28 @@ impl keyvalue::Host for Ctx {
 }
 
 impl Ctx {
+    /// Bytes of the space but for one key. All of it is read the first time.
+    fn held_without(&mut self, key: &str) -> wasmtime::Result<u64> {
+        let all = match self.space_bytes {
+            Some(bytes) => bytes,
+            None => self.count_space().map_err(stored)?,
+        };
+        let old = self.services.store.get(Table::KeyValue, &self.space().and(key)).map_err(stored)?;
+        Ok(all.saturating_sub(old.map_or(0, |value| (key.len() + value.len()) as u64)))
+    }
+
+    fn count_space(&self) -> Result<u64, StoreError> {
+        let space = self.space();
+        let (mut bytes, mut after) = (0, None::<Vec<u8>>);
+        loop {
+            let found = self.services.store.scan(Table::KeyValue, &space, after.as_deref(), ROWS_AT_ONCE)?;
+            let Some((last, _)) = found.last() else { return Ok(bytes) };
+            after = Some(last.clone());
+            let sizes = found.iter().filter_map(|(key, value)| Some(last_part(key, &space)?.len() + value.len()));
+            bytes += sizes.map(|size| size as u64).sum::<u64>();
+        }
+    }
+
     fn space(&self) -> Key {
         Key::of(&self.scope.project).and(&self.scope.plugin)
     }

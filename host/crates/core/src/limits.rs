@@ -41,6 +41,10 @@ pub struct Limits {
     pub journal_entries_max: u32,
     /// Bytes of the journal, content included. Default 64 MiB.
     pub journal_bytes_max: u64,
+    /// Bytes of keys and values that the key-value space of a plugin may hold after a `set`. Default
+    /// 256 MiB. Counted when an invocation first sets something, so invocations that set at the same
+    /// time may each add up to it. Only for tools and memory backends.
+    pub keyvalue_bytes_max: u64,
     /// Answers of models, in calls. Default 200.
     pub model_calls_max: u32,
     /// Tokens that models read and wrote, for it and its sub-agents. Default 2 000 000.
@@ -70,6 +74,7 @@ impl Default for Limits {
             output_bytes_max: 4 << 20,
             journal_entries_max: 1_000,
             journal_bytes_max: 64 << 20,
+            keyvalue_bytes_max: 256 << 20,
             model_calls_max: 200,
             tokens_max: 2_000_000,
             delegations_max: 32,
