@@ -18,6 +18,7 @@ mod doctor;
 mod exec;
 mod features;
 mod follow;
+mod given;
 mod models;
 mod plugin;
 mod project;

@@ -335,7 +335,7 @@ fn the_command_shows_output_and_says_what_is_wrong() {
         (vec!["exec", &good, "--context", "{"], 1, "--context is not JSON"),
         (vec!["exec", &good, "--context", "[]"], 1, "must be a JSON object"),
         (vec!["exec", &good, "--dir", "/nowhere:/data"], 2, "is no directory"),
-        (vec!["exec", &good, "--dir", "/tmp:data"], 2, "starts with `/`"),
+        (vec!["exec", &good, "--dir", "/tmp:data"], 2, "where GUEST starts with `/`"),
         (vec!["exec", &good, "--allow-host", "ftp://x"], 2, "ftp://x"),
         (vec!["exec", &good, "--lang", "cobol"], 2, "cobol"),
         (vec!["exec", &good, "--lang", "wasm"], 1, "does not start as WebAssembly"),

@@ -1,10 +1,10 @@
 //! `longhaul exec`: runs a file of code that nobody trusts, and shows what it printed.
 
-use super::{Context, Exit};
+use super::{Context, Exit, given};
 use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report};
 use anyhow::{Context as _, bail};
 use clap::Args;
-use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ pub struct ExecArgs {
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
     /// A directory that it sees, writable unless `:ro` follows. May be given several times.
-    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = directory)]
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that it may ask by HTTP, such as `https://api.example.com`. May be given several times.
-    #[arg(long, value_name = "PATTERN", value_parser = host)]
+    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
     /// Longest time on the clock, in milliseconds.
     #[arg(long, default_value_t = JobLimits::default().timeout_ms)]
@@ -118,26 +118,4 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         bail!("`{}` is longer than {FILE_BYTES_MAX} bytes; hand data over as a file with --dir", path.display());
     }
     Ok(bytes)
-}
-
-/// `HOST:GUEST` or `HOST:GUEST:ro`, also `:rw`.
-fn directory(text: &str) -> Result<DirectoryGrant, String> {
-    let (text, access) = match text.rsplit_once(':') {
-        Some((rest, "ro")) => (rest, Access::Read),
-        Some((rest, "rw")) => (rest, Access::Write),
-        _ => (text, Access::Write),
-    };
-    let (host, guest) = text.rsplit_once(':').ok_or("write it as HOST:GUEST, such as ./data:/data:ro")?;
-    if !guest.starts_with('/') {
-        return Err(format!("`{guest}` is what the code sees and starts with `/`, such as ./data:/data"));
-    }
-    let found = Path::new(host);
-    if !found.is_dir() {
-        return Err(format!("`{host}` is no directory"));
-    }
-    Ok(DirectoryGrant { guest: guest.to_owned(), host: found.to_owned(), access })
-}
-
-fn host(text: &str) -> Result<HostPattern, String> {
-    HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
 }

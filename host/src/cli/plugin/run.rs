@@ -1,15 +1,15 @@
 //! `longhaul plugin run`: calls one export of a plugin, within limits, and shows what it did.
 
-use super::super::{Context, Exit};
+use super::super::{Context, Exit, given};
 use crate::config::Manifest;
 use crate::wiring;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::Limits;
-use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Scene, Script};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What is shown after the options.
@@ -62,11 +62,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// A directory that a tool or a memory backend may use, for example `./data:/work:ro`.
-    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]")]
-    directories: Vec<String>,
+    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    directories: Vec<DirectoryGrant>,
     /// A host that a tool or a memory backend may reach, for example `https://api.example.com`.
-    #[arg(long, value_name = "PATTERN")]
-    allow_host: Vec<String>,
+    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    allow_host: Vec<HostPattern>,
     /// Instructions, in wasmtime's fuel.
     #[arg(long, value_name = "N")]
     fuel_max: Option<u64>,
@@ -122,29 +122,15 @@ fn staged(scene: Scene, args: &RunArgs) -> anyhow::Result<Scene> {
         bail!("the role {} has no directories and no hosts; only tools and memory backends do", scene.role().name());
     }
     for directory in &args.directories {
-        scene = scene.directory(parse_directory(directory)?);
+        scene = scene.directory(directory.clone());
     }
     for pattern in &args.allow_host {
-        scene = scene.host(HostPattern::try_from(pattern.clone())?);
+        scene = scene.host(pattern.clone());
     }
     if let Some(directory) = &args.state {
         scene = scene.state_in(directory)?;
     }
     Ok(scene)
-}
-
-/// `HOST:GUEST` or `HOST:GUEST:ro`.
-fn parse_directory(text: &str) -> anyhow::Result<DirectoryGrant> {
-    let (rest, access) = text.strip_suffix(":ro").map_or((text, Access::Write), |rest| (rest, Access::Read));
-    // From the right: what is on the host may have a colon in its name.
-    let Some((host, guest)) = rest.rsplit_once(':').filter(|(host, guest)| !host.is_empty() && guest.starts_with('/'))
-    else {
-        bail!("`{text}` is no directory; write HOST:GUEST or HOST:GUEST:ro, for example ./data:/work:ro");
-    };
-    if !Path::new(host).is_dir() {
-        bail!("`{host}` is not a directory");
-    }
-    Ok(DirectoryGrant { guest: guest.to_owned(), host: PathBuf::from(host), access })
 }
 
 fn show(as_json: bool, done: &Done) {
@@ -158,19 +144,4 @@ fn show(as_json: bool, done: &Done) {
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_is_written_as_host_and_guest() {
-        let grant = parse_directory(".:/work:ro").unwrap();
-        assert_eq!((grant.guest.as_str(), grant.access), ("/work", Access::Read));
-        assert_eq!(parse_directory(".:/work").unwrap().access, Access::Write);
-        for wrong in [".", ".:work", ":/work", "/no/such/place:/work"] {
-            assert!(parse_directory(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,0 +1,38 @@
+//! What is given to code on the command line: directories and hosts, read as arguments are.
+
+use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use std::path::Path;
+
+/// `HOST:GUEST`, writable, or `HOST:GUEST:ro`.
+pub fn directory(text: &str) -> Result<DirectoryGrant, String> {
+    let (rest, access) = text.strip_suffix(":ro").map_or((text, Access::Write), |rest| (rest, Access::Read));
+    // From the right: what is on the host may have a colon in its name.
+    let Some((host, guest)) = rest.rsplit_once(':').filter(|(host, guest)| !host.is_empty() && guest.starts_with('/'))
+    else {
+        return Err("write HOST:GUEST or HOST:GUEST:ro, where GUEST starts with `/`, such as ./data:/work:ro".into());
+    };
+    if !Path::new(host).is_dir() {
+        return Err(format!("`{host}` is no directory"));
+    }
+    Ok(DirectoryGrant { guest: guest.to_owned(), host: host.into(), access })
+}
+
+/// `SCHEME://HOST[:PORT]`.
+pub fn host(text: &str) -> Result<HostPattern, String> {
+    HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_named_on_both_sides_and_may_be_read_only() {
+        let grant = directory(".:/work:ro").unwrap();
+        assert_eq!((grant.guest.as_str(), grant.access), ("/work", Access::Read));
+        assert_eq!(directory(".:/work").unwrap().access, Access::Write);
+        for wrong in ["", ".", ":/work", ".:work", "/nowhere-at-all:/work", ".:/work:ro:ro"] {
+            assert!(directory(wrong).is_err(), "{wrong}");
+        }
+    }
+}
