@@ -1,4 +1,5 @@
-//! The rules of conformance: every shipped plugin passes all of them, and each can fail.
+//! The rules of conformance: every shipped plugin and every example of an SDK passes all of them, and each can
+//! fail.
 
 mod support;
 
@@ -31,30 +32,45 @@ fn of_text(text: &str) -> Subject {
     Subject::new("guest", guest_of_text(text))
 }
 
-#[tokio::test]
-async fn every_shipped_plugin_passes() {
-    let folder = repository().join("target/plugins");
-    let built = folder.read_dir().unwrap_or_else(|error| panic!("run `cargo xtask plugins` first: {error}"));
-    let mut failed = Vec::new();
-    for path in built
-        .map(|entry| entry.expect("readable").path())
-        .filter(|path| path.extension().is_some_and(|end| end == "wasm"))
-    {
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
-            .arg("conform")
-            .arg(&path)
-            .output()
-            .expect("it runs");
-        if !output.status.success() {
-            failed.push(format!(
-                "{name}:\n{}{}",
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            ));
-        }
+/// Holds the rules against every component of a folder below `target/plugins`, as an author does.
+#[track_caller]
+fn all_pass(folder: &str, at_least: usize) {
+    let folder = repository().join("target/plugins").join(folder);
+    let built = folder.read_dir().unwrap_or_else(|error| panic!("run `cargo xtask plugins --tests` first: {error}"));
+    let paths = built.map(|entry| entry.expect("readable").path());
+    let components: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "wasm")).collect();
+    assert!(components.len() >= at_least, "{components:?}; run `cargo xtask plugins --tests` first");
+    for path in components {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        let output = command.arg("conform").arg(&path).output().expect("it runs");
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{}:\n{}", path.display(), String::from_utf8_lossy(&said));
     }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn every_shipped_plugin_passes() {
+    all_pass("", 7);
+}
+
+#[test]
+fn every_example_in_rust_passes() {
+    all_pass("sdk/rust", 5);
+}
+
+#[test]
+fn every_example_in_python_passes() {
+    all_pass("sdk/python", 5);
+}
+
+#[test]
+fn every_example_in_javascript_passes() {
+    all_pass("sdk/js", 6);
+}
+
+#[test]
+fn every_example_in_c_passes() {
+    all_pass("sdk/c", 5);
 }
 
 #[tokio::test]
