@@ -45,7 +45,10 @@ async fn rows() -> Outcome<()> {
         compiler: longhaul(),
     };
     let executor = Executor::new(places)?;
-    let python = || Command::new("python3").args(["-I", "-S", "-c", PYTHON]).output();
+    // The interpreter itself: a version manager's shim on PATH is a shell script, and slower.
+    let found = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output()?;
+    let interpreter = String::from_utf8(found.stdout)?.trim().to_owned();
+    let python = || Command::new(&interpreter).args(["-I", "-S", "-c", PYTHON]).output();
     compare("a fresh Python", "a new python3 -I -S -c", run(&executor, Code::Python(PYTHON.into())), python).await?;
     executor.keep_ready(Language::Python, JobLimits::default(), 8).await?;
     compare("a Python that waited", "the same", run(&executor, Code::Python(PYTHON.into())), python).await?;
