@@ -1,7 +1,8 @@
 //! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
 
-use crate::config::{Asks, Config, PluginConfig, grants};
+use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
+use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
 use crate::wiring::World;

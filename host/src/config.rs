@@ -1,8 +1,9 @@
-//! `longhaul.toml`, which the operator writes, and `plugin.toml`, which a plugin brings.
+//! `longhaul.toml`, which the operator writes.
 //!
 //! Reading is strict: a misspelt field is an error with its line. What a plugin may do is decided here
 //! and nowhere else: what it asks for, intersected with what the operator gives.
 
+use crate::manifest::Asks;
 use anyhow::{Context, bail};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
@@ -96,8 +97,8 @@ pub struct PluginConfig {
     pub confirm_effects: bool,
     /// Handed to the plugin as it is.
     pub settings: serde_json::Map<String, serde_json::Value>,
-    /// Its own limits, in place of `[limits]`.
-    pub limits: Option<Limits>,
+    /// Its own limits, over those of `[limits]`: a field that is missing is as there.
+    pub limits: toml::Table,
 }
 
 /// One granted directory.
@@ -168,6 +169,7 @@ impl Config {
         if part.plugin.is_empty() {
             bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
         }
+        self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let known = [
             ("models", &part.models, self.models.keys().collect::<Vec<_>>()),
             ("tools", &part.tools, self.tools.keys().collect()),
@@ -210,64 +212,14 @@ impl Config {
 
     /// What the plugin of a table may use.
     pub fn limits_of(&self, part: &PluginConfig) -> Limits {
-        part.limits.clone().unwrap_or_else(|| self.limits.clone())
-    }
-}
-
-/// `plugin.toml`, beside a plugin's `.wasm`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Manifest {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// In one line.
-    pub description: String,
-    /// What it asks for.
-    pub asks: Asks,
-}
-
-/// `[asks]`: what a plugin asks for. Without a `plugin.toml` it asks for nothing.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Asks {
-    /// Whether it talks with models.
-    pub models: bool,
-    /// Whether it calls tools.
-    pub tools: bool,
-    /// Whether it delegates.
-    pub agents: bool,
-    /// Directories, as the guest names them.
-    pub directories: Vec<AskedDirectory>,
-    /// Hosts, as patterns; `"*"` asks for whichever the operator gives.
-    pub hosts: Vec<String>,
-}
-
-/// A directory that a plugin asks for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AskedDirectory {
-    /// Where it wants to see it.
-    pub guest: String,
-    /// How it would use it.
-    pub access: Access,
-}
-
-impl Manifest {
-    /// Reads the manifest beside a component, if there is one.
-    pub fn beside(component: &Path) -> anyhow::Result<Self> {
-        let path = component.with_extension("toml");
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text).with_context(|| format!("`{}`", path.display())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
-        }
+        // What does not fit was refused when the file was read.
+        self.own_limits(part).unwrap_or_else(|_| self.limits.clone())
     }
 
-    /// Reads the text of a manifest.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
-        Ok(toml::from_str(text)?)
+    fn own_limits(&self, part: &PluginConfig) -> anyhow::Result<Limits> {
+        let mut all = toml::Table::try_from(&self.limits)?;
+        all.extend(part.limits.clone());
+        Ok(all.try_into()?)
     }
 }
 
@@ -315,6 +267,16 @@ mod tests {
         check("tools = [\"files\"]", "[agents.code] tools names `files`, and there is no [tools.files]");
         check("[tools.files]\n", "[tools.files] has no plugin");
         check("[limits]\nfuel = 1", "unknown field `fuel`");
+        check("[agents.code.limits]\nfuel = 1", "[agents.code.limits]: unknown field `fuel`");
+    }
+
+    #[test]
+    fn own_limits_change_what_they_name_and_nothing_else() {
+        let text = format!("{SMALL}[agents.code.limits]\nfuel_max = 7\n[limits]\nfuel_max = 9\nwall_ms_max = 5\n");
+        let config = Config::parse(&text).unwrap();
+        let limits = config.limits_of(&config.agents["code"]);
+        assert_eq!((limits.fuel_max, limits.wall_ms_max), (7, 5));
+        assert_eq!(config.limits_of(&config.planner).fuel_max, 9);
     }
 
     #[test]

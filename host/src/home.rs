@@ -7,7 +7,7 @@
 //! | `socket` | where the owner serves, mode 0600 |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
 //! | `scratch/` | copies that checks run on |
-//! | `plugins/` | plugins that the user put there |
+//! | `plugins/` | installed plugins; see `plugins/installed.rs` |
 
 use anyhow::{Context, bail};
 use std::fs::{File, OpenOptions, TryLockError};

@@ -9,6 +9,7 @@ pub mod crash;
 pub mod door;
 pub mod exec;
 pub mod home;
+pub mod manifest;
 pub mod nobody;
 pub mod plugins;
 pub mod run;

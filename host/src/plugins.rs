@@ -1,8 +1,11 @@
 //! Finding a plugin's file by its name, and loading plugins, each digest once a process.
 
-use crate::config::Manifest;
+pub mod installed;
+
 use crate::home::Home;
+use crate::manifest::Manifest;
 use anyhow::bail;
+use installed::Installed;
 use longhaul_core::Digest;
 use longhaul_engine::{Engine, LoadError, Plugin};
 use std::collections::HashMap;
@@ -42,12 +45,16 @@ pub fn find(name: &str, project: Option<&Path>, home: &Home) -> anyhow::Result<P
     if name.contains('/') {
         bail!("`{name}` is no plugin's name; a path starts with `./` or `/`");
     }
+    if name.contains('@') {
+        let (path, _) = Installed::of(home).find(&name.parse()?)?;
+        return Ok(path);
+    }
     let searched = directories(project, home);
     let found = searched.iter().map(|directory| directory.join(format!("{name}.wasm"))).find(|path| path.is_file());
     let Some(found) = found else {
         let places: Vec<String> = searched.iter().map(|path| path.display().to_string()).collect();
         bail!(
-            "there is no plugin `{name}`; looked for {name}.wasm in {}. Build the shipped ones with `cargo xtask plugins`, or name a directory with {VARIABLE}",
+            "there is no plugin `{name}`; looked for {name}.wasm in {}. Build the shipped ones with `cargo xtask plugins`, install one with `longhaul plugin install FILE`, or name a directory with {VARIABLE}",
             places.join(", ")
         );
     };
@@ -65,7 +72,20 @@ pub struct Found {
 /// Reads the plugin of that name.
 pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) -> anyhow::Result<Found> {
     let path = find(name, project, home)?;
-    Ok(Found { bytes: engine.read(name, &path)?, manifest: Manifest::beside(&path)? })
+    let bytes = engine.read(name, &path)?;
+    check_digest(&path, &bytes)?;
+    let manifest = Manifest::of(&path, &bytes)?;
+    Ok(Found { bytes, manifest })
+}
+
+/// Refuses an installed component that is not what was installed.
+fn check_digest(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    match installed::digest_of(path) {
+        Some(digest) if digest != Digest::of(bytes) => {
+            bail!("`{}` was changed after it was installed; install it again", path.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Plugins that were loaded, by name and digest.

@@ -3,82 +3,13 @@
 //!
 //! Tools come from the cache of this machine; where that is empty, the first run fetches them.
 
+mod support;
+
 use longhaul_core::Digest;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use tempfile::TempDir;
-
-/// An empty folder, and the program in it.
-struct Author {
-    place: TempDir,
-}
-
-impl Author {
-    fn new() -> Self {
-        Self { place: tempfile::Builder::new().prefix("author-").tempdir().expect("a folder") }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
-        command.args(arguments).current_dir(self.place.path()).env("LONGHAUL_HOME", self.path("home"));
-        command
-    }
-
-    /// What it printed, when it ended well.
-    #[track_caller]
-    fn runs(&self, arguments: &[&str]) -> String {
-        let output = self.command(arguments).output().expect("it starts");
-        assert!(output.status.success(), "{arguments:?}\n{}", said(&output));
-        String::from_utf8(output.stdout).expect("text")
-    }
-
-    /// Its one line, when it refused; all that it said where a compiler speaks.
-    #[track_caller]
-    fn refuses(&self, arguments: &[&str]) -> String {
-        self.refuses_with(&mut self.command(arguments))
-    }
-
-    #[track_caller]
-    fn refuses_with(&self, command: &mut Command) -> String {
-        let output = command.output().expect("it starts");
-        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-        assert!(output.stdout.is_empty(), "{}", said(&output));
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::create_dir_all(self.path(name).parent().expect("a folder")).expect("it can be made");
-        fs::write(self.path(name), text).expect("it can be written");
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).expect("it is there")
-    }
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-#[track_caller]
-fn one_line(text: &str, expected: &str) {
-    // Other tests use the same cache at the same time.
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("waiting for another process")).collect();
-    let text = lines.join("\n");
-    assert!(text.starts_with("longhaul: ") && text.contains(expected), "wanted `{expected}`:\n{text}");
-    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-}
-
-/// Above it is what is done, and what a compiler says itself.
-fn last_line(text: &str) -> String {
-    text.trim_end().lines().last().unwrap_or_default().to_owned()
-}
+use std::path::Path;
+use support::author::{Author, last_line, one_line};
 
 /// Makes a tool and builds it; the component is what it says it is.
 #[track_caller]
@@ -91,9 +22,12 @@ fn a_tool_is_made_and_built(author: &Author, language: &str) {
     let bytes = fs::read(path).expect("the component is there");
     assert_eq!(built["digest"], Digest::of(&bytes).to_string());
     assert_eq!(built["bytes"], bytes.len());
-    assert_eq!(fs::read(path.with_extension("toml")).ok(), fs::read(author.path(&name).join("plugin.toml")).ok());
-    let shown = author.runs(&["plugin", "inspect", path.to_str().expect("text")]);
+    // One file is the plugin: it carries what it asks for.
+    let alone = author.path("alone.wasm");
+    fs::copy(path, &alone).expect("it can be copied");
+    let shown = author.runs(&["plugin", "inspect", alone.to_str().expect("text")]);
     assert!(shown.starts_with("tool for contract 0.1.0"), "{shown}");
+    assert!(shown.contains(&format!("\n{name} 0.1.0: ")) && shown.contains("\nasks for nothing\n"), "{shown}");
 }
 
 #[test]
@@ -218,12 +152,13 @@ fn an_interpreter_is_made_once_and_somebody_elses_is_left_alone() {
     author.runs(&["runtimes", "pull", "python"]);
     let component = author.path("home/plugins/python.wasm");
     let made = fs::metadata(&component).expect("it is there").modified().expect("a time");
-    assert!(author.path("home/plugins/python.toml").is_file());
     assert!(author.runs(&["runtimes", "pull", "python"]).starts_with("python       ready"));
     assert_eq!(fs::metadata(&component).expect("it is there").modified().expect("a time"), made);
     // One that was made of other sources is made again.
     author.write("home/plugins/python.wasm", "half of it");
     assert!(author.runs(&["runtimes", "pull", "python"]).starts_with("python       made in"));
-    fs::remove_file(author.path("home/plugins/python.made.json")).expect("it is there");
+    fs::remove_file(&component).expect("it is there");
+    author.write("home/plugins/python.wasm", "mine");
     one_line(&author.refuses(&["runtimes", "pull", "python"]), "was not made by this command");
+    assert_eq!(author.read("home/plugins/python.wasm"), "mine");
 }

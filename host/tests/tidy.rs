@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("longhaul", &["*"]),
     ("longhaul-bindings", &["longhaul-core"]),
     ("longhaul-build", &["longhaul-core"]),
@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-llama", &[]),
-    ("longhaul-models", &["longhaul-core", "longhaul-llama"]),
+    ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
     ("longhaul-store", &["longhaul-core"]),
     (
         "longhaul-testkit",
@@ -33,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "longhaul-store",
         ],
     ),
+    ("longhaul-tls", &[]),
     ("longhaul-worktree", &["longhaul-core"]),
     ("xtask", &["longhaul-build"]),
 ];

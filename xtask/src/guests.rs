@@ -3,8 +3,8 @@
 //! A guest is a folder with a `plugin.toml` in `plugins` (shipped) or, only with `--tests`, in
 //! `tests/guests` (for tests) and in the `examples` of each SDK; it is called by the name in there. How
 //! one is built is the affair of `longhaul-build`. Rust guests that are members of a cargo workspace are
-//! built by one run of cargo. What comes out is a checked component `NAME.wasm`, with `plugin.toml`
-//! beside it as `NAME.toml`, or nothing.
+//! built by one run of cargo. What comes out is a checked component `NAME.wasm` that
+//! carries its `plugin.toml`, or nothing.
 //!
 //! Rust is compiled into `target/guests` of the clone and not into the cache: two clones in one folder
 //! would overwrite each other's modules, which carry no hash in their names.
@@ -143,9 +143,6 @@ impl Build<'_> {
     /// Makes one component. True when it is another one than is there.
     fn guest(&self, guest: &Guest, out: &Path) -> Result<bool> {
         let name = guest.project.name();
-        let manifest = guest.project.dir().join(MANIFEST);
-        let manifest = fs::read(&manifest).with_context(|| format!("read `{}`", manifest.display()))?;
-        replace(&out.join(format!("{name}.toml")), &manifest)?;
         let bytes = match &guest.module {
             Some(module) => self.shop.encode(&guest.project, module)?,
             None => self.shop.build(&guest.project)?,
@@ -190,10 +187,9 @@ fn remove_stale(out: &Path, guests: &BTreeMap<String, Guest>) -> Result<()> {
     let noted = out.join(MADE);
     let before = fs::read_to_string(&noted).unwrap_or_default();
     for name in before.lines().filter(|name| !guests.contains_key(*name)) {
-        for file in [out.join(format!("{name}.wasm")), out.join(format!("{name}.toml"))] {
-            if file.is_file() {
-                fs::remove_file(&file).with_context(|| format!("remove `{}`", file.display()))?;
-            }
+        let file = out.join(format!("{name}.wasm"));
+        if file.is_file() {
+            fs::remove_file(&file).with_context(|| format!("remove `{}`", file.display()))?;
         }
     }
     let names: String = guests.keys().map(|name| format!("{name}\n")).collect();

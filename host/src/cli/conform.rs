@@ -1,7 +1,7 @@
 //! `longhaul conform`: holds the contract's rules against a component.
 
 use super::{Context, Exit, plugin};
-use crate::config::Manifest;
+use crate::manifest::{self, Manifest};
 use anyhow::Context as _;
 use clap::Args;
 use longhaul_conform::{Report, Subject, conform, stated_by_nobody};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct ConformArgs {
     /// A `.wasm` file, or the name of a plugin.
     file: String,
-    /// Its manifest. Default: the `.toml` of the same name beside it.
+    /// Its manifest. Default: the one that it carries, else the `.toml` of the same name beside it.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
     /// Also write the findings as JUnit's XML.
@@ -80,9 +80,10 @@ pub async fn run(context: &Context, args: ConformArgs) -> anyhow::Result<Exit> {
 fn subject(path: &Path, manifest: Option<&Path>) -> anyhow::Result<Subject> {
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let bytes = plugin::read_bounded(&name, path, &CompileLimits::default())?;
+    let read = manifest_of(path, &bytes, manifest)?;
     let nothing_said = Subject::new(&name, bytes);
-    let Some(Read { manifest, more }) = manifest_of(path, manifest)? else { return Ok(nothing_said) };
-    let asked = |asked: &crate::config::AskedDirectory| DirectoryGrant {
+    let Some(Read { manifest, more }) = read else { return Ok(nothing_said) };
+    let asked = |asked: &manifest::AskedDirectory| DirectoryGrant {
         guest: asked.guest.clone(),
         host: PathBuf::new(),
         access: asked.access,
@@ -100,16 +101,18 @@ fn subject(path: &Path, manifest: Option<&Path>) -> anyhow::Result<Subject> {
     })
 }
 
-/// The manifest of a component: the named one, or the one beside it if there is one.
-pub fn manifest_of(component: &Path, named: Option<&Path>) -> anyhow::Result<Option<Read>> {
-    let path = named.map_or_else(|| component.with_extension("toml"), Path::to_owned);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+/// The manifest of a component: the named one, or its own if it has one.
+pub fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> anyhow::Result<Option<Read>> {
+    let found = match named {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+            Some(manifest::Found { place: format!("`{}`", path.display()), text })
+        }
+        None => manifest::find(component, bytes)?,
     };
+    let Some(manifest::Found { place, text }) = found else { return Ok(None) };
     let read = || anyhow::Ok(Read { manifest: Manifest::parse(&text)?, more: toml::from_str(&text)? });
-    read().with_context(|| format!("`{}`", path.display())).map(Some)
+    read().with_context(|| place).map(Some)
 }
 
 /// What is stated, over what holds where nobody states anything.

@@ -1,17 +1,17 @@
-//! `longhaul runtimes`: the interpreters for generated code, as tool components in the data directory.
+//! `longhaul runtimes`: the interpreters for generated code, as tool components that are installed.
 //!
 //! Their sources are in this program; they are built once and again only when the sources, the contract or
-//! the tools change. A component of that name that was not made here is never written over.
+//! the tools change. A plugin of that name that was not made here is never written over.
 
 use super::plugin::say;
 use super::{Context, Exit};
 use crate::home::Home;
+use crate::plugins::installed::{Installed, Source, Version};
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use longhaul_build::cache::{create_dir, lock, write_whole};
-use longhaul_build::{BuildError, MANIFEST, Project, Workshop};
+use longhaul_build::{Project, Workshop};
 use longhaul_core::Digest;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -20,22 +20,13 @@ const NAMES: [&str; 2] = ["python", "javascript"];
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Make the interpreters ready: builds them into the data directory, once.
+    /// Make the interpreters ready: builds and installs them, once.
     Pull {
         /// `python` or `javascript`. Default: both.
         name: Option<String>,
     },
     /// List the interpreters and whether they are ready.
     List,
-}
-
-/// What is kept beside a component that was made here.
-#[derive(Serialize, Deserialize, PartialEq)]
-struct Made {
-    /// Of sources, contract and tools.
-    of: Digest,
-    /// Of the component.
-    component: Digest,
 }
 
 /// How an interpreter stands.
@@ -46,7 +37,7 @@ enum State {
     /// Made of other sources than this program has, or changed since.
     Stale,
     Missing,
-    /// Somebody else put a plugin of this name there.
+    /// Somebody installed, or put there, another plugin of this name.
     Foreign,
 }
 
@@ -54,7 +45,7 @@ enum State {
 struct Runtime {
     project: Project,
     of: Digest,
-    component: PathBuf,
+    installed: Installed,
 }
 
 /// Carries it out.
@@ -68,7 +59,7 @@ pub fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
         }
         Command::List => {
             for name in NAMES {
-                show(context, name, &Runtime::open(&shop, &context.home, name)?, None)?;
+                Runtime::open(&shop, &context.home, name)?.show(context, None)?;
             }
         }
     }
@@ -87,75 +78,75 @@ fn pull(context: &Context, shop: &Workshop, name: &str) -> anyhow::Result<()> {
     let start = Instant::now();
     context.home.make()?;
     let runtime = Runtime::open(shop, &context.home, name)?;
-    let _lock = lock(&context.home.plugins().join(".runtimes.lock"), say)?;
-    match runtime.state() {
-        State::Ready => return show(context, name, &runtime, None),
-        State::Foreign => {
-            bail!("`{}` was not made by this command; to have it made here, move it away", runtime.component.display())
-        }
+    let change = runtime.installed.change(say)?;
+    match runtime.state()? {
+        State::Ready => return runtime.show(context, None),
+        State::Foreign => bail!(
+            "the plugin `{name}` was not made by this command; to have it made here, remove it, or move `{}` away",
+            runtime.path().display()
+        ),
         State::Stale | State::Missing => {}
     }
-    runtime.install(&shop.build(&runtime.project)?)?;
-    show(context, name, &runtime, Some(start.elapsed().as_secs_f64()))
+    let bytes = shop.build(&runtime.project)?;
+    let version = Version {
+        version: runtime.project.version().to_owned(),
+        digest: Digest::of(&bytes),
+        bytes: bytes.len() as u64,
+        source: Source::Made(runtime.of),
+    };
+    change.install(name, &bytes, version)?;
+    runtime.show(context, Some(start.elapsed().as_secs_f64()))
 }
 
 impl Runtime {
     fn open(shop: &Workshop, home: &Home, name: &str) -> anyhow::Result<Self> {
         let project = Project::open(&shop.top().join("plugins").join(name))?;
         let of = shop.inputs(&project)?.context("an interpreter is not written in Rust")?;
-        Ok(Self { project, of, component: home.plugins().join(format!("{name}.wasm")) })
+        Ok(Self { project, of, installed: Installed::of(home) })
     }
 
-    fn made_path(&self) -> PathBuf {
-        self.component.with_extension("made.json")
+    /// Where a run takes it from.
+    fn path(&self) -> PathBuf {
+        self.installed.link(self.project.name())
     }
 
-    fn state(&self) -> State {
-        let Ok(bytes) = std::fs::read(&self.component) else { return State::Missing };
-        let made = std::fs::read(self.made_path()).ok().and_then(|text| serde_json::from_slice::<Made>(&text).ok());
-        match made {
-            None => State::Foreign,
-            Some(made) if made == (Made { of: self.of, component: Digest::of(&bytes) }) => State::Ready,
-            Some(_) => State::Stale,
+    fn state(&self) -> anyhow::Result<State> {
+        let name = self.project.name();
+        if self.installed.foreign(name).is_some() {
+            return Ok(State::Foreign);
         }
+        let Some(current) = self.installed.current(name) else { return Ok(State::Missing) };
+        let versions = self.installed.versions(name)?;
+        Ok(match versions.iter().find(|version| version.digest == current).map(|version| &version.source) {
+            Some(Source::Made(of)) if *of == self.of && self.is_whole(current) => State::Ready,
+            Some(Source::Made(_)) | None => State::Stale,
+            Some(Source::File(_) | Source::Url(_)) => State::Foreign,
+        })
     }
 
-    /// The note goes first: a component without one would count as somebody else's.
-    fn install(&self, bytes: &[u8]) -> Result<(), anyhow::Error> {
-        if let Some(folder) = self.component.parent() {
-            create_dir(folder)?;
+    fn is_whole(&self, digest: Digest) -> bool {
+        std::fs::read(self.path()).is_ok_and(|bytes| Digest::of(&bytes) == digest)
+    }
+
+    /// One line; `seconds` when it was made now.
+    fn show(&self, context: &Context, seconds: Option<f64>) -> anyhow::Result<()> {
+        let (name, state, path) = (self.project.name(), self.state()?, self.path());
+        let bytes = std::fs::metadata(&path).map(|found| found.len()).ok();
+        if context.json {
+            let shown =
+                serde_json::json!({ "name": name, "state": state, "path": path, "bytes": bytes, "seconds": seconds });
+            outln!("{shown}");
+            return Ok(());
         }
-        let made = Made { of: self.of, component: Digest::of(bytes) };
-        let manifest = self.project.dir().join(MANIFEST);
-        let manifest = std::fs::read(&manifest).with_context(|| format!("cannot read `{}`", manifest.display()))?;
-        let write = || -> Result<(), BuildError> {
-            write_whole(&self.made_path(), serde_json::to_string(&made).unwrap_or_default().as_bytes())?;
-            write_whole(&self.component.with_extension("toml"), &manifest)?;
-            write_whole(&self.component, bytes)
+        let words = match (state, seconds) {
+            (State::Ready, Some(seconds)) => format!("made in {seconds:.1} s"),
+            (State::Ready, None) => "ready".to_owned(),
+            (State::Stale, _) => format!("of other sources; run: longhaul runtimes pull {name}"),
+            (State::Missing, _) => format!("not there; run: longhaul runtimes pull {name}"),
+            (State::Foreign, _) => "not made by this command".to_owned(),
         };
-        Ok(write()?)
+        let size = bytes.map(|bytes| format!(", {} KiB", bytes / 1024)).unwrap_or_default();
+        outln!("{name:<12} {words}{size}\n{:<12} {}", "", path.display());
+        Ok(())
     }
-}
-
-/// One line for an interpreter; `seconds` when it was made now.
-fn show(context: &Context, name: &str, runtime: &Runtime, seconds: Option<f64>) -> anyhow::Result<()> {
-    let state = runtime.state();
-    let bytes = std::fs::metadata(&runtime.component).map(|found| found.len()).ok();
-    if context.json {
-        let shown = serde_json::json!({
-            "name": name, "state": state, "path": runtime.component, "bytes": bytes, "seconds": seconds,
-        });
-        outln!("{shown}");
-        return Ok(());
-    }
-    let words = match (state, seconds) {
-        (State::Ready, Some(seconds)) => format!("made in {seconds:.1} s"),
-        (State::Ready, None) => "ready".to_owned(),
-        (State::Stale, _) => format!("of other sources; run: longhaul runtimes pull {name}"),
-        (State::Missing, _) => format!("not there; run: longhaul runtimes pull {name}"),
-        (State::Foreign, _) => "not made by this command".to_owned(),
-    };
-    let size = bytes.map(|bytes| format!(", {} KiB", bytes / 1024)).unwrap_or_default();
-    outln!("{name:<12} {words}{size}\n{:<12} {}", "", runtime.component.display());
-    Ok(())
 }

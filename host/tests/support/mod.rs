@@ -1,9 +1,11 @@
-//! What several tests share: guests made of text, services that are not there, a laboratory to run both in.
+//! What several tests share: an author with the program, guests made of text, services that are not there, a
+//! laboratory to run both in.
 //!
 //! Nothing here asserts what a guest does; that is the tests' affair.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod author;
 pub mod guest;
 pub mod lab;
 

@@ -7,12 +7,13 @@
 //! chain), and knows neither the engine nor a data directory.
 //!
 //! ```text
-//! plugin.toml -> Project -> Workshop::build -> the component's bytes
+//! plugin.toml -> Project -> Workshop::build -> the component's bytes, plugin.toml in them
 //! Draft { name, kind, language } -> write -> a folder that builds at once
 //! ```
 
 mod c;
 pub mod cache;
+mod carry;
 mod component;
 mod draft;
 mod error;
@@ -27,11 +28,12 @@ pub mod rust;
 pub mod sources;
 mod workshop;
 
+pub use carry::with_manifest;
 pub use component::{CONTRACT_DIR, Contract, Runtime};
 pub use draft::{Draft, Kind};
 pub use error::BuildError;
 pub use language::Language;
-pub use names::check_name;
+pub use names::{check_form, check_name};
 pub use project::{MANIFEST, Project, toml_error};
 pub use workshop::Workshop;
 

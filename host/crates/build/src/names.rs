@@ -129,7 +129,10 @@ pub fn check_name(name: &str) -> Result<(), BuildError> {
 }
 
 /// Refuses a name that is not plain: lower-case words with hyphens between them.
-pub(crate) fn check_form(name: &str) -> Result<(), BuildError> {
+///
+/// # Errors
+/// With the form that a name has.
+pub fn check_form(name: &str) -> Result<(), BuildError> {
     let is_word =
         |word: &str| !word.is_empty() && word.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit());
     let is_plain = name.starts_with(|first: char| first.is_ascii_lowercase()) && name.split('-').all(is_word);

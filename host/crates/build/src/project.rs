@@ -1,7 +1,7 @@
 //! A plugin's project: the folder with `plugin.toml`, and what that says about building it.
 //!
 //! Reading is strict where it is about building. What a plugin asks for is read by the host, which
-//! decides about it; here it is only carried along.
+//! decides about it; here it is only carried along, in the component itself.
 
 use crate::cache::{digest, digest_tree};
 use crate::error::{At, BuildError};
@@ -25,6 +25,7 @@ pub struct Project {
     name: String,
     version: String,
     world: String,
+    manifest: String,
     pub(crate) recipe: Recipe,
 }
 
@@ -66,7 +67,8 @@ impl Project {
         // Programs are started in other folders, so a relative path must not stay one.
         let dir = fs::canonicalize(dir).at("find", dir)?;
         let recipe = recipe(&dir, &manifest).map_err(wrong)?;
-        Ok(Self { dir, name: manifest.name, version: manifest.version, world: manifest.world, recipe })
+        let Manifest { name, version, world, .. } = manifest;
+        Ok(Self { dir, name, version, world, manifest: text, recipe })
     }
 
     /// The folder, as an absolute path.
@@ -91,6 +93,12 @@ impl Project {
     #[must_use]
     pub fn world(&self) -> &str {
         &self.world
+    }
+
+    /// The text of its manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &str {
+        &self.manifest
     }
 
     /// What it is written in.

@@ -1,6 +1,7 @@
 //! What builds share: the cache, the contract, and the compiler for Rust, chosen at the first need.
 
 use crate::cache::{Cache, read};
+use crate::carry::with_manifest;
 use crate::component::{Contract, Runtime};
 use crate::error::BuildError;
 use crate::project::{Project, Recipe};
@@ -61,7 +62,7 @@ impl Workshop {
         &self.top
     }
 
-    /// The component of a project, checked against its world.
+    /// The component of a project, checked against its world, with its manifest in it.
     ///
     /// # Errors
     /// When a tool is missing, when the language's compiler refuses the sources (its own words are in
@@ -69,10 +70,11 @@ impl Workshop {
     pub fn build(&self, project: &Project) -> Result<Vec<u8>> {
         // The languages' tools say it at more length, or not at all.
         self.contract.world(project.name(), project.world())?;
-        let Some(inputs) = self.inputs(project)? else {
-            return rust::component(&self.cache, self.toolchain()?, &self.contract, project);
+        let component = match self.inputs(project)? {
+            Some(inputs) => self.cache.component(project.name(), inputs, |output| self.make(project, output))?,
+            None => rust::component(&self.cache, self.toolchain()?, &self.contract, project)?,
         };
-        self.cache.component(project.name(), inputs, |output| self.make(project, output))
+        with_manifest(component, project.manifest())
     }
 
     /// Changes when the component would; none for Rust, where only cargo knows.
@@ -117,12 +119,13 @@ impl Workshop {
         rust::modules(self.toolchain()?, folder, target_dir, top, &["--workspace"])
     }
 
-    /// The component of a module that cargo made for this project.
+    /// The component of a module that cargo made for this project, with its manifest in it.
     ///
     /// # Errors
     /// When it is not what its world says.
     pub fn encode(&self, project: &Project, module: &Module) -> Result<Vec<u8>> {
-        self.contract.encode(project.name(), project.world(), &read(&module.path)?)
+        let component = self.contract.encode(project.name(), project.world(), &read(&module.path)?)?;
+        with_manifest(component, project.manifest())
     }
 
     fn toolchain(&self) -> Result<&Toolchain> {

@@ -13,6 +13,7 @@ pub mod journal;
 pub mod limits;
 pub mod memory;
 pub mod model;
+pub mod section;
 pub mod store;
 pub mod text;
 pub mod tool;

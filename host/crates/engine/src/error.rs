@@ -35,6 +35,14 @@ pub enum LoadError {
         /// What they are instead.
         reason: String,
     },
+    /// The manifest that it carries cannot be read.
+    #[error("plugin `{name}` carries a manifest that cannot be used: {reason}")]
+    Manifest {
+        /// The plugin.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A component of no role that we know.
     #[error("plugin `{name}` is no plugin of Longhaul: {reason}")]
     WrongWorld {

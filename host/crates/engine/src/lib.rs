@@ -16,6 +16,7 @@ mod instance;
 mod jail;
 mod plugin;
 mod role;
+mod sections;
 
 pub use cache::CrashHook;
 pub use callee::{Called, Standby, Start};
@@ -27,3 +28,4 @@ pub use inspect::{Inspection, inspect};
 pub use jail::{CompileLimits, Jail, compile_child};
 pub use plugin::{Engine, Plugin};
 pub use role::Role;
+pub use sections::{Sections, sections};

@@ -1,16 +1,13 @@
 //! The HTTP client of all providers: what it connects to, and how much it reads.
 //!
 //! Redirects are never followed, since a key would follow them. A key is refused over plain HTTP to
-//! another machine. TLS is rustls with ring, chosen here and not by a process-wide default; an
-//! endpoint without TLS needs no CA certificates.
+//! another machine. An endpoint without TLS needs no CA certificates.
 
 use crate::{ModelsError, Secret};
 use longhaul_core::text::truncate;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
@@ -38,10 +35,12 @@ pub(crate) struct Reach<'a> {
 impl Endpoint {
     pub(crate) fn new(reach: Reach<'_>) -> Result<Self, ModelsError> {
         let base = checked(&reach)?;
+        let tls =
+            longhaul_tls::config(base.scheme() == "https").map_err(|error| ModelsError::Tls(error.to_string()))?;
         let mut builder = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(reach.connect)
-            .tls_backend_preconfigured(tls(base.scheme() == "https")?)
+            .tls_backend_preconfigured(tls)
             .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&base) {
             builder = builder.no_proxy();
@@ -172,20 +171,6 @@ fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn tls(used: bool) -> Result<rustls::ClientConfig, ModelsError> {
-    let failed = |error: rustls::Error| ModelsError::Tls(error.to_string());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(failed)?;
-    // Without TLS, no authority is trusted and none has to be installed.
-    let builder = if used {
-        builder.with_platform_verifier().map_err(failed)?
-    } else {
-        builder.with_root_certificates(rustls::RootCertStore::empty())
-    };
-    Ok(builder.with_no_client_auth())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! `longhaul plugin build`: from a project to `target/NAME.wasm`, with its manifest beside it.
+//! `longhaul plugin build`: from a project to `target/NAME.wasm`, which carries its manifest.
 
 use crate::cli::{Context, Exit};
-use crate::config::Manifest;
+use crate::manifest::Manifest;
 use anyhow::Context as _;
 use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
@@ -21,11 +21,10 @@ pub struct BuildArgs {
 pub fn run(context: &Context, args: &BuildArgs) -> anyhow::Result<Exit> {
     let start = Instant::now();
     let project = Project::open(&context.project.join(&args.directory))?;
-    let manifest = asked(&project)?;
+    check_asks(&project)?;
     let bytes = Workshop::embedded(say)?.build(&project)?;
     let path = project.component_path();
     create_dir(path.parent().context("a component is in a folder")?)?;
-    write_whole(&path.with_extension("toml"), manifest.as_bytes())?;
     write_whole(&path, &bytes)?;
     let (digest, seconds) = (Digest::of(&bytes), start.elapsed().as_secs_f64());
     if context.json {
@@ -43,12 +42,11 @@ pub fn run(context: &Context, args: &BuildArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The manifest's text, once the host has read what the plugin asks for: better now than when it runs.
-fn asked(project: &Project) -> anyhow::Result<String> {
-    let path = project.dir().join(MANIFEST);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    toml::from_str::<Manifest>(&text).map_err(|error| toml_error(&path, &text, &error))?;
-    Ok(text)
+/// Refuses what the host could not read of a manifest: better now than when the plugin runs.
+fn check_asks(project: &Project) -> anyhow::Result<()> {
+    let (path, text) = (project.dir().join(MANIFEST), project.manifest());
+    toml::from_str::<Manifest>(text).map_err(|error| toml_error(&path, text, &error))?;
+    Ok(())
 }
 
 /// Tells what a build does, apart from its result.

@@ -13,7 +13,7 @@ pub fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
     let bytes = super::read_bounded(&name, &path, &CompileLimits::default())?;
     let (mut findings, looked) = look(&name, &bytes);
     let role = looked.map(|looked| looked.role.name());
-    findings.push(Finding { rule: "manifest", judged: manifest(&path, role) });
+    findings.push(Finding { rule: "manifest", judged: manifest(&path, &bytes, role) });
     let report = Report { name, role, findings };
     if context.json {
         outln!("{}", report.to_json());
@@ -24,12 +24,13 @@ pub fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
 }
 
 /// Without a manifest a plugin asks for nothing, which is no fault.
-fn manifest(component: &Path, role: Option<&str>) -> Judged {
-    let read = match manifest_of(component, None) {
+fn manifest(component: &Path, bytes: &[u8], role: Option<&str>) -> Judged {
+    let read = match manifest_of(component, bytes, None) {
         Ok(Some(read)) => read,
         Ok(None) => {
-            let beside = component.with_extension("toml");
-            return Judged::Skip(format!("there is no `{}`, so it asks for nothing", beside.display()));
+            return Judged::Skip(
+                "it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned(),
+            );
         }
         Err(error) => return Judged::Fail(format!("{error:#}")),
     };

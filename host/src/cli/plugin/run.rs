@@ -1,7 +1,6 @@
 //! `longhaul plugin run`: calls one export of a plugin, within limits, and shows what it did.
 
 use super::super::{Context, Exit, given};
-use crate::config::Manifest;
 use crate::wiring;
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -81,7 +80,6 @@ pub struct RunArgs {
 /// Carries it out.
 pub async fn run(context: &Context, args: RunArgs) -> anyhow::Result<Exit> {
     let path = super::file_of(context, &args.file)?;
-    Manifest::beside(&path)?;
     let call = Call::from_json(&args.export, input(&args.input)?)?;
     let scene = staged(kit()?.load(&path).await?, &args)?;
     let done = scene.call(call).await?;

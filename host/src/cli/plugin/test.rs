@@ -1,7 +1,7 @@
 //! `longhaul plugin test`: runs the scenario folders of a plugin's project.
 
 use super::super::{Context, Exit};
-use crate::config::Manifest;
+use crate::manifest::Manifest;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_testkit::run_scenarios;

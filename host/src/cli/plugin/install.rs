@@ -1,0 +1,186 @@
+//! `longhaul plugin install`: a component from a file or an address becomes a plugin that runs find by its name.
+//!
+//! What it asks for, and what changed since the version before, is shown first, and a person agrees. Installing
+//! grants nothing: what a plugin may do is what longhaul.toml gives it.
+
+use super::look::{Changes, Known};
+use super::{fetch, read_bounded, say};
+use crate::cli::{Context, Exit};
+use crate::manifest::Asks;
+use crate::plugins::installed::{Installed, Source, Version};
+use crate::plugins::{self};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_core::Digest;
+use longhaul_core::grant::Access;
+use longhaul_engine::{CompileLimits, Role};
+use serde_json::json;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Longest version, in characters.
+const VERSION_CHARS_MAX: usize = 64;
+
+#[derive(Args, Debug)]
+pub struct InstallArgs {
+    /// A `.wasm` file or an `https` address; with `@sha256:DIGEST` behind it, nothing else is taken. An `http`
+    /// address needs a digest.
+    #[arg(value_name = "FILE|URL[@sha256:DIGEST]")]
+    source: String,
+    /// Install it without a question.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: &InstallArgs) -> anyhow::Result<Exit> {
+    let (path, bytes, source) = read(&args.source).await?;
+    let known = Known::of(&path, &bytes)?;
+    let (name, version) = named(&path, &bytes, &known)?;
+    let installed = Installed::of(&context.home);
+    if let Some(foreign) = installed.foreign(&name) {
+        bail!("`{}` was not installed by this command; move it away first", foreign.display());
+    }
+    let before = before(&installed, &name)?;
+    let changes = before.as_ref().map(|(_, before)| known.changes_since(before));
+    if !context.json {
+        show(&known, before.as_ref().map(|(version, _)| version), changes.as_ref());
+        if before.is_none()
+            && let Ok(other) = plugins::find(&name, Some(&context.project), &context.home)
+        {
+            outln!("there is a plugin of that name already: {}", other.display());
+        }
+    }
+    if !args.yes {
+        agreed(context.json)?;
+    }
+    context.home.make()?;
+    let digest = known.inspection.digest;
+    let version = Version { version, digest, bytes: known.inspection.bytes, source };
+    installed.change(say)?.install(&name, &bytes, version.clone())?;
+    if context.json {
+        let (before, changes) = (before.map(|(version, _)| version), changes.unwrap_or_default());
+        outln!(
+            "{}",
+            json!({
+                "name": name, "installed": version, "before": before, "asks": known.manifest.asks,
+                "changes": { "asks": changes.asks, "others": changes.others },
+            })
+        );
+    } else {
+        outln!("installed {name} {} (sha256:{})", version.version, digest.short());
+        show_use(&name, known.inspection.role, &known.manifest.asks);
+    }
+    Ok(Exit::Done)
+}
+
+/// The bytes, the file that they are or would be in, and where they came from.
+async fn read(text: &str) -> anyhow::Result<(PathBuf, Vec<u8>, Source)> {
+    let (place, expected) = match text.rsplit_once("@sha256:") {
+        Some((place, digits)) => (place, Some(digits.to_ascii_lowercase().parse::<Digest>()?)),
+        None => (text, None),
+    };
+    let limits = CompileLimits::default();
+    let read = if place.starts_with("https://") || place.starts_with("http://") {
+        let address = fetch::address(place, expected.is_some())?;
+        let name = address.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or_default();
+        let path = PathBuf::from(if name.is_empty() { "plugin.wasm" } else { name });
+        let bytes = fetch::fetch(&address, limits.bytes_max).await?;
+        (path, bytes, Source::Url(fetch::without_secrets(&address)))
+    } else {
+        let path = std::path::absolute(place)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = read_bounded(&name, &path, &limits)?;
+        (path.clone(), bytes, Source::File(path))
+    };
+    let found = Digest::of(&read.1);
+    if let Some(expected) = expected.filter(|expected| *expected != found) {
+        bail!("`{place}` has the digest {found}, and {expected} was asked for; nothing was installed");
+    }
+    Ok(read)
+}
+
+/// Its name and version, which only a manifest that it carries can say.
+fn named(path: &Path, bytes: &[u8], known: &Known) -> anyhow::Result<(String, String)> {
+    if longhaul_engine::sections(&path.to_string_lossy(), bytes)?.manifest.is_none() {
+        bail!(
+            "`{}` carries no manifest, which says its name and what it asks for; build it with `longhaul plugin \
+             build`, or put one in with `longhaul plugin pack`",
+            path.display()
+        );
+    }
+    let (name, version) = (&known.manifest.name, &known.manifest.version);
+    longhaul_build::check_form(name)?;
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+' | '_');
+    if version.is_empty() || version.len() > VERSION_CHARS_MAX || !version.chars().all(is_plain) {
+        bail!("its version is `{}`; write one such as 1.2.0 into its plugin.toml", version.escape_default());
+    }
+    Ok((name.clone(), version.clone()))
+}
+
+/// The version that runs take so far.
+fn before(installed: &Installed, name: &str) -> anyhow::Result<Option<(Version, Known)>> {
+    if installed.current(name).is_none() {
+        return Ok(None);
+    }
+    let (path, version) = installed.find(&name.parse()?)?;
+    let known = Known::read(&path).with_context(|| format!("the installed {name} {}", version.version))?;
+    Ok(Some((version, known)))
+}
+
+fn show(known: &Known, before: Option<&Version>, changes: Option<&Changes>) {
+    known.lines().iter().for_each(|line| outln!("{line}"));
+    let (Some(before), Some(Changes { asks, others })) = (before, changes) else { return };
+    if before.digest == known.inspection.digest {
+        outln!("it is installed already");
+        return;
+    }
+    outln!("since {} (sha256:{})", before.version, before.digest.short());
+    if asks.is_empty() {
+        outln!("  it asks for the same");
+    }
+    asks.iter().chain(others).for_each(|line| outln!("  {line}"));
+}
+
+/// Asks the person at the terminal.
+fn agreed(json: bool) -> anyhow::Result<()> {
+    if json || !std::io::stdin().is_terminal() {
+        bail!("nothing was installed, since there is nobody to ask; read what it asks for and add --yes");
+    }
+    outln!("installing grants nothing of it: longhaul.toml does");
+    eprint!("install it? [y/N] ");
+    std::io::stderr().flush()?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    if !matches!(line.trim(), "y" | "Y" | "yes") {
+        bail!("nothing was installed");
+    }
+    Ok(())
+}
+
+/// The lines of longhaul.toml that would use it and give it what it asks for.
+fn show_use(name: &str, role: Role, asks: &Asks) {
+    let table = match role {
+        Role::Agent => format!("agents.{name}"),
+        Role::Tool => format!("tools.{name}"),
+        // No run calls a memory backend by a table yet.
+        Role::Memory => return,
+        Role::Planner | Role::Evaluator => role.name().to_owned(),
+    };
+    outln!("to use it, add to longhaul.toml what you want to give it:");
+    outln!("  [{table}]\n  plugin = \"{name}\"");
+    let named = [(asks.models, "models = [\"default\"]"), (asks.tools, "tools = []"), (asks.agents, "agents = []")];
+    named.into_iter().filter(|(asked, _)| *asked).for_each(|(_, line)| outln!("  {line}"));
+    if !asks.directories.is_empty() {
+        let each = asks.directories.iter().map(|asked| {
+            let access = if asked.access == Access::Write { "write" } else { "read" };
+            format!("{{ guest = {}, access = \"{access}\" }}", toml::Value::from(asked.guest.as_str()))
+        });
+        outln!("  directories = [{}]", each.collect::<Vec<_>>().join(", "));
+    }
+    let hosts: Vec<toml::Value> =
+        asks.hosts.iter().filter(|host| *host != "*").map(|host| host.as_str().into()).collect();
+    if !asks.hosts.is_empty() {
+        outln!("  hosts = {}", toml::Value::from(hosts));
+    }
+}

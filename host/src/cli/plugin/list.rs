@@ -1,0 +1,69 @@
+//! `longhaul plugin list`: what a run of this project would find, and every version that is installed.
+
+use super::look::Known;
+use crate::cli::{Context, Exit};
+use crate::plugins;
+use crate::plugins::installed::{Installed, Version};
+use longhaul_core::text::printable;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Longest description that is shown, in bytes.
+const DESCRIPTION_BYTES_MAX: usize = 200;
+
+/// Carries it out.
+pub fn run(context: &Context) -> anyhow::Result<Exit> {
+    let installed = Installed::of(&context.home);
+    let mut found = components(context);
+    for name in installed.names()? {
+        // One whose link is gone is still listed.
+        if let Some(newest) = installed.versions(&name)?.last() {
+            found.entry(name.clone()).or_insert_with(|| installed.component(&name, newest.digest));
+        }
+    }
+    for (name, path) in found {
+        show(context.json, &name, &path, &installed.versions(&name)?);
+    }
+    Ok(Exit::Done)
+}
+
+/// The component that a run takes for each name.
+fn components(context: &Context) -> BTreeMap<String, PathBuf> {
+    let mut found = BTreeMap::new();
+    for directory in plugins::directories(Some(&context.project), &context.home) {
+        for path in directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.extension().is_some_and(|extension| extension == "wasm")
+                && let Some(stem) = path.file_stem()
+            {
+                found.entry(stem.to_string_lossy().into_owned()).or_insert(path);
+            }
+        }
+    }
+    found
+}
+
+fn show(as_json: bool, name: &str, path: &Path, versions: &[Version]) {
+    let known = Known::read(path);
+    if as_json {
+        let (known, error) = match &known {
+            Ok(known) => (Some(known.to_json()), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        outln!("{}", json!({ "name": name, "path": path, "plugin": known, "error": error, "installed": versions }));
+        return;
+    }
+    let words = match &known {
+        Ok(Known { inspection, manifest, .. }) => {
+            let version = printable(&manifest.version, DESCRIPTION_BYTES_MAX);
+            let description = printable(&manifest.description, DESCRIPTION_BYTES_MAX);
+            format!("{:<9} {version:<8} sha256:{} {description}", inspection.role.name(), inspection.digest.short())
+        }
+        Err(error) => printable(&format!("{error:#}"), DESCRIPTION_BYTES_MAX),
+    };
+    outln!("{name:<20} {words}\n{:<20} {}", "", path.display());
+    let current = known.map(|known| known.inspection.digest).ok();
+    for version in versions.iter().filter(|version| Some(version.digest) != current) {
+        outln!("{:<20} also {name}@{} (sha256:{})", "", version.version, version.digest.short());
+    }
+}

@@ -1,0 +1,49 @@
+//! `longhaul plugin pack`: puts a manifest into a component that another tool chain has built.
+
+use super::look::Known;
+use super::read_bounded;
+use crate::cli::{Context, Exit};
+use crate::manifest::Manifest;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_build::cache::write_whole;
+use longhaul_build::{MANIFEST, toml_error, with_manifest};
+use longhaul_engine::{CompileLimits, sections};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct PackArgs {
+    /// The component.
+    #[arg(value_name = "FILE")]
+    component: PathBuf,
+    /// Its manifest.
+    #[arg(long, value_name = "FILE", default_value = MANIFEST)]
+    manifest: PathBuf,
+    /// Where the plugin is written. Default: in place of the component.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Carries it out.
+pub fn run(context: &Context, args: &PackArgs) -> anyhow::Result<Exit> {
+    let name = args.component.file_stem().unwrap_or_default().to_string_lossy();
+    let bytes = read_bounded(&name, &args.component, &CompileLimits::default())?;
+    if sections(&name, &bytes)?.manifest.is_some() {
+        bail!("`{}` carries a manifest already", args.component.display());
+    }
+    let text = std::fs::read_to_string(&args.manifest)
+        .with_context(|| format!("cannot read the manifest `{}`", args.manifest.display()))?;
+    let manifest: Manifest = toml::from_str(&text).map_err(|error| toml_error(&args.manifest, &text, &error))?;
+    longhaul_build::check_form(&manifest.name)?;
+    let packed = with_manifest(bytes, &text)?;
+    let output = args.output.as_ref().unwrap_or(&args.component);
+    let known = Known::of(output, &packed)?;
+    write_whole(output, &packed)?;
+    if context.json {
+        outln!("{}", known.to_json());
+    } else {
+        outln!("{}", output.display());
+        known.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    Ok(Exit::Done)
+}
