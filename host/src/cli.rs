@@ -14,6 +14,7 @@ macro_rules! outln {
 
 mod children;
 mod conform;
+mod detect;
 mod doctor;
 mod exec;
 mod features;
@@ -22,6 +23,7 @@ mod given;
 mod models;
 mod plugin;
 mod project;
+mod report;
 mod runtimes;
 mod show;
 mod words;
@@ -115,6 +117,8 @@ enum Command {
     },
     /// List every run.
     Runs,
+    /// Report a run: features, commits, what was used and by whom, caps, and what happened when.
+    Report(report::ReportArgs),
     /// List the invocations of a run, or show the journal of one.
     Journal {
         #[command(flatten)]
@@ -165,6 +169,11 @@ enum Command {
     Exec(exec::ExecArgs),
     /// Look for what a run would need: plugins, keys, model servers, the small model.
     Doctor,
+    /// Say what kind of work a prompt asks for, and whether it is worth a project; no model is asked.
+    Detect {
+        /// The prompt; `-` reads it from standard input.
+        prompt: String,
+    },
     #[command(hide = true)]
     CompileChild(children::CompileArgs),
     #[command(hide = true)]
@@ -323,6 +332,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Answer(args) => order(context, answer(context, args), "answered; go on with `longhaul resume`").await,
         Command::Status { run } => show::status(context, context.which(run)).await,
         Command::Runs => show::runs(context).await,
+        Command::Report(args) => report::run(context, args).await,
         Command::Journal { run, invocation, after } => {
             show::journal(context, context.which(run), invocation, after).await
         }
@@ -334,6 +344,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,
         Command::Doctor => doctor::run(context).await,
+        Command::Detect { prompt } => detect::run(context, prompt),
         Command::CompileChild(_) | Command::CheckChild(_) | Command::ModelChild(_) => Ok(Exit::Error),
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod action;
 pub mod decisions;
+pub mod detect;
 pub mod input;
 pub mod limits;
 pub mod plan;

@@ -1,7 +1,9 @@
-//! The suite `features` of `$LONGHAUL_CASES`.
+//! The suites `features`, `task_detector` and `truncate` of `$LONGHAUL_CASES`.
 
 use crate::bench::{Bench, feature, outcome, verdict};
+use longhaul_core::text::truncate;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark};
+use longhaul_harness::detect::detect;
 use longhaul_harness::state::{count, is_complete};
 use longhaul_harness::{Feature, HarnessLimits, Report, decisions, plan, route, select};
 use serde_json::{Value, json};
@@ -9,9 +11,41 @@ use std::path::PathBuf;
 
 #[test]
 fn every_case_of_the_suite_features_holds() {
-    let cases = cases_of("features");
-    assert!(!cases.is_empty(), "no case of the suite `features` in {}", directory().display());
-    let wrong: Vec<_> = cases.iter().filter_map(|case| run(case).err()).collect();
+    every_case("features", feature_case);
+}
+
+#[test]
+fn every_case_of_the_suite_task_detector_holds() {
+    every_case("task_detector", |case| {
+        let prompt = case["prompt"].as_str().ok_or("prompt is no text")?;
+        let found = serde_json::to_value(detect(prompt)).map_err(|error| error.to_string())?;
+        for (name, expected) in case["expected"].as_object().ok_or("expected is no object")? {
+            expect(&found[name], expected).map_err(|error| format!("{name}: {error}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_case_of_the_suite_truncate_holds() {
+    every_case("truncate", |case| {
+        let input = case["input"].as_str().ok_or("input is no text")?;
+        let bytes_max = case["max_bytes"].as_u64().ok_or("max_bytes is no number")?;
+        let cut = truncate(input, usize::try_from(bytes_max).map_err(|error| error.to_string())?);
+        expect(&json!(cut), &case["expected"])
+    });
+}
+
+/// Runs every case of a suite, of which there must be one.
+#[track_caller]
+fn every_case(suite: &str, run: impl Fn(&Value) -> Result<(), String>) {
+    let cases = cases_of(suite);
+    assert!(!cases.is_empty(), "no case of the suite `{suite}` in {}", directory().display());
+    let named = |case: &Value| {
+        let id = case["id"].as_str().ok_or_else(|| format!("a case without an id: {case}"))?;
+        run(case).map_err(|error| format!("{id}: {error}"))
+    };
+    let wrong: Vec<_> = cases.iter().filter_map(|case| named(case).err()).collect();
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
@@ -35,8 +69,7 @@ fn cases_of(suite: &str) -> Vec<Value> {
     files.flat_map(|file| file["cases"].as_array().cloned().expect("a list of cases")).collect()
 }
 
-fn run(case: &Value) -> Result<(), String> {
-    let id = case["id"].as_str().ok_or_else(|| format!("a case without an id: {case}"))?;
+fn feature_case(case: &Value) -> Result<(), String> {
     let has = |name: &str| case.get(name).is_some();
     let kind = case.get("kind").and_then(Value::as_str);
     match kind {
@@ -47,7 +80,6 @@ fn run(case: &Value) -> Result<(), String> {
         None if has("score") => score(case),
         other => Err(format!("unknown kind {other:?}; write a driver for it in {}", file!())),
     }
-    .map_err(|error| format!("{id}: {error}"))
 }
 
 fn expect(found: &Value, expected: &Value) -> Result<(), String> {

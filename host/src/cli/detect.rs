@@ -1,0 +1,49 @@
+//! `longhaul detect`: what kind of work a prompt asks for, by its words alone.
+
+use super::{Context, Exit};
+use anyhow::Context as _;
+use longhaul_core::text::printable;
+use longhaul_harness::detect::{Detected, Kind, detect};
+use std::io::Read as _;
+
+/// Bytes of a prompt that are read.
+const PROMPT_BYTES_MAX: u64 = 1 << 20;
+
+/// Longest part that is shown, in bytes.
+const PART_BYTES_MAX: usize = 200;
+
+/// Carries it out.
+pub fn run(context: &Context, prompt: String) -> anyhow::Result<Exit> {
+    let prompt = if prompt == "-" { read()? } else { prompt };
+    let detected = detect(&prompt);
+    if context.json {
+        outln!("{}", serde_json::to_string(&detected)?);
+    } else {
+        show(&detected);
+    }
+    Ok(Exit::Done)
+}
+
+fn read() -> anyhow::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().take(PROMPT_BYTES_MAX).read_to_string(&mut text).context("cannot read the prompt")?;
+    Ok(text)
+}
+
+fn show(detected: &Detected) {
+    let kind = match detected.kind {
+        Kind::Simple => "a simple question",
+        Kind::MultiResearch => "research",
+        Kind::CodingProject => "a coding project",
+        Kind::MultiStep => "work in several steps",
+        Kind::ComplexAnalysis => "an analysis",
+    };
+    let advice = if detected.use_harness {
+        "worth a project: longhaul new DIR, and write it into GOAL.md"
+    } else {
+        "not worth a project"
+    };
+    outln!("{kind} (confidence {:.2}): {advice}", detected.confidence);
+    detected.items.iter().for_each(|item| outln!("  {}", printable(item, PART_BYTES_MAX)));
+    detected.reasons.iter().for_each(|reason| outln!("because it {}", printable(reason, PART_BYTES_MAX)));
+}

@@ -1,0 +1,417 @@
+//! `longhaul report`: a run for people who were not there, as Markdown, as one HTML file, or as JSON.
+//!
+//! It is made of the run's state and its events alone, so the same run gives the same report, whenever and wherever
+//! it is asked for. It judges nothing and changes nothing.
+
+mod html;
+mod markdown;
+mod plot;
+
+use super::{Context, Exit, RunArg, words};
+use crate::service::{Answer, Request, Status, Which};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_core::RunId;
+use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::{Feature, RunStatus};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// How it is written.
+    #[arg(long, value_enum, default_value = "md")]
+    format: Format,
+    /// Where it is written. Default: standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Markdown.
+    Md,
+    /// One file that needs nothing else, with plots.
+    Html,
+    /// For programs.
+    Json,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<Exit> {
+    let format = if context.json { Format::Json } else { args.format };
+    let report = gather(context, context.which(args.run)).await?;
+    let text = match format {
+        Format::Md => markdown::write(&report),
+        Format::Html => html::write(&report),
+        Format::Json => serde_json::to_string_pretty(&report)?,
+    };
+    match args.output {
+        Some(path) => {
+            std::fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+            outln!("{}", path.display());
+        }
+        None => outln!("{}", text.trim_end()),
+    }
+    Ok(Exit::Done)
+}
+
+async fn gather(context: &Context, which: Which) -> anyhow::Result<Report> {
+    let Answer::Status(status) = context.ask(Request::Status { run: which }).await? else {
+        bail!("the service answered something else")
+    };
+    let run = status.summary.run.clone();
+    let mut events: Vec<RunEvent> = Vec::new();
+    loop {
+        let after = events.last().map_or(0, |event| event.number);
+        let request = Request::Events { run: Which::Named(run.as_str().to_owned()), after };
+        let Answer::Events { events: page } = context.ask(request).await? else {
+            bail!("the service answered something else")
+        };
+        if page.is_empty() {
+            return Ok(Report::of(*status, &events));
+        }
+        events.extend(page);
+    }
+}
+
+/// A run as it is reported.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    run: RunId,
+    project: String,
+    directory: PathBuf,
+    branch: String,
+    status: RunStatus,
+    /// Why it waits or how it ended.
+    why: String,
+    /// When it was asked for, and when something last happened, in milliseconds since 1970-01-01 UTC.
+    created_ms: u64,
+    last_ms: u64,
+    /// Features that pass, of those that were not dropped.
+    passing: (usize, usize),
+    /// How often it was taken up again, and how often it paused or waited for a person.
+    resumes: usize,
+    stops: usize,
+    features: Vec<Row>,
+    /// Oldest first.
+    commits: Vec<Commit>,
+    used: Used,
+    plugins: Vec<Share>,
+    /// Caps that were reached.
+    caps: Vec<Line>,
+    warnings: Vec<Line>,
+    /// What happened, in the words of a terminal.
+    timeline: Vec<Line>,
+    /// How many features passed from when on.
+    passing_over_time: Vec<(u64, usize)>,
+    /// How many tokens were used until when.
+    tokens_over_time: Vec<(u64, u64)>,
+}
+
+/// A feature.
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    title: String,
+    category: String,
+    priority: u8,
+    status: FeatureStatus,
+    why: String,
+    attempts: u32,
+    sessions: u32,
+    depends_on: Vec<String>,
+    vacuous: Vec<String>,
+    commit: Option<String>,
+    used: Used,
+}
+
+/// A commit.
+#[derive(Debug, Serialize)]
+struct Commit {
+    at_ms: u64,
+    commit: String,
+    feature: String,
+    files: Vec<String>,
+}
+
+/// What the calls of one plugin used.
+#[derive(Debug, Serialize)]
+struct Share {
+    plugin: String,
+    calls: u32,
+    failed: u32,
+    used: Used,
+}
+
+/// Something that happened.
+#[derive(Debug, Serialize)]
+struct Line {
+    at_ms: u64,
+    text: String,
+}
+
+impl Report {
+    fn of(status: Status, events: &[RunEvent]) -> Self {
+        let Status { summary, branch, why, features, used, .. } = status;
+        let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(&event.event)).count();
+        Self {
+            run: summary.run,
+            project: summary.project,
+            directory: summary.directory,
+            branch,
+            status: summary.status,
+            why,
+            created_ms: summary.created_ms,
+            last_ms: events.last().map_or(summary.created_ms, |event| event.at_ms),
+            passing: summary.passing,
+            resumes: count(|event| matches!(event, Event::RunResumed)),
+            stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
+            features: features.into_iter().map(Row::of).collect(),
+            commits: events.iter().filter_map(commit).collect(),
+            used,
+            plugins: shares(events),
+            caps: lines(events, |event| match event {
+                Event::Limit { name, text } => Some(format!("{name}: {text}")),
+                _ => None,
+            }),
+            warnings: lines(events, |event| match event {
+                Event::Warning { text } => Some(text.clone()),
+                _ => None,
+            }),
+            timeline: events.iter().filter_map(timeline).collect(),
+            passing_over_time: passing_over_time(events),
+            tokens_over_time: tokens_over_time(events),
+        }
+    }
+}
+
+impl Row {
+    fn of(feature: Feature) -> Self {
+        let Feature { spec, status, why, attempts, sessions, vacuous, commit, used, .. } = feature;
+        Self {
+            id: spec.id,
+            title: spec.title,
+            category: spec.category,
+            priority: spec.priority,
+            status,
+            why,
+            attempts,
+            sessions,
+            depends_on: spec.depends_on,
+            vacuous,
+            commit,
+            used,
+        }
+    }
+}
+
+fn commit(event: &RunEvent) -> Option<Commit> {
+    let Event::Committed { feature, commit, files } = &event.event else { return None };
+    Some(Commit { at_ms: event.at_ms, commit: commit.clone(), feature: feature.clone(), files: files.clone() })
+}
+
+fn timeline(event: &RunEvent) -> Option<Line> {
+    Some(Line { at_ms: event.at_ms, text: words::line(event)? })
+}
+
+fn lines(events: &[RunEvent], text: impl Fn(&Event) -> Option<String>) -> Vec<Line> {
+    events.iter().filter_map(|event| Some(Line { at_ms: event.at_ms, text: text(&event.event)? })).collect()
+}
+
+/// By plugin, what used the most tokens first.
+fn shares(events: &[RunEvent]) -> Vec<Share> {
+    let mut plugin_of = BTreeMap::new();
+    let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+    for event in events {
+        match &event.event {
+            Event::InvocationStarted { invocation, plugin, .. } => {
+                plugin_of.insert(invocation.clone(), plugin.clone());
+            }
+            Event::InvocationEnded { invocation, ok, used, .. } => {
+                let Some(plugin) = plugin_of.get(invocation) else { continue };
+                let share = shares.entry(plugin.clone()).or_insert_with(|| Share {
+                    plugin: plugin.clone(),
+                    calls: 0,
+                    failed: 0,
+                    used: Used::default(),
+                });
+                share.calls += 1;
+                share.failed += u32::from(!ok);
+                share.used = share.used.plus(*used);
+            }
+            _ => {}
+        }
+    }
+    let mut shares: Vec<Share> = shares.into_values().collect();
+    shares.sort_by_key(|share| std::cmp::Reverse((share.used.usage.tokens(), share.used.fuel)));
+    shares
+}
+
+fn passing_over_time(events: &[RunEvent]) -> Vec<(u64, usize)> {
+    let (mut passing, mut points) = (BTreeSet::new(), Vec::new());
+    for event in events {
+        let Event::Feature { feature, status, .. } = &event.event else { continue };
+        let changed = match status {
+            FeatureStatus::Passing => passing.insert(feature.clone()),
+            _ => passing.remove(feature),
+        };
+        if changed {
+            points.push((event.at_ms, passing.len()));
+        }
+    }
+    points
+}
+
+fn tokens_over_time(events: &[RunEvent]) -> Vec<(u64, u64)> {
+    let mut sum = 0;
+    let ended = events.iter().filter_map(|event| match &event.event {
+        Event::InvocationEnded { used, .. } if used.usage.tokens() > 0 => Some((event.at_ms, used.usage.tokens())),
+        _ => None,
+    });
+    ended
+        .map(|(at_ms, tokens)| {
+            sum += tokens;
+            (at_ms, sum)
+        })
+        .collect()
+}
+
+/// A moment as people write it, in UTC.
+fn moment(at_ms: u64) -> String {
+    i64::try_from(at_ms)
+        .ok()
+        .and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok())
+        .map_or_else(|| format!("{at_ms} ms"), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// A span as people say it.
+fn span(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// A commit's name, short.
+fn short(commit: &str) -> &str {
+    &commit[..commit.floor_char_boundary(10)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::Summary;
+    use longhaul_core::InvocationId;
+    use longhaul_core::model::Usage;
+    use longhaul_core::work::{FeatureSpec, Judgement};
+
+    fn used(tokens: u32) -> Used {
+        Used { fuel: 5, usage: Usage { output_tokens: tokens, ..Usage::default() }, ..Used::default() }
+    }
+
+    fn events() -> Vec<RunEvent> {
+        let run = RunId::from_text("r-1");
+        let invocation = InvocationId::from_text("r-1/f-sum/1/generate");
+        let feature = |status| Event::Feature { feature: "sum".into(), status, why: String::new() };
+        let happened = [
+            Event::RunStarted { project: "p".into(), branch: "longhaul/p".into() },
+            feature(FeatureStatus::InProgress),
+            Event::InvocationStarted {
+                invocation: invocation.clone(),
+                plugin: "react".into(),
+                export: "agent.run".into(),
+                feature: Some("sum".into()),
+                round: 1,
+            },
+            Event::InvocationEnded { invocation, outcome: "wrote <sum>".into(), ok: true, used: used(120) },
+            Event::Judged { feature: "sum".into(), round: 1, passed: true, judgements: Vec::<Judgement>::new() },
+            Event::Committed { feature: "sum".into(), commit: "0123456789abcdef".into(), files: vec!["a|b.py".into()] },
+            feature(FeatureStatus::Passing),
+            Event::Limit { name: "sessions_max".into(), text: "no more".into() },
+            feature(FeatureStatus::NotStarted),
+            Event::RunResumed,
+        ];
+        let numbered = happened.into_iter().zip(1..);
+        numbered
+            .map(|(event, number)| RunEvent {
+                run: run.clone(),
+                number,
+                at_ms: 1_700_000_000_000 + number * 1_000,
+                event,
+            })
+            .collect()
+    }
+
+    fn report() -> Report {
+        let spec = FeatureSpec {
+            id: "sum".into(),
+            title: "Sum of <numbers> | *all*".into(),
+            instruction: String::new(),
+            category: "functional".into(),
+            priority: 5,
+            agent: None,
+            criteria: Vec::new(),
+            checks: Vec::new(),
+            depends_on: Vec::new(),
+        };
+        let summary = Summary {
+            run: RunId::from_text("r-1"),
+            project: "p".into(),
+            directory: "/p".into(),
+            status: RunStatus::Incomplete,
+            passing: (0, 1),
+            created_ms: 1_700_000_000_000,
+            active: false,
+            wakes_at_ms: None,
+        };
+        let status = Status {
+            summary,
+            branch: "longhaul/p".into(),
+            why: "the end".into(),
+            question: None,
+            features: vec![Feature::new(spec)],
+            used: used(120),
+            cost_microdollars_max: None,
+            tokens_max: 1,
+        };
+        Report::of(status, &events())
+    }
+
+    #[test]
+    fn a_run_is_counted_as_it_happened() {
+        let report = report();
+        assert_eq!(report.passing_over_time, [(1_700_000_007_000, 1), (1_700_000_009_000, 0)]);
+        assert_eq!(report.tokens_over_time, [(1_700_000_004_000, 120)]);
+        assert_eq!((report.plugins[0].plugin.as_str(), report.plugins[0].calls), ("react", 1));
+        assert_eq!((report.commits.len(), report.caps.len(), report.resumes), (1, 1, 1));
+    }
+
+    #[test]
+    fn what_others_wrote_is_text_and_no_markup() {
+        let report = report();
+        let markdown = markdown::write(&report);
+        assert!(markdown.contains(r"Sum of \<numbers\> \| \*all\*"), "{markdown}");
+        assert!(markdown.contains(r"a\|b.py") && markdown.contains("2023-11-14 22:13:26"), "{markdown}");
+        let html = html::write(&report);
+        assert!(html.contains("Sum of &lt;numbers&gt; | *all*") && !html.contains("<numbers>"), "{html}");
+        assert!(
+            html.contains("<svg") && !html.contains("http://") && !html.contains("https://"),
+            "it needs nothing else"
+        );
+    }
+
+    #[test]
+    fn times_are_shown_as_people_say_them() {
+        assert_eq!(
+            [span(1_999), span(119_000), span(7_199_000), span(7_260_000)],
+            ["1 s", "119 s", "119 min", "2 h 1 min"]
+        );
+        assert_eq!(moment(u64::MAX), format!("{} ms", u64::MAX));
+    }
+}

@@ -1,0 +1,163 @@
+//! A report as one HTML file: no script, no font, no address; plots are drawn in it. What plugins and models wrote is
+//! escaped.
+
+use super::{Line, Report, moment, plot, short, span};
+use crate::cli::words::{short_number, used_words};
+use longhaul_core::work::FeatureStatus;
+use std::fmt::Write as _;
+
+/// Lines of the timeline that are shown; the newest.
+const TIMELINE_LINES: usize = 5_000;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#1c2330;--soft:#5d6675;--line:#d9dee6;--page:#fbfcfd;--mark:#2f6fde;--good:#1a7f4b;--bad:#b3372f}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e8ee;--soft:#9aa4b2;--line:#333b47;--page:#14181f;--mark:#6ea0f7;--good:#4fc285;--bad:#ef7d74}}
+body{margin:2rem auto;max-width:62rem;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page)}
+h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.1rem;margin-top:2rem}
+p.about,time,td.why{color:var(--soft)}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
+.passing{color:var(--good)}.failing,.blocked{color:var(--bad)}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1.5rem}
+figure{margin:0}figcaption{color:var(--soft);font-size:.9rem}
+svg{width:100%;height:auto}svg text{fill:var(--soft);font-size:11px}svg .axis{stroke:var(--line)}svg .mark{stroke:var(--mark);fill:none;stroke-width:2}
+.bar{background:var(--mark);height:.6rem;border-radius:.2rem;min-width:1px}
+ol.timeline{list-style:none;padding:0;font-size:.9rem}ol.timeline li{display:grid;grid-template-columns:11rem 1fr;gap:.6rem}
+ol.timeline span{white-space:pre-wrap;overflow-wrap:anywhere}
+";
+
+/// The whole page.
+pub(super) fn write(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = page(report, &mut text);
+    text
+}
+
+fn page(report: &Report, to: &mut String) -> std::fmt::Result {
+    let Report { run, project, branch, status, why, passing, used, created_ms, last_ms, .. } = report;
+    let title = format!("{}: {} of {} features pass", escaped(project), passing.0, passing.1);
+    writeln!(to, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
+    writeln!(to, "<meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>")?;
+    writeln!(to, "<style>\n{STYLE}</style></head><body>\n<h1>{title}</h1>")?;
+    let status = format!("{status:?}").to_lowercase();
+    writeln!(to, "<p>Run {run} is {status}, on branch {}. {}</p>", escaped(branch), escaped(why))?;
+    let took = span(last_ms.saturating_sub(*created_ms));
+    writeln!(
+        to,
+        "<p class=\"about\">From {} to {} UTC ({took}); taken up again {} times. Used: {}.</p>",
+        moment(*created_ms),
+        moment(*last_ms),
+        report.resumes,
+        used_words(used)
+    )?;
+    plots(report, to)?;
+    features(report, to)?;
+    commits(report, to)?;
+    lines(to, "Caps that were reached", &report.caps)?;
+    lines(to, "Warnings", &report.warnings)?;
+    lines(to, "Timeline", &report.timeline)?;
+    writeln!(to, "</body></html>")
+}
+
+fn plots(report: &Report, to: &mut String) -> std::fmt::Result {
+    let (from, until) = (report.created_ms, report.last_ms);
+    let passing: Vec<(u64, u64)> = report.passing_over_time.iter().map(|(at, count)| (*at, *count as u64)).collect();
+    writeln!(to, "<div class=\"plots\">")?;
+    writeln!(to, "{}", plot::steps("Features that pass", from..=until, &passing, report.passing.1 as u64))?;
+    writeln!(to, "{}", plot::steps("Tokens used", from..=until, &report.tokens_over_time, 0))?;
+    writeln!(
+        to,
+        "</div>\n<h2>Who used what</h2>\n<table><tr><th>plugin<th class=\"number\">calls<th class=\"number\">failed"
+    )?;
+    writeln!(
+        to,
+        "<th class=\"number\">tokens<th class=\"number\">cost<th class=\"number\">fuel<th>share of tokens</tr>"
+    )?;
+    let all: u64 = report.plugins.iter().map(|share| share.used.usage.tokens()).sum();
+    for share in &report.plugins {
+        let tokens = share.used.usage.tokens();
+        let percent = tokens.saturating_mul(100).checked_div(all).unwrap_or(0);
+        write!(to, "<tr><td>{}", escaped(&share.plugin))?;
+        for cell in [
+            share.calls.to_string(),
+            share.failed.to_string(),
+            tokens.to_string(),
+            format!("${:.4}", share.used.usage.cost_microdollars / 1e6),
+            short_number(share.used.fuel),
+        ] {
+            write!(to, "<td class=\"number\">{cell}")?;
+        }
+        writeln!(to, "<td><div class=\"bar\" style=\"width:{percent}%\" title=\"{percent} %\"></div></tr>")?;
+    }
+    writeln!(to, "</table>")
+}
+
+fn features(report: &Report, to: &mut String) -> std::fmt::Result {
+    writeln!(
+        to,
+        "<h2>Features</h2>\n<table><tr><th>feature<th>status<th class=\"number\">attempts<th>used<th>why</tr>"
+    )?;
+    for row in &report.features {
+        let (class, word) = match row.status {
+            FeatureStatus::NotStarted => ("", "not started"),
+            FeatureStatus::InProgress => ("", "in progress"),
+            FeatureStatus::Passing => ("passing", "passing"),
+            FeatureStatus::Failing => ("failing", "failing"),
+            FeatureStatus::Blocked => ("blocked", "blocked"),
+            FeatureStatus::Dropped => ("", "dropped"),
+        };
+        writeln!(
+            to,
+            "<tr><td>{}: {}<td class=\"{class}\">{word}<td class=\"number\">{}<td>{}<td class=\"why\">{}</tr>",
+            escaped(&row.id),
+            escaped(&row.title),
+            row.attempts,
+            used_words(&row.used),
+            escaped(&row.why),
+        )?;
+    }
+    writeln!(to, "</table>")
+}
+
+fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
+    if report.commits.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "<h2>Commits</h2>\n<table><tr><th>when<th>commit<th>feature<th>files</tr>")?;
+    for commit in report.commits.iter().rev() {
+        let (at, name) = (moment(commit.at_ms), escaped(short(&commit.commit)));
+        let (feature, files) = (escaped(&commit.feature), escaped(&commit.files.join(", ")));
+        writeln!(to, "<tr><td><time>{at}</time><td><code>{name}</code><td>{feature}<td>{files}</tr>")?;
+    }
+    writeln!(to, "</table>")
+}
+
+fn lines(to: &mut String, heading: &str, lines: &[Line]) -> std::fmt::Result {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "<h2>{heading}</h2>\n<ol class=\"timeline\">")?;
+    for Line { at_ms, text } in &lines[lines.len().saturating_sub(TIMELINE_LINES)..] {
+        writeln!(to, "<li><time>{}</time><span>{}</span></li>", moment(*at_ms), escaped(text))?;
+    }
+    writeln!(to, "</ol>")
+}
+
+/// Text without markup, fit for an attribute too.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\n' => escaped.push('\n'),
+            char if char.is_control() => escaped.push('�'),
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}

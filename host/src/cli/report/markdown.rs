@@ -1,0 +1,116 @@
+//! A report as Markdown. What plugins and models wrote is escaped, so that it stays text.
+
+use super::{Line, Report, moment, short, span};
+use crate::cli::words::{short_number, used_words};
+use std::fmt::Write as _;
+
+/// Lines of the log, and commits, that are shown; the newest.
+const LOG_LINES: usize = 50;
+const COMMITS: usize = 20;
+
+/// The whole report.
+pub(super) fn write(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = sections(report, &mut text);
+    text
+}
+
+fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
+    let Report { run, project, branch, status, why, passing, used, .. } = report;
+    writeln!(to, "# {}: {} of {} features pass\n", plain(project), passing.0, passing.1)?;
+    let status = format!("{status:?}").to_lowercase();
+    writeln!(to, "Run `{run}` is {status}, on branch `{}`. {}\n", plain(branch), plain(why))?;
+    let (from, to_end) = (moment(report.created_ms), moment(report.last_ms));
+    let took = span(report.last_ms.saturating_sub(report.created_ms));
+    writeln!(
+        to,
+        "From {from} to {to_end} UTC ({took}); taken up again {} times. Used: {}.",
+        report.resumes,
+        used_words(used)
+    )?;
+    features(report, to)?;
+    commits(report, to)?;
+    plugins(report, to)?;
+    lines(to, "Caps that were reached", &report.caps, usize::MAX)?;
+    lines(to, "Warnings", &report.warnings, LOG_LINES)?;
+    lines(to, "Log", &report.timeline, LOG_LINES)
+}
+
+fn features(report: &Report, to: &mut String) -> std::fmt::Result {
+    writeln!(to, "\n## Features\n\n| feature | status | attempts | used | why |\n|---|---|---|---|---|")?;
+    for row in &report.features {
+        let status = serde_json::to_value(row.status).unwrap_or_default();
+        let status = status.as_str().unwrap_or_default().replace('_', " ");
+        let vacuous = match row.vacuous.is_empty() {
+            true => String::new(),
+            false => format!(" (passed before the work: {})", row.vacuous.join(", ")),
+        };
+        writeln!(
+            to,
+            "| {}: {} | {status} | {} | {} | {} |",
+            plain(&row.id),
+            plain(&row.title),
+            row.attempts,
+            used_words(&row.used),
+            plain(&format!("{}{vacuous}", row.why)),
+        )?;
+    }
+    Ok(())
+}
+
+fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
+    if report.commits.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n## Commits\n")?;
+    for commit in report.commits.iter().rev().take(COMMITS) {
+        let files: Vec<String> = commit.files.iter().map(|file| plain(file)).collect();
+        let (at, name) = (moment(commit.at_ms), short(&commit.commit));
+        writeln!(to, "- {at} `{name}` {}: {}", plain(&commit.feature), files.join(", "))?;
+    }
+    Ok(())
+}
+
+fn plugins(report: &Report, to: &mut String) -> std::fmt::Result {
+    writeln!(
+        to,
+        "\n## Who used what\n\n| plugin | calls | failed | tokens | cost | fuel |\n|---|---|---|---|---|---|"
+    )?;
+    for share in &report.plugins {
+        let (tokens, cost) = (share.used.usage.tokens(), share.used.usage.cost_microdollars / 1e6);
+        let fuel = short_number(share.used.fuel);
+        writeln!(
+            to,
+            "| {} | {} | {} | {tokens} | ${cost:.4} | {fuel} |",
+            plain(&share.plugin),
+            share.calls,
+            share.failed
+        )?;
+    }
+    Ok(())
+}
+
+fn lines(to: &mut String, heading: &str, lines: &[Line], newest: usize) -> std::fmt::Result {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n## {heading}\n")?;
+    for Line { at_ms, text } in &lines[lines.len().saturating_sub(newest)..] {
+        writeln!(to, "- {} {}", moment(*at_ms), plain(text.trim()))?;
+    }
+    Ok(())
+}
+
+/// Text on one line without markup.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '~' => plain.extend(['\\', char]),
+            char if char.is_control() => plain.push(' '),
+            char => plain.push(char),
+        }
+    }
+    plain
+}

@@ -1,0 +1,69 @@
+//! A plot of something that grows in steps over time, as SVG.
+
+use super::html::escaped;
+use super::{moment, span};
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+/// The drawing in its own units; the page scales it.
+const WIDTH: u64 = 480;
+const HEIGHT: u64 = 160;
+/// Room for the numbers at the left and below.
+const LEFT: u64 = 50;
+const BELOW: u64 = 22;
+const ABOVE: u64 = 8;
+
+/// `points` are moments, in milliseconds, from which on a value holds; before the first it is 0. The scale goes up to
+/// `top` at least.
+pub(super) fn steps(title: &str, time: RangeInclusive<u64>, points: &[(u64, u64)], top: u64) -> String {
+    let (from, until) = (*time.start(), (*time.end()).max(*time.start() + 1));
+    let top = points.iter().map(|(_, value)| *value).max().unwrap_or(0).max(top).max(1);
+    let x = |at: u64| LEFT + at.clamp(from, until).saturating_sub(from) * (WIDTH - LEFT) / (until - from);
+    let y = |value: u64| ABOVE + (HEIGHT - ABOVE - BELOW).saturating_mul(top - value.min(top)) / top;
+    let mut line = format!("M{} {}", x(from), y(0));
+    for (at, value) in points {
+        let _ = write!(line, "H{}V{}", x(*at), y(*value));
+    }
+    let _ = write!(line, "H{}", x(until));
+    let last = points.last().map_or(0, |(_, value)| *value);
+    let (title, base) = (escaped(title), y(0));
+    format!(
+        "<figure><figcaption>{title}: {last}</figcaption>\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}, {last} at the end\">\
+         <path class=\"axis\" d=\"M{LEFT} {ABOVE}V{base}H{WIDTH}\" fill=\"none\"/>\
+         <text x=\"{number_x}\" y=\"{top_y}\" text-anchor=\"end\">{top}</text>\
+         <text x=\"{number_x}\" y=\"{base}\" text-anchor=\"end\">0</text>\
+         <text x=\"{LEFT}\" y=\"{below}\">{start}</text>\
+         <text x=\"{WIDTH}\" y=\"{below}\" text-anchor=\"end\">after {took}</text>\
+         <path class=\"mark\" d=\"{line}\"/></svg></figure>",
+        number_x = LEFT - 6,
+        top_y = ABOVE + 8,
+        below = HEIGHT - 6,
+        start = moment(from),
+        took = span(until - from),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_stays_within_its_frame_whatever_the_numbers_are() {
+        let check = |points: &[(u64, u64)], expected: &str| {
+            let drawn = steps("x", 1_000..=2_000, points, 0);
+            assert!(drawn.contains(expected), "{drawn}");
+        };
+        check(&[], "d=\"M50 138H480\"");
+        check(&[(1_500, 2), (1_750, 1)], "d=\"M50 138H265V8H372V73H480\"");
+        // A clock that was set back, and more than was ever expected.
+        check(&[(0, 5), (9_999, 10)], "d=\"M50 138H50V73H480V8H480\"");
+        assert!(steps("x", 5..=5, &[(5, 1)], 0).contains("after 0 s"));
+    }
+
+    #[test]
+    fn large_numbers_do_not_overflow() {
+        let drawn = steps("x", 0..=u64::from(u32::MAX) * 1_000, &[(u64::from(u32::MAX) * 999, u64::from(u32::MAX))], 0);
+        assert!(drawn.contains("<svg"), "{drawn}");
+    }
+}

@@ -1,0 +1,51 @@
+//! A run is reported as it was: the same figures in every form, and the page opens anywhere.
+
+mod common;
+
+use common::lab::Lab;
+use common::{DOER_CONFIG, THREE_FEATURES};
+
+#[test]
+fn a_finished_run_is_reported_in_every_form() {
+    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
+    lab.run(&["run"]).expect(3);
+    let status = lab.json(&["status"]);
+
+    let report = lab.json(&["report", "--format", "json"]);
+    assert_eq!((&report["run"], &report["passing"]), (&status["run"], &serde_json::json!([2, 3])), "{report}");
+    assert_eq!(report["used"], status["used"], "{report}");
+    let statuses: Vec<_> = report["features"].as_array().expect("a list").iter().map(|row| &row["status"]).collect();
+    assert_eq!(statuses, ["passing", "passing", "failing"]);
+    let commits = report["commits"].as_array().expect("a list");
+    let log = lab.git(&["log", "--format=%H", "--reverse", "main..longhaul/kept"]);
+    assert_eq!(
+        commits.iter().filter_map(|commit| commit["commit"].as_str()).collect::<Vec<_>>(),
+        log.lines().collect::<Vec<_>>()
+    );
+    assert_eq!(report["passing_over_time"].as_array().map(Vec::len), Some(2), "{report}");
+    let by_plugin: u64 = report["plugins"].as_array().into_iter().flatten().map(|share| tokens(&share["used"])).sum();
+    assert_eq!(by_plugin, tokens(&status["used"]), "what each plugin used is what the run used");
+
+    let markdown = lab.run(&["report"]).expect(0).stdout;
+    assert!(markdown.starts_with("# kept: 2 of 3 features pass\n"), "{markdown}");
+    for commit in commits {
+        let short = &commit["commit"].as_str().expect("a name")[..10];
+        assert!(markdown.contains(&format!("`{short}`")), "{markdown}");
+    }
+    let page = lab.path("report.html");
+    lab.run(&["report", "--format", "html", "--output", page.to_str().expect("text")]).expect(0);
+    let html = std::fs::read_to_string(&page).expect("it was written");
+    assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "{html}");
+    assert_eq!(html.matches("<svg").count(), 2);
+    for outside in ["http:", "https:", "<script", "<link", "@import", "url("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+
+    let refused = lab.run(&["report", "--format", "html", "--output", "/nowhere/report.html"]).expect(1);
+    assert!(refused.stderr.contains("cannot write `/nowhere/report.html`"), "{}", refused.said());
+    assert!(lab.run(&["report", "r-none"]).expect(1).stderr.contains("no run"), "an unknown run");
+}
+
+fn tokens(used: &serde_json::Value) -> u64 {
+    ["input_tokens", "output_tokens"].iter().filter_map(|name| used["usage"][name].as_u64()).sum()
+}
