@@ -249,6 +249,11 @@ bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_turn *turn, lh_error *err);
 void lh_ask_schema(lh_ask *ask, lh_str schema);
 /* Says `prompt` and reads the reply, which the host holds to `schema`. */
 bool lh_chat_json(lh_chat chat, lh_str prompt, lh_str schema, lh_value *reply, lh_error *err);
+/* How full the context is, and what the conversation has cost so far. */
+typedef longhaul_plugin_conversation_context_usage_t lh_chat_context;
+lh_chat_context lh_chat_usage(lh_chat chat);
+/* Forgets everything but the system prompt, what is pinned, and this summary. */
+bool lh_chat_reset(lh_chat chat, lh_str summary, lh_error *err);
 #endif
 
 /* ---- The pinned checks of the work ---- */
@@ -260,8 +265,32 @@ lh_check_list lh_checks(void);
 bool lh_check_run(lh_str name, lh_check_report *report, lh_error *err);
 #endif
 
-/* ---- Imports without a function here (recall, decisions, delegate, progress, artifact) ----
- * Call the generated `longhaul_plugin_recall_search` and its like; pass what they give to `lh_adopt`. */
+/* ---- What was learned: memory, and decisions ---- */
+
+#if defined(LH_WORLD_AGENT) || defined(LH_WORLD_PLANNER)
+/* Working memory is that of this run, episodic memory that of the project. */
+typedef enum { LH_WORKING, LH_EPISODIC } lh_tier;
+typedef longhaul_plugin_recall_remembered_t lh_remembered;
+typedef longhaul_plugin_recall_list_remembered_t lh_remembered_list;
+
+/* Keeps one JSON value under a key, in the place of the one that was there. A key has at most 512 bytes and a value
+ * 64 KiB. */
+bool lh_recall_remember(lh_tier tier, lh_str key, lh_str json, lh_error *err);
+/* `found` says whether there is one. */
+bool lh_recall_fetch(lh_tier tier, lh_str key, lh_str *json, bool *found, lh_error *err);
+/* At most `limit` things of both tiers that have to do with `query`, the best first. */
+bool lh_recall_search(lh_str query, uint32_t limit, lh_remembered_list *found, lh_error *err);
+
+typedef longhaul_plugin_decisions_decision_t lh_decision;
+typedef longhaul_plugin_decisions_list_decision_t lh_decision_list;
+/* What came of a decision: `came_out`. */
+enum { LH_CAME_OPEN, LH_CAME_SUCCESS, LH_CAME_PARTIAL, LH_CAME_FAILURE, LH_CAME_REVERTED };
+
+/* Keeps a decision and gives its id. */
+bool lh_decisions_record(const lh_decision *decision, lh_str *id, lh_error *err);
+/* At most `limit` earlier decisions that have to do with `query`, the best first. */
+bool lh_decisions_find(lh_str query, uint32_t limit, lh_decision_list *found, lh_error *err);
+#endif
 
 /* ---- The roles: what a plugin of each world writes ---- */
 
@@ -273,7 +302,7 @@ typedef struct {
     const char *about;   /* for the model */
     lh_kind kind;        /* LH_TEXT, LH_WHOLE, LH_NUMBER, LH_BOOL, LH_LIST, LH_OBJECT or LH_ANY */
     bool optional;
-    int32_t min, max;    /* of a number, or of a text in characters; both 0: any */
+    int32_t min, max;    /* of a number, or of a text in characters; both 0: any; `max` below `min`: no upper bound */
 } lh_param;
 
 typedef struct {
@@ -323,6 +352,12 @@ extern const lh_tool lh_plugin;
 
 typedef longhaul_plugin_types_task_t lh_task;
 typedef longhaul_plugin_tools_list_tool_info_t lh_tool_list;
+/* { lh_str tool, function, arguments; } */
+typedef longhaul_plugin_tools_tool_call_t lh_tool_request;
+/* { lh_str agent; lh_task task; } */
+typedef longhaul_plugin_delegate_assignment_t lh_assignment;
+/* { uint32_t run_number; lh_str state, summary; } */
+typedef longhaul_plugin_artifact_handoff_t lh_handoff;
 
 /* The plugin defines this one. */
 bool lh_agent_run(const lh_task *task, lh_outcome *outcome, lh_error *err);
@@ -330,6 +365,36 @@ bool lh_agent_run(const lh_task *task, lh_outcome *outcome, lh_error *err);
 /* The tools that were granted. */
 lh_tool_list lh_tools(void);
 bool lh_tool_call(lh_str tool, lh_str function, lh_str arguments, lh_str *output, bool *truncated, lh_error *err);
+
+/* One answer of several: what the tool gave, or its error. */
+typedef struct {
+    bool ok;
+    lh_str output;
+    bool truncated;
+    lh_error error;
+} lh_tool_answer;
+/* Calls them beside each other. `answers` has room for `count` and is in the order of the calls; when this fails,
+ * there are none. */
+bool lh_tool_call_many(const lh_tool_request *calls, size_t count, lh_tool_answer *answers, lh_error *err);
+
+/* Hands a task to a sub-agent, which has a context of its own, and waits for its outcome. Of the task only the
+ * instruction is needed. An agent that is not there is LH_INVALID, one that needs a person LH_BLOCKED. */
+bool lh_delegate_run(lh_str agent, const lh_task *task, lh_outcome *outcome, lh_error *err);
+typedef struct {
+    bool ok;
+    lh_outcome outcome;
+    lh_error error;
+} lh_delegated;
+/* Up to 64 beside each other, as `lh_tool_call_many`. */
+bool lh_delegate_run_many(const lh_assignment *assignments, size_t count, lh_delegated *answers, lh_error *err);
+
+/* Notes an action, what came of it, and the files that it touched, for whoever works on the project next. */
+bool lh_progress_log(lh_str action, lh_str outcome, lh_str_list files, lh_error *err);
+
+/* What the invocation before left; `found` is false on the first one. */
+bool lh_artifact_load(lh_handoff *handoff, bool *found, lh_error *err);
+/* Leaves `state_json`, one JSON value, and a summary in words for the next invocation. */
+bool lh_artifact_save(lh_str state_json, lh_str summary, lh_error *err);
 
 /* Reason, act, observe: lets the model call the tools that were granted until it finishes. An error of a tool goes
  * back to the model; errors of the model's side end the loop; out of steps is the limit `steps_max`. */

@@ -22,8 +22,8 @@ type Result<T> = std::result::Result<T, BuildError>;
 /// The compiler's version, and with it that of its libc.
 const ZIG_VERSION: &str = "0.15.2";
 
-/// In the SDK: what every plugin links, and the folder with bindings for each world.
-const SDK_SOURCE: &str = "longhaul.c";
+/// In the SDK: the folder of what every plugin links, and that with bindings for each world.
+const SDK_SOURCES: &str = "src";
 const BINDINGS: &str = "bindings";
 
 /// `[build]` of a plugin in C.
@@ -79,7 +79,7 @@ pub(crate) fn make(
     for folder in &folders {
         clang.arg("-I").arg(folder);
     }
-    clang.args(&sources).arg(sdk.join(SDK_SOURCE)).args(linked(&bindings)?).arg("-o").arg(&core);
+    clang.args(&sources).args(linked(&sdk.join(SDK_SOURCES))?).args(linked(&bindings)?).arg("-o").arg(&core);
     let made = capture(&format!("build the C plugin `{}`", project.name()), &mut clang).and_then(|_| read(&core));
     // Where the compiler failed it is not there, and what is wrong is said already.
     let _ = fs::remove_file(&core);
@@ -126,8 +126,8 @@ fn sdk<'a>(project: &Project, folders: &'a [PathBuf]) -> Result<&'a Path> {
     })
 }
 
-/// What of the bindings is compiled and linked: their source, and the object that says the types.
-fn linked(bindings: &Path) -> Result<Vec<PathBuf>> {
+/// What of a folder is compiled and linked: source, and of the bindings the object that says the types.
+fn linked(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_linked = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "c" || extension == "o");
-    Ok(entries(bindings)?.into_iter().filter(is_linked).collect())
+    Ok(entries(folder)?.into_iter().filter(is_linked).collect())
 }
