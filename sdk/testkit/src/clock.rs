@@ -28,9 +28,11 @@ impl HandClock {
         Self { ms: AtomicU64::new(ms), running: Some(Instant::now()) }
     }
 
-    /// Moves it on.
+    /// Moves it on, at most to the end of time.
     pub fn advance_ms(&self, ms: u64) {
-        self.ms.fetch_add(ms, Ordering::SeqCst);
+        let later = |now: u64| Some(now.saturating_add(ms));
+        // The closure always gives a time, so there is no refusal to look at.
+        let _ = self.ms.fetch_update(Ordering::SeqCst, Ordering::SeqCst, later);
     }
 
     /// Moves it to `ms`, unless it is later already.

@@ -105,9 +105,10 @@ pub async fn run_scenarios(kit: &Kit, component: &Path, tests: &Path, update: bo
 
 fn folders(tests: &Path) -> Result<Vec<PathBuf>, KitError> {
     let entries = fs::read_dir(tests).map_err(|error| file(tests, error))?;
-    let mut folders: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.join(FILE).is_file()).collect();
-    if folders.is_empty() {
+    // One that expects something and calls nothing would never fail, so it is run to say so.
+    let is_scenario = |path: &PathBuf| [FILE, EXPECTED, ERROR].iter().any(|name| path.join(name).is_file());
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_scenario).collect();
+    if !folders.iter().any(|path| path.join(FILE).is_file()) {
         return Err(file(tests, format!("there is no folder with a {FILE} in it")));
     }
     folders.sort();
@@ -126,7 +127,16 @@ async fn run(scene: &Scene, folder: &Path, update: bool) -> Result<Option<String
         dones.push(scene.call(call).await?);
     }
     let expectations = expectations(&dones, !scenario.calls.is_empty());
-    if update { write(folder, &expectations) } else { compare(folder, &expectations, &dones) }
+    let difference = if update { write(folder, &expectations) } else { compare(folder, &expectations, &dones) }?;
+    // No expectation makes a broken contract right.
+    Ok(difference.or_else(|| not_json(&dones)))
+}
+
+/// The fields that must be JSON and are not.
+fn not_json(dones: &[Done]) -> Option<String> {
+    let fields = dones.iter().flat_map(|done| &done.not_json);
+    let lines: Vec<String> = fields.map(|field| format!("`{field}` must be JSON and is not")).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn calls(scenario: &Scenario, folder: &Path) -> Result<Vec<(Call, u64)>, KitError> {

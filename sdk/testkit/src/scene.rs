@@ -301,6 +301,7 @@ impl Scene {
     fn grants(&self, table: String) -> Grants {
         let script = self.scripted.script();
         let mut agents: Vec<String> = script.agents.iter().map(|answer| answer.agent.clone()).collect();
+        agents.sort_unstable();
         agents.dedup();
         let acts = !self.role().is_pure();
         Grants {
