@@ -1,18 +1,19 @@
 //! The style `actions`: reply, act, observe.
 //!
-//! What a tool says, its errors among it, is an observation. Errors of the model's side end the
-//! run with their type. Out of steps, the agent hands back what it did, marked as unfinished, for
-//! the evaluator to judge; if it did nothing, it says which cap was reached.
+//! The loop is the SDK's, [`react::drive`]; the form of an action is our own, with a thought before each, several
+//! calls at once, short names of functions and a confidence. Out of steps, the agent hands back what it did,
+//! marked as unfinished, for the evaluator to judge; if it did nothing, it says which cap was reached.
 
 use longhaul_sdk::conversation::{Options, ReplyFormat, Turn};
-use longhaul_sdk::message_types::CallAnswer;
+use longhaul_sdk::message_types::{CallAnswer, RequestedCall};
+use longhaul_sdk::react::{self, Action, Caps, Driver, End};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
 use longhaul_sdk::types::{LimitHit, Outcome, Task};
 use longhaul_sdk::{Conversation, Error, artifact, json};
 use serde_json::{Value, json};
 
 use crate::prompt::{self, Offered};
-use crate::reply::{self, Action, Wish};
+use crate::reply::{self, Wish};
 use crate::settings::{Calls, Settings};
 
 pub(crate) fn run(task: &Task, settings: &Settings) -> Result<Outcome, Error> {
@@ -26,13 +27,25 @@ pub(crate) fn run(task: &Task, settings: &Settings) -> Result<Outcome, Error> {
         done: Done::default(),
     };
     agent.conversation.pinned(agent.task_message())?;
-    let result = agent.steps();
-    if let Err(Error::Limit(hit)) = &result
+    let end = react::drive(&mut agent, &caps(settings));
+    if let Err(Error::Limit(hit)) = &end
         && hit.name == HAND_OFF_LIMIT
     {
         agent.hand_off()?;
     }
-    result
+    match end? {
+        End::Finished(outcome) => Ok(outcome),
+        End::OutOfSteps => agent.out_of_steps(),
+        End::Unreadable(wrong) => Err(agent.unreadable(&wrong)),
+    }
+}
+
+fn caps(settings: &Settings) -> Caps {
+    Caps {
+        steps_max: settings.steps_max,
+        unreadable_max: settings.tries_max,
+        observation_chars_max: settings.observation_chars_max,
+    }
 }
 
 /// The cap after which the host starts a fresh invocation, which then reads our artifact.
@@ -59,37 +72,51 @@ struct Done {
 /// How many lines of [`Done::log`] go into a hand-off.
 const LOG_LINES_MAX: usize = 40;
 
-impl Agent<'_> {
-    fn steps(&mut self) -> Result<Outcome, Error> {
-        let mut tried = 0;
-        for _ in 0..self.settings.steps_max {
-            let turn = self.conversation.complete(&self.options(tried))?;
-            if !turn.calls.is_empty() {
-                tried = 0;
-                self.answer_native(&turn)?;
-                continue;
-            }
-            match reply::read(&turn.text) {
-                Ok(Wish::Finish { answer, confidence }) => {
-                    return Ok(self.finished(answer, confidence));
-                }
-                Ok(Wish::Act(actions)) => {
-                    tried = 0;
-                    let observation = self.act(&actions);
-                    self.conversation.user(observation)?;
-                }
-                Err(wrong) => {
-                    tried += 1;
-                    if tried >= self.settings.tries_max {
-                        return Err(self.unreadable(&wrong));
-                    }
-                    self.conversation.user(format!("Your reply cannot be used: {wrong}"))?;
-                }
-            }
-        }
-        self.out_of_steps()
+impl Driver for Agent<'_> {
+    type Answer = Outcome;
+
+    fn ask(&mut self, tried: u32) -> Result<Turn, Error> {
+        self.conversation.complete(&self.options(tried))
     }
 
+    fn read(&self, reply: &str) -> Result<react::Wish<Outcome>, String> {
+        Ok(match reply::read(reply)? {
+            Wish::Finish { answer, confidence } => react::Wish::Finish(self.finished(answer, confidence)),
+            Wish::Act(calls) => react::Wish::Act(
+                calls
+                    .into_iter()
+                    .map(|one| Action { call: self.call_of(&one.name, &one.arguments), name: one.name })
+                    .collect(),
+            ),
+        })
+    }
+
+    fn requested(&self, call: &RequestedCall) -> Result<ToolCall, String> {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
+        self.call_of(&format!("{}.{}", call.tool, call.function), &arguments)
+    }
+
+    fn call(&mut self, calls: &[ToolCall]) -> Vec<Result<ToolResult, ToolError>> {
+        let answers = match calls {
+            [one] => vec![tools::call_raw(one)],
+            many => tools::call_many(many),
+        };
+        for (call, answer) in calls.iter().zip(&answers) {
+            self.done.note(call, answer);
+        }
+        answers
+    }
+
+    fn say(&mut self, text: String) -> Result<(), Error> {
+        self.conversation.user(text)
+    }
+
+    fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
+        self.conversation.answer(answer)
+    }
+}
+
+impl Agent<'_> {
     fn options(&self, tried: u32) -> Options {
         let mut options = self.settings.options(self.task.attempt, tried);
         match self.settings.calls {
@@ -103,43 +130,6 @@ impl Agent<'_> {
         options
     }
 
-    /// Does what the model's JSON asks for, and gives the observations in its order.
-    fn act(&mut self, actions: &[Action]) -> String {
-        let found: Vec<Result<ToolCall, String>> =
-            actions.iter().map(|action| self.call_of(&action.name, &action.arguments)).collect();
-        let mut answers = self.call(found.iter().flatten().cloned().collect()).into_iter();
-        let mut observations = Vec::new();
-        for (action, found) in actions.iter().zip(found) {
-            let observation = match found.map(|_| answers.next()) {
-                Ok(Some(Ok(result))) => self.observation(&action.name, &result),
-                Ok(Some(Err(error))) => self.cut(&format!("Tool error ({}): {}", action.name, Error::from(error))),
-                Ok(None) => format!("Tool error ({}): it gave no answer", action.name),
-                Err(wrong) => format!("Tool error ({}): {wrong}", action.name),
-            };
-            observations.push(observation);
-        }
-        observations.join("\n\n")
-    }
-
-    /// Does what the model asks for through its provider, and answers each call by its id.
-    fn answer_native(&mut self, turn: &Turn) -> Result<(), Error> {
-        for call in &turn.calls {
-            let name = format!("{}.{}", call.tool, call.function);
-            let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
-            let found = self.call_of(&name, &arguments);
-            let result = found.map(|call| self.call(vec![call]).pop());
-            let (output, failed) = match result {
-                Ok(Some(Ok(result))) => (Value::from(self.cut(&result.output)), false),
-                Ok(Some(Err(error))) => (error_value(&name, &Error::from(error).to_string()), true),
-                Ok(None) => (error_value(&name, "it gave no answer"), true),
-                Err(wrong) => (error_value(&name, &wrong), true),
-            };
-            let answer = CallAnswer { id: call.id.clone(), output: output.to_string(), failed };
-            self.conversation.answer(answer)?;
-        }
-        Ok(())
-    }
-
     fn call_of(&self, name: &str, arguments: &Value) -> Result<ToolCall, String> {
         if !arguments.is_object() {
             return Err("the arguments are not a JSON object".to_owned());
@@ -148,29 +138,8 @@ impl Agent<'_> {
         Ok(ToolCall { tool: found.tool.clone(), function: found.function.clone(), arguments: arguments.to_string() })
     }
 
-    fn call(&mut self, calls: Vec<ToolCall>) -> Vec<Result<ToolResult, ToolError>> {
-        let answers = match calls.as_slice() {
-            [] => Vec::new(),
-            [one] => vec![tools::call_raw(one)],
-            many => tools::call_many(many),
-        };
-        for (call, answer) in calls.iter().zip(&answers) {
-            self.done.note(call, answer);
-        }
-        answers
-    }
-
-    fn observation(&self, name: &str, result: &ToolResult) -> String {
-        let note = if result.truncated { " (the tool cut it)" } else { "" };
-        format!("Observation ({name}){note}: {}", self.cut(&result.output))
-    }
-
-    fn cut(&self, text: &str) -> String {
-        json::cut(text, self.settings.observation_chars_max)
-    }
-
     fn task_message(&self) -> String {
-        let mut text = prompt::task(self.task);
+        let mut text = react::task_text(self.task);
         // Without an artifact, or with one of another task, we start from the beginning.
         if let Ok(Some(earlier)) = artifact::load()
             && is_of_task(&earlier.state, &self.task.id)
@@ -239,8 +208,4 @@ impl Done {
 
 fn is_of_task(state: &str, id: &str) -> bool {
     serde_json::from_str::<Value>(state).is_ok_and(|state| state["task"] == id)
-}
-
-fn error_value(name: &str, text: &str) -> Value {
-    Value::from(format!("Tool error ({name}): {text}"))
 }

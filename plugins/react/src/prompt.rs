@@ -2,7 +2,7 @@
 
 use longhaul_sdk::json::cut;
 use longhaul_sdk::tools::ToolInfo;
-use longhaul_sdk::types::{Issue, Task};
+use longhaul_sdk::types::Issue;
 use serde_json::{Value, json};
 
 use crate::settings::{Calls, Settings};
@@ -124,24 +124,6 @@ pub(crate) fn schema(offered: &[Offered]) -> Value {
         },
         "additionalProperties": false
     })
-}
-
-/// The task with all that the harness said about it.
-pub(crate) fn task(task: &Task) -> String {
-    let mut text = format!("Task:\n{}", task.instruction.trim());
-    if !task.criteria.is_empty() {
-        text.push_str("\n\nWhat must hold when it is done:");
-        for criterion in &task.criteria {
-            text.push_str(&format!("\n- {}", criterion.text));
-        }
-    }
-    if !matches!(task.context.trim(), "" | "{}" | "null") {
-        text.push_str(&format!("\n\nWhat is known:\n{}", cut(&task.context, 6_000)));
-    }
-    if !task.feedback.is_empty() {
-        text.push_str(&format!("\n\nAn earlier attempt failed:\n{}", issues(&task.feedback)));
-    }
-    text
 }
 
 pub(crate) fn issues(issues: &[Issue]) -> String {
