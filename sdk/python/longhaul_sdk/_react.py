@@ -95,25 +95,21 @@ def _text_of(name: str, value: Any) -> str:
 
 
 def _schema(granted: Sequence[ToolInfo]) -> dict[str, Any]:
-    """Without tools there is nothing to do but finish."""
-    finish = _object({"action": {"const": "finish"}, "output": {}, "summary": {"type": "string"}})
-    if not granted:
-        return finish
-    names = sorted({function.name for tool in granted for function in tool.functions})
-    use = _object({
-        "action": {"const": "tool"},
-        "tool": {"type": "string", "enum": [tool.id for tool in granted]},
-        "function": {"type": "string", "enum": names},
-        "arguments": {"type": "object"},
-    })
-    return {"anyOf": [use, finish]}
+    """One flat object: providers refuse alternatives at the top. What belongs together is for `_read`.
 
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    Without tools there is nothing to do but finish.
+    """
+    actions = ["tool", "finish"] if granted else ["finish"]
+    properties: dict[str, Any] = {"action": {"type": "string", "enum": actions}}
+    if granted:
+        names = sorted({function.name for tool in granted for function in tool.functions})
+        properties["tool"] = {"type": "string", "enum": [tool.id for tool in granted]}
+        properties["function"] = {"type": "string", "enum": names}
+        properties["arguments"] = {"type": "object"}
     return {
         "type": "object",
-        "properties": properties,
-        "required": list(properties),
+        "properties": {**properties, "output": {}, "summary": {"type": "string"}},
+        "required": ["action"],
         "additionalProperties": False,
     }
 

@@ -61,7 +61,11 @@ class Reporter(unittest.TestCase):
         self.assertEqual(host.requests[0].last, "Task:\nCount.")
         self.assertEqual(host.requests[1].last, 'Observation (notes.count): {"words": 2, "lines": 1, "characters": 3}')
         self.assertIn("notes: Counts words", host.requests[0].system)
-        self.assertIn("anyOf", host.requests[0].options.format)
+        schema: Any = host.requests[0].options.format
+        self.assertEqual(schema["properties"]["action"], {"type": "string", "enum": ["tool", "finish"]})
+        self.assertEqual(schema["properties"]["tool"]["enum"], ["notes"])
+        # Providers refuse a schema whose top is a choice.
+        self.assertEqual((schema["type"], schema["required"]), ("object", ["action"]))
 
     def test_errors_of_tools_are_observations(self) -> None:
         host, outcome = self._run([{**self.USE, "arguments": {}}, {**self.USE, "tool": "web"}, self.FINISH])
@@ -112,7 +116,7 @@ class Reporter(unittest.TestCase):
         self.assertIn("… (5002 more characters)", host.requests[1].last)
         with Host(replies=[self.FINISH]) as host:
             host.run(example("agent").Reporter, "run", Task("t", "Do."))
-        self.assertEqual(host.requests[0].options.format["properties"]["action"], {"const": "finish"})  # type: ignore[index]
+        self.assertEqual(host.requests[0].options.format["properties"]["action"]["enum"], ["finish"])  # type: ignore[index]
 
     def _run(self, replies: list[Any], settings: dict[str, Any] | None = None) -> tuple[Host, Outcome]:
         with Host(replies=replies, tools=[example("tool").Notes]) as host:
