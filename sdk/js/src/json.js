@@ -63,29 +63,41 @@ export function isObject(value) {
 function checkNesting(text) {
   // Few brackets cannot nest deeply, and that is quickly seen.
   if (text.split(/[[{]/, NESTING_MAX + 2).length <= NESTING_MAX + 1) return;
-  let depth = 0;
-  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (mark === "[" || mark === "{") depth += 1;
-    else if (mark === "]" || mark === "}") depth -= 1;
-    if (depth > NESTING_MAX) throw new SyntaxError(`it is nested deeper than ${NESTING_MAX} levels`);
-  }
+  if (scan(text, 0, () => false).isDeep) throw new SyntaxError(`it is nested deeper than ${NESTING_MAX} levels`);
 }
 
 /** The object whose text starts at `start`, if there is a whole one. */
 function objectAt(text, start) {
-  let depth = 0;
-  const marks = /"(?:[^"\\]|\\.)*"|[[\]{}]/gs;
-  marks.lastIndex = start;
-  for (let found = marks.exec(text); found !== null; found = marks.exec(text)) {
-    if (found[0] === "{" || found[0] === "[") depth += 1;
-    else if (found[0] === "}" || found[0] === "]") depth -= 1;
-    if (depth > NESTING_MAX) return undefined;
-    if (depth > 0) continue;
-    try {
-      return JSON.parse(text.slice(start, marks.lastIndex));
-    } catch {
-      return undefined;
-    }
+  const { end } = scan(text, start, (depth) => depth === 0);
+  try {
+    return end === undefined ? undefined : JSON.parse(text.slice(start, end));
+  } catch {
+    return undefined;
   }
-  return undefined;
+}
+
+/** Goes from bracket to bracket, past what is in quotes, until one behind which `isEnd` of the depth holds. */
+function scan(text, start, isEnd) {
+  const mark = /["[\]{}]/g;
+  mark.lastIndex = start;
+  for (let depth = 0, found = mark.exec(text); found !== null; found = mark.exec(text)) {
+    if (found[0] === '"') {
+      mark.lastIndex = endOfText(text, found.index);
+      continue;
+    }
+    depth += found[0] === "{" || found[0] === "[" ? 1 : -1;
+    if (depth > NESTING_MAX) return { isDeep: true };
+    if (isEnd(depth)) return { end: mark.lastIndex };
+  }
+  return {};
+}
+
+/** Where the text in quotes ends that starts at `start`. By hand: the engine's expressions need memory for each character. */
+function endOfText(text, start) {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (text[at - 1 - escapes] === "\\") escapes += 1;
+    if (escapes % 2 === 0) return at + 1;
+  }
+  return text.length;
 }

@@ -11,6 +11,7 @@ import * as tools from "./tools.js";
 const STEPS_MAX = 8;
 const OBSERVATION_CHARS_MAX = 4_000;
 
+/** One flat object: providers refuse alternatives at the top. What belongs together is for `readAction`. */
 const ACTION = {
   type: "object",
   properties: {

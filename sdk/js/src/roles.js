@@ -9,6 +9,7 @@ import { readJson, readObject } from "./json.js";
 import * as lift from "./lift.js";
 import { checkSchema, problemOf } from "./schema.js";
 import * as shape from "./shapes.js";
+import { cut } from "./show.js";
 
 const EFFECTS = ["read-only", "idempotent", "verifiable", "acts"];
 const NO_ARGUMENTS = { type: "object", properties: {}, additionalProperties: false };
@@ -19,7 +20,7 @@ export function defineTool({ id, description, functions }) {
   const info = { id, description, functions: known };
   const find = (name) => {
     if (Object.hasOwn(functions, name)) return functions[name];
-    throw new Unknown(`\`${name}\`; the tool \`${id}\` has ${Object.keys(functions).join(", ")}`);
+    throw new Unknown(`\`${cut(name, 100)}\`; the tool \`${id}\` has ${Object.keys(functions).join(", ")}`);
   };
   const readArguments = (name, given) => {
     const values = readObject("the arguments", given);

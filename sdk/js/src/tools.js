@@ -14,7 +14,7 @@ export function list() {
   }));
 }
 
-/** What `tool.function` answers to `args`. */
+/** What `tool.function` answers to `args`; the text of it where it was cut and is no JSON. */
 export function call(tool, name, args = {}) {
   return lift(ask(() => host.call(lower({ tool, function: name, arguments: args }))), tool, name);
 }
@@ -36,6 +36,12 @@ function lower(given) {
   return record(given, "call");
 }
 
-function lift({ output }, tool, name) {
-  return readJson(`the answer of \`${tool}.${name}\``, output);
+function lift({ output, truncated }, tool, name) {
+  try {
+    return readJson(`the answer of \`${tool}.${name}\``, output);
+  } catch (error) {
+    // What was cut may be JSON no more, and is worth its text.
+    if (truncated) return output;
+    throw error;
+  }
 }

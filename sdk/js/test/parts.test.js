@@ -23,6 +23,15 @@ test("JSON is read down to 100 levels", () => {
   assert.throws(() => readJson("it", ""), Invalid);
 });
 
+test("brackets, quotes and escapes in long texts are only texts", () => {
+  const items = Array.from({ length: 200 }, (_, at) => [`${"]}[{".repeat(1_000)}${"\\".repeat(at)}"`]);
+  const text = JSON.stringify(items);
+  assert.deepEqual(readJson("it", text), items);
+  assert.deepEqual(firstObject(`so: {"items":${text}}`), { items });
+  assert.throws(() => readJson("it", `${"[1,".repeat(60)}"${"[".repeat(200)}`), Invalid);
+  assert.equal(firstObject(`{"open: ${"{".repeat(500)}`), undefined);
+});
+
 test("a schema says what is wrong and where", () => {
   const schema = {
     type: "object",
