@@ -1,0 +1,127 @@
+//! A check as the operator writes it in `[checks]`, with its defaults.
+
+use super::NativeError;
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A check of `[checks]` in `longhaul.toml`: a table, or just the list of words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NativeCheck {
+    /// The program and its arguments; no shell.
+    pub argv: Vec<String>,
+    /// Globs of the files that decide, such as `tests/**`: they are taken from the base commit.
+    ///
+    /// `*` and `?` stay within a name, `**` stands for any directories, and a directory stands for all
+    /// that is below it. A file that matches and that the base does not have is absent from the copy, so
+    /// that nothing can be put beside the tests to change them. A glob that matches nothing in the base
+    /// pins nothing.
+    pub files: Vec<String>,
+    /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
+    pub env: BTreeMap<String, String>,
+    /// Time on the clock, in milliseconds. Default 600 000.
+    pub wall_ms_max: u64,
+    /// Address space of each process, in bytes. Default 2 GiB. Node, Go and Java reserve more.
+    pub memory_bytes_max: u64,
+    /// Bytes kept of each output; the middle is left out. Default 200 000.
+    pub output_bytes_max: u64,
+    /// Processes and threads. Default 256. Holds where there are namespaces, and not for root.
+    pub processes_max: u64,
+    /// Bytes that the disk may lose meanwhile, to whomever. Default 10 GiB. Looked at each half second.
+    pub disk_bytes_max: u64,
+}
+
+impl NativeCheck {
+    /// `argv` with every default.
+    #[must_use]
+    pub fn of_argv(argv: Vec<String>) -> Self {
+        let table = Table { argv, ..Table::default() };
+        Self::from(table)
+    }
+
+    pub(super) fn validate(&self, name: &str) -> Result<(), NativeError> {
+        let invalid = |why: &str| Err(NativeError::Invalid { name: name.to_owned(), why: why.to_owned() });
+        let words = self.argv.iter().chain(self.env.keys()).chain(self.env.values());
+        if self.argv.first().is_none_or(String::is_empty) {
+            return invalid("has no program; write for example: argv = [\"cargo\", \"test\"]");
+        }
+        if words.clone().any(|word| word.contains('\0'))
+            || self.env.keys().any(|key| key.is_empty() || key.contains('='))
+        {
+            return invalid("has a word or variable that no program can be given; remove NUL, and `=` from names");
+        }
+        if words.map(String::len).sum::<usize>() > 64 << 10 {
+            return invalid("has over 65536 bytes of words and variables; put them into a script");
+        }
+        if self.wall_ms_max == 0 || self.memory_bytes_max == 0 {
+            return invalid("may use no time or no memory; remove the limit or set it above 0");
+        }
+        Ok(())
+    }
+}
+
+/// A check as it is written, with its defaults.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Table {
+    argv: Vec<String>,
+    files: Vec<String>,
+    env: BTreeMap<String, String>,
+    wall_ms_max: u64,
+    memory_bytes_max: u64,
+    output_bytes_max: u64,
+    processes_max: u64,
+    disk_bytes_max: u64,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            argv: Vec::new(),
+            files: Vec::new(),
+            env: BTreeMap::new(),
+            wall_ms_max: 600_000,
+            memory_bytes_max: 2 << 30,
+            output_bytes_max: 200_000,
+            processes_max: 256,
+            disk_bytes_max: 10 << 30,
+        }
+    }
+}
+
+impl From<Table> for NativeCheck {
+    fn from(table: Table) -> Self {
+        let Table { argv, files, env, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max } =
+            table;
+        Self { argv, files, env, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max }
+    }
+}
+
+/// By hand, so that a mistake in a table is told as such and not as `no variant matched`.
+impl<'de> Deserialize<'de> for NativeCheck {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = NativeCheck;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of words, such as [\"cargo\", \"test\"], or a table with `argv`")
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut words: A) -> Result<NativeCheck, A::Error> {
+                let mut argv = Vec::new();
+                while let Some(word) = words.next_element()? {
+                    argv.push(word);
+                }
+                Ok(NativeCheck::of_argv(argv))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<NativeCheck, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map)).map(NativeCheck::from)
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
