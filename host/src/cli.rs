@@ -14,6 +14,7 @@ macro_rules! outln {
 
 mod children;
 mod conform;
+mod decisions;
 mod detect;
 mod doctor;
 mod exec;
@@ -147,6 +148,13 @@ enum Command {
         run: RunArg,
         #[command(subcommand)]
         command: Option<features::Command>,
+    },
+    /// Look at the decisions of a project, and say what came of them.
+    Decisions {
+        #[command(flatten)]
+        run: RunArg,
+        #[command(subcommand)]
+        command: Option<decisions::Command>,
     },
     /// Make, build and look at plugins.
     Plugin {
@@ -338,6 +346,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
         Command::Features { run, command } => features::run(context, context.which(run), command).await,
+        Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
         Command::Runtimes { command } => runtimes::run(context, command),

@@ -6,6 +6,7 @@
 mod actor;
 mod bus;
 mod checks;
+pub mod decisions;
 mod record;
 mod stage;
 

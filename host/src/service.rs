@@ -7,14 +7,16 @@ mod replay;
 
 use crate::cast;
 use crate::config::{Config, PluginConfig};
-use crate::run::{self, Actor, Bus, Handle, Heard, RunRecord, StoredRun};
+use crate::run::{self, Actor, Bus, Handle, Heard, RunRecord, StoredRun, decisions};
 use crate::wiring::{ModelOptions, ModelSet, World};
 use anyhow::{Context, bail};
+use longhaul_core::decision::{Decision, Hit, Outcome, relevant};
 use longhaul_core::event::{Event, RunEvent, Used};
 use longhaul_core::journal::{Entry, Finished, Resolution};
 use longhaul_core::store::Batch;
 use longhaul_core::work::{FeatureSpec, FeatureStatus};
 use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::decisions::clamp_score;
 use longhaul_harness::state::Phase;
 use longhaul_harness::{Feature, Input, RunStatus, Setup, State, step};
 use longhaul_worktree::{Branch, Project};
@@ -115,6 +117,35 @@ pub enum Request {
         /// The feature.
         spec: FeatureSpec,
     },
+    /// Decisions of the project of a run.
+    Decisions {
+        /// Which.
+        run: Which,
+        /// Those that bear on this question, the best first; none: all, the newest first.
+        question: Option<String>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// One decision.
+    Decision {
+        /// The run whose project it is.
+        run: Which,
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Say what came of a decision.
+    JudgeDecision {
+        /// The run whose project it is.
+        run: Which,
+        /// Its id, or the beginning of it.
+        id: String,
+        /// What came of it.
+        outcome: Option<Outcome>,
+        /// How good it was, from -1 to 1; what is beyond is cut.
+        score: Option<f64>,
+        /// What is to be learnt.
+        lesson: Option<String>,
+    },
     /// Take a feature off the list.
     DropFeature {
         /// Which.
@@ -168,6 +199,11 @@ pub enum Answer {
     Replayed {
         /// One for each invocation.
         invocations: Vec<Replayed>,
+    },
+    /// Decisions.
+    Decisions {
+        /// Each with why it is among them.
+        hits: Vec<Hit>,
     },
     /// Events.
     Events {
@@ -259,6 +295,11 @@ impl Service {
                 let stored = self.find(&run)?;
                 Ok(Answer::Events { events: run::events_after(&*self.world.store, &stored.record.run, after, 1_000)? })
             }
+            Request::Decisions { run, question, limit } => self.decisions(&self.find(&run)?, question, limit),
+            Request::Decision { run, id } => Ok(one_hit(self.decision(&self.find(&run)?, &id)?)),
+            Request::JudgeDecision { run, id, outcome, score, lesson } => {
+                self.judge_decision(&self.find(&run)?, &id, outcome, score, lesson).await
+            }
             Request::AddFeature { run, spec } => self.order(&run, Input::FeatureAdded { spec }).await,
             Request::EditFeature { run, spec } => self.order(&run, Input::FeatureEdited { spec }).await,
             Request::DropFeature { run, feature } => self.order(&run, Input::FeatureDropped { feature }).await,
@@ -325,7 +366,7 @@ impl Service {
         let started = Event::RunStarted { project: record.project.clone(), branch: record.branch.clone() };
         let mut batch = record.insert(Batch::new())?;
         let event = RunEvent { run: record.run.clone(), number: 1, at_ms: created_ms, event: started };
-        run::put_step(&mut batch, &record, &state, &[event])?;
+        run::put_step(&*self.world.store, &mut batch, &record, &state, &[event])?;
         self.world.store.commit(batch).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, stage, bus, Some(begin), plan_only)?;
@@ -444,6 +485,49 @@ impl Service {
             longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
         }
         self.order(which, Input::Answered { feature, answer: text }).await
+    }
+
+    fn decisions(&self, stored: &StoredRun, question: Option<String>, limit: usize) -> anyhow::Result<Answer> {
+        let all = decisions::all(&*self.world.store, &stored.record.project)?;
+        let hits = match question {
+            Some(question) => relevant(all, &question, self.world.clock.now_ms(), limit),
+            None => {
+                let hit = |decision| Hit { decision, relevance: 0.0, why: String::new() };
+                all.into_iter().take(limit).map(hit).collect()
+            }
+        };
+        Ok(Answer::Decisions { hits })
+    }
+
+    /// The decision of that id, or the one whose id begins so.
+    fn decision(&self, stored: &StoredRun, id: &str) -> anyhow::Result<Decision> {
+        let all = decisions::all(&*self.world.store, &stored.record.project)?;
+        if let Some(exact) = all.iter().find(|decision| decision.id == id) {
+            return Ok(exact.clone());
+        }
+        let mut fitting = all.into_iter().filter(|decision| decision.id.starts_with(id));
+        match (fitting.next(), fitting.next()) {
+            (Some(decision), None) => Ok(decision),
+            (Some(_), Some(_)) => bail!("several decisions begin with `{id}`; write more of it"),
+            (None, _) => bail!("there is no decision `{id}`; `longhaul decisions` lists them"),
+        }
+    }
+
+    async fn judge_decision(
+        &self,
+        stored: &StoredRun,
+        id: &str,
+        outcome: Option<Outcome>,
+        score: Option<f64>,
+        lesson: Option<String>,
+    ) -> anyhow::Result<Answer> {
+        let mut decision = self.decision(stored, id)?;
+        decision.outcome = outcome.unwrap_or(decision.outcome);
+        decision.score = score.map(clamp_score).or(decision.score);
+        decision.lesson = lesson.or(decision.lesson);
+        let batch = decisions::put(Batch::new(), &stored.record.project, &decision)?;
+        self.world.store.commit(batch).await?;
+        Ok(one_hit(decision))
     }
 
     fn runs(&self) -> anyhow::Result<Answer> {
@@ -638,6 +722,10 @@ fn context(record: &RunRecord, config: &Config) -> serde_json::Value {
         "project": record.project,
         "native_checks": config.checks.keys().collect::<Vec<_>>(),
     })
+}
+
+fn one_hit(decision: Decision) -> Answer {
+    Answer::Decisions { hits: vec![Hit { decision, relevance: 0.0, why: String::new() }] }
 }
 
 fn why(state: &State) -> String {

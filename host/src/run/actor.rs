@@ -90,7 +90,7 @@ pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Re
         .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
         .collect();
     let mut batch = Batch::new();
-    record::put_step(&mut batch, &record, &state, &events)?;
+    record::put_step(&*world.store, &mut batch, &record, &state, &events)?;
     Ok(world.store.commit(batch).await?)
 }
 
@@ -221,7 +221,7 @@ impl Actor {
             .zip(events)
             .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
             .collect();
-        record::put_step(&mut batch, &self.record, &self.state, &numbered)?;
+        record::put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
         match closing {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.world.store.commit(batch).await?,

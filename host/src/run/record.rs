@@ -1,5 +1,6 @@
 //! What the store holds of a run.
 
+use super::decisions;
 use crate::cast::Pins;
 use crate::config::Config;
 use crate::wiring::ModelOptions;
@@ -124,8 +125,14 @@ pub fn last_event(store: &dyn Store, run: &RunId) -> anyhow::Result<u64> {
     }
 }
 
-/// Adds the state, the events and what they mean for the project's progress to a batch.
-pub fn put_step(batch: &mut Batch, record: &RunRecord, state: &State, events: &[RunEvent]) -> anyhow::Result<()> {
+/// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
+pub fn put_step(
+    store: &dyn Store,
+    batch: &mut Batch,
+    record: &RunRecord,
+    state: &State,
+    events: &[RunEvent],
+) -> anyhow::Result<()> {
     let key = RunRecord::key(&record.run);
     if state.status() != RunStatus::Parked {
         // A question is over when the run no longer waits.
@@ -139,7 +146,7 @@ pub fn put_step(batch: &mut Batch, record: &RunRecord, state: &State, events: &[
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
-    *batch = filled;
+    *batch = decisions::put_of_events(filled, store, record, events)?;
     Ok(())
 }
 

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub posts: BTreeMap<String, usize>,
     /// What was put, under how many keys.
     pub puts: BTreeMap<String, usize>,
+    /// Who decided what, for which feature, and what came of it.
+    pub decisions: BTreeMap<String, usize>,
 }
 
 impl Outcome {
@@ -37,6 +39,7 @@ impl Outcome {
             commits: commits(lab, run),
             posts: counted(lab.fake.posts().into_iter().map(|told| told.text)),
             puts: counted(lab.fake.puts().into_values()),
+            decisions: counted(decisions(lab, run).into_iter()),
         }
     }
 }
@@ -63,6 +66,16 @@ fn invocations(lab: &Lab, run: &str) -> Vec<(String, Vec<String>)> {
     names.map(|name| (name.replace(run, "RUN"), calls(lab, run, name))).collect()
 }
 
+/// A line each, in no order.
+pub fn decisions(lab: &Lab, run: &str) -> Vec<String> {
+    let listed = lab.run(&["--json", "decisions", run, "list", "--limit", "1000"]).expect(0).stdout;
+    let line = |line: &str| {
+        let decision = &serde_json::from_str::<Value>(line).expect("JSON")["decision"];
+        format!("{} {} {} {}", decision["by"], decision["feature"], decision["outcome"], decision["decision"])
+    };
+    listed.lines().map(line).collect()
+}
+
 fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
     let answer = lab.json(&["journal", run, "--invocation", invocation]);
     let entries = answer["entries"].as_array().expect("a list");
@@ -70,7 +83,11 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
         .iter()
         .map(|entry| {
             let (number, asked) = (&entry[0], &entry[1]["asked"]);
-            let answered = entry[1]["answered"]["answer"].as_str().unwrap_or("none");
+            let answered = match asked["name"].as_str() {
+                // It answers a key, which differs from run to run.
+                Some("decisions.record") => "KEY",
+                _ => entry[1]["answered"]["answer"].as_str().unwrap_or("none"),
+            };
             let call = format!("{number} {} {}", asked["name"], asked["summary"]);
             without_times(&without_repeats(&format!("{call} {} -> {answered}", asked["fuel_used"])))
         })

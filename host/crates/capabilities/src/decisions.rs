@@ -1,9 +1,9 @@
 //! The log of decisions of a project.
 
 use crate::ctx::Ctx;
-use crate::remembered::{ranked, relevance};
-use longhaul_bindings::imports::decisions::{self, Decision, DecisionError};
+use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, ResultOf};
 use longhaul_core::LimitHit;
+use longhaul_core::decision::{self, Outcome, relevant};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Key, Table};
 use longhaul_core::text::truncate;
@@ -24,8 +24,9 @@ impl decisions::Host for Ctx {
             Err(ticket) => {
                 // The ticket's key is the same in every attempt, so a repeated record overwrites itself.
                 let id = ticket.key.clone();
-                let key = Key::of(&self.scope.project).number(self.services.clock.now_ms()).and(&id);
-                self.keep_record(Table::Decisions, key, &decision).await?;
+                let key = Key::of(&self.scope.project).and(&id);
+                let kept = self.kept(&id, decision);
+                self.keep_record(Table::Decisions, key, &kept).await?;
                 self.answer(ticket, id).await?
             }
         };
@@ -39,16 +40,57 @@ impl decisions::Host for Ctx {
         {
             Ok(found) => found,
             Err(ticket) => {
-                let all: Vec<Decision> = self.records(Table::Decisions, &Key::of(&self.scope.project))?;
-                let best = ranked(all, limit, |one| relevance(&query, &described(one)));
-                self.answer(ticket, best.into_iter().map(|(_, decision)| decision).collect()).await?
+                let all = self.records(Table::Decisions, &Key::of(&self.scope.project))?;
+                let best = relevant(all, &query, self.services.clock.now_ms(), limit as usize);
+                self.answer(ticket, best.into_iter().map(|hit| told(hit.decision)).collect()).await?
             }
         };
         Ok(Ok(found))
     }
 }
 
-fn described(decision: &Decision) -> String {
-    let Decision { context, decision: chosen, reasoning, tags, lesson, .. } = decision;
-    format!("{context} {chosen} {reasoning} {} {}", tags.join(" "), lesson.as_deref().unwrap_or_default())
+impl Ctx {
+    /// The decision as it is kept.
+    fn kept(&self, id: &str, decision: Decision) -> decision::Decision {
+        let Decision { context, decision, reasoning, tags, came_out, lesson } = decision;
+        decision::Decision {
+            id: id.to_owned(),
+            at_ms: self.services.clock.now_ms(),
+            run: self.invocation.run().to_string(),
+            feature: self.invocation.feature().map(str::to_owned),
+            by: self.scope.plugin.clone(),
+            context,
+            decision,
+            reasoning,
+            tags,
+            outcome: match came_out {
+                ResultOf::Open => Outcome::Open,
+                ResultOf::Success => Outcome::Success,
+                ResultOf::Partial => Outcome::Partial,
+                ResultOf::Failure => Outcome::Failure,
+                ResultOf::Reverted => Outcome::Reverted,
+            },
+            score: None,
+            lesson,
+        }
+    }
+}
+
+/// What a guest sees of a decision.
+fn told(kept: decision::Decision) -> Decision {
+    let decision::Decision { context, decision, reasoning, tags, outcome, lesson, .. } = kept;
+    Decision {
+        context,
+        decision,
+        reasoning,
+        tags,
+        came_out: match outcome {
+            Outcome::Open => ResultOf::Open,
+            Outcome::Success => ResultOf::Success,
+            Outcome::Partial => ResultOf::Partial,
+            Outcome::Failure => ResultOf::Failure,
+            Outcome::Reverted => ResultOf::Reverted,
+        },
+        lesson,
+    }
 }

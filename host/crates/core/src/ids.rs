@@ -75,6 +75,12 @@ impl InvocationId {
         &self.0
     }
 
+    /// The feature that it works for; none for a plan, or for what no run asked for.
+    #[must_use]
+    pub fn feature(&self) -> Option<&str> {
+        self.0.split(['/', '#']).nth(1)?.strip_prefix("f-")
+    }
+
     /// The run that the invocation belongs to.
     #[must_use]
     pub fn run(&self) -> RunId {

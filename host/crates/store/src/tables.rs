@@ -26,7 +26,7 @@
 //! | `keyvalue` | project, plugin's table, key | bytes of the plugin's, not JSON |
 //! | `memory` | `working`, run, key | a fact of a run, with when and by whom |
 //! | | `episodic`, project, key | a fact of a project |
-//! | `decisions` | project, time in ms, id | one decision and its reason |
+//! | `decisions` | project, id | one decision, its reason, and what came of it |
 //! | `progress` | project, time in ms, id | what was done |
 //! | `artifacts` | project, plugin's table | the last hand-off |
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |

@@ -4,7 +4,7 @@
 use longhaul_sdk::conversation::Conversation;
 use longhaul_sdk::tools::{self, ToolCall};
 use longhaul_sdk::types::{Outcome, Task};
-use longhaul_sdk::{Error, delegate, log, outcome, progress, timer};
+use longhaul_sdk::{Error, decisions, delegate, log, outcome, progress, timer};
 use serde_json::{Value, json};
 
 /// The tasks that it hands to others; the second feature does.
@@ -32,12 +32,27 @@ pub(crate) fn run(task: &Task, word: &str) -> Result<Outcome, Error> {
     progress::log("wrote", &label, std::slice::from_ref(&file))?;
     answers.push(call("files", "edit", &json!({ "path": file, "old": "end", "new": "the end" }))?);
     answers.push(call("poster", "post", &json!({ "text": format!("{label}-second") }))?);
+    answers.push(decide(&label)?);
     answers.push(json!(conversation.text(&format!("A word on {label}."))?));
     if task.id == HELPED {
         answers.extend(ask_others(&label));
     }
     log::write(log::Level::Info, &label);
     Ok(outcome(&json!(answers), format!("did {label}")))
+}
+
+/// Records what it did, and finds it again.
+fn decide(label: &str) -> Result<Value, Error> {
+    decisions::record(&decisions::Decision {
+        context: format!("how to do {label}"),
+        decision: format!("did {label} in a file"),
+        reasoning: "files last".to_owned(),
+        tags: vec!["files".to_owned()],
+        came_out: decisions::ResultOf::Open,
+        lesson: None,
+    })?;
+    let found = decisions::find(&format!("how was {label} done"), 1)?;
+    Ok(json!(found.into_iter().map(|found| found.decision).collect::<Vec<_>>()))
 }
 
 /// Two that help beside each other, one that asks another one and so on, and one that was not granted.

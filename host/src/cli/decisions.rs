@@ -1,0 +1,155 @@
+//! `longhaul decisions`: what was decided in a project, which of it bears on a question, and what came of it.
+
+use super::{Context, Exit};
+use crate::service::{Answer, Request, Which};
+use anyhow::bail;
+use clap::{Args, Subcommand, ValueEnum};
+use longhaul_core::decision::{Decision, Hit, Outcome};
+use longhaul_core::text::printable;
+
+/// Decisions that are listed where nobody says how many.
+const LIMIT: usize = 20;
+
+/// Longest text that is shown on a line of the list, in bytes.
+const LINE_BYTES_MAX: usize = 160;
+
+/// Longest text of one decision that is shown whole, in bytes.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List decisions, the newest first. The default.
+    List(ListArgs),
+    /// Show one whole.
+    Show {
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Say what came of a decision; later searches weigh it by that.
+    Feedback(FeedbackArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Only those that bear on this question, the best first, each with why.
+    #[arg(long, value_name = "TEXT")]
+    query: Option<String>,
+    /// At most so many.
+    #[arg(long, default_value_t = LIMIT)]
+    limit: usize,
+}
+
+#[derive(Args, Debug)]
+pub struct FeedbackArgs {
+    /// Its id, or the beginning of it.
+    id: String,
+    /// What came of it.
+    #[arg(long)]
+    outcome: Option<Word>,
+    /// How good it was, from -1 to 1; what is beyond is cut.
+    #[arg(long, allow_negative_numbers = true)]
+    score: Option<f64>,
+    /// What is to be learnt from it.
+    #[arg(long, value_name = "TEXT")]
+    lesson: Option<String>,
+}
+
+/// The outcomes, as they are typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Word {
+    Open,
+    Success,
+    Partial,
+    Failure,
+    Reverted,
+}
+
+impl From<Word> for Outcome {
+    fn from(word: Word) -> Self {
+        match word {
+            Word::Open => Self::Open,
+            Word::Success => Self::Success,
+            Word::Partial => Self::Partial,
+            Word::Failure => Self::Failure,
+            Word::Reverted => Self::Reverted,
+        }
+    }
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, run: Which, command: Option<Command>) -> anyhow::Result<Exit> {
+    match command.unwrap_or(Command::List(ListArgs { query: None, limit: LIMIT })) {
+        Command::List(ListArgs { query, limit }) => {
+            let hits = ask(context, Request::Decisions { run, question: query, limit }).await?;
+            if !context.json && hits.is_empty() {
+                outln!("no decisions");
+            }
+            for hit in &hits {
+                if context.json {
+                    outln!("{}", serde_json::to_string(hit)?);
+                } else {
+                    show_line(hit);
+                }
+            }
+        }
+        Command::Show { id } => {
+            show_whole(context, &ask(context, Request::Decision { run, id }).await?)?;
+        }
+        Command::Feedback(FeedbackArgs { id, outcome, score, lesson }) => {
+            if outcome.is_none() && score.is_none() && lesson.is_none() {
+                bail!("say what came of it: --outcome success, --score 0.5 or --lesson TEXT");
+            }
+            if score.is_some_and(f64::is_nan) {
+                bail!("a score is a number from -1 to 1");
+            }
+            let request = Request::JudgeDecision { run, id, outcome: outcome.map(Outcome::from), score, lesson };
+            show_whole(context, &ask(context, request).await?)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask(context: &Context, request: Request) -> anyhow::Result<Vec<Hit>> {
+    match context.ask(request).await? {
+        Answer::Decisions { hits } => Ok(hits),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+fn show_line(Hit { decision, why, .. }: &Hit) {
+    let Decision { id, by, feature, decision, outcome, .. } = decision;
+    let feature = feature.as_deref().map(|feature| format!(" for {feature}")).unwrap_or_default();
+    outln!("{:<9} {} ({by}{feature})", outcome.as_str(), printable(decision, LINE_BYTES_MAX));
+    outln!("          {}", printable(id, LINE_BYTES_MAX));
+    if !why.is_empty() {
+        outln!("          {}", printable(why, LINE_BYTES_MAX));
+    }
+}
+
+fn show_whole(context: &Context, hits: &[Hit]) -> anyhow::Result<()> {
+    for Hit { decision, .. } in hits {
+        if context.json {
+            outln!("{}", serde_json::to_string(decision)?);
+            continue;
+        }
+        let Decision { id, run, by, feature, context, decision, reasoning, tags, outcome, score, lesson, .. } =
+            decision;
+        let rows = [
+            ("id", id.clone()),
+            ("run", run.clone()),
+            ("by", by.clone()),
+            ("feature", feature.clone().unwrap_or_default()),
+            ("about", context.clone()),
+            ("decided", decision.clone()),
+            ("because", reasoning.clone()),
+            ("tags", tags.join(", ")),
+            ("outcome", outcome.as_str().to_owned()),
+            ("score", score.map(|score| score.to_string()).unwrap_or_default()),
+            ("lesson", lesson.clone().unwrap_or_default()),
+        ];
+        for (name, text) in rows.iter().filter(|(_, text)| !text.is_empty()) {
+            outln!("{name:<8} {}", printable(text, TEXT_BYTES_MAX));
+        }
+    }
+    Ok(())
+}
