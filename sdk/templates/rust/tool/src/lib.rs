@@ -1,56 +1,26 @@
 //! The tool `{{name}}`: one function, to begin with.
 
-use longhaul_sdk::json;
-use longhaul_sdk::tool::{CallContext, Tool, Verification};
-use longhaul_sdk::tools::{Effect, Function, ToolError, ToolInfo, ToolResult};
+use longhaul_sdk::tool::CallContext;
+use longhaul_sdk::tools::ToolError;
+use longhaul_sdk::{Functions, schema};
+use serde_json::Value;
 
-struct Plugin;
+/// What the tool can do: what `describe` shows of a function is what a call is checked against.
+fn functions() -> Functions {
+    let who = schema::object().required("name", schema::text().about("whom to greet"));
+    Functions::new("{{name}}", "Greets by name.")
+        // It touches nothing, so it may be repeated. `acts` is for what must not be.
+        .read_only("greet", "Greets somebody by name.", who, greet)
+}
 
-/// The arguments of `greet`, as `describe` declares them.
+longhaul_sdk::export_functions!(functions);
+
+/// The arguments of `greet`, which satisfy its schema.
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Greet {
     name: String,
 }
 
-impl Tool for Plugin {
-    fn describe() -> ToolInfo {
-        let parameters = serde_json::json!({
-            "type": "object",
-            "properties": { "name": { "type": "string" } },
-            "required": ["name"],
-            "additionalProperties": false,
-        });
-        let greet = Function {
-            name: "greet".to_owned(),
-            description: "Greets somebody by name.".to_owned(),
-            parameters: parameters.to_string(),
-            // It touches nothing, so it may be repeated. `acts` is for what must not be.
-            effect: Effect::ReadOnly,
-        };
-        ToolInfo { id: "{{name}}".to_owned(), description: "Greets by name.".to_owned(), functions: vec![greet] }
-    }
-
-    fn call(function: String, arguments: String, _: CallContext) -> Result<ToolResult, ToolError> {
-        match function.as_str() {
-            "greet" => {
-                let Greet { name } = json::read("the arguments", &arguments)?;
-                let output = serde_json::json!({ "greeting": format!("Hello, {name}!") });
-                Ok(ToolResult { output: output.to_string(), truncated: false })
-            }
-            _ => Err(ToolError::UnknownFunction(function)),
-        }
-    }
-
-    /// Only for functions whose effect is `verifiable`: notes what `verify` will need.
-    fn prepare(_: String, _: String) -> Result<String, ToolError> {
-        Ok("{}".to_owned())
-    }
-
-    /// Only for functions whose effect is `verifiable`: whether a call that was cut off has happened.
-    fn verify(function: String, _: String, _: String) -> Result<Verification, ToolError> {
-        Ok(Verification::Unknown(format!("`{function}` cannot tell whether it happened")))
-    }
+fn greet(arguments: Greet, _: &CallContext) -> Result<Value, ToolError> {
+    Ok(serde_json::json!({ "greeting": format!("Hello, {}!", arguments.name) }))
 }
-
-longhaul_sdk::export_tool!(Plugin);
