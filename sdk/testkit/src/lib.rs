@@ -21,7 +21,7 @@
 //!     .script(Script::new().model(json!({"action": "finish", "output": 42, "summary": "done"})));
 //! let done = scene.call_json("run", json!({"instruction": "What is 6 times 7?"})).await?;
 //! assert_eq!(done.value()["output"], 42);
-//! done.assert_calls(&["conversation.complete"]);
+//! done.assert_calls(&["tools.list", "conversation.complete"]);
 //! # Ok(())
 //! # }
 //! ```
