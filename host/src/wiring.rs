@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
 use longhaul_core::model::Model;
-use longhaul_core::store::Store;
+use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{ModelConfig, Recorded, Recording, Surroundings};
 use longhaul_store::{Options, RedbStore};
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Everything that outlives a run.
 pub struct World {
@@ -36,12 +36,27 @@ pub struct World {
     _owned: Owned,
 }
 
+/// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
+const STORE_WAIT: Duration = Duration::from_secs(10);
+
+fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
+    let asked = Instant::now();
+    loop {
+        match RedbStore::open(home.path(), Options { crash_hook: crash.hook() }) {
+            Err(StoreError::Held { .. }) if asked.elapsed() < STORE_WAIT => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
+    }
+}
+
 impl World {
     /// Opens the store and starts the engine.
     pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> anyhow::Result<Self> {
         let home = owned.home().clone();
         crash.reach("store.before-open");
-        let store = RedbStore::open(home.path(), Options { crash_hook: crash.hook() })?;
+        let store = open_store(&home, &crash)?;
         crash.reach("store.after-open");
         // We hold the lock, so every check that left something here is over.
         longhaul_worktree::clear_scratch(&home.scratch());

@@ -4,12 +4,14 @@
 //!
 //! Tools come from the cache of this machine; where that is empty, the first run fetches them.
 
+mod support;
+
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use tempfile::TempDir;
+use support::author::{Author, said};
 
 /// What an author does with a plugin, in this order; a README's first block of commands has all of it.
 const WAY: [&str; 6] = ["plugin new", "plugin build", "plugin check", "plugin run", "plugin test", "conform"];
@@ -29,52 +31,19 @@ const PYTHON: Sdk = Sdk { name: "python", fence: "python", source: "app.py" };
 const JAVASCRIPT: Sdk = Sdk { name: "js", fence: "js", source: "app.js" };
 const C: Sdk = Sdk { name: "c", fence: "c", source: "app.c" };
 
-/// An empty folder, and the program on the path.
-struct Author {
-    place: TempDir,
+/// A command of the shell in an author's folder, which reads comments, quotes and `cd` as an author's does, and ends
+/// at the first one that fails.
+fn shell(author: &Author, block: &str) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-x", "-c", block]).current_dir(author.place.path());
+    shell.env("PATH", path_with_program()).env("LONGHAUL_HOME", author.path("home")).output().expect("sh starts")
 }
 
-impl Author {
-    fn new() -> Self {
-        Self { place: tempfile::Builder::new().prefix("reader-").tempdir().expect("a folder") }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join(name)
-    }
-
-    /// A command of the shell, which reads comments, quotes and `cd` as an author's does, and ends at the first one
-    /// that fails.
-    fn shell(&self, block: &str) -> Output {
-        let mut shell = Command::new("sh");
-        shell.args(["-e", "-x", "-c", block]).current_dir(self.place.path());
-        shell.env("PATH", path_with_program()).env("LONGHAUL_HOME", self.path("home")).output().expect("sh starts")
-    }
-
-    /// What the program printed, as JSON, when it ended well.
-    #[track_caller]
-    fn json(&self, arguments: &[&str]) -> Value {
-        let text = self.runs(&[&["--json"], arguments].concat());
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
-    }
-
-    #[track_caller]
-    fn runs(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
-        command.args(arguments).current_dir(self.place.path()).env("LONGHAUL_HOME", self.path("home"));
-        let output = command.output().expect("it starts");
-        assert!(output.status.success(), "{arguments:?}\n{}", said(&output));
-        String::from_utf8(output.stdout).expect("text")
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::create_dir_all(self.path(name).parent().expect("a folder")).expect("it can be made");
-        fs::write(self.path(name), text).expect("it can be written");
-    }
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+/// What the program printed, as JSON, when it ended well.
+#[track_caller]
+fn json_of(author: &Author, arguments: &[&str]) -> Value {
+    let text = author.runs(&[&["--json"], arguments].concat());
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
 }
 
 /// The path with the folder of the program first.
@@ -137,7 +106,7 @@ fn the_way_runs_as_it_is_written(sdk: &str) {
     let blocks = blocks(&readme(sdk), "sh");
     let block = blocks.first().unwrap_or_else(|| panic!("sdk/{sdk}/README.md has no fenced `sh` block"));
     assert_eq!(left_out(block), [""; 0], "sdk/{sdk}/README.md should have these commands, in this order:\n{block}");
-    let output = Author::new().shell(block);
+    let output = shell(&Author::new(), block);
     assert!(output.status.success(), "sdk/{sdk}/README.md\n{}", said(&output));
 }
 
@@ -179,7 +148,7 @@ fn a_block_that_lacks_a_command_or_has_it_too_early_is_seen() {
 #[test]
 fn a_failing_command_ends_the_block_and_cd_is_honoured() {
     let author = Author::new();
-    let runs = |block: &str| author.shell(block).status.success();
+    let runs = |block: &str| shell(&author, block).status.success();
     assert!(runs("mkdir a # a folder\ncd a\ntouch b\n") && author.path("a/b").is_file());
     assert!(!runs("longhaul plugin check nothing.wasm\ntouch c\n") && !author.path("c").exists());
 }
@@ -204,9 +173,9 @@ fn the_shown_tool_answers(sdk: &Sdk, marker: &str, input: &Value, output: &Value
     author.write(&format!("{name}/{}", sdk.source), &block_with(&readme, sdk.fence, marker));
     author.runs(&["plugin", "build", name]);
     let component = format!("{name}/target/{name}.wasm");
-    let described = author.json(&["plugin", "run", &component, "describe"]);
+    let described = json_of(&author, &["plugin", "run", &component, "describe"]);
     assert_eq!(described["result"]["id"], name, "{described}");
-    let done = author.json(&["plugin", "run", &component, "call", "--input", &input.to_string()]);
+    let done = json_of(&author, &["plugin", "run", &component, "call", "--input", &input.to_string()]);
     assert_eq!(done["result"], json!({ "output": output, "truncated": false }), "{done}");
 }
 

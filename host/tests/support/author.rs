@@ -64,7 +64,8 @@ impl Author {
     }
 }
 
-fn said(output: &Output) -> String {
+/// All that it said.
+pub fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
