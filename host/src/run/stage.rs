@@ -20,7 +20,7 @@ use longhaul_core::journal::{Finished, JournalError, Question};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::Checks;
-use longhaul_core::work::{CheckSpec, Outcome, Rubric, Subject, Verdict, WorkPlan};
+use longhaul_core::work::{CheckSpec, Outcome, Plan, Rubric, Subject, Verdict};
 use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
 use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_harness::{Failure, Job, Report, State, Work};
@@ -437,7 +437,7 @@ pub trait Words {
     fn words(&self) -> String;
 }
 
-impl Words for WorkPlan {
+impl Words for Plan {
     fn words(&self) -> String {
         format!("{} features", self.steps.len())
     }

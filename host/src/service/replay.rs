@@ -8,7 +8,7 @@ use longhaul_bindings::RoleError;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, Finished};
-use longhaul_core::work::{Outcome, Rubric, Subject, Verdict, WorkPlan};
+use longhaul_core::work::{Outcome, Plan, Rubric, Subject, Verdict};
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
@@ -152,7 +152,7 @@ async fn compare(
     match began.export.as_str() {
         "planner.plan" => {
             let called = plugin.plan(setup, &cancel, serde_json::from_slice(input)?).await;
-            compared::<WorkPlan>(recorder, finished, called)
+            compared::<Plan>(recorder, finished, called)
         }
         "agent.run" => {
             let called = plugin.run(setup, &cancel, serde_json::from_slice(input)?).await;

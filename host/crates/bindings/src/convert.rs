@@ -11,7 +11,7 @@ use longhaul_core::tool::{
 };
 use longhaul_core::work::{
     CheckBody, CheckReport, CheckSpec, Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, OnFailure, Outcome, Plan,
-    PlanStep, Rubric, StepResult, Subject, Synthesis, Task, Verdict, WorkPlan,
+    PlanStep, Rubric, StepResult, Subject, Synthesis, Task, Verdict,
 };
 use longhaul_core::{Denial, LimitHit, Outage};
 
@@ -296,8 +296,19 @@ impl From<OnFailure> for planner::OnFailure {
 
 impl From<planner::Step> for PlanStep {
     fn from(step: planner::Step) -> Self {
-        let on_failure = step.on_failure.into();
-        Self { spec: step.into(), on_failure }
+        let spec = FeatureSpec {
+            id: step.id,
+            title: step.title,
+            instruction: step.instruction,
+            category: step.category,
+            // Guest-controlled; the harness takes 1 to 10.
+            priority: u8::try_from(step.priority).unwrap_or(u8::MAX),
+            agent: step.agent,
+            criteria: each(step.criteria),
+            checks: each(step.checks),
+            depends_on: step.depends_on,
+        };
+        Self { spec, on_failure: step.on_failure.into() }
     }
 }
 
@@ -352,29 +363,6 @@ impl From<memory::MemoryError> for MemoryError {
             memory::MemoryError::Invalid(text) => Self::Invalid(text),
             memory::MemoryError::Failed(text) => Self::Failed(text),
         }
-    }
-}
-
-impl From<planner::Step> for FeatureSpec {
-    fn from(step: planner::Step) -> Self {
-        Self {
-            id: step.id,
-            title: step.title,
-            instruction: step.instruction,
-            category: step.category,
-            // Guest-controlled; the harness takes 1 to 10.
-            priority: u8::try_from(step.priority).unwrap_or(u8::MAX),
-            agent: step.agent,
-            criteria: each(step.criteria),
-            checks: each(step.checks),
-            depends_on: step.depends_on,
-        }
-    }
-}
-
-impl From<planner::WorkPlan> for WorkPlan {
-    fn from(plan: planner::WorkPlan) -> Self {
-        Self { steps: each(plan.steps), notes: plan.notes }
     }
 }
 

@@ -110,15 +110,6 @@ pub struct FeatureSpec {
     pub depends_on: Vec<String>,
 }
 
-/// What a planner hands back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkPlan {
-    /// In the planner's order.
-    pub steps: Vec<FeatureSpec>,
-    /// For people.
-    pub notes: String,
-}
-
 /// What a planner wants done when a step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -133,18 +124,24 @@ pub enum OnFailure {
     Abort,
 }
 
-/// A step with all that the contract says of it. The harness keeps [`FeatureSpec`] and has rules of
-/// its own for failures.
+impl Default for OnFailure {
+    fn default() -> Self {
+        Self::Retry(1)
+    }
+}
+
+/// One step of a plan. The harness takes its [`FeatureSpec`] and has rules of its own for failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
     /// What is to be built.
     #[serde(flatten)]
     pub spec: FeatureSpec,
-    /// What the planner wants done when it fails.
+    /// What the planner wants done when it fails. Plans that were kept before it was have the default.
+    #[serde(default)]
     pub on_failure: OnFailure,
 }
 
-/// What a planner hands back, whole: what [`WorkPlan`] leaves out is in it.
+/// What a planner hands back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// In the planner's order.
@@ -293,6 +290,16 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_that_was_kept_without_what_to_do_on_failure_is_still_read() {
+        let step = r#""id":"a","title":"A","instruction":"do","category":"ui","priority":5,"criteria":[],"checks":[],"depends_on":[]"#;
+        for (more, expected) in [("", OnFailure::Retry(1)), (r#","on_failure":"skip""#, OnFailure::Skip)] {
+            let kept = format!(r#"{{"steps":[{{{step}{more}}}],"notes":""}}"#);
+            let plan: Plan = serde_json::from_str(&kept).unwrap();
+            assert_eq!((plan.steps[0].spec.id.as_str(), plan.steps[0].on_failure), ("a", expected));
+        }
+    }
 
     #[track_caller]
     fn check(criteria: &[&str], marks: &[(&str, Mark)], expected: bool) {

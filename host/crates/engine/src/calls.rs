@@ -10,43 +10,33 @@ use longhaul_bindings::exports::{memory, planner};
 use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
 use longhaul_core::work::{Goal, Plan, StepResult, Synthesis};
 
-/// What becomes of a planner's plan: [`Plan`], which has all of it, or what the harness keeps.
-pub trait FromPlan: From<planner::WorkPlan> + serde::Serialize {}
-
-impl<P: From<planner::WorkPlan> + serde::Serialize> FromPlan for P {}
-
 impl Plugin {
-    /// Asks a planner for a plan, as [`Plan`] or as [`longhaul_core::work::WorkPlan`].
-    pub async fn plan<P: FromPlan>(
-        &self,
-        start: impl Into<Start>,
-        cancel: &Cancel,
-        goal: Goal,
-    ) -> Called<Result<P, RoleError>> {
+    /// Asks a planner for a plan.
+    pub async fn plan(&self, start: impl Into<Start>, cancel: &Cancel, goal: Goal) -> Called<Result<Plan, RoleError>> {
         let goal = planner::Goal::from(goal);
         self.call("planner.plan", start, cancel, async move |plugin, store, instance| {
             let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };
             let answer = indices.load(&mut *store, instance)?.call_plan(store, &goal).await?;
-            Ok(answer.map(P::from).map_err(RoleError::from))
+            Ok(answer.map(Plan::from).map_err(RoleError::from))
         })
         .await
     }
 
     /// Asks a planner for another plan, now that some steps are done.
-    pub async fn replan<P: FromPlan>(
+    pub async fn replan(
         &self,
         start: impl Into<Start>,
         cancel: &Cancel,
         goal: Goal,
         plan: Plan,
         results: Vec<StepResult>,
-    ) -> Called<Result<P, RoleError>> {
+    ) -> Called<Result<Plan, RoleError>> {
         let (goal, plan) = (planner::Goal::from(goal), planner::WorkPlan::from(plan));
         let results: Vec<planner::StepResult> = results.into_iter().map(Into::into).collect();
         self.call("planner.replan", start, cancel, async move |plugin, store, instance| {
             let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };
             let answer = indices.load(&mut *store, instance)?.call_replan(store, &goal, &plan, &results).await?;
-            Ok(answer.map(P::from).map_err(RoleError::from))
+            Ok(answer.map(Plan::from).map_err(RoleError::from))
         })
         .await
     }

@@ -6,7 +6,7 @@
 
 use crate::HarnessLimits;
 use longhaul_core::event::Used;
-use longhaul_core::work::{FeatureSpec, Outcome, Verdict, WorkPlan};
+use longhaul_core::work::{FeatureSpec, Outcome, Plan, Verdict};
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ pub struct Setup {
 #[serde(rename_all = "snake_case")]
 pub enum Report {
     /// [`crate::Job::Plan`] gave this.
-    Planned(WorkPlan),
+    Planned(Plan),
     /// [`crate::Job::Pin`] is done.
     Pinned {
         /// Checks that passed on the base tree, before the work began.

@@ -9,7 +9,7 @@ use crate::input::Setup;
 use crate::route::ROUTES;
 use crate::texts::line;
 use longhaul_core::text::truncate;
-use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, WorkPlan};
+use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan};
 use std::collections::BTreeSet;
 
 /// Why a plan or a feature is refused. The text says what to do, to a person or to the planner.
@@ -180,11 +180,11 @@ pub struct Accepted {
 ///
 /// # Errors
 /// Every [`PlanError`]; the first that is found.
-pub fn accept(plan: WorkPlan, setup: &Setup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
-    check_size(&plan.steps, limits)?;
+pub fn accept(plan: Plan, setup: &Setup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
+    check_size(plan.steps.iter().map(|step| &step.spec), limits)?;
     let mut accepted = Accepted { features: Vec::with_capacity(plan.steps.len()), warnings: Vec::new() };
-    for spec in plan.steps {
-        accepted.features.push(accept_one(spec, setup, limits, &mut accepted.warnings)?);
+    for step in plan.steps {
+        accepted.features.push(accept_one(step.spec, setup, limits, &mut accepted.warnings)?);
     }
     check_graph(&accepted.features)?;
     Ok(accepted)
@@ -201,19 +201,15 @@ pub fn accept_edit(
     limits: &HarnessLimits,
 ) -> Result<(FeatureSpec, Vec<String>), PlanError> {
     let mut warnings = Vec::new();
-    check_size_of(others.iter().copied().chain([&spec]), limits)?;
+    check_size(others.iter().copied().chain([&spec]), limits)?;
     let spec = accept_one(spec, setup, limits, &mut warnings)?;
     let all: Vec<_> = others.iter().copied().chain([&spec]).cloned().collect();
     check_graph(&all)?;
     Ok((spec, warnings))
 }
 
-fn check_size(specs: &[FeatureSpec], limits: &HarnessLimits) -> Result<(), PlanError> {
-    check_size_of(specs.iter(), limits)
-}
-
 /// Before anything else, so that a plan of a million features costs no more than counting them.
-fn check_size_of<'a>(
+fn check_size<'a>(
     specs: impl Iterator<Item = &'a FeatureSpec> + Clone,
     limits: &HarnessLimits,
 ) -> Result<(), PlanError> {

@@ -13,7 +13,7 @@ use crate::texts;
 use longhaul_core::Outage;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::work::FeatureStatus::{Failing, Passing};
-use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Verdict, WorkPlan};
+use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verdict};
 
 impl Turn<'_> {
     pub(super) fn done(&mut self, key: &str, used: Used, report: Report) -> Option<Ignored> {
@@ -78,7 +78,7 @@ impl Turn<'_> {
 
     // The plan.
 
-    fn planned(&mut self, work: &Work, plan: WorkPlan) {
+    fn planned(&mut self, work: &Work, plan: Plan) {
         let notes = longhaul_core::text::truncate(&plan.notes, self.state.limits.text_bytes_max);
         match plan::accept(plan, &self.state.setup, &self.state.limits) {
             Ok(accepted) => self.take_plan(accepted, notes),

@@ -3,7 +3,7 @@
 use longhaul_core::event::{Event, Used};
 use longhaul_core::model::Usage;
 use longhaul_core::work::{
-    CheckBody, CheckSpec, Criterion, FeatureSpec, Issue, Judgement, Mark, Outcome, Verdict, WorkPlan,
+    CheckBody, CheckSpec, Criterion, FeatureSpec, Issue, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Verdict,
 };
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use longhaul_harness::{Action, Failure, HarnessLimits, Input, Reaction, Refusal, Report, Setup, State, Work, step};
@@ -128,8 +128,9 @@ pub(crate) fn setup() -> Setup {
     Setup { agents: vec!["code".into(), "testing".into()], checks: vec!["cargo-test".into()] }
 }
 
-pub(crate) fn plan(steps: Vec<FeatureSpec>) -> WorkPlan {
-    WorkPlan { steps, notes: "as asked".into() }
+pub(crate) fn plan(steps: Vec<FeatureSpec>) -> Plan {
+    let step = |spec| PlanStep { spec, on_failure: OnFailure::default() };
+    Plan { steps: steps.into_iter().map(step).collect(), notes: "as asked".into() }
 }
 
 /// A feature of one criterion, without checks.

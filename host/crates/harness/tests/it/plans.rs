@@ -1,7 +1,7 @@
 //! What a plan may be, and what is said of one that may not.
 
 use crate::bench::{Bench, feature, plan, python_check, setup};
-use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, WorkPlan};
+use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan};
 use longhaul_harness::plan::accept;
 use longhaul_harness::{HarnessLimits, Report, RunStatus};
 
@@ -15,7 +15,7 @@ fn check(change: impl Fn(&mut FeatureSpec), expected: &str) {
 
 /// What is said of a plan; nothing is accepted silently, so `expected` is `ok` or the whole text.
 #[track_caller]
-fn check_plan(plan: WorkPlan, expected: &str) {
+fn check_plan(plan: Plan, expected: &str) {
     let limits = HarnessLimits { features_max: 3, plan_bytes_max: 100_000, ..HarnessLimits::default() };
     let said = match accept(plan, &setup(), &limits) {
         Ok(accepted) if accepted.warnings.is_empty() => "ok".to_owned(),

@@ -6,7 +6,7 @@
 
 use crate::bench::{begin, denied, feature, limit, outage, outcome, plan, python_check, used, verdict};
 use longhaul_core::event::Event;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, WorkPlan};
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, Plan};
 use longhaul_harness::state::{Phase, WaitFor, is_complete};
 use longhaul_harness::{
     Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, State, Work, pending, step,
@@ -450,7 +450,7 @@ fn planned(dice: &mut Dice) -> Report {
     }
 }
 
-fn random_plan(dice: &mut Dice) -> WorkPlan {
+fn random_plan(dice: &mut Dice) -> Plan {
     let count = 1 + dice.below(5);
     let one = |number: u32, dice: &mut Dice| {
         let before = (0..number).filter(|_| dice.one_in(3)).map(name).collect();
