@@ -24,14 +24,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("longhaul-store", &["longhaul-core"]),
     (
         "longhaul-testkit",
-        &[
-            "longhaul-bindings",
-            "longhaul-capabilities",
-            "longhaul-core",
-            "longhaul-engine",
-            "longhaul-journal",
-            "longhaul-store",
-        ],
+        &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
     ),
     ("longhaul-tls", &[]),
     ("longhaul-worktree", &["longhaul-core"]),

@@ -4,10 +4,9 @@
 //! and its field is noted, since such a plugin breaks the contract.
 
 use crate::done::{Done, Ending, Refusal};
-use longhaul_bindings::RoleError;
 use longhaul_core::memory::{Entry, Hit};
 use longhaul_core::tool::{ToolInfo, ToolOutput, Verification};
-use longhaul_core::work::{Outcome, Plan, Synthesis};
+use longhaul_core::work::{Outcome, Plan, RoleError, Synthesis};
 use longhaul_engine::Called;
 use serde::Serialize;
 use serde_json::{Value, json};

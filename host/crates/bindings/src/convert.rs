@@ -11,7 +11,7 @@ use longhaul_core::tool::{
 };
 use longhaul_core::work::{
     CheckBody, CheckReport, CheckSpec, Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, OnFailure, Outcome, Plan,
-    PlanStep, Rubric, StepResult, Subject, Synthesis, Task, Verdict,
+    PlanStep, RoleError, Rubric, StepResult, Subject, Synthesis, Task, Verdict,
 };
 use longhaul_core::{Denial, LimitHit, Outage};
 
@@ -391,26 +391,6 @@ impl From<evaluator::Verdict> for Verdict {
     }
 }
 
-/// Why an export returned an error, in words that every role shares.
-///
-/// Lossy on purpose: the harness acts on the class and shows the text.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoleError {
-    /// The task cannot be done as written.
-    Impossible(String),
-    /// A question for a person.
-    Blocked(String),
-    /// Not allowed.
-    Denied(Denial),
-    /// A cap was reached.
-    Limit(LimitHit),
-    /// A service is not there.
-    Unavailable(Outage),
-    /// Anything else.
-    Failed(String),
-}
-
 impl From<agent::Failure> for RoleError {
     fn from(failure: agent::Failure) -> Self {
         match failure {
@@ -443,19 +423,6 @@ impl From<evaluator::JudgeError> for RoleError {
             evaluator::JudgeError::Limit(hit) => Self::Limit(hit.into()),
             evaluator::JudgeError::Unavailable(outage) => Self::Unavailable(outage.into()),
             evaluator::JudgeError::Failed(text) => Self::Failed(text),
-        }
-    }
-}
-
-impl std::fmt::Display for RoleError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Impossible(text) => write!(f, "cannot be done as written: {text}"),
-            Self::Blocked(question) => write!(f, "asks: {question}"),
-            Self::Denied(denial) => denial.fmt(f),
-            Self::Limit(hit) => hit.fmt(f),
-            Self::Unavailable(outage) => outage.fmt(f),
-            Self::Failed(text) => f.write_str(text),
         }
     }
 }

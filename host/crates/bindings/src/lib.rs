@@ -42,7 +42,6 @@ mod generated {
     });
 }
 
-pub use convert::RoleError;
 pub use generated::exports::longhaul::plugin as exports;
 pub use generated::longhaul::plugin as imports;
 pub use imports::{message_types, tool_types, types};
@@ -50,5 +49,5 @@ pub use imports::{message_types, tool_types, types};
 /// The interfaces of the contract, as they are named in a component.
 pub const PACKAGE: &str = "longhaul:plugin";
 
-/// The version of the contract that this host speaks.
+/// The version of the contract that these bindings are of.
 pub const VERSION: &str = "0.1.0";

@@ -1,5 +1,6 @@
 //! The words of the work itself: features, checks, outcomes and verdicts.
 
+use crate::{Denial, LimitHit, Outage};
 use serde::{Deserialize, Serialize};
 
 /// One line of a rubric.
@@ -284,6 +285,39 @@ impl Verdict {
             marks.next().is_some_and(|first| first.mark == Mark::Pass) && marks.all(|other| other.mark == Mark::Pass)
         };
         !criteria.is_empty() && criteria.iter().all(passed)
+    }
+}
+
+/// Why an export returned an error, in words that every role shares.
+///
+/// Lossy on purpose: the harness acts on the class and shows the text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoleError {
+    /// The task cannot be done as written.
+    Impossible(String),
+    /// A question for a person.
+    Blocked(String),
+    /// Not allowed.
+    Denied(Denial),
+    /// A cap was reached.
+    Limit(LimitHit),
+    /// A service is not there.
+    Unavailable(Outage),
+    /// Anything else.
+    Failed(String),
+}
+
+impl std::fmt::Display for RoleError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Impossible(text) => write!(f, "cannot be done as written: {text}"),
+            Self::Blocked(question) => write!(f, "asks: {question}"),
+            Self::Denied(denial) => denial.fmt(f),
+            Self::Limit(hit) => hit.fmt(f),
+            Self::Unavailable(outage) => outage.fmt(f),
+            Self::Failed(text) => f.write_str(text),
+        }
     }
 }
 

@@ -5,10 +5,9 @@ use crate::callee::{Called, Start};
 use crate::governor::Cancel;
 use crate::instance::wrong_role;
 use crate::plugin::{Exports, Plugin};
-use longhaul_bindings::RoleError;
 use longhaul_bindings::exports::{memory, planner};
 use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
-use longhaul_core::work::{Goal, Plan, StepResult, Synthesis};
+use longhaul_core::work::{Goal, Plan, RoleError, StepResult, Synthesis};
 
 impl Plugin {
     /// Asks a planner for a plan.

@@ -5,10 +5,10 @@ use crate::error::CallError;
 use crate::governor::Cancel;
 use crate::plugin::{Exports, Plugin};
 use longhaul_bindings::exports::{evaluator, tool};
-use longhaul_bindings::{RoleError, tool_types};
+use longhaul_bindings::tool_types;
 use longhaul_capabilities::{Ctx, Setup};
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
-use longhaul_core::work::{Outcome, Rubric, Subject, Task, Verdict};
+use longhaul_core::work::{Outcome, RoleError, Rubric, Subject, Task, Verdict};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
