@@ -2,21 +2,19 @@
 //! what all calls have in common.
 
 use crate::callee::{Called, Start};
+use crate::edition::Exports;
 use crate::governor::Cancel;
 use crate::instance::wrong_role;
-use crate::plugin::{Exports, Plugin};
-use longhaul_bindings::exports::{memory, planner};
+use crate::plugin::Plugin;
 use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
 use longhaul_core::work::{Goal, Plan, RoleError, StepResult, Synthesis};
 
 impl Plugin {
     /// Asks a planner for a plan.
     pub async fn plan(&self, start: impl Into<Start>, cancel: &Cancel, goal: Goal) -> Called<Result<Plan, RoleError>> {
-        let goal = planner::Goal::from(goal);
-        self.call("planner.plan", start, cancel, async move |plugin, store, instance| {
-            let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_plan(store, &goal).await?;
-            Ok(answer.map(Plan::from).map_err(RoleError::from))
+        self.call("planner.plan", start, cancel, async move |exports, guest| {
+            let Exports::Planner(planner) = exports else { return Err(wrong_role()) };
+            planner.plan(guest, goal).await
         })
         .await
     }
@@ -30,12 +28,9 @@ impl Plugin {
         plan: Plan,
         results: Vec<StepResult>,
     ) -> Called<Result<Plan, RoleError>> {
-        let (goal, plan) = (planner::Goal::from(goal), planner::WorkPlan::from(plan));
-        let results: Vec<planner::StepResult> = results.into_iter().map(Into::into).collect();
-        self.call("planner.replan", start, cancel, async move |plugin, store, instance| {
-            let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_replan(store, &goal, &plan, &results).await?;
-            Ok(answer.map(Plan::from).map_err(RoleError::from))
+        self.call("planner.replan", start, cancel, async move |exports, guest| {
+            let Exports::Planner(planner) = exports else { return Err(wrong_role()) };
+            planner.replan(guest, goal, plan, results).await
         })
         .await
     }
@@ -48,12 +43,9 @@ impl Plugin {
         goal: Goal,
         results: Vec<StepResult>,
     ) -> Called<Result<Synthesis, RoleError>> {
-        let goal = planner::Goal::from(goal);
-        let results: Vec<planner::StepResult> = results.into_iter().map(Into::into).collect();
-        self.call("planner.synthesize", start, cancel, async move |plugin, store, instance| {
-            let Exports::Planner(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_synthesize(store, &goal, &results).await?;
-            Ok(answer.map(Synthesis::from).map_err(RoleError::from))
+        self.call("planner.synthesize", start, cancel, async move |exports, guest| {
+            let Exports::Planner(planner) = exports else { return Err(wrong_role()) };
+            planner.synthesize(guest, goal, results).await
         })
         .await
     }
@@ -66,11 +58,9 @@ impl Plugin {
         namespace: &str,
         entry: Entry,
     ) -> Called<Result<(), MemoryError>> {
-        let entry = memory::Entry::from(entry);
-        self.call("memory.put", start, cancel, async move |plugin, store, instance| {
-            let Exports::Memory(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_put(store, namespace, &entry).await?;
-            Ok(answer.map_err(MemoryError::from))
+        self.call("memory.put", start, cancel, async move |exports, guest| {
+            let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
+            memory.put(guest, namespace, entry).await
         })
         .await
     }
@@ -83,10 +73,9 @@ impl Plugin {
         namespace: &str,
         key: &str,
     ) -> Called<Result<Option<Entry>, MemoryError>> {
-        self.call("memory.get", start, cancel, async move |plugin, store, instance| {
-            let Exports::Memory(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_get(store, namespace, key).await?;
-            Ok(answer.map(|found| found.map(Entry::from)).map_err(MemoryError::from))
+        self.call("memory.get", start, cancel, async move |exports, guest| {
+            let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
+            memory.get(guest, namespace, key).await
         })
         .await
     }
@@ -100,10 +89,9 @@ impl Plugin {
         query: &str,
         limit: u32,
     ) -> Called<Result<Vec<Hit>, MemoryError>> {
-        self.call("memory.search", start, cancel, async move |plugin, store, instance| {
-            let Exports::Memory(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_search(store, namespace, query, limit).await?;
-            Ok(answer.map(|hits| hits.into_iter().map(Hit::from).collect()).map_err(MemoryError::from))
+        self.call("memory.search", start, cancel, async move |exports, guest| {
+            let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
+            memory.search(guest, namespace, query, limit).await
         })
         .await
     }
@@ -116,10 +104,9 @@ impl Plugin {
         namespace: &str,
         key: &str,
     ) -> Called<Result<bool, MemoryError>> {
-        self.call("memory.delete", start, cancel, async move |plugin, store, instance| {
-            let Exports::Memory(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_delete(store, namespace, key).await?;
-            Ok(answer.map_err(MemoryError::from))
+        self.call("memory.delete", start, cancel, async move |exports, guest| {
+            let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
+            memory.delete(guest, namespace, key).await
         })
         .await
     }
@@ -134,10 +121,9 @@ impl Plugin {
         after: Option<&str>,
         limit: u32,
     ) -> Called<Result<Page, MemoryError>> {
-        self.call("memory.list", start, cancel, async move |plugin, store, instance| {
-            let Exports::Memory(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_list(store, namespace, prefix, after, limit).await?;
-            Ok(answer.map(Page::from).map_err(MemoryError::from))
+        self.call("memory.list", start, cancel, async move |exports, guest| {
+            let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
+            memory.list(guest, namespace, prefix, after, limit).await
         })
         .await
     }

@@ -1,9 +1,11 @@
 //! What a file is, without running or compiling it.
 
+use crate::edition::{Edition, Editions, is_later};
 use crate::error::LoadError;
 use crate::jail::CompileLimits;
 use crate::role::Role;
-use longhaul_bindings::{PACKAGE, VERSION};
+use longhaul_bindings::PACKAGE;
+use longhaul_core::text::truncate;
 use longhaul_core::{Digest, LimitHit};
 use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload};
 
@@ -13,7 +15,7 @@ pub struct Inspection {
     /// Its role.
     #[serde(serialize_with = "role_name")]
     pub role: Role,
-    /// The contract that it was built for.
+    /// The version of the contract that it was built for.
     pub contract: String,
     /// Its digest.
     pub digest: Digest,
@@ -31,22 +33,36 @@ fn role_name<S: serde::Serializer>(role: &Role, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(role.name())
 }
 
-/// Looks at the bytes of a plugin.
+/// Looks at the bytes of a plugin, as a host does that speaks the default editions.
 ///
 /// # Errors
 /// [`LoadError::NotAComponent`], [`LoadError::WrongWorld`] or [`LoadError::Limit`].
 pub fn inspect(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Inspection, LoadError> {
+    inspect_for(&Editions::default(), name, bytes, limits).map(|(inspection, _)| inspection)
+}
+
+/// The same in a host that speaks these editions; also answers the one that the plugin was built for.
+pub(crate) fn inspect_for<'e>(
+    editions: &'e Editions,
+    name: &str,
+    bytes: &[u8],
+    limits: &CompileLimits,
+) -> Result<(Inspection, &'e dyn Edition), LoadError> {
     let shape = read(name, bytes, limits)?;
-    let role = role_of(&shape.exports).map_err(|reason| LoadError::WrongWorld { name: name.to_owned(), reason })?;
-    Ok(Inspection {
+    let wrong = |reason| LoadError::WrongWorld { name: name.to_owned(), reason };
+    let (export, role) = role_of(&shape.exports, editions).map_err(wrong)?;
+    let version = version_of(export);
+    let edition = editions.serving(version).ok_or_else(|| wrong(unspoken(export, editions)))?;
+    let inspection = Inspection {
         role,
-        contract: VERSION.to_owned(),
+        contract: version.to_owned(),
         digest: Digest::of(bytes),
         bytes: bytes.len() as u64,
         functions: shape.functions,
         imports: shape.imports,
         exports: shape.exports,
-    })
+    };
+    Ok((inspection, edition))
 }
 
 /// Looks at the bytes of a program of WASI; answers their digest.
@@ -72,28 +88,72 @@ fn read(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Shape, LoadE
     })
 }
 
-/// Which role the exports make, or what is wrong with them.
-fn role_of(exports: &[String]) -> Result<Role, String> {
-    let roles: Vec<Role> = Role::ALL.into_iter().filter(|role| exports.contains(&role.export())).collect();
-    match roles[..] {
-        [role] => Ok(role),
-        [] => Err(no_role(exports)),
-        [first, second, ..] => {
+/// The one export that is a role, or what is wrong with the exports.
+///
+/// Versions that nobody speaks here count as well: what a component is does not depend on who looks at it.
+fn role_of<'a>(exports: &'a [String], editions: &Editions) -> Result<(&'a str, Role), String> {
+    let found: Vec<_> = exports.iter().filter_map(|export| Some((export.as_str(), role_in(export)?))).collect();
+    match found[..] {
+        [only] => Ok(only),
+        [] => Err(no_role(exports, editions)),
+        [(one, first), (other, second), ..] if first == second => Err(format!(
+            "it exports both `{}` and `{}`; a plugin is built for one version of the contract, so make a file for each",
+            shown(one),
+            shown(other)
+        )),
+        [(_, first), (_, second), ..] => {
             Err(format!("it exports both {} and {}; a plugin has one role", first.name(), second.name()))
         }
     }
 }
 
-fn no_role(exports: &[String]) -> String {
-    let ours = exports.iter().find(|export| export.starts_with(PACKAGE));
-    match ours {
-        Some(other) => format!(
-            "it exports `{other}`, and this host speaks {PACKAGE} {VERSION}; build it for that version, or update longhaul"
-        ),
+/// The role whose interface an export is, in whatever version.
+fn role_in(export: &str) -> Option<Role> {
+    let interface = own(export)?;
+    let name = interface.split_once('@').map_or(interface, |(name, _)| name);
+    Role::ALL.into_iter().find(|role| role.name() == name)
+}
+
+/// An interface of the contract, without its package.
+fn own(export: &str) -> Option<&str> {
+    export.strip_prefix(PACKAGE)?.strip_prefix('/')
+}
+
+/// The version of an export; empty when it has none.
+fn version_of(export: &str) -> &str {
+    export.split_once('@').map_or("", |(_, version)| version)
+}
+
+fn no_role(exports: &[String], editions: &Editions) -> String {
+    let other = exports.iter().find(|export| own(export).is_some() && editions.serving(version_of(export)).is_none());
+    match other {
+        Some(other) => unspoken(other, editions),
         None => format!(
-            "it exports none of planner, agent, evaluator, tool or memory of {PACKAGE}@{VERSION}; see wit/v0.1/worlds.wit"
+            "it exports none of planner, agent, evaluator, tool or memory of {PACKAGE}@{}; see wit/v0.1/worlds.wit",
+            spoken(editions)
         ),
     }
+}
+
+/// What to do about an export of a version that is not spoken here.
+fn unspoken(export: &str, editions: &Editions) -> String {
+    let one = if editions.versions().nth(1).is_some() { "one of those versions" } else { "that version" };
+    let later = editions.versions().all(|spoken| is_later(version_of(export), spoken));
+    let update = if later { ", or update longhaul" } else { "" };
+    format!(
+        "it exports `{}`, and this host speaks {PACKAGE} {}; build it for {one}{update}",
+        shown(export),
+        spoken(editions)
+    )
+}
+
+fn spoken(editions: &Editions) -> String {
+    editions.versions().collect::<Vec<_>>().join(" and ")
+}
+
+/// The name of an export, for people. It is the plugin's own text: it may be long, and hold anything.
+fn shown(export: &str) -> String {
+    truncate(export, 100).escape_debug().to_string()
 }
 
 enum Wrong {
@@ -164,4 +224,55 @@ impl Shape {
 
 fn capped(name: &str, used: u64, max: u64) -> Result<(), Wrong> {
     if used > max { Err(Wrong::Limit(LimitHit::new(name, used, max))) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a component with these exports is for a host of the default editions: a role, or what is wrong.
+    #[track_caller]
+    fn check(exports: &[&str], expected: &str) {
+        let exports: Vec<String> = exports.iter().map(|&export| export.to_owned()).collect();
+        let editions = Editions::default();
+        let found = match role_of(&exports, &editions) {
+            Ok((export, _)) if editions.serving(version_of(export)).is_none() => unspoken(export, &editions),
+            Ok((export, role)) => format!("{} of {}", role.name(), version_of(export)),
+            Err(wrong) => wrong,
+        };
+        assert_eq!(found, expected, "{exports:?}");
+    }
+
+    #[test]
+    fn a_role_and_its_version_are_read_from_the_exports() {
+        check(&["longhaul:plugin/tool@0.1.0"], "tool of 0.1.0");
+        check(
+            &["longhaul:plugin/types@0.1.0", "longhaul:plugin/memory@0.1.7", "wasi:cli/run@0.2.12"],
+            "memory of 0.1.7",
+        );
+        let none = "it exports none of planner, agent, evaluator, tool or memory of longhaul:plugin@0.1.0; see wit/v0.1/worlds.wit";
+        for export in ["longhaul:plugin/types@0.1.0", "longhaul:plugins/tool@0.1.0", "tool", "longhaul:plugin"] {
+            check(&[export], none);
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_not_spoken_is_named_with_what_to_do() {
+        let says = |export: &str, advice: &str| {
+            let text = format!("it exports `{export}`, and this host speaks longhaul:plugin 0.1.0; {advice}");
+            check(&[&export.replace("\\n", "\n")], &text);
+        };
+        for later in ["tool@0.2.0", "tool@0.10.0", "agent@1.0.0", "steward@0.9.0"] {
+            says(&format!("longhaul:plugin/{later}"), "build it for that version, or update longhaul");
+        }
+        for other in ["tool@0.0.9", "tool@0.1.0-draft", "tool@next", "tool", "tool@0.9\\n"] {
+            says(&format!("longhaul:plugin/{other}"), "build it for that version");
+        }
+        let long = format!("longhaul:plugin/tool@{}", "9".repeat(1_000));
+        let shown = format!("longhaul:plugin/tool@{}…[truncated 921 bytes]", "9".repeat(79));
+        check(
+            &[&long],
+            &format!("it exports `{shown}`, and this host speaks longhaul:plugin 0.1.0; build it for that version"),
+        );
+    }
 }

@@ -1,11 +1,10 @@
-//! The typed calls of each role's exports.
+//! The typed calls of each role's exports: those of agents, evaluators and tools, and what all have in common.
 
 use crate::callee::{Called, Standby, Start};
+use crate::edition::{CallContext, Exports, Guest};
 use crate::error::CallError;
 use crate::governor::Cancel;
-use crate::plugin::{Exports, Plugin};
-use longhaul_bindings::exports::{evaluator, tool};
-use longhaul_bindings::tool_types;
+use crate::plugin::Plugin;
 use longhaul_capabilities::{Ctx, Setup};
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Outcome, RoleError, Rubric, Subject, Task, Verdict};
@@ -20,11 +19,9 @@ impl Plugin {
         cancel: &Cancel,
         task: Task,
     ) -> Called<Result<Outcome, RoleError>> {
-        let task = longhaul_bindings::types::Task::from(task);
-        self.call("agent.run", start, cancel, async move |plugin, store, instance| {
-            let Exports::Agent(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_run(store, &task).await?;
-            Ok(answer.map(Outcome::from).map_err(RoleError::from))
+        self.call("agent.run", start, cancel, async move |exports, guest| {
+            let Exports::Agent(agent) = exports else { return Err(wrong_role()) };
+            agent.run(guest, task).await
         })
         .await
     }
@@ -37,20 +34,18 @@ impl Plugin {
         subject: Subject,
         rubric: Rubric,
     ) -> Called<Result<Verdict, RoleError>> {
-        let (subject, rubric) = (evaluator::Subject::from(subject), evaluator::Rubric::from(rubric));
-        self.call("evaluator.judge", start, cancel, async move |plugin, store, instance| {
-            let Exports::Evaluator(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer = indices.load(&mut *store, instance)?.call_judge(store, &subject, &rubric).await?;
-            Ok(answer.map(Verdict::from).map_err(RoleError::from))
+        self.call("evaluator.judge", start, cancel, async move |exports, guest| {
+            let Exports::Evaluator(evaluator) = exports else { return Err(wrong_role()) };
+            evaluator.judge(guest, subject, rubric).await
         })
         .await
     }
 
     /// Asks a tool what it can do.
     pub async fn describe(&self, start: impl Into<Start>, cancel: &Cancel) -> Called<ToolInfo> {
-        self.call("tool.describe", start, cancel, async move |plugin, store, instance| {
-            let Exports::Tool(indices) = &plugin.exports else { return Err(wrong_role()) };
-            Ok(indices.load(&mut *store, instance)?.call_describe(store).await?.into())
+        self.call("tool.describe", start, cancel, async move |exports, guest| {
+            let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
+            tool.describe(guest).await
         })
         .await
     }
@@ -62,12 +57,9 @@ impl Plugin {
         cancel: &Cancel,
         call: &ToolCall,
     ) -> Called<Result<String, ToolError>> {
-        let call = call.clone();
-        self.call("tool.prepare", start, cancel, async move |plugin, store, instance| {
-            let Exports::Tool(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let answer =
-                indices.load(&mut *store, instance)?.call_prepare(store, &call.function, &call.arguments).await?;
-            Ok(answer.map_err(ToolError::from))
+        self.call("tool.prepare", start, cancel, async move |exports, guest| {
+            let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
+            tool.prepare(guest, call).await
         })
         .await
     }
@@ -80,12 +72,9 @@ impl Plugin {
         call: &ToolCall,
         prepared: &str,
     ) -> Called<Result<Verification, ToolError>> {
-        let (call, prepared) = (call.clone(), prepared.to_owned());
-        self.call("tool.verify", start, cancel, async move |plugin, store, instance| {
-            let Exports::Tool(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let guest = indices.load(&mut *store, instance)?;
-            let answer = guest.call_verify(store, &call.function, &call.arguments, &prepared).await?;
-            Ok(answer.map(Verification::from).map_err(ToolError::from))
+        self.call("tool.verify", start, cancel, async move |exports, guest| {
+            let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
+            tool.verify(guest, call, prepared).await
         })
         .await
     }
@@ -101,19 +90,15 @@ impl Plugin {
         settings: &serde_json::Value,
     ) -> Called<Result<ToolOutput, ToolError>> {
         let start = start.into();
-        let context = tool::CallContext {
+        let about = CallContext {
             idempotency_key: key.to_owned(),
             remaining_ms: u32::try_from(start.limits().wall_ms_max).unwrap_or(u32::MAX),
             attempt,
-            settings: settings.to_string(),
+            settings: settings.clone(),
         };
-        let call = call.clone();
-        self.call("tool.call", start, cancel, async move |plugin, store, instance| {
-            let Exports::Tool(indices) = &plugin.exports else { return Err(wrong_role()) };
-            let guest = indices.load(&mut *store, instance)?;
-            let answer: Result<tool_types::ToolResult, _> =
-                guest.call_call(store, &call.function, &call.arguments, &context).await?;
-            Ok(answer.map(ToolOutput::from).map_err(ToolError::from))
+        self.call("tool.call", start, cancel, async move |exports, guest| {
+            let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
+            tool.call(guest, call, &about).await
         })
         .await
     }
@@ -132,9 +117,10 @@ impl Plugin {
         export: &'static str,
         start: impl Into<Start>,
         cancel: &Cancel,
-        body: impl AsyncFnOnce(&Self, &mut Store<Ctx>, &Instance) -> wasmtime::Result<T>,
+        body: impl AsyncFnOnce(&Exports, Guest<'_>) -> wasmtime::Result<T>,
     ) -> Called<T> {
-        let body = async |store: &mut Store<Ctx>, instance: &Instance| body(self, store, instance).await;
+        let body =
+            async |store: &mut Store<Ctx>, instance: &Instance| body(&self.exports, Guest { store, instance }).await;
         self.callee.call(export, start.into(), cancel, body).await
     }
 }

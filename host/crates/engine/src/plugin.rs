@@ -3,11 +3,12 @@
 use crate::cache::{Cache, CrashHook};
 use crate::callee::Callee;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
+use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
-use crate::inspect::{Inspection, inspect};
+use crate::inspect::{Inspection, inspect_for};
 use crate::jail::{CompileLimits, Jail};
 use crate::role::Role;
-use longhaul_bindings::exports;
+use longhaul_bindings::PACKAGE;
 use longhaul_capabilities::Ctx;
 use longhaul_core::{Digest, LimitHit};
 use std::io::Read as _;
@@ -15,10 +16,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre, Linker};
 
-/// Loads plugins. Clones share everything.
+/// Loads plugins. Clones share the compiler and its cache.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
+    editions: Editions,
 }
 
 struct Inner {
@@ -40,7 +42,13 @@ impl Engine {
         })?;
         let fingerprint = fingerprint(&engine);
         let cache = Cache::open(cache, fingerprint.clone())?;
-        Ok(Self { inner: Arc::new(Inner { engine, fingerprint, cache, jail }) })
+        Ok(Self { inner: Arc::new(Inner { engine, fingerprint, cache, jail }), editions: Editions::default() })
+    }
+
+    /// With other versions of the contract than the default.
+    #[must_use]
+    pub fn with_editions(self, editions: Editions) -> Self {
+        Self { editions, ..self }
     }
 
     /// Tells `hook` before a compiler starts, and before and after what it wrote gets its name.
@@ -94,11 +102,13 @@ impl Engine {
     /// # Errors
     /// Every [`LoadError`].
     pub async fn load(&self, name: &str, bytes: &[u8]) -> Result<Plugin, LoadError> {
-        let inspection = inspect(name, bytes, &self.inner.jail.limits)?;
+        let wrong = |reason| LoadError::WrongWorld { name: name.to_owned(), reason };
+        let (inspection, edition) = inspect_for(&self.editions, name, bytes, &self.inner.jail.limits)?;
         let component = self.component(name, &inspection.digest, bytes).await?;
-        let pre = self.link(name, inspection.role, &component)?;
-        let exports = Exports::of(inspection.role, &pre)
-            .map_err(|error| LoadError::WrongWorld { name: name.to_owned(), reason: format!("{error:#}") })?;
+        let pre = self
+            .link(inspection.role, edition, &component)
+            .map_err(|error| wrong(unlinked(&inspection, edition, &error)))?;
+        let exports = edition.exports(inspection.role, &pre).map_err(|error| wrong(format!("{error:#}")))?;
         let callee = Callee { name: name.into(), engine: self.inner.engine.clone(), pre };
         Ok(Plugin { inspection, callee, exports })
     }
@@ -129,21 +139,26 @@ impl Engine {
         loaded.map_err(|error| LoadError::Compile { name: name.to_owned(), reason: format!("{error:#}") })
     }
 
-    fn link(&self, name: &str, role: Role, component: &Component) -> Result<InstancePre<Ctx>, LoadError> {
-        let wrong = |error: wasmtime::Error| LoadError::WrongWorld {
-            name: name.to_owned(),
-            reason: format!("a {} may not import what it imports: {error:#}", role.name()),
-        };
+    fn link(&self, role: Role, edition: &dyn Edition, component: &Component) -> wasmtime::Result<InstancePre<Ctx>> {
         let mut linker = Linker::new(&self.inner.engine);
-        longhaul_capabilities::wasi::add_to_linker(&mut linker, role.is_pure()).map_err(wrong)?;
+        longhaul_capabilities::wasi::add_to_linker(&mut linker, role.is_pure())?;
         if !role.is_pure() {
-            longhaul_capabilities::http::add_to_linker(&mut linker).map_err(wrong)?;
+            longhaul_capabilities::http::add_to_linker(&mut linker)?;
         }
-        for capability in role.capabilities() {
-            capability.add_to_linker(&mut linker).map_err(wrong)?;
-        }
-        linker.instantiate_pre(component).map_err(wrong)
+        edition.link(role, &mut linker)?;
+        linker.instantiate_pre(component)
     }
+}
+
+/// Why a component of an edition that is spoken here does not link.
+fn unlinked(inspection: &Inspection, edition: &dyn Edition, error: &wasmtime::Error) -> String {
+    let (contract, spoken) = (&inspection.contract, edition.version());
+    if is_later(contract, spoken) {
+        return format!(
+            "it was built for {PACKAGE} {contract} and needs what {spoken}, which this host speaks, does not have; update longhaul, or build it for {spoken}: {error:#}"
+        );
+    }
+    format!("a {} may not import what it imports: {error:#}", inspection.role.name())
 }
 
 /// The pool where the machine gives the address space for it, otherwise one by one.
@@ -154,27 +169,6 @@ fn wasmtime_engine(options: &EngineOptions) -> wasmtime::Result<wasmtime::Engine
             tracing::info!("instances are allocated one by one: {error:#}");
             wasmtime::Engine::new(&compile_config())
         }
-    }
-}
-
-/// Where a role's functions are in the component, found once.
-pub(crate) enum Exports {
-    Planner(exports::planner::GuestIndices),
-    Agent(exports::agent::GuestIndices),
-    Evaluator(exports::evaluator::GuestIndices),
-    Tool(exports::tool::GuestIndices),
-    Memory(exports::memory::GuestIndices),
-}
-
-impl Exports {
-    fn of(role: Role, pre: &InstancePre<Ctx>) -> wasmtime::Result<Self> {
-        Ok(match role {
-            Role::Planner => Self::Planner(exports::planner::GuestIndices::new(pre)?),
-            Role::Agent => Self::Agent(exports::agent::GuestIndices::new(pre)?),
-            Role::Evaluator => Self::Evaluator(exports::evaluator::GuestIndices::new(pre)?),
-            Role::Tool => Self::Tool(exports::tool::GuestIndices::new(pre)?),
-            Role::Memory => Self::Memory(exports::memory::GuestIndices::new(pre)?),
-        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! The five roles: which interface one exports, and which capabilities its world imports.
 
-use longhaul_bindings::{PACKAGE, VERSION};
 use longhaul_capabilities::Capability;
 
 /// What a plugin is for.
@@ -32,12 +31,6 @@ impl Role {
             Self::Tool => "tool",
             Self::Memory => "memory",
         }
-    }
-
-    /// The interface that a plugin of this role exports, with its version.
-    #[must_use]
-    pub fn export(self) -> String {
-        format!("{PACKAGE}/{}@{VERSION}", self.name())
     }
 
     /// What its world imports. The same as in `wit/v0.1/worlds.wit`; a test compares them.

@@ -1,0 +1,194 @@
+//! The edition `0.1`: the bindings' own version of the contract, in the words of the host.
+//!
+//! Each call loads the functions of the instance, converts, calls and converts back. Nothing is decided here.
+
+use super::{Agent, Answer, CallContext, Edition, Evaluator, Exports, Guest, Memory, Planner, Tool};
+use crate::role::Role;
+use async_trait::async_trait;
+use longhaul_bindings::exports::{agent, evaluator, memory, planner, tool};
+use longhaul_bindings::{VERSION, types};
+use longhaul_capabilities::Ctx;
+use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
+use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
+use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Task, Verdict};
+use wasmtime::component::{InstancePre, Linker};
+
+/// The version of the contract in `wit/v0.1`.
+#[derive(Clone, Copy, Debug)]
+pub struct V0_1;
+
+impl Edition for V0_1 {
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn link(&self, role: Role, linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+        role.capabilities().iter().try_for_each(|capability| capability.add_to_linker(linker))
+    }
+
+    fn exports(&self, role: Role, pre: &InstancePre<Ctx>) -> wasmtime::Result<Exports> {
+        Ok(match role {
+            Role::Planner => Exports::Planner(Box::new(planner::GuestIndices::new(pre)?)),
+            Role::Agent => Exports::Agent(Box::new(agent::GuestIndices::new(pre)?)),
+            Role::Evaluator => Exports::Evaluator(Box::new(evaluator::GuestIndices::new(pre)?)),
+            Role::Tool => Exports::Tool(Box::new(tool::GuestIndices::new(pre)?)),
+            Role::Memory => Exports::Memory(Box::new(memory::GuestIndices::new(pre)?)),
+        })
+    }
+}
+
+#[async_trait]
+impl Planner for planner::GuestIndices {
+    async fn plan(&self, Guest { store, instance }: Guest<'_>, goal: Goal) -> Answer<Plan, RoleError> {
+        let answer = self.load(&mut *store, instance)?.call_plan(store, &goal.into()).await?;
+        Ok(answer.map(Plan::from).map_err(RoleError::from))
+    }
+
+    async fn replan(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        goal: Goal,
+        plan: Plan,
+        results: Vec<StepResult>,
+    ) -> Answer<Plan, RoleError> {
+        let (goal, plan, results) = (goal.into(), plan.into(), results_of(results));
+        let answer = self.load(&mut *store, instance)?.call_replan(store, &goal, &plan, &results).await?;
+        Ok(answer.map(Plan::from).map_err(RoleError::from))
+    }
+
+    async fn synthesize(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        goal: Goal,
+        results: Vec<StepResult>,
+    ) -> Answer<Synthesis, RoleError> {
+        let (goal, results) = (goal.into(), results_of(results));
+        let answer = self.load(&mut *store, instance)?.call_synthesize(store, &goal, &results).await?;
+        Ok(answer.map(Synthesis::from).map_err(RoleError::from))
+    }
+}
+
+fn results_of(results: Vec<StepResult>) -> Vec<planner::StepResult> {
+    results.into_iter().map(planner::StepResult::from).collect()
+}
+
+#[async_trait]
+impl Agent for agent::GuestIndices {
+    async fn run(&self, Guest { store, instance }: Guest<'_>, task: Task) -> Answer<Outcome, RoleError> {
+        let answer = self.load(&mut *store, instance)?.call_run(store, &types::Task::from(task)).await?;
+        Ok(answer.map(Outcome::from).map_err(RoleError::from))
+    }
+}
+
+#[async_trait]
+impl Evaluator for evaluator::GuestIndices {
+    async fn judge(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        subject: Subject,
+        rubric: Rubric,
+    ) -> Answer<Verdict, RoleError> {
+        let (subject, rubric) = (subject.into(), rubric.into());
+        let answer = self.load(&mut *store, instance)?.call_judge(store, &subject, &rubric).await?;
+        Ok(answer.map(Verdict::from).map_err(RoleError::from))
+    }
+}
+
+#[async_trait]
+impl Tool for tool::GuestIndices {
+    async fn describe(&self, Guest { store, instance }: Guest<'_>) -> wasmtime::Result<ToolInfo> {
+        Ok(self.load(&mut *store, instance)?.call_describe(store).await?.into())
+    }
+
+    async fn prepare(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        ToolCall { function, arguments, .. }: &ToolCall,
+    ) -> Answer<String, ToolError> {
+        let answer = self.load(&mut *store, instance)?.call_prepare(store, function, arguments).await?;
+        Ok(answer.map_err(ToolError::from))
+    }
+
+    async fn verify(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        ToolCall { function, arguments, .. }: &ToolCall,
+        prepared: &str,
+    ) -> Answer<Verification, ToolError> {
+        let answer =
+            self.load(&mut *store, instance)?.call_verify(store, function, arguments, &prepared.to_owned()).await?;
+        Ok(answer.map(Verification::from).map_err(ToolError::from))
+    }
+
+    async fn call(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        ToolCall { function, arguments, .. }: &ToolCall,
+        about: &CallContext,
+    ) -> Answer<ToolOutput, ToolError> {
+        let context = tool::CallContext {
+            idempotency_key: about.idempotency_key.clone(),
+            remaining_ms: about.remaining_ms,
+            attempt: about.attempt,
+            settings: about.settings.to_string(),
+        };
+        let answer = self.load(&mut *store, instance)?.call_call(store, function, arguments, &context).await?;
+        Ok(answer.map(ToolOutput::from).map_err(ToolError::from))
+    }
+}
+
+#[async_trait]
+impl Memory for memory::GuestIndices {
+    async fn put(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        namespace: &str,
+        entry: Entry,
+    ) -> Answer<(), MemoryError> {
+        let answer = self.load(&mut *store, instance)?.call_put(store, namespace, &entry.into()).await?;
+        Ok(answer.map_err(MemoryError::from))
+    }
+
+    async fn get(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        namespace: &str,
+        key: &str,
+    ) -> Answer<Option<Entry>, MemoryError> {
+        let answer = self.load(&mut *store, instance)?.call_get(store, namespace, key).await?;
+        Ok(answer.map(|found| found.map(Entry::from)).map_err(MemoryError::from))
+    }
+
+    async fn search(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        namespace: &str,
+        query: &str,
+        limit: u32,
+    ) -> Answer<Vec<Hit>, MemoryError> {
+        let answer = self.load(&mut *store, instance)?.call_search(store, namespace, query, limit).await?;
+        Ok(answer.map(|hits| hits.into_iter().map(Hit::from).collect()).map_err(MemoryError::from))
+    }
+
+    async fn delete(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        namespace: &str,
+        key: &str,
+    ) -> Answer<bool, MemoryError> {
+        let answer = self.load(&mut *store, instance)?.call_delete(store, namespace, key).await?;
+        Ok(answer.map_err(MemoryError::from))
+    }
+
+    async fn list(
+        &self,
+        Guest { store, instance }: Guest<'_>,
+        namespace: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Answer<Page, MemoryError> {
+        let answer = self.load(&mut *store, instance)?.call_list(store, namespace, prefix, after, limit).await?;
+        Ok(answer.map(Page::from).map_err(MemoryError::from))
+    }
+}
