@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 use wasmparser::{Encoding, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{PackageId, Resolve};
+use wit_parser::{PackageId, Resolve, WorldId};
 
 /// The component of `tests/hostile/NAME.wat`.
 pub fn guest(name: &str) -> Vec<u8> {
@@ -104,7 +104,7 @@ static CONTRACT: LazyLock<(Resolve, PackageId)> = LazyLock::new(|| {
     (resolve, package)
 });
 
-fn encode(mut module: Vec<u8>, role: &str, beside: &str) -> Vec<u8> {
+fn encode(module: Vec<u8>, role: &str, beside: &str) -> Vec<u8> {
     let mut resolve = CONTRACT.0.clone();
     let mut world = format!("package test:guest; world guest {{ include longhaul:plugin/{role}-plugin@0.1.0;");
     for import in beside.split(", ").filter(|import| !import.is_empty()) {
@@ -112,7 +112,12 @@ fn encode(mut module: Vec<u8>, role: &str, beside: &str) -> Vec<u8> {
     }
     let package = resolve.push_str("guest.wit", &format!("{world} }}")).unwrap_or_else(|error| panic!("{error:?}"));
     let world = resolve.select_world(&[package], Some("guest")).unwrap_or_else(|error| panic!("{error:?}"));
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
+    component(module, &resolve, world)
+}
+
+/// The component of a core module that has the functions of a world.
+pub fn component(mut module: Vec<u8>, resolve: &Resolve, world: WorldId) -> Vec<u8> {
+    embed_component_metadata(&mut module, resolve, world, StringEncoding::UTF8)
         .unwrap_or_else(|error| panic!("{error:?}"));
     let encoder = ComponentEncoder::default().module(&module).unwrap_or_else(|error| panic!("{error:?}"));
     encoder.validate(true).encode().unwrap_or_else(|error| panic!("{error:?}"))
