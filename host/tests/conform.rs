@@ -5,6 +5,7 @@ mod support;
 
 use longhaul_conform::{Judged, Report, Subject, conform, rules};
 use longhaul_core::Limits;
+use longhaul_engine::CompileLimits;
 use longhaul_testkit::Kit;
 use std::path::Path;
 use support::guest::{guest, guest_of_text};
@@ -81,6 +82,20 @@ async fn what_is_no_plugin_is_said_without_running_it() {
         &[("component", "FAIL", "does not start as WebAssembly does"), ("world", "SKIP", ""), ("imports", "SKIP", "")],
     );
     assert_eq!((report.role, report.passes()), (None, false));
+}
+
+#[tokio::test]
+async fn a_component_beyond_the_cap_on_bytes_is_not_looked_into() {
+    // Zeros behind a component that is one: what they are is not asked any more.
+    let max = usize::try_from(CompileLimits::default().bytes_max).expect("fits");
+    let mut bytes = guest("healthy");
+    bytes.resize(max + 1, 0);
+    let report = report(Subject::new("large", bytes)).await;
+    check(
+        &report,
+        &[("component", "FAIL", "bytes_max"), ("world", "SKIP", ""), ("imports", "SKIP", "no plugin that could be")],
+    );
+    assert!(report.of("loads").is_none() && !report.passes(), "{report}");
 }
 
 #[tokio::test]

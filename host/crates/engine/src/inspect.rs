@@ -171,6 +171,7 @@ struct Shape {
 
 impl Shape {
     fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Self, Wrong> {
+        capped("bytes_max", bytes.len() as u64, limits.bytes_max)?;
         match Parser::is_component(bytes) {
             true => {}
             false if Parser::is_core_wasm(bytes) => {

@@ -70,3 +70,55 @@ fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
     let (one, other) = (first.used.fuel, second.used.fuel);
     (fuel_too && one != other).then(|| format!("{one} fuel and then {other}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::Digest;
+    use longhaul_core::event::Used;
+    use longhaul_testkit::{Ending, Made};
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn done() -> Done {
+        Done {
+            export: "run",
+            ending: Ending::Returned(json!({ "output": 1 })),
+            not_json: Vec::new(),
+            used: Used { fuel: 100, ..Used::default() },
+            calls: vec![made("timer.sleep"), made("tools.call")],
+            log: serde_json::from_value(json!([{ "level": "info", "text": "begun" }])).unwrap(),
+            log_dropped: 0,
+            wall: Duration::ZERO,
+        }
+    }
+
+    fn made(name: &str) -> Made {
+        let (name, summary) = (name.to_owned(), "once".to_owned());
+        Made { name, summary, arguments: Digest::of(b"{}"), fuel_used: 10, answer: None }
+    }
+
+    /// What is said of a call and of another one, changed so.
+    #[track_caller]
+    fn check(change: fn(&mut Done), fuel_too: bool, expected: Option<&str>) {
+        let mut other = done();
+        change(&mut other);
+        assert_eq!(differs(&done(), &other, fuel_too).as_deref(), expected);
+    }
+
+    #[test]
+    fn a_call_differs_in_what_it_asks_answers_logs_and_uses() {
+        check(|_| (), true, None);
+        check(|other| other.wall = Duration::from_secs(9), true, None);
+        let other_call = Some("call 2 was `tools.call once` and then `tools.list once`");
+        check(|other| other.calls[1] = made("tools.list"), true, other_call);
+        let same_name = Some("call 2 was `tools.call once` and then `tools.call once`");
+        check(|other| other.calls[1].arguments = Digest::of(b"[]"), true, same_name);
+        check(|other| drop(other.calls.pop()), true, Some("2 calls and then 1"));
+        check(|other| other.ending = Ending::Returned(json!({ "output": 2 })), true, Some("the results differ"));
+        check(|other| other.log.clear(), true, Some("the logs differ"));
+        check(|other| other.used.fuel += 1, true, Some("100 fuel and then 101"));
+        // Another seed may well take another way.
+        check(|other| other.used.fuel += 1, false, None);
+    }
+}
