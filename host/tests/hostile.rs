@@ -1006,9 +1006,14 @@ fn not_compiled(bytes: &[u8], limits: CompileLimits) -> LoadError {
 }
 
 #[test]
-fn a_compilation_past_its_deadline_is_killed() {
-    let error = not_compiled(&slow_to_compile(60_000), CompileLimits { wall_ms_max: 200, ..CompileLimits::default() });
-    assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == "wall_ms_max"), "{error}");
+fn a_compilation_past_its_time_on_a_processor_or_on_the_clock_is_killed() {
+    for (limits, name, statements) in [
+        (CompileLimits { cpu_ms_max: 1_000, ..CompileLimits::default() }, "cpu_ms_max", 300_000),
+        (CompileLimits { wall_ms_max: 200, ..CompileLimits::default() }, "wall_ms_max", 60_000),
+    ] {
+        let error = not_compiled(&slow_to_compile(statements), limits);
+        assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == name), "{error}");
+    }
 }
 
 #[test]
