@@ -1,10 +1,29 @@
 //! Programs for WASI preview 1 become components; components stay what they are.
+//!
+//! The adapter tells of an exit only whether it was one with 0. So `proc_exit` goes past it, to the function of
+//! WASI 0.2 that takes the code.
 
 use std::borrow::Cow;
-use wit_component::ComponentEncoder;
+use wasmparser::{Parser, Payload};
+use wit_component::{ComponentEncoder, StringEncoding};
+use wit_parser::Resolve;
 
 /// What the tool chains of C, Rust and others make for `wasm32-wasip1` imports.
 const PREVIEW1: &str = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
+
+/// Where WASI 0.2 has the exit with its code, and under which name.
+const EXIT: (&str, &str) = ("wasi:cli/exit@0.2.12", "exit-with-code");
+
+/// What a module imports that exits with its code. The adapter imports the other function.
+const EXIT_WORLD: &str = "
+    package longhaul:program;
+    world exits { import wasi:cli/exit@0.2.12; }
+    package wasi:cli@0.2.12 {
+        interface exit {
+            exit: func(status: result);
+            exit-with-code: func(status-code: u8);
+        }
+    }";
 
 /// The component of a program, or why it is none.
 pub(super) async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
@@ -24,6 +43,64 @@ fn is_core_module(bytes: &[u8]) -> bool {
 
 fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
     let adapter = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER;
-    let encode = || ComponentEncoder::default().validate(true).module(module)?.adapter(PREVIEW1, adapter)?.encode();
-    encode().map_err(|error| format!("it is no program for WASI preview 1: {error:#}"))
+    let encode = || {
+        let module = exiting_with_code(module)?;
+        ComponentEncoder::default().validate(true).module(&module)?.adapter(PREVIEW1, adapter)?.encode()
+    };
+    encode().map_err(|error: anyhow::Error| format!("it is no program for WASI preview 1: {error:#}"))
+}
+
+/// The module with its import of `proc_exit` renamed; both functions take one `i32`. A module that does not
+/// import it, or is no module, stays as it is.
+fn exiting_with_code(module: &[u8]) -> anyhow::Result<Cow<'_, [u8]>> {
+    // Where the section before ends, the next one starts with its number and its size.
+    let mut start = 8;
+    for payload in Parser::new(0).parse_all(module) {
+        let Ok(payload) = payload else { break };
+        let Some((id, range)) = payload.as_section() else { continue };
+        if matches!(payload, Payload::ImportSection(_)) {
+            let Some(imports) = renamed(&module[range.clone()]) else { break };
+            let mut made = [&module[..start], &[id]].concat();
+            write_u32(&mut made, imports.len());
+            made.extend([imports.as_slice(), &module[range.end..]].concat());
+            let mut resolve = Resolve::default();
+            let package = resolve.push_str("exits.wit", EXIT_WORLD)?;
+            let world = resolve.select_world(&[package], None)?;
+            wit_component::embed_component_metadata(&mut made, &resolve, world, StringEncoding::UTF8)?;
+            return Ok(Cow::Owned(made));
+        }
+        start = range.end;
+    }
+    Ok(Cow::Borrowed(module))
+}
+
+/// The imports with `proc_exit` under its other name; none when it is not among them. Bytes that only look
+/// like it, in the name of something else, make a module that the encoder refuses.
+fn renamed(imports: &[u8]) -> Option<Vec<u8>> {
+    let (old, new) = (named((PREVIEW1, "proc_exit")), named(EXIT));
+    let at = imports.windows(old.len()).position(|window| window == old)?;
+    Some([&imports[..at], &new, &imports[at + old.len()..]].concat())
+}
+
+/// How a module writes the names of an import.
+fn named((module, function): (&str, &str)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for name in [module, function] {
+        write_u32(&mut bytes, name.len());
+        bytes.extend_from_slice(name.as_bytes());
+    }
+    bytes
+}
+
+/// As WebAssembly writes numbers: seven bits a byte, the lowest first.
+fn write_u32(bytes: &mut Vec<u8>, number: usize) {
+    let mut left = number;
+    loop {
+        let low = u8::try_from(left & 0x7f).unwrap_or(0);
+        left >>= 7;
+        bytes.push(if left == 0 { low } else { low | 0x80 });
+        if left == 0 {
+            return;
+        }
+    }
 }

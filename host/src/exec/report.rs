@@ -18,7 +18,8 @@ pub struct Report {
     pub stdout: String,
     /// What it complained about, likewise.
     pub stderr: String,
-    /// Its exit code; none when it was stopped. Of a program for WASI it is 0 or 1: no more is told.
+    /// Its exit code, from 0 to 255; none when it was stopped. A component that exits by `wasi:cli/exit.exit`
+    /// tells no more than 0 or 1.
     pub exit_code: Option<i32>,
     /// From the start of its instance to its end.
     pub duration_seconds: f64,
