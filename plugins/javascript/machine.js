@@ -1,7 +1,7 @@
 // Runs one request in this very engine: sets up what a script expects, evaluates it, drains its jobs,
 // and tells how it ended.
 //
-// What is not here is not there: no processes, no threads, no sockets, no fetch. An end that the script
+// What is not here is not there: no processes, no threads, no sockets, and `fetch` only says so. An end that the script
 // tries to swallow, such as its own exit, still is the end: nothing that it prints afterwards is kept.
 
 import { assert } from "./assert.js";
@@ -21,6 +21,10 @@ const evaluate = globalThis.eval;
 
 /** How many looks a loop takes before it asks what time it is. */
 const TICKS_PER_LOOK = 500;
+
+/** See "What a script finds" in the README. */
+const NO_FETCH =
+  "fetch: JavaScript has no way to ask a host here, whatever was granted; ask from Python, or hand the data in";
 
 /** The run that the globals serve. */
 let run;
@@ -200,6 +204,7 @@ function installGlobals() {
     clearInterval: jobs.clearTimer,
     clearImmediate: jobs.clearTimer,
     structuredClone: (value) => clone(value, new Map()),
+    fetch: () => jobs.Promise.reject(new Error(NO_FETCH)),
     TextDecoder,
     TextEncoder,
     global: globalThis,
