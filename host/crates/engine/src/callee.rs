@@ -1,7 +1,8 @@
 //! A component that is linked, and one call of it: a fresh store with limits, an instance, the export,
 //! and what it used.
 //!
-//! An instance may be made ready before there is anything to call it for; it still serves one call.
+//! An instance may be made ready before there is anything to call it for, and may rehearse what calls do;
+//! it still serves one call.
 
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
@@ -87,7 +88,8 @@ impl Start {
     }
 }
 
-/// An instance that is ready and was not called yet. What it used so far counts for its call.
+/// An instance that is ready and waits for its call. What it used so far counts for that call, unless it
+/// rehearsed, from when on nothing is used yet.
 pub struct Standby {
     store: Store<Ctx>,
     instance: Instance,
@@ -116,11 +118,43 @@ impl Callee {
         let (mut store, frame) = self.store(setup).map_err(|reason| self.host_error(EXPORT, reason))?;
         let work = async { self.pre.instantiate_async(&mut store).await };
         let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight).await;
-        let used = used(&mut store, frame.limits.fuel_max);
+        let instance = self.governed(EXPORT, governed, &mut store, &frame.limits)?;
+        Ok(Standby { store, instance, frame })
+    }
+
+    /// Calls an instance that waits, so that the pages which a call touches are there when its own call
+    /// comes. What was used is not counted for that call.
+    pub(crate) async fn rehearse<T>(
+        &self,
+        standby: Standby,
+        body: impl AsyncFnOnce(&mut Store<Ctx>, &Instance) -> wasmtime::Result<T>,
+    ) -> Result<Standby, CallError> {
+        const EXPORT: &str = "rehearse";
+        let Standby { mut store, instance, frame } = standby;
+        let work = async { body(&mut store, &instance).await };
+        let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight).await;
+        self.governed(EXPORT, governed, &mut store, &frame.limits)?;
+        store.set_fuel(frame.limits.fuel_max).map_err(|error| self.host_error(EXPORT, error.to_string()))?;
+        let ctx = store.data_mut();
+        (ctx.used, ctx.meter.refused) = (Used::default(), None);
+        Ok(Standby { store, instance, frame })
+    }
+
+    /// What came of work in the store, or what ended it.
+    fn governed<T>(
+        &self,
+        export: &'static str,
+        governed: Result<wasmtime::Result<T>, Stop>,
+        store: &mut Store<Ctx>,
+        limits: &Limits,
+    ) -> Result<T, CallError> {
         match governed {
-            Ok(Ok(instance)) => Ok(Standby { store, instance, frame }),
-            Ok(Err(error)) => Err(self.explain(EXPORT, &error, &store, used, &frame.limits)),
-            Err(stop) => Err(CallError::of_stop(&self.name, EXPORT, stop)),
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                let used = used(store, limits.fuel_max);
+                Err(self.explain(export, &error, store, used, limits))
+            }
+            Err(stop) => Err(CallError::of_stop(&self.name, export, stop)),
         }
     }
 
@@ -150,11 +184,9 @@ impl Callee {
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight).await;
         let used = used(&mut store, limits.fuel_max);
         let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
-        let result = match governed {
-            Ok(Ok(value)) => self.bounded(export, value, limits.output_bytes_max),
-            Ok(Err(error)) => Err(self.explain(export, &error, &store, used, limits)),
-            Err(stop) => Err(CallError::of_stop(&self.name, export, stop)),
-        };
+        let result = self
+            .governed(export, governed, &mut store, limits)
+            .and_then(|value| self.bounded(export, value, limits.output_bytes_max));
         // What was printed and not ended by a line feed is written when its stream goes.
         drop(store);
         let (log, log_dropped) = frame.log.take();

@@ -16,6 +16,7 @@ mod inspect;
 mod instance;
 mod jail;
 mod plugin;
+mod rehearsal;
 mod role;
 mod sections;
 

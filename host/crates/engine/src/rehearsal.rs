@@ -1,0 +1,38 @@
+//! Tools that are called once for nothing before their call comes.
+//!
+//! Most of what the first call of an interpreter takes is the copying of pages that it writes. An instance
+//! that waits has the time for it. What it is asked for comes from the host alone, so that it has seen
+//! nobody's work when its call comes; what the interpreter keeps of it is the caller's to judge.
+
+use crate::callee::Standby;
+use crate::edition::{CallContext, Exports, Guest};
+use crate::error::CallError;
+use crate::instance::wrong_role;
+use crate::plugin::Plugin;
+use longhaul_core::tool::ToolCall;
+
+impl Plugin {
+    /// Calls an instance of a tool that waits, and keeps it waiting. Its answer is dropped, also a refusal.
+    ///
+    /// # Errors
+    /// As a call that ends before it returns; the instance is gone then.
+    pub async fn rehearse_tool(
+        &self,
+        standby: Standby,
+        call: &ToolCall,
+        settings: &serde_json::Value,
+    ) -> Result<Standby, CallError> {
+        let about = CallContext {
+            idempotency_key: "rehearsal".into(),
+            remaining_ms: u32::MAX,
+            attempt: 1,
+            settings: settings.clone(),
+        };
+        self.callee
+            .rehearse(standby, async |store, instance| {
+                let Exports::Tool(tool) = &self.exports else { return Err(wrong_role()) };
+                tool.call(Guest { store, instance }, call, &about).await
+            })
+            .await
+    }
+}
