@@ -2,7 +2,9 @@
 //! the command line from end to end, and how fast a runaway is stopped while others go on.
 //!
 //! `cargo xtask plugins && cargo bench -p longhaul --bench exec` (about 60 s after the build). Each row
-//! prints medians of interleaved runs and their ratio; `node` rows are left out where there is no node.
+//! prints medians of interleaved runs and their ratio, and how many pages the kernel had to give or to copy
+//! for the calling thread; `node` rows are left out where there is no node. Jobs that come back to back find
+//! nobody waiting after a few, so there is a row of those, too.
 //! Goals: Python 5 times faster than `python3 -I -S -c` as a new process, 25 times from instances made
 //! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
 
@@ -24,6 +26,9 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 /// Runs of a row against a process; the first tenth is not counted.
 const RUNS: usize = 60;
 
+/// Instances that wait for jobs.
+const WAITING: usize = 16;
+
 /// Runaways that are stopped, and neighbours that answer meanwhile.
 const RUNAWAYS: usize = 200;
 const NEIGHBOURS: usize = 100;
@@ -43,20 +48,24 @@ async fn rows() -> Outcome<()> {
         cache: place.path().join("compiled"),
         runtimes: vec![root().join("target/plugins")],
         compiler: longhaul(),
+        compile_limits: CompileLimits::default(),
     };
     let executor = Executor::new(places)?;
     // The interpreter itself: a version manager's shim on PATH is a shell script, and slower.
     let found = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output()?;
     let interpreter = String::from_utf8(found.stdout)?.trim().to_owned();
     let python = || Command::new(&interpreter).args(["-I", "-S", "-c", PYTHON]).output();
-    compare("a fresh Python", "a new python3 -I -S -c", run(&executor, Code::Python(PYTHON.into())), python).await?;
-    executor.keep_ready(Language::Python, JobLimits::default(), 8).await?;
-    compare("a Python that waited", "the same", run(&executor, Code::Python(PYTHON.into())), python).await?;
+    let code = Code::Python(PYTHON.into());
+    compare("a fresh Python", "a new python3 -I -S -c", run(&executor, code.clone()), python).await?;
+    back_to_back("Python", &executor, &code).await?;
+    wait_for(&executor, Language::Python).await?;
+    compare("a Python that waited", "the same", run(&executor, code.clone()), python).await?;
+    back_to_back("Python", &executor, &code).await?;
     if Command::new("node").arg("--version").output().is_ok() {
         let node = || Command::new("node").args(["-e", JAVASCRIPT]).output();
         let code = Code::JavaScript(JAVASCRIPT.into());
         compare("a fresh JavaScript", "a new node -e", run(&executor, code.clone()), node).await?;
-        executor.keep_ready(Language::JavaScript, JobLimits::default(), 8).await?;
+        wait_for(&executor, Language::JavaScript).await?;
         compare("a JavaScript that waited", "the same", run(&executor, code), node).await?;
     }
     let file = place.path().join("job.py");
@@ -80,6 +89,26 @@ fn run(executor: &Executor, code: Code) -> impl AsyncFn() -> Outcome<()> {
     }
 }
 
+/// Has instances wait, and says what each holds.
+async fn wait_for(executor: &Executor, language: Language) -> Outcome<()> {
+    let before = private_kib()?;
+    executor.keep_ready(language, JobLimits::default(), WAITING).await?;
+    let each = private_kib()?.saturating_sub(before) as f64 / WAITING as f64;
+    println!("{language:?}: each of {WAITING} instances that wait holds {:.1} MiB of its own", each / 1024.0);
+    Ok(())
+}
+
+/// One job after the other, without a pause in which an instance could be made.
+async fn back_to_back(what: &str, executor: &Executor, code: &Code) -> Outcome<()> {
+    let start = Instant::now();
+    for _ in 0..RUNS {
+        run(executor, code.clone())().await?;
+    }
+    let each = start.elapsed() / u32::try_from(RUNS)?;
+    println!("{what}, {RUNS} jobs back to back: {:.3} ms each", ms(each));
+    Ok(())
+}
+
 /// Ours and the floor in turn, so that both see the same machine.
 async fn compare(
     what: &str,
@@ -87,11 +116,13 @@ async fn compare(
     ours: impl AsyncFn() -> Outcome<()>,
     floor: impl Fn() -> std::io::Result<std::process::Output>,
 ) -> Outcome<()> {
-    let (mut ours_took, mut floor_took) = (Vec::new(), Vec::new());
+    let (mut ours_took, mut floor_took, mut pages) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
+        let before = faults()?;
         let start = Instant::now();
         ours().await?;
         ours_took.push(start.elapsed());
+        pages.push(faults()? - before);
         let start = Instant::now();
         assert!(floor()?.status.success());
         floor_took.push(start.elapsed());
@@ -100,14 +131,31 @@ async fn compare(
     }
     let (ours, floor) = (at(&mut ours_took, 50), at(&mut floor_took, 50));
     let p99 = at(&mut ours_took, 99);
+    pages.sort_unstable();
     println!(
-        "{what}: {:.3} ms (p99 {:.3}); {beside}: {:.3} ms; {:.1} times faster",
+        "{what}: {:.3} ms (p99 {:.3}, {} pages); {beside}: {:.3} ms; {:.1} times faster",
         ms(ours),
         ms(p99),
+        pages[RUNS / 2],
         ms(floor),
         floor.as_secs_f64() / ours.as_secs_f64()
     );
     Ok(())
+}
+
+/// Pages that this thread was given or had copied so far.
+fn faults() -> Outcome<u64> {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat")?;
+    // The name of the thread ends with the last bracket, and may hold spaces; `minflt` is the eighth after it.
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    Ok(fields.nth(7).ok_or("no minflt in /proc")?.parse()?)
+}
+
+/// Memory that nobody shares with this process.
+fn private_kib() -> Outcome<u64> {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup")?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));
+    Ok(line.and_then(|rest| rest.split_whitespace().next()).ok_or("no Private_Dirty in /proc")?.parse()?)
 }
 
 /// Endless loops, each stopped a while after its start, while others call a small plugin.

@@ -7,6 +7,8 @@
 //! - cold start: a compiled plugin's file to its first result, against deserialising the file alone;
 //! - warm start: a new store with every limit on, instantiate, call, drop, against bare wasmtime
 //!   instantiating the same component with no limit and no capability state;
+//! - the same on two threads against one: they share the pool of instances and the kernel's lock on the
+//!   process's memory, and must still get more done together;
 //! - a journaled call that must be durable, against fdatasync of the same bytes, and against writing JSON
 //!   to a temporary file, fsync and rename.
 
@@ -28,6 +30,9 @@ use wasmtime::component::{Component, Linker};
 /// Runs of a row; the first tenth is not counted.
 const RUNS: usize = 400;
 
+/// Turns of one thread and two.
+const ROUNDS: usize = 9;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().event_interval(1).enable_all().build()?;
     runtime.block_on(rows())
@@ -45,6 +50,7 @@ async fn rows() -> Result<(), Box<dyn std::error::Error>> {
 
     cold(&cache, &bytes, &store).await?;
     warm(&engine, &cache, &bytes, &store).await?;
+    together(&engine, &bytes, &store).await?;
     journaled(place.path(), &store).await?;
     Ok(())
 }
@@ -96,6 +102,35 @@ async fn warm(
     }
     row("warm start (store, limits, instantiate, call, drop)", ours, "bare instantiate and drop", floor);
     Ok(())
+}
+
+/// Starts a second on one thread and on two, in turns.
+async fn together(engine: &Engine, bytes: &[u8], store: &Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>> {
+    let plugin = Arc::new(engine.load("bench", bytes).await?);
+    let mut rates = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for (threads, rates) in (1_u32..).zip(&mut rates) {
+            let start = Instant::now();
+            let one = || tokio::spawn(starts(Arc::clone(&plugin), Arc::clone(store)));
+            let started: Vec<_> = (0..threads).map(|_| one()).collect();
+            for task in started {
+                task.await?;
+            }
+            rates.push(f64::from(threads) * RUNS as f64 / start.elapsed().as_secs_f64());
+        }
+    }
+    let [one, two] = rates.map(|mut rates| {
+        rates.sort_by(f64::total_cmp);
+        rates[ROUNDS / 2]
+    });
+    println!("warm starts a second on two threads: {two:.0}; on one: {one:.0}; ratio {:.2}", two / one);
+    Ok(())
+}
+
+async fn starts(plugin: Arc<Plugin>, store: Arc<dyn Store>) {
+    for _ in 0..RUNS {
+        describe(&plugin, &store).await;
+    }
 }
 
 async fn journaled(place: &Path, store: &Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>> {

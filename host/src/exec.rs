@@ -25,7 +25,8 @@ use longhaul_capabilities::{Console, Scope, Services, Setup};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
-use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, Role, Start};
+pub use longhaul_engine::CompileLimits;
+use longhaul_engine::{Cancel, Engine, EngineOptions, Jail, LoadError, Plugin, Role, Start};
 use ready::Ready;
 pub use report::Report;
 use report::{Ended, of_program, of_runtime};
@@ -36,8 +37,12 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::OnceCell;
 
-/// Characters of a source. More is refused before anything starts; the same cap as the runtimes' own.
-const SOURCE_BYTES_MAX: usize = 1_000_000;
+/// Bytes of a source. More is refused before anything starts; the same cap as the runtimes' own.
+pub(crate) const SOURCE_BYTES_MAX: usize = 1_000_000;
+
+/// Arrays and objects within each other in a context: as deep as JSON is read here. Writing a deeper one takes
+/// stack that a thread may not have.
+const CONTEXT_NESTING_MAX: usize = 127;
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -111,7 +116,7 @@ pub struct Job {
     pub stdin: String,
     /// Directories that it sees. Default none.
     pub directories: Vec<DirectoryGrant>,
-    /// Hosts that it may ask by HTTP. Default none.
+    /// Hosts that Python and programs may ask by HTTP; JavaScript has no way to. Default none.
     pub hosts: Vec<HostPattern>,
     /// What it may use.
     pub limits: JobLimits,
@@ -142,6 +147,8 @@ pub struct Places {
     /// The program whose hidden command `compile-child` compiles: `longhaul`, or one whose `main` begins
     /// with [`compile_if_asked`].
     pub compiler: PathBuf,
+    /// What compiling a program, or an interpreter for the first time, may cost.
+    pub compile_limits: CompileLimits,
 }
 
 impl Places {
@@ -156,6 +163,7 @@ impl Places {
             cache: crate::wiring::cache().map_err(unknown)?.join("compiled"),
             runtimes: plugins::directories(None, &home),
             compiler: crate::wiring::own_program().map_err(unknown)?,
+            compile_limits: CompileLimits::default(),
         })
     }
 }
@@ -197,12 +205,32 @@ pub enum ExecError {
         /// What it is.
         found: String,
     },
+    /// The context nests too deep.
+    #[error("the context nests deeper than {CONTEXT_NESTING_MAX} levels; hand it over flatter, or as text")]
+    ContextTooDeep,
+    /// To compile it takes more than [`Places::compile_limits`] allow.
+    #[error("the {name} takes too much to compile: {hit}; make it smaller, or raise the limit where it is embedded")]
+    CompileLimit {
+        /// `program`, or the interpreter.
+        name: String,
+        /// The limit.
+        hit: LimitHit,
+    },
     /// The interpreter, or the program, cannot be loaded.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(LoadError),
     /// Something of the host.
     #[error("{0}")]
     Host(String),
+}
+
+impl From<LoadError> for ExecError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Limit { name, hit } => Self::CompileLimit { name, hit },
+            other => Self::Load(other),
+        }
+    }
 }
 
 /// Runs jobs. Clones share everything.
@@ -228,7 +256,7 @@ impl Executor {
         let jail = Jail {
             program: places.compiler.clone(),
             arguments: vec!["compile-child".into()],
-            limits: CompileLimits::default(),
+            limits: places.compile_limits.clone(),
         };
         let engine = Engine::new(places.cache.clone(), jail, &EngineOptions::default())?;
         let inner =
@@ -241,6 +269,9 @@ impl Executor {
     /// # Errors
     /// Every [`ExecError`]; the code was not started then.
     pub async fn run(&self, job: Job) -> Result<Report, ExecError> {
+        if nests_deeper(&job.context, CONTEXT_NESTING_MAX) {
+            return Err(ExecError::ContextTooDeep);
+        }
         if !job.context.is_object() {
             return Err(ExecError::ContextNotObject {
                 found: longhaul_core::text::truncate(&job.context.to_string(), 60),
@@ -254,7 +285,9 @@ impl Executor {
 
     /// Keeps `count` instances of a language ready for jobs that see nothing and have these limits. They
     /// are made off the path of such a job, which then skips making its own; each holds its memory while
-    /// it waits. Returns when the first are there.
+    /// it waits, of Python's about 2 MiB of pages that it wrote. Each has run a source of ours before, so that
+    /// what an interpreter writes at its first run is written already; the fuel of it is not in the job's
+    /// report. Returns when the first are there.
     ///
     /// # Errors
     /// [`ExecError::NoRuntime`], or [`ExecError::Load`] when an instance cannot be made.
@@ -277,15 +310,8 @@ impl Executor {
                 (Start::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
             }
         };
-        let arguments = json!({
-            "source": source,
-            "context": job.context,
-            "stdin": job.stdin,
-        });
-        let call = ToolCall { tool: plugin.name().into(), function: "run".into(), arguments: arguments.to_string() };
-        // One byte more than is kept, so that the console sees what is over, also of code that is stopped.
-        let settings = json!({ "stream": true, "output_bytes_max": job.limits.output_bytes_max.saturating_add(1) });
-        let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &settings).await;
+        let call = run_call(&plugin, source, &job.context, &job.stdin);
+        let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
         Ok(of_runtime(called, Ended { since, console, limits: &job.limits }))
     }
 
@@ -327,13 +353,36 @@ impl Executor {
     }
 }
 
+/// Whether there are more levels than `levels_max`; looks no deeper than that.
+fn nests_deeper(value: &Value, levels_max: usize) -> bool {
+    let Some(left) = levels_max.checked_sub(1) else { return value.is_array() || value.is_object() };
+    match value {
+        Value::Array(items) => items.iter().any(|inner| nests_deeper(inner, left)),
+        Value::Object(fields) => fields.values().any(|inner| nests_deeper(inner, left)),
+        _ => false,
+    }
+}
+
+/// What a runtime is asked to do.
+fn run_call(runtime: &Plugin, source: &str, context: &Value, stdin: &str) -> ToolCall {
+    let arguments = json!({ "source": source, "context": context, "stdin": stdin });
+    ToolCall { tool: runtime.name().into(), function: "run".into(), arguments: arguments.to_string() }
+}
+
+/// The settings of a runtime that prints into its console. One byte more than is kept, so that the console
+/// sees what is over, also of code that is stopped.
+fn streaming(limits: &JobLimits) -> Value {
+    json!({ "stream": true, "output_bytes_max": limits.output_bytes_max.saturating_add(1) })
+}
+
 /// What an instance for a job starts with.
 fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPattern>, console: &Console) -> Setup {
     let nobody = Arc::new(Nobody);
     Setup {
         invocation: InvocationId::from_text("exec"),
         scope: Scope { project: "exec".into(), plugin: "exec".into() },
-        grants: Grants { table: "exec".into(), directories, hosts, ..Grants::default() },
+        // Without a table: a refusal names the option of the command line instead.
+        grants: Grants { directories, hosts, ..Grants::default() },
         limits: limits.of_call(),
         services: Services {
             models: nobody.clone(),

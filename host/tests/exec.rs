@@ -3,11 +3,13 @@
 //! Needs the interpreters of `cargo xtask plugins`.
 
 mod common;
+#[path = "exec/server.rs"]
+mod server;
 
 use common::lab::Lab;
 use common::repository;
-use longhaul::exec::{Code, ExecError, Executor, Job, JobLimits, Language, Places, Report};
-use longhaul_core::grant::{Access, DirectoryGrant};
+use longhaul::exec::{Code, CompileLimits, ExecError, Executor, Job, JobLimits, Language, Places, Report};
+use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,12 +18,15 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Tests share it as a program of its own would: the interpreters are compiled and loaded once.
-static EXECUTOR: LazyLock<Executor> = LazyLock::new(|| {
+static EXECUTOR: LazyLock<Executor> =
+    LazyLock::new(|| Executor::new(places(CompileLimits::default())).expect("an executor"));
+
+fn places(compile_limits: CompileLimits) -> Places {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
     let compiler = env!("CARGO_BIN_EXE_longhaul").into();
-    Executor::new(Places { cache, runtimes: vec![repository().join("target/plugins")], compiler }).expect("an executor")
-});
+    Places { cache, runtimes: vec![repository().join("target/plugins")], compiler, compile_limits }
+}
 
 async fn run(job: Job) -> Report {
     EXECUTOR.run(job).await.unwrap_or_else(|error| panic!("{error}"))
@@ -98,24 +103,84 @@ async fn what_was_printed_before_a_limit_is_kept() {
     expect(&report, "before\n", None, Some("fuel_max"));
 }
 
+/// After each of what follows, whatever it did.
+async fn stays_healthy() {
+    expect(&run(python("print(1)")).await, "1\n", Some(0), None);
+    expect(&run(javascript("console.log(1)")).await, "1\n", Some(0), None);
+}
+
 #[tokio::test]
-async fn memory_output_and_depth_are_bounded() {
+async fn memory_is_bounded() {
     let report = run(python("x = bytearray(512 << 20)")).await;
-    expect(&report, "", Some(1), Some("memory_bytes_max"));
     assert!(report.error_message.as_deref().is_some_and(|text| text.contains("memory limit")), "{report:#?}");
     assert!(report.stderr.contains("MemoryError"), "{report:#?}");
-    assert!(report.memory_bytes_peak <= 256 << 20, "{report:#?}");
-    let report = run(python("x = []\nwhile True: x.append(bytes(10**9))")).await;
-    expect(&report, "", Some(1), Some("memory_bytes_max"));
+    for source in [
+        "x = bytearray(512 << 20)",
+        "x = []\nwhile True: x.append(bytes(10**9))",
+        "x = [bytearray(64 << 20) for _ in range(160)]",
+        "x = 'x'\nwhile True: x += x",
+    ] {
+        let report = run(python(source)).await;
+        expect(&report, "", Some(1), Some("memory_bytes_max"));
+        assert!(report.memory_bytes_peak <= 256 << 20, "{report:#?}");
+    }
+    // More than 32 bits can say: there is nothing to ask the host for.
+    for source in ["x = bytearray(10 << 30)", "x = 'x' * (10 << 30)"] {
+        expect(&run(python(source)).await, "", Some(1), None);
+    }
+    let report = run(javascript("const a = []; for (;;) a.push(new Uint8Array(64 << 20))")).await;
+    assert_eq!(report.limit.as_deref(), Some("memory_bytes_max"), "{report:#?}");
+    assert!(!report.success && report.memory_bytes_peak <= 256 << 20, "{report:#?}");
+    stays_healthy().await;
+}
 
-    let flood = within(quick(python("while True: print('x' * 1000)")), |limits| limits.output_bytes_max = 10_000);
-    let report = run(flood).await;
-    assert_eq!((report.stdout.len(), report.truncated), (10_000, true));
-    assert_eq!(report.limit.as_deref(), Some("timeout_ms"));
+#[tokio::test]
+async fn output_is_bounded() {
+    for job in [python("while True: print('x' * 1000)"), javascript("for (;;) console.log('x'.repeat(1000))")] {
+        let report = run(within(quick(job), |limits| limits.output_bytes_max = 10_000)).await;
+        assert_eq!((report.stdout.len(), report.truncated), (10_000, true));
+        assert_eq!(report.limit.as_deref(), Some("timeout_ms"));
+    }
+    stays_healthy().await;
+}
 
+#[tokio::test]
+async fn depth_is_bounded() {
     let deep = "import sys\nsys.setrecursionlimit(10**7)\ndef f(n): return f(n + 1)\nf(0)";
     let report = run(within(python(deep), |limits| limits.timeout_ms = 60_000)).await;
     assert!(!report.success && report.error_message.is_some(), "{report:#?}");
+    let report = run(python("def f(n): return f(n + 1)\nf(0)")).await;
+    expect(&report, "", Some(1), None);
+    assert!(report.stderr.contains("RecursionError"), "{report:#?}");
+    let report = run(javascript("const f = (n) => f(n + 1) + 1; f(0)")).await;
+    assert!(!report.success && report.error_message.is_some(), "{report:#?}");
+    stays_healthy().await;
+}
+
+#[tokio::test]
+async fn json_that_nests_very_deep_is_an_exception() {
+    for levels in [10, 499, 500] {
+        let source =
+            format!("import json\njson.loads('[' * {levels} + ']' * {levels})\njson.loads('\"' + '[' * 9000 + '\"')");
+        expect(&run(python(&source)).await, "", Some(0), None);
+    }
+    for levels in [501, 2_000, 100_000] {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let source = format!("import json\njson.loads('{open}' * {levels} + '1' + '{close}' * {levels})");
+            let report = run(python(&source)).await;
+            expect(&report, "", Some(1), None);
+            assert!(report.stderr.contains("RecursionError"), "{report:#?}");
+        }
+    }
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    // The object that is the context is a level of its own.
+    let with = |levels: usize| Job { context: json!({ "deep": nested(levels) }), ..python("print(len(CONTEXT))") };
+    expect(&run(with(126)).await, "1\n", Some(0), None);
+    for levels in [127, 1_000] {
+        let refused = EXECUTOR.run(with(levels)).await;
+        assert!(matches!(refused, Err(ExecError::ContextTooDeep)), "{refused:?}");
+    }
+    stays_healthy().await;
 }
 
 #[tokio::test]
@@ -123,17 +188,106 @@ async fn nothing_of_the_host_is_seen() {
     for source in [
         "import os; assert not os.environ, os.environ",
         "import os; os.fork()",
+        "import os\nwhile True: os.fork()",
+        "import os; os.system('ls')",
+        "import os; os.execv('/bin/ls', ['ls'])",
+        "import os; os.posix_spawn('/bin/ls', ['ls'], {})",
+        "import os; os.kill(1, 9)",
         "import subprocess; subprocess.run(['ls'])",
+        "import subprocess\nwhile True: subprocess.Popen(['python3'])",
+        "import multiprocessing; multiprocessing.Process(target=print).start()",
+        "import ctypes; ctypes.CDLL(None)",
+        "import asyncio; asyncio.run(asyncio.create_subprocess_shell('ls'))",
         "import socket; socket.create_connection(('127.0.0.1', 80), 1)",
         "open('/etc/passwd')",
         "open('../../etc/passwd')",
         "import threading; threading.Thread(target=print).start()",
+        "import _thread\nwhile True: _thread.start_new_thread(print, ())",
+        "from concurrent.futures import ThreadPoolExecutor as T; T().submit(print).result()",
     ] {
         let report = run(python(source)).await;
         let is_fine = source.contains("environ");
         assert_eq!(report.success, is_fine, "{source}: {report:#?}");
         assert!(is_fine || report.exit_code == Some(1), "an exception and no trap: {source}: {report:#?}");
     }
+    stays_healthy().await;
+}
+
+/// A job that may ask these.
+fn asking(job: Job, hosts: &[&str]) -> Job {
+    let hosts = hosts.iter().map(|host| HostPattern::try_from((*host).to_owned()).expect("a pattern")).collect();
+    Job { hosts, ..job }
+}
+
+#[tokio::test]
+async fn python_asks_the_hosts_that_it_was_granted() {
+    let (server, other, nobody) = (server::start(), server::start(), server::nobody());
+    let opening =
+        "import urllib.request as u, urllib.error as e, http.client as c\nat, other, nobody = CONTEXT['urls']\n";
+    for (rest, stdout) in [
+        ("r = u.urlopen(at + '/hello')\nprint(r.status, r.headers['x-kind'], r.read())", "200 plain b'hello'"),
+        ("print(u.urlopen(u.Request(at + '/echo', b'body', {'X-Name': 'n'})).read())", "b'POST n 4 body'"),
+        ("print(u.urlopen(at + '/echo', b'x' * 300_000).read())", "b'POST  300000 xxxxxxxxxxxxxxxxxxxx'"),
+        ("print(u.urlopen(u.Request(at + '/echo', iter([b'two', b'parts']))).read())", "b'POST  8 twoparts'"),
+        ("print(u.urlopen(u.Request(at + '/echo', method='DELETE')).read())", "b'DELETE  0 '"),
+        ("print(u.urlopen(at + '/pieces').read(4), len(u.urlopen(at + '/pieces').read()))", "b'onet' 6"),
+        ("try: u.urlopen(at + '/missing')\nexcept e.HTTPError as x: print(x.code, x.read())", "404 b'no such thing'"),
+        ("print(u.urlopen(at + '/away?' + at + '/hello').read())", "b'hello'"),
+        (
+            "try: u.urlopen(at + '/away?' + other + '/hello')\nexcept e.URLError as x: print('--allow-host ' + other in str(x))",
+            "True",
+        ),
+        ("try: u.urlopen(nobody)\nexcept e.URLError as x: print(type(x.reason).__name__)", "ConnectionRefusedError"),
+        ("try: u.urlopen(at + '/broken').read()\nexcept OSError as x: print('broken')", "broken"),
+        (
+            "k = c.HTTPConnection(at[7:], timeout=5)\nfor _ in range(2):\n k.request('GET', '/hello'); print(k.getresponse().read())",
+            "b'hello'\nb'hello'",
+        ),
+        (
+            "k = c.HTTPConnection(at[7:])\ntry: k.request('GET', '/hello', headers={'Upgrade': 'x'}); k.getresponse()\nexcept ValueError: print('no')",
+            "no",
+        ),
+    ] {
+        let job = Job { context: json!({ "urls": [server, other, nobody] }), ..python(&format!("{opening}{rest}")) };
+        expect(&run(asking(job, &[&server, &nobody])).await, &format!("{stdout}\n"), Some(0), None);
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_was_not_granted_is_an_exception_of_the_language() {
+    let server = server::start();
+    let context = json!({ "at": server });
+    for (source, says) in [
+        ("import urllib.request as u; u.urlopen(CONTEXT['at'] + '/hello')", "URLError"),
+        ("import urllib.request as u; u.urlopen(CONTEXT['at'], b'body')", "URLError"),
+        ("import urllib.request as u; u.urlopen('https://example.com/')", "URLError"),
+        (
+            "import http.client as c; k = c.HTTPConnection(CONTEXT['at'][7:]); k.request('GET', '/'); k.getresponse()",
+            "OSError",
+        ),
+    ] {
+        let report = run(Job { context: context.clone(), ..python(source) }).await;
+        expect(&report, "", Some(1), None);
+        let told = report.stderr.contains(says) && report.stderr.contains("run it with --allow-host");
+        assert!(told && report.stderr.contains("may not reach"), "{source}: {report:#?}");
+    }
+    let asks = "fetch(CONTEXT.at).catch((error) => console.log(error instanceof Error, error.message))";
+    for hosts in [vec![], vec![server.as_str()]] {
+        let report = run(asking(Job { context: context.clone(), ..javascript(asks) }, &hosts)).await;
+        assert!(report.stdout.starts_with("true fetch: "), "{report:#?}");
+        let report = run(asking(Job { context: context.clone(), ..javascript("fetch(CONTEXT.at)") }, &hosts)).await;
+        expect(&report, "", Some(1), None);
+    }
+    stays_healthy().await;
+}
+
+#[tokio::test]
+async fn work_may_have_a_module_of_the_runtime_s_name() {
+    let (_directory, inside) = folder();
+    fs::write(inside.join("app.py"), "name = 'the work'").expect("ours");
+    let directories = vec![DirectoryGrant { guest: "/work".into(), host: inside, access: Access::Read }];
+    let report = run(Job { directories, ..python("import app; print(app.name)") }).await;
+    expect(&report, "the work\n", Some(0), None);
 }
 
 /// A folder with a file, a link out of it, and a file beside it.
@@ -185,6 +339,8 @@ async fn no_path_leads_out_of_a_directory() {
         "open('/data/out').read()",
         "open('/data/../secret.txt').read()",
         "open('/secret.txt').read()",
+        "open('/data/../../../../../../etc/passwd').read()",
+        "import os; os.chdir('/data'); open('../../etc/passwd').read()",
         "import os; os.symlink('../secret.txt', '/data/own'); open('/data/own').read()",
         "import os; os.rename('/data/a.txt', '/data/../a.txt')",
     ] {
@@ -217,8 +373,9 @@ fn program(body: &str) -> Job {
 #[tokio::test]
 async fn a_program_for_wasi_runs() {
     expect(&run(program("")).await, "hello\n", Some(0), None);
-    // WASI 0.2 tells only that a program failed, not with which code.
-    expect(&run(program("(call $exit (i32.const 3))")).await, "hello\n", Some(1), None);
+    for code in [0, 1, 3, 255] {
+        expect(&run(program(&format!("(call $exit (i32.const {code}))"))).await, "hello\n", Some(code), None);
+    }
     expect(&run(quick(program("(loop $l (br $l))"))).await, "hello\n", None, Some("timeout_ms"));
     let trapped = run(program("unreachable")).await;
     assert_eq!((trapped.exit_code, trapped.stdout.as_str()), (None, "hello\n"));
@@ -226,6 +383,28 @@ async fn a_program_for_wasi_runs() {
         let refused = EXECUTOR.run(Job::of(Code::Wasm(bytes))).await;
         assert!(matches!(refused, Err(ExecError::Load(_))), "{refused:?}");
     }
+}
+
+/// A program with a function of `statements` statements that depend on each other, which is slow to compile.
+fn slow_to_compile(statements: usize) -> Job {
+    let one = |at: usize| {
+        let (to, left, right) = (at % 40, (at + 13) % 40, (at + 7) % 40);
+        format!("(local.set {to} (i64.rotl (i64.xor (local.get {left}) (i64.const {at})) (local.get {right})))")
+    };
+    let body: String = (0..statements).map(one).collect();
+    let slow = format!("(func (export \"slow\") (local {}) {body})", "i64 ".repeat(40));
+    let text = format!("(module (memory (export \"memory\") 1) (func (export \"_start\")) {slow})");
+    Job::of(Code::Wasm(wat::parse_str(text).expect("valid")))
+}
+
+#[tokio::test]
+async fn a_program_that_takes_too_much_to_compile_is_refused() {
+    let executor = Executor::new(places(CompileLimits { cpu_ms_max: 1_000, ..CompileLimits::default() }));
+    let executor = executor.expect("an executor");
+    let refused = executor.run(slow_to_compile(300_000)).await;
+    assert!(matches!(&refused, Err(ExecError::CompileLimit { hit, .. }) if hit.name == "cpu_ms_max"), "{refused:?}");
+    let report = executor.run(program("")).await.unwrap_or_else(|error| panic!("{error}"));
+    expect(&report, "hello\n", Some(0), None);
 }
 
 #[tokio::test]
@@ -238,7 +417,7 @@ async fn what_cannot_be_run_is_refused_before_it_starts() {
 
 #[tokio::test]
 async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
-    let executor = Executor::new(places()).expect("an executor");
+    let executor = Executor::new(places(CompileLimits::default())).expect("an executor");
     executor.keep_ready(Language::Python, JobLimits::default(), 2).await.expect("two");
     let mut random = BTreeSet::new();
     for _ in 0..6 {
@@ -249,13 +428,6 @@ async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
         random.insert(report.stdout);
     }
     assert_eq!(random.len(), 6, "fresh randomness each time: {random:?}");
-}
-
-fn places() -> Places {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
-    let compiler = env!("CARGO_BIN_EXE_longhaul").into();
-    Places { cache, runtimes: vec![repository().join("target/plugins")], compiler }
 }
 
 /// The cases about running code; those about agents as records, hand-offs and resources need what runs
@@ -326,11 +498,14 @@ fn the_command_shows_output_and_says_what_is_wrong() {
     let ran = lab.run(&["exec", &bad]).expect(1);
     assert!(ran.stdout == "so far\n" && ran.stderr.contains("exit code 7"), "{}", ran.said());
     let unknown = file("what.txt", "1");
+    let huge = file("huge.py", &"#".repeat(50 << 20));
     let missing = lab.path("missing.py").to_str().expect("plain").to_owned();
     for (args, code, says) in [
         (vec!["exec", unknown.as_str()], 1, "say --lang"),
         (vec!["exec", missing.as_str()], 1, "missing.py"),
         (vec!["exec", "../../etc/passwd.py"], 1, "passwd.py"),
+        (vec!["exec", "../../etc/passwd"], 1, "say --lang"),
+        (vec!["exec", huge.as_str()], 1, "is longer than 1000000 bytes"),
         (vec!["exec", "/", "--lang", "python"], 1, "is not a file"),
         (vec!["exec", &good, "--context", "{"], 1, "--context is not JSON"),
         (vec!["exec", &good, "--context", "[]"], 1, "must be a JSON object"),

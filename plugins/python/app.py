@@ -2,8 +2,8 @@
 
 `run` answers what the source printed and how it ended; `check` also whether it ended well, which a
 module that exits while it is imported does not. Nothing can be reached from here but directories
-that the operator granted: no processes, no threads, no sockets. Isolation between calls is the
-host's: it starts a fresh instance for each. What bounds a call is the host's fuel, memory and
+and hosts that the operator granted: no processes, no threads, no sockets. Isolation between calls is
+the host's: it starts a fresh instance for each. What bounds a call is the host's fuel, memory and
 deadline; `timeout` here is a courtesy that answers nicely first.
 """
 
@@ -29,16 +29,19 @@ weakref xml.etree.ElementTree zlib zoneinfo
 
 import asyncio.selector_events
 import builtins
+import gc
 import io
 import json
 import linecache
 import os
 import random
+import re
 import sys
 import time
 import traceback
 import types
 
+import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports.tool import Verification_DidNotHappen
@@ -46,6 +49,7 @@ from wit_world.imports import tool_types
 
 OUTPUT_BYTES_MAX = 200_000
 SOURCE_BYTES_MAX = 1_000_000
+ARGUMENTS_NESTING_MAX = 200
 WORK = "/work"
 MAIN_NAME = "<python>"
 
@@ -159,9 +163,11 @@ def _read_settings(text):
 
 
 def _read_object(what, text):
+    if _nests_deeper(text, ARGUMENTS_NESTING_MAX):
+        _invalid(f"{what} cannot be read: it is nested deeper than {ARGUMENTS_NESTING_MAX} levels")
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         _invalid(f"{what} cannot be read: {error}")
     if not isinstance(value, dict):
         _invalid(f"{what} must be a JSON object")
@@ -170,6 +176,50 @@ def _read_object(what, text):
 
 def _invalid(text):
     raise Err(tool_types.ToolError_InvalidArguments(text))
+
+
+# JSON of the source.
+
+# The parser calls itself for each level, and at about 1,000 the stack of calls ends the instance.
+JSON_NESTING_MAX = 500
+
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+def _nests_deeper(text, depth_max):
+    """Whether arrays and objects nest deeper. Most texts take a look or two at their bytes."""
+    if text.count("[") + text.count("{") <= depth_max:
+        return False
+    left = text.encode("utf-8", "replace").translate(None, _NO_BRACKETS)
+    for _ in range(depth_max):
+        if not left:
+            return False
+        left = left.replace(b"[]", b"").replace(b"{}", b"")
+    return _nests_deeper_than_tokens(text, depth_max)
+
+
+def _nests_deeper_than_tokens(text, depth_max):
+    """The same, with the brackets within strings left out."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        depth += (mark in "[{") - (mark in "]}")
+        if depth > depth_max:
+            return True
+    return False
+
+
+_raw_decode = json.JSONDecoder.raw_decode
+
+
+def _decode(decoder, text, idx=0):
+    if isinstance(text, str) and _nests_deeper(text, JSON_NESTING_MAX):
+        raise RecursionError(f"JSON that is nested deeper than {JSON_NESTING_MAX} levels")
+    return _raw_decode(decoder, text, idx)
+
+
+json.JSONDecoder.raw_decode = _decode
 
 
 # Running.
@@ -190,6 +240,7 @@ def _exit(code):
 
 
 os._exit = _exit
+os.abort = lambda: _exit(134)
 
 
 class _Output(io.TextIOBase):
@@ -287,6 +338,8 @@ def _execute(request, bytes_max, stream, is_check):
     main.__dict__.update(CONTEXT=request.get("context", {}), __builtins__=builtins)
     saved = (sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules.get("__main__"))
     paths, finders = list(sys.path), list(sys.meta_path)
+    # The work may have a module of the same name, and it is called `app` often enough.
+    own = sys.modules.pop(__name__, None)
     # The image carries the generator's state of its build: without this all calls would repeat it.
     random.seed(os.urandom(32))
     try:
@@ -301,6 +354,7 @@ def _execute(request, bytes_max, stream, is_check):
         code = _run_main(request, main, stderr, is_check)
     finally:
         sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules["__main__"] = saved
+        sys.modules[__name__] = own
         sys.path[:], sys.meta_path[:] = paths, finders
     return {
         "stdout": stdout.text(),
@@ -416,3 +470,21 @@ def _watch(timeout):
     monitoring.register_callback(tool, monitoring.events.JUMP, look)
     monitoring.register_callback(tool, monitoring.events.PY_START, look)
     return stop
+
+
+# The image, when everything above is in it. A call pays for each page that it writes first, which copies
+# the page, so what calls would write is written now.
+
+
+def _rehearse():
+    """Calls often enough that the interpreter has specialised what every call runs through."""
+    arguments = json.dumps({"source": "print('', end='')", "context": {}, "stdin": ""})
+    for stream in ("false", "true") * 40:
+        context = types.SimpleNamespace(settings=f'{{"stream": {stream}, "output_bytes_max": 1000}}')
+        Tool().call("run", arguments, context)
+
+
+_rehearse()
+gc.collect()
+# A collection that looked at what exists by now would write to all of it.
+gc.freeze()

@@ -1,7 +1,7 @@
 //! `longhaul exec`: runs a file of code that nobody trusts, and shows what it printed.
 
 use super::{Context, Exit, given};
-use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report};
+use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
@@ -9,8 +9,8 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that is read at all: as much as the compiler takes.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of a program that are read at all.
+const PROGRAM_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Args, Debug)]
 pub struct ExecArgs {
@@ -25,7 +25,8 @@ pub struct ExecArgs {
     /// A directory that it sees, writable unless `:ro` follows. May be given several times.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
     dir: Vec<DirectoryGrant>,
-    /// A host that it may ask by HTTP, such as `https://api.example.com`. May be given several times.
+    /// A host that it may ask by HTTP, such as `https://api.example.com`. May be given several times. Python
+    /// asks with `urllib.request` or `http.client`; JavaScript has no way to ask yet.
     #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
     /// Longest time on the clock, in milliseconds.
@@ -80,7 +81,7 @@ fn show(context: &Context, report: &Report) -> anyhow::Result<()> {
 
 fn code(args: &ExecArgs) -> anyhow::Result<Code> {
     let language = language(args)?;
-    let bytes = read(&args.file)?;
+    let bytes = read(&args.file, if language == Language::Wasm { PROGRAM_BYTES_MAX } else { SOURCE_BYTES_MAX })?;
     if language == Language::Wasm {
         return Ok(Code::Wasm(bytes));
     }
@@ -101,10 +102,12 @@ fn language(args: &ExecArgs) -> anyhow::Result<Language> {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+fn read(path: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more tells that there is more.
+    let most = bytes_max as u64 + 1;
     if path == Path::new("-") {
-        std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).context("read standard input")?;
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
     } else {
         let found = std::fs::metadata(path).with_context(|| format!("read `{}`", path.display()))?;
         // A pipe would hang, and a device has no end.
@@ -112,10 +115,10 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
             bail!("`{}` is not a file; name one, or pipe source into `longhaul exec - --lang python`", path.display());
         }
         let file = std::fs::File::open(path).with_context(|| format!("read `{}`", path.display()))?;
-        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("read `{}`", path.display()))?;
+        file.take(most).read_to_end(&mut bytes).with_context(|| format!("read `{}`", path.display()))?;
     }
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        bail!("`{}` is longer than {FILE_BYTES_MAX} bytes; hand data over as a file with --dir", path.display());
+    if bytes.len() > bytes_max {
+        bail!("`{}` is longer than {bytes_max} bytes; hand data over as a file with --dir", path.display());
     }
     Ok(bytes)
 }

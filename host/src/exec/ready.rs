@@ -1,11 +1,14 @@
 //! Instances that were made ahead of the jobs that need them.
 //!
 //! One shelf a language: a job takes an instance, and its place is refilled off the job's path. An
-//! instance serves one job and is dropped, whoever it served.
+//! instance serves one job and is dropped, whoever it served. While it waits it runs [`rehearsal`], a source
+//! of ours: what that leaves in an interpreter is a warmer heap, and nothing that a job could tell from a
+//! fresh start but time, fuel and addresses.
 
-use super::{ExecError, Job, JobLimits, Language, setup};
+use super::{ExecError, Job, JobLimits, Language, run_call, setup, streaming};
 use longhaul_capabilities::Console;
-use longhaul_engine::{Plugin, Standby};
+use longhaul_engine::{CallError, Plugin, Standby};
+use serde_json::json;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +22,9 @@ struct Shelf {
     plugin: Arc<Plugin>,
     limits: JobLimits,
     waiting: VecDeque<(Standby, Console)>,
+    /// How many should wait, and how many are being made.
+    count: usize,
+    making: usize,
 }
 
 impl Ready {
@@ -31,9 +37,9 @@ impl Ready {
     ) -> Result<(), ExecError> {
         let mut waiting = VecDeque::with_capacity(count);
         for _ in 0..count {
-            waiting.push_back(make(&plugin, &limits).await?);
+            waiting.push_back(make(language, &plugin, &limits).await?);
         }
-        self.lock().insert(language, Shelf { plugin, limits, waiting });
+        self.lock().insert(language, Shelf { plugin, limits, waiting, count, making: 0 });
         Ok(())
     }
 
@@ -46,22 +52,23 @@ impl Ready {
             return None;
         }
         let taken = shelf.waiting.pop_front();
-        let (ready, plugin, limits) = (self.clone(), Arc::clone(&shelf.plugin), shelf.limits.clone());
-        drop(shelves);
-        if taken.is_some() {
+        // Also those that could not be made when it was their turn.
+        for _ in shelf.waiting.len() + shelf.making..shelf.count {
+            shelf.making += 1;
+            let (ready, plugin, limits) = (self.clone(), Arc::clone(&shelf.plugin), shelf.limits.clone());
             tokio::spawn(async move { ready.refill(language, &plugin, &limits).await });
         }
         taken
     }
 
     async fn refill(&self, language: Language, plugin: &Plugin, limits: &JobLimits) {
-        match make(plugin, limits).await {
-            Ok(made) => {
-                // The shelf may be another one by now.
-                if let Some(shelf) = self.lock().get_mut(&language).filter(|shelf| shelf.limits == *limits) {
-                    shelf.waiting.push_back(made);
-                }
-            }
+        let made = make(language, plugin, limits).await;
+        // The shelf may be another one by now.
+        let mut shelves = self.lock();
+        let Some(shelf) = shelves.get_mut(&language).filter(|shelf| shelf.limits == *limits) else { return };
+        shelf.making = shelf.making.saturating_sub(1);
+        match made {
+            Ok(made) => shelf.waiting.push_back(made),
             Err(error) => tracing::warn!("an instance could not be made ahead: {error}"),
         }
     }
@@ -71,9 +78,20 @@ impl Ready {
     }
 }
 
-async fn make(plugin: &Plugin, limits: &JobLimits) -> Result<(Standby, Console), ExecError> {
+async fn make(language: Language, plugin: &Plugin, limits: &JobLimits) -> Result<(Standby, Console), ExecError> {
     let console = Console::new(limits.output_bytes_max);
-    let setup = setup(limits, Vec::new(), Vec::new(), &console);
-    let standby = plugin.stand_by(setup).await.map_err(|error| ExecError::Host(error.to_string()))?;
+    let failed = |error: CallError| ExecError::Host(error.to_string());
+    let standby = plugin.stand_by(setup(limits, Vec::new(), Vec::new(), &console)).await.map_err(failed)?;
+    let call = run_call(plugin, rehearsal(language), &json!({}), "");
+    let standby = plugin.rehearse_tool(standby, &call, &streaming(limits)).await.map_err(failed)?;
     Ok((standby, console))
+}
+
+/// Compiles, runs and prints, as most jobs do, and leaves no output.
+fn rehearsal(language: Language) -> &'static str {
+    match language {
+        Language::Python => "print('', end='')",
+        Language::JavaScript => "process.stdout.write('')",
+        Language::Wasm => "",
+    }
 }

@@ -18,7 +18,9 @@ use crate::log::LogBook;
 use ::http::{Method, Request, Response};
 use address::{Resolve, System};
 use bytes::Bytes;
+use longhaul_core::Denial;
 use longhaul_core::grant::Grants;
+use longhaul_core::text::truncate;
 use reqwest::{Client, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::net::SocketAddr;
@@ -180,7 +182,9 @@ impl Rules {
             return Err(fault::refused("an address with a user in it is refused; send an `authorization` header"));
         }
         let scheme = uri.scheme_str().unwrap_or_default();
-        self.grants.check_host(scheme, authority).map_err(fault::denied)?;
+        let fix = || address::fix(&self.grants.table, &truncate(&format!("{scheme}://{authority}"), 200));
+        let allowed = self.grants.check_host(scheme, authority);
+        allowed.map_err(|denial| fault::denied(Denial { fix: fix(), ..denial }))?;
         // A tunnel through a granted host would end at a host that is not.
         if request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);

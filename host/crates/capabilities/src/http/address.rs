@@ -64,7 +64,15 @@ pub(super) fn denial(table: &str, url: &Url, ip: IpAddr, kind: &str) -> Denial {
     };
     Denial {
         reason: format!("this plugin may not reach `{scheme}://{host}{port}`, which leads to {literal}, {kind}"),
-        fix: format!("add to longhaul.toml: [{table}] hosts = [\"{scheme}://{literal}{port}\"], and use that address"),
+        fix: format!("{}, and use that address", fix(table, &format!("{scheme}://{literal}{port}"))),
+    }
+}
+
+/// What allows a host. Code that is run by itself has no table.
+pub(super) fn fix(table: &str, url: &str) -> String {
+    match table {
+        "" => format!("run it with --allow-host {url}"),
+        table => format!("add to longhaul.toml: [{table}] hosts = [\"{url}\"]"),
     }
 }
 
