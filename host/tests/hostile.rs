@@ -372,6 +372,12 @@ fn a_flood_of_log_lines_is_cut_and_counted() {
 }
 
 #[test]
+fn a_log_of_megabytes_does_not_hold_off_the_clock() {
+    let limits = Limits { wall_ms_max: 300, ..Limits::default() };
+    check("logs-large", &Call::of("go", limits), expect!["logs-large in tool.call: limit wall_ms_max of 300"]);
+}
+
+#[test]
 fn a_flood_on_standard_output_is_cut_and_counted() {
     let limits = Limits { log_entries_max: 10, log_entry_bytes_max: 100, ..Limits::default() };
     let ended = check("prints", &Call::of("one line", limits.clone()), expect!["answered 3072"]);

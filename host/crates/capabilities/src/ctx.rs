@@ -91,6 +91,8 @@ pub struct Ctx {
     pub(crate) conversations: Conversations,
     pub(crate) tool_infos: Option<Vec<ToolInfo>>,
     pub(crate) log: LogBook,
+    /// Bytes that were logged since the log last yielded.
+    pub(crate) logged_bytes: usize,
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
     pub(crate) timers: Timers,
@@ -133,6 +135,7 @@ impl Ctx {
             conversations: Conversations::default(),
             tool_infos: None,
             log,
+            logged_bytes: 0,
             wasi,
             table,
             timers: Timers::new(),

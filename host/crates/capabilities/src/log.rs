@@ -7,6 +7,9 @@ use longhaul_core::text::truncate;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// After so many bytes of lines others get the thread, and limits of time are looked at.
+const YIELD_BYTES: usize = 1 << 20;
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
@@ -71,6 +74,12 @@ impl log::Host for Ctx {
             log::Level::Error => "error",
         };
         self.log.write(level, &text);
+        // A guest yields by what it computes, and one that has megabytes copied hardly computes.
+        self.logged_bytes = self.logged_bytes.saturating_add(text.len());
+        if self.logged_bytes >= YIELD_BYTES {
+            self.logged_bytes = 0;
+            tokio::task::yield_now().await;
+        }
         Ok(())
     }
 }
