@@ -29,6 +29,7 @@ weakref xml.etree.ElementTree zlib zoneinfo
 
 import asyncio.selector_events
 import builtins
+import functools
 import gc
 import io
 import json
@@ -330,6 +331,14 @@ class _Modules:
         exec(compile(source, name, "exec"), module.__dict__)
 
 
+@functools.cache
+def _start_instance():
+    """What an instance does once, since it takes more than a small source: tells whether there is a `/work`."""
+    # The image carries the generator's state of its build: without this all instances would repeat it.
+    random.seed(os.urandom(32))
+    return os.path.isdir(WORK)
+
+
 def _execute(request, bytes_max, stream, is_check):
     """Runs the request and gives the interpreter back as it was."""
     stdout, stderr = (_Output(bytes_max, fd if stream else None) for fd in (1, 2))
@@ -340,15 +349,14 @@ def _execute(request, bytes_max, stream, is_check):
     paths, finders = list(sys.path), list(sys.meta_path)
     # The work may have a module of the same name, and it is called `app` often enough.
     own = sys.modules.pop(__name__, None)
-    # The image carries the generator's state of its build: without this all calls would repeat it.
-    random.seed(os.urandom(32))
+    has_work = _start_instance()
     try:
         sys.stdin, sys.stdout, sys.stderr = _stdin(request.get("stdin", "")), stdout, stderr
         sys.argv = [MAIN_NAME]
         sys.modules["__main__"] = main
         sys.dont_write_bytecode = True
         sys.meta_path.insert(0, _Modules(files))
-        if os.path.isdir(WORK):
+        if has_work:
             sys.path.insert(0, WORK)
             os.chdir(WORK)
         code = _run_main(request, main, stderr, is_check)
@@ -485,6 +493,7 @@ def _rehearse():
 
 
 _rehearse()
+_start_instance.cache_clear()
 gc.collect()
 # A collection that looked at what exists by now would write to all of it.
 gc.freeze()
