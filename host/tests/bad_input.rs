@@ -555,7 +555,8 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
 
 #[test]
 fn a_full_file_system_parks_or_ends_a_run_that_goes_on_with_room_again() {
-    let lab = Lab::new(DOER_CONFIG, GOAL);
+    // A check that finds no room is tried again; here nobody makes any until the run has ended.
+    let lab = Lab::new(&format!("{DOER_CONFIG}unavailable_retries_max = 2\n"), GOAL);
     let small = lab.path("small");
     fs::create_dir_all(&small).expect("ours");
     let Some(_mounted) = Mounted::tmpfs(&small, "64m") else {

@@ -8,8 +8,9 @@ use crate::config::Config;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError};
 use longhaul_core::work::{CheckBody, CheckReport, CheckSpec};
-use longhaul_core::{Denial, InvocationId};
+use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::Cancel;
+use longhaul_worktree::NativeError;
 
 use super::stage::Native;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl PinnedChecks {
         let part = self.cast.part(PYTHON_CHECKS).ok_or_else(missing)?;
         let arguments = serde_json::json!({ "source": source }).to_string();
         let call = ToolCall { tool: "python".into(), function: "check".into(), arguments };
-        let copy = self.native.exact_copy().await.map_err(|error| CheckError::Failed(error.to_string()))?;
+        let copy = self.native.exact_copy().await.map_err(not_run)?;
         let mut grants = part.grants.clone();
         for directory in &mut grants.directories {
             directory.host = copy.dir();
@@ -106,11 +107,17 @@ impl PinnedChecks {
             () = self.cancel.cancelled() => return Err(CheckError::Failed("cancelled".into())),
             ran = self.native.run(name, check) => ran,
         };
-        match ran {
-            Ok(report) => Ok(report),
-            Err(error) => Err(CheckError::Failed(error.to_string())),
-        }
+        ran.map_err(not_run)
     }
+}
+
+/// A check that did not run for want of room can run later.
+fn not_run(error: NativeError) -> CheckError {
+    let reason = error.to_string();
+    if error.is_full_disk() {
+        return CheckError::Unavailable(Outage { reason, retry_after_ms: None });
+    }
+    CheckError::Failed(reason)
 }
 
 fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, CheckError> {

@@ -18,7 +18,7 @@ use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::{Finished, JournalError, Question};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
-use longhaul_core::tool::Checks;
+use longhaul_core::tool::{CheckError, Checks};
 use longhaul_core::work::{CheckSpec, Outcome, Plan, RoleError, Rubric, Subject, Verdict};
 use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
 use longhaul_engine::{CallError, Called, Cancel};
@@ -254,6 +254,8 @@ impl Stage {
                 Ok(report) if report.passed => vacuous.push(spec.name.clone()),
                 Ok(_) => {}
                 Err(_) if cancel.is_cancelled() => return Ok(Ended::of(End::Cancelled)),
+                // Nothing is wrong with the feature: somebody has to make room, and then it goes on.
+                Err(CheckError::Unavailable(outage)) => return Ok(Ended::of(End::Outage(outage))),
                 Err(error) => return Ok(Ended::failed(format!("check `{}` cannot run: {error}", spec.name))),
             }
         }

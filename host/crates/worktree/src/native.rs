@@ -24,6 +24,7 @@ use longhaul_core::work::CheckReport;
 use pinned::Pinned;
 use run::Run;
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// How checks are run on this machine.
@@ -95,6 +96,15 @@ pub enum NativeError {
         /// What the system said.
         why: String,
     },
+}
+
+impl NativeError {
+    /// True when there was no room on a disk: nothing is wrong with the check.
+    #[must_use]
+    pub fn is_full_disk(&self) -> bool {
+        let Self::Tree(TreeError::Io { source, .. }) = self else { return false };
+        matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+    }
 }
 
 /// The files that decide a check, as the base commit has them.
