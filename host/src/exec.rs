@@ -312,6 +312,7 @@ impl Executor {
         };
         let call = run_call(&plugin, source, &job.context, &job.stdin);
         let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
+        self.inner.ready.restock(language);
         Ok(of_runtime(called, Ended { since, console, limits: &job.limits }))
     }
 

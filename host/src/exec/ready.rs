@@ -51,14 +51,19 @@ impl Ready {
         if shelf.limits != job.limits || !job.directories.is_empty() || !job.hosts.is_empty() {
             return None;
         }
-        let taken = shelf.waiting.pop_front();
-        // Also those that could not be made when it was their turn.
+        shelf.waiting.pop_front()
+    }
+
+    /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
+    /// where pages are touched for the first time. Also those that could not be made when it was their turn.
+    pub(super) fn restock(&self, language: Language) {
+        let mut shelves = self.lock();
+        let Some(shelf) = shelves.get_mut(&language) else { return };
         for _ in shelf.waiting.len() + shelf.making..shelf.count {
             shelf.making += 1;
             let (ready, plugin, limits) = (self.clone(), Arc::clone(&shelf.plugin), shelf.limits.clone());
             tokio::spawn(async move { ready.refill(language, &plugin, &limits).await });
         }
-        taken
     }
 
     async fn refill(&self, language: Language, plugin: &Plugin, limits: &JobLimits) {
