@@ -9,8 +9,8 @@
 //! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
 
 use longhaul::exec::{Code, Executor, Job, JobLimits, Language, Places};
-use longhaul::nobody::Nobody;
-use longhaul_capabilities::{Console, Scope, Services, Setup};
+use longhaul::nobody;
+use longhaul_capabilities::{Console, Scope, Setup};
 use longhaul_core::grant::Grants;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, InvocationId, Limits};
@@ -220,22 +220,12 @@ async fn neighbour(small: Arc<Plugin>, ends: Arc<AtomicBool>, longest_us: Arc<At
 }
 
 fn setup() -> Setup {
-    let none = Arc::new(Nobody);
     Setup {
         invocation: InvocationId::from_text("bench"),
         scope: Scope { project: "bench".into(), plugin: "tools.bench".into() },
         grants: Grants::default(),
         limits: Limits::default(),
-        services: Services {
-            models: none.clone(),
-            tools: none.clone(),
-            checks: none.clone(),
-            delegate: none.clone(),
-            store: none.clone(),
-            clock: Arc::new(Machine),
-            watch: none,
-            exchange: None,
-        },
+        services: nobody::services(Arc::new(Machine)),
         journal: None,
         seed: [7; 32],
         console: Some(Console::new(1_000)),

@@ -5,8 +5,8 @@
 //! file to its first result, in an engine that has not seen it. Warm: a new store with every limit on, instantiate,
 //! `describe`, drop; medians, in turn over the languages.
 
-use longhaul::nobody::Nobody;
-use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul::nobody;
+use longhaul_capabilities::{Scope, Setup};
 use longhaul_core::grant::Grants;
 use longhaul_core::{Clock, InvocationId, Limits};
 use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
@@ -103,22 +103,12 @@ fn engine(cache: &Path) -> Outcome<Engine> {
 }
 
 fn setup() -> Setup {
-    let none = Arc::new(Nobody);
     Setup {
         invocation: InvocationId::from_text("r-bench/x"),
         scope: Scope { project: "bench".into(), plugin: "notes".into() },
         grants: Grants::default(),
         limits: Limits::default(),
-        services: Services {
-            models: none.clone(),
-            tools: none.clone(),
-            checks: none.clone(),
-            delegate: none.clone(),
-            store: none.clone(),
-            clock: Arc::new(Still),
-            watch: none,
-            exchange: None,
-        },
+        services: nobody::services(Arc::new(Still)),
         journal: None,
         seed: [7; 32],
         console: None,

@@ -12,7 +12,7 @@
 //! - a journaled call that must be durable, against fdatasync of the same bytes, and against writing JSON
 //!   to a temporary file, fsync and rename.
 
-use longhaul::nobody::Nobody;
+use longhaul::nobody;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, EffectClass, Journal, NewCall, Next};
@@ -201,22 +201,12 @@ async fn describe(plugin: &Plugin, store: &Arc<dyn Store>) {
 }
 
 fn setup(store: &Arc<dyn Store>) -> Setup {
-    let none = Arc::new(Nobody);
     Setup {
         invocation: InvocationId::from_text("r-bench/x"),
         scope: Scope { project: "bench".into(), plugin: "evaluator".into() },
         grants: Grants::default(),
         limits: Limits::default(),
-        services: Services {
-            models: none.clone(),
-            tools: none.clone(),
-            checks: none.clone(),
-            delegate: none.clone(),
-            store: Arc::clone(store),
-            clock: Arc::new(Machine),
-            watch: none,
-            exchange: None,
-        },
+        services: Services { store: Arc::clone(store), ..nobody::services(Arc::new(Machine)) },
         journal: None,
         seed: [7; 32],
         console: None,

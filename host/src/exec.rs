@@ -19,12 +19,12 @@ mod program;
 mod ready;
 mod report;
 
-use crate::nobody::Nobody;
+use crate::nobody;
 use crate::plugins;
-use longhaul_capabilities::{Console, Scope, Services, Setup};
+use longhaul_capabilities::{Console, Scope, Setup};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::tool::ToolCall;
-use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
+use longhaul_core::{InvocationId, LimitHit, Limits};
 pub use longhaul_engine::CompileLimits;
 use longhaul_engine::{Cancel, Engine, EngineOptions, Jail, LoadError, Plugin, Role, Start};
 use ready::Ready;
@@ -378,23 +378,13 @@ fn streaming(limits: &JobLimits) -> Value {
 
 /// What an instance for a job starts with.
 fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPattern>, console: &Console) -> Setup {
-    let nobody = Arc::new(Nobody);
     Setup {
         invocation: InvocationId::from_text("exec"),
         scope: Scope { project: "exec".into(), plugin: "exec".into() },
         // Without a table: a refusal names the option of the command line instead.
         grants: Grants { directories, hosts, ..Grants::default() },
         limits: limits.of_call(),
-        services: Services {
-            models: nobody.clone(),
-            tools: nobody.clone(),
-            checks: nobody.clone(),
-            delegate: nobody.clone(),
-            store: nobody.clone(),
-            clock: Arc::new(crate::wiring::MachineClock) as Arc<dyn Clock>,
-            watch: nobody,
-            exchange: None,
-        },
+        services: nobody::services(Arc::new(crate::wiring::MachineClock)),
         journal: None,
         seed: [0; 32],
         console: Some(console.clone()),

@@ -1,6 +1,6 @@
 //! Services that are not there: what a guest that may not ask for them is linked with.
 
-use longhaul_capabilities::{Models, Watch};
+use longhaul_capabilities::{Models, Services, Watch};
 use longhaul_core::event::Used;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
@@ -9,11 +9,26 @@ use longhaul_core::tool::{
     ToolOutput, Tools, Verification,
 };
 use longhaul_core::work::{CheckReport, Task};
-use longhaul_core::{Digest, InvocationId};
+use longhaul_core::{Clock, Digest, InvocationId};
 use std::sync::Arc;
 
 /// Nobody answers.
 pub struct Nobody;
+
+/// Nobody for every service but the clock, and the network itself where a grant allows it.
+pub fn services(clock: Arc<dyn Clock>) -> Services {
+    let nobody = Arc::new(Nobody);
+    Services {
+        models: nobody.clone(),
+        tools: nobody.clone(),
+        checks: nobody.clone(),
+        delegate: nobody.clone(),
+        store: nobody.clone(),
+        clock,
+        watch: nobody,
+        exchange: None,
+    }
+}
 
 impl Models for Nobody {
     fn model(&self, _name: &str) -> Option<Arc<dyn Model>> {
