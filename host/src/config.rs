@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
 use longhaul_engine::CompileLimits;
-use longhaul_harness::HarnessLimits;
+use longhaul_harness::{HarnessLimits, Strategy};
 use longhaul_models::ModelConfig;
 use longhaul_worktree::NativeCheck;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,11 @@ pub struct ProjectConfig {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
+    /// `session` or `pipeline`: what becomes of a plan whose steps fail. Default `session`.
+    pub strategy: Strategy,
+    /// The agent, by its name under `[agents]`, that is asked for criteria and checks which a feature lacks
+    /// before another begins to work on it. Default none.
+    pub contract_by: Option<String>,
     /// The caps of a run.
     pub limits: HarnessLimits,
 }
@@ -155,6 +160,9 @@ impl Config {
         }
         if !self.agents.contains_key("code") {
             bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
+        }
+        if let Some(name) = self.run.contract_by.as_ref().filter(|name| !self.agents.contains_key(*name)) {
+            bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;

@@ -99,6 +99,14 @@ impl Home {
         self.path.join("trees").join(run.as_str())
     }
 
+    /// The tree of the sessions of a run that have this number; the first has the run's own.
+    pub fn tree_of(&self, run: &longhaul_core::RunId, number: u32) -> PathBuf {
+        match number {
+            0 => self.tree(run),
+            number => self.path.join("trees").join(format!("{run}.{number}")),
+        }
+    }
+
     /// Where checks work on copies, which go with them.
     pub fn scratch(&self) -> PathBuf {
         self.path.join("scratch")

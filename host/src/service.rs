@@ -383,9 +383,9 @@ impl Service {
             let path = entry.path();
             // What is beside a tree under its name, for example while it is replaced, is that run's affair.
             let name = entry.file_name().to_string_lossy().into_owned();
-            if path.is_dir() && !known.iter().any(|run| name.starts_with(run.as_str())) {
+            if !known.iter().any(|run| name.starts_with(run.as_str())) {
                 // What cannot be removed is in nobody's way.
-                let _ = std::fs::remove_dir_all(&path);
+                let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
             }
         }
         Ok(())
@@ -479,8 +479,7 @@ impl Service {
         let stored = self.find(which)?;
         let run = &stored.record.run;
         if let Some(resolution) = resolution {
-            let question = run::question(&*self.world.store, run)?
-                .filter(|_| stored.state.status() == RunStatus::Parked)
+            let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
                 .with_context(|| format!("run {run} asks about no effect; answer in words"))?;
             longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
         }
@@ -546,22 +545,19 @@ impl Service {
             passing: (state.count(FeatureStatus::Passing), kept),
             created_ms: record.created_ms,
             active: self.lock().contains_key(&record.run),
-            wakes_at_ms: match &state.phase {
-                Phase::Waiting { park, .. } => park.until_ms,
-                Phase::New | Phase::Running | Phase::Ended { .. } => None,
-            },
+            wakes_at_ms: state.wakes_at_ms(),
         }
     }
 
     fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
         let StoredRun { record, state } = stored;
-        let question = run::question(&*self.world.store, &record.run)?;
+        let question = run::question(&*self.world.store, &record.run, state, None)?;
         let config = record.config_now()?;
         Ok(Status {
             summary: self.summary(stored),
             branch: record.branch.clone(),
             why: why(state),
-            question: question.filter(|_| state.status() == RunStatus::Parked).map(|question| question.text),
+            question: question.map(|question| question.text),
             features: state.features.clone(),
             used: state.used,
             cost_microdollars_max: state.limits.cost_microdollars_max,
@@ -711,6 +707,8 @@ fn begin(record: &RunRecord, config: &Config) -> Input {
         setup: Setup {
             agents: config.agents.keys().cloned().collect(),
             checks: config.checks.keys().cloned().collect(),
+            strategy: config.run.strategy,
+            contract_by: config.run.contract_by.clone(),
         },
         limits: config.run.limits.clone(),
     }
@@ -730,9 +728,11 @@ fn one_hit(decision: Decision) -> Answer {
 
 fn why(state: &State) -> String {
     match &state.phase {
-        Phase::Waiting { park, .. } => park.reason.clone(),
         Phase::Ended { summary, .. } => summary.clone(),
-        Phase::New | Phase::Running => String::new(),
+        Phase::New | Phase::Running => {
+            let reasons: Vec<_> = state.waits().map(|(_, wait)| wait.park.reason.as_str()).collect();
+            reasons.join("; ")
+        }
     }
 }
 

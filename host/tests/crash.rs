@@ -8,10 +8,10 @@
 
 mod common;
 
-use common::fake::{Kill, answer_to};
+use common::fake::Kill;
 use common::lab::{Lab, Ran};
 use common::outcome::{Outcome, leftovers};
-use common::{DOER_CONFIG, THREE_FEATURES};
+use common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -253,27 +253,6 @@ fn check(lab: &Lab, what: &str, reference: &Outcome, kills: u32) {
 
 fn is_over(status: &Value) -> bool {
     matches!(status["status"].as_str(), Some("completed" | "incomplete" | "failed" | "abandoned"))
-}
-
-/// What a person would do who is asked whether something happened: look. The run as it was before.
-fn answer_if_asked(lab: &Lab) -> Option<Value> {
-    let status = lab.newest()?;
-    if status["status"] != "parked" {
-        return Some(status);
-    }
-    let run = status["run"].as_str().expect("a name").to_owned();
-    let question = status["question"].as_str().unwrap_or_else(|| panic!("it waits for something else: {status:#}"));
-    let text = question
-        .split_once("poster.post {\"text\":\"")
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .unwrap_or_else(|| panic!("only a post may be asked about: {question}"))
-        .0;
-    let answer = answer_to("post", text).to_string();
-    let happened = lab.fake.posts().iter().any(|told| told.text == text);
-    let args =
-        if happened { vec!["answer", &run, "--happened", &answer] } else { vec!["answer", &run, "--did-not-happen"] };
-    lab.run(&args).expect(0);
-    Some(status)
 }
 
 /// Each line that only one of them has.

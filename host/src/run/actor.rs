@@ -8,8 +8,12 @@ use anyhow::Context;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
-use longhaul_harness::{Action, Failure, Input, Park, Reaction, Refusal, Report, State, Work, pending, step};
+use longhaul_harness::state::Phase;
+use longhaul_harness::{Action, Failure, Input, Reaction, Refusal, Report, State, Work, pending, step};
+use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -52,9 +56,8 @@ impl Handle {
     }
 }
 
-/// The work that is under way.
+/// One piece of work that is under way.
 struct Running {
-    key: String,
     cancel: Cancel,
     task: JoinHandle<Ended>,
 }
@@ -68,8 +71,8 @@ pub struct Actor {
     event_number: u64,
     bus: Bus,
     orders: mpsc::Receiver<Order>,
-    running: Option<Running>,
-    wake_at_ms: Option<u64>,
+    /// By key.
+    running: BTreeMap<String, Running>,
     plan_only: bool,
 }
 
@@ -109,7 +112,7 @@ impl Actor {
         let StoredRun { record, state } = stored;
         let stage = Arc::new(stage);
         Ok((
-            Self { world, stage, record, state, event_number, bus, orders, running: None, wake_at_ms: None, plan_only },
+            Self { world, stage, record, state, event_number, bus, orders, running: BTreeMap::new(), plan_only },
             handle,
         ))
     }
@@ -118,7 +121,7 @@ impl Actor {
     /// watches hears.
     pub async fn live(mut self, first: Option<Input>) {
         let lived = self.live_on(first).await;
-        self.stop_work().await;
+        self.stop_all().await;
         let why = lived.err().map(|error| format!("{error:#}"));
         if let Some(why) = &why {
             tracing::error!(run = %self.record.run, "the run stopped: {why}");
@@ -132,7 +135,7 @@ impl Actor {
             None => self.go_on().await?,
         }
         while self.is_active() {
-            let wake = self.wake_at_ms.map(|at| at.saturating_sub(self.world.clock.now_ms()));
+            let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.world.clock.now_ms()));
             tokio::select! {
                 order = self.orders.recv() => match order {
                     Some(Order::Input(input, answer)) => {
@@ -141,11 +144,8 @@ impl Actor {
                     }
                     Some(Order::Stop) | None => return Ok(()),
                 },
-                ended = finished(&mut self.running) => self.work_ended(ended).await?,
-                () = sleep_ms(wake) => {
-                    self.wake_at_ms = None;
-                    self.take(Input::Woke, None).await??;
-                }
+                (key, ended) = finished(&mut self.running) => self.work_ended(key, ended).await?,
+                () = sleep_ms(wake) => self.take(Input::Woke, None).await??,
             }
         }
         Ok(())
@@ -158,7 +158,13 @@ impl Actor {
     }
 
     fn is_active(&self) -> bool {
-        self.running.is_some() || self.wake_at_ms.is_some()
+        !self.running.is_empty() || self.wakes_at_ms().is_some()
+    }
+
+    /// When a wait is over by itself; never, while nothing new is to start.
+    fn wakes_at_ms(&self) -> Option<u64> {
+        let runs = self.state.phase == Phase::Running && !self.state.paused;
+        self.state.wakes_at_ms().filter(|_| runs)
     }
 
     /// One step of the harness: stored with its events, and with the end of the invocation that led to
@@ -238,38 +244,34 @@ impl Actor {
             match action {
                 Action::Work(work) => self.start(work).await?,
                 Action::Cancel { key } => self.call_off(&key).await?,
-                Action::Park(Park { until_ms, .. }) => self.wake_at_ms = until_ms,
-                Action::Finish { .. } | Action::Emit(_) => {}
+                Action::Park(_) | Action::Finish { .. } | Action::Emit(_) => {}
             }
         }
         if self.state.paused {
-            self.stop_work().await;
-            self.wake_at_ms = None;
+            self.stop_all().await;
         }
         Ok(())
     }
 
     async fn start(&mut self, work: Work) -> anyhow::Result<()> {
         let key = work.key();
-        if self.running.as_ref().is_some_and(|running| running.key == key) {
+        if self.running.contains_key(&key) {
             return Ok(());
         }
-        self.stop_work().await;
-        self.wake_at_ms = None;
         if let Some(event) = self.stage.announcement(&work) {
             self.keep(Batch::new(), vec![event]).await?;
         }
         let cancel = Cancel::default();
         let (stage, state, own) = (Arc::clone(&self.stage), self.state.clone(), cancel.clone());
         let task = tokio::spawn(async move { stage.perform(&work, &state, &own).await });
-        self.running = Some(Running { key, cancel, task });
+        self.running.insert(key, Running { cancel, task });
         Ok(())
     }
 
     /// Work that is no longer wanted: stopped, and what it used counted.
     async fn call_off(&mut self, key: &str) -> anyhow::Result<()> {
-        if self.running.as_ref().is_some_and(|running| running.key == key) {
-            let used = self.stop_work().await.map(|ended| ended.used).unwrap_or_default();
+        if let Some(running) = self.running.remove(key) {
+            let used = running.stop().await.map(|ended| ended.used).unwrap_or_default();
             let report = Report::Failed(Failure::Failed("called off".into()));
             let input = Input::Done { key: key.to_owned(), used, report };
             Box::pin(self.take(input, None)).await??;
@@ -277,20 +279,20 @@ impl Actor {
         Ok(())
     }
 
-    async fn stop_work(&mut self) -> Option<Ended> {
-        let running = self.running.take()?;
-        running.cancel.cancel();
-        running.task.await.ok()
+    /// Told together, so that one does not wait for the other.
+    async fn stop_all(&mut self) {
+        self.running.values().for_each(|running| running.cancel.cancel());
+        for running in std::mem::take(&mut self.running).into_values() {
+            running.stop().await;
+        }
     }
 
-    async fn work_ended(&mut self, ended: Result<Ended, String>) -> anyhow::Result<()> {
-        let Some(running) = self.running.take() else { return Ok(()) };
+    async fn work_ended(&mut self, key: String, ended: Result<Ended, String>) -> anyhow::Result<()> {
         let ended = match ended {
             Ok(ended) => ended,
             // A panic in the host ends one piece of work and nothing else.
             Err(panic) => Ended::failed(format!("a defect of longhaul: {panic}")),
         };
-        let key = running.key;
         let events = ended.events(&self.record.run, &key);
         let Ended { used, end, closing, batch, .. } = ended;
         let (input, batch) = match end {
@@ -299,12 +301,12 @@ impl Actor {
                 (Input::Done { key, used, report: Report::Failed(Failure::Suspended(outage)) }, batch)
             }
             End::Parked(question) => {
-                let batch = record::put_question(batch, &self.record.run, &question)?;
+                let batch = record::put_question(batch, &self.record.run, &key, &question)?;
                 (Input::Parked { key, question: question.text, is_effect: true }, batch)
             }
             End::Stuck(reason) => {
                 // Not about the effect that an earlier question was about.
-                let batch = record::forget_question(batch, &self.record.run);
+                let batch = record::forget_question(batch, &self.record.run, &key);
                 (Input::Parked { key, question: reason, is_effect: false }, batch)
             }
             End::Cancelled => return Ok(()),
@@ -314,12 +316,25 @@ impl Actor {
     }
 }
 
-/// The work that is under way, when it has ended; never, if there is none.
-async fn finished(running: &mut Option<Running>) -> Result<Ended, String> {
-    match running {
-        Some(running) => (&mut running.task).await.map_err(|error| error.to_string()),
-        None => std::future::pending().await,
+impl Running {
+    async fn stop(self) -> Option<Ended> {
+        self.cancel.cancel();
+        self.task.await.ok()
     }
+}
+
+/// The first work that has ended, taken off the list; never, if there is none.
+async fn finished(running: &mut BTreeMap<String, Running>) -> (String, Result<Ended, String>) {
+    let (key, ended) = std::future::poll_fn(|cx| {
+        let mut ended = running.iter_mut().filter_map(|(key, running)| match Pin::new(&mut running.task).poll(cx) {
+            Poll::Ready(ended) => Some((key.clone(), ended)),
+            Poll::Pending => None,
+        });
+        ended.next().map_or(Poll::Pending, Poll::Ready)
+    })
+    .await;
+    running.remove(&key);
+    (key, ended.map_err(|error| error.to_string()))
 }
 
 async fn sleep_ms(ms: Option<u64>) {

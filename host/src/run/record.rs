@@ -10,7 +10,8 @@ use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{Digest, RunId};
-use longhaul_harness::{RunStatus, State};
+use longhaul_harness::state::{Wait, WaitFor};
+use longhaul_harness::{State, Work};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -134,9 +135,8 @@ pub fn put_step(
     events: &[RunEvent],
 ) -> anyhow::Result<()> {
     let key = RunRecord::key(&record.run);
-    if state.status() != RunStatus::Parked {
-        // A question is over when the run no longer waits.
-        batch.push(Op::Delete(Table::States, key.clone().and("question")));
+    for over in questions_over(store, &record.run, state)? {
+        batch.push(Op::Delete(Table::States, over));
     }
     let mut filled = std::mem::take(batch).put(Table::States, key.clone(), state.to_json().into_bytes());
     for event in events {
@@ -164,22 +164,59 @@ fn progress(event: &RunEvent) -> Option<serde_json::Value> {
     }))
 }
 
-/// The question about an effect that a run waits with, if it does.
-pub fn question(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<Question>> {
-    let bytes = store.get(Table::States, &RunRecord::key(run).and("question"))?;
-    bytes.map(|bytes| serde_json::from_slice(&bytes).context("the question of a run is damaged")).transpose()
+/// The newest entries of a project's progress, oldest first, as they were kept.
+pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> anyhow::Result<Vec<serde_json::Value>> {
+    let mut found = store.last(Table::Progress, &Key::of(project), count)?;
+    found.reverse();
+    found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("an entry of progress is damaged")).collect()
 }
 
-/// Keeps the question with the step that parks the run.
-pub fn put_question(batch: Batch, run: &RunId, question: &Question) -> anyhow::Result<Batch> {
-    Ok(batch.put(Table::States, RunRecord::key(run).and("question"), serde_json::to_vec(question)?))
+/// The question about an effect that a lane waits with, if it does: the lane of `feature`, or the first.
+pub fn question(
+    store: &dyn Store,
+    run: &RunId,
+    state: &State,
+    feature: Option<&str>,
+) -> anyhow::Result<Option<Question>> {
+    for work in asking(state).filter(|work| feature.is_none() || work.feature() == feature) {
+        if let Some(bytes) = store.get(Table::States, &question_key(run, &work.key()))? {
+            return Ok(Some(serde_json::from_slice(&bytes).context("the question of a run is damaged")?));
+        }
+    }
+    Ok(None)
 }
 
-/// Forgets the question with the step that parks the run for another reason.
-pub fn forget_question(mut batch: Batch, run: &RunId) -> Batch {
-    batch.push(Op::Delete(Table::States, RunRecord::key(run).and("question")));
+/// Keeps the question with the step that parks the work of this key.
+pub fn put_question(batch: Batch, run: &RunId, work: &str, question: &Question) -> anyhow::Result<Batch> {
+    Ok(batch.put(Table::States, question_key(run, work), serde_json::to_vec(question)?))
+}
+
+/// Forgets the question with the step that parks the work for another reason.
+pub fn forget_question(mut batch: Batch, run: &RunId, work: &str) -> Batch {
+    batch.push(Op::Delete(Table::States, question_key(run, work)));
     batch
 }
+
+fn question_key(run: &RunId, work: &str) -> Key {
+    RunRecord::key(run).and("question").and(work)
+}
+
+/// The work that waits for a person who knows about an effect.
+fn asking(state: &State) -> impl Iterator<Item = &Work> {
+    let asks = |wait: &Wait| wait.wait == WaitFor::Work;
+    state.lanes.iter().filter(move |lane| lane.wait.as_ref().is_some_and(asks)).map(|lane| &lane.work)
+}
+
+/// Questions of work that no longer waits.
+fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Key>> {
+    let open: Vec<_> = asking(state).map(|work| question_key(run, &work.key())).collect();
+    let kept = store.scan(Table::States, &RunRecord::key(run).and("question"), None, QUESTIONS_MAX)?;
+    let kept = kept.into_iter().map(|(key, _)| Key::from_bytes(key));
+    Ok(kept.filter(|key| !open.contains(key)).collect())
+}
+
+/// Questions of a run that are looked at: more lanes than any run has.
+const QUESTIONS_MAX: usize = 1_000;
 
 /// What the evaluator judged of a feature, by the digest of all that would be committed.
 pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {

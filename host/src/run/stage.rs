@@ -1,6 +1,7 @@
 //! Carrying work out: a planner, an agent or an evaluator is called, checks are pinned, the tree is
 //! committed or restored. What comes of it is handed back; nothing is stored here but journals.
 
+mod orientation;
 mod repository;
 mod troupe;
 
@@ -19,14 +20,18 @@ use longhaul_core::journal::{Finished, JournalError, Question};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{CheckError, Checks};
-use longhaul_core::work::{CheckSpec, Outcome, Plan, RoleError, Rubric, Subject, Verdict};
+use longhaul_core::work::{
+    CheckSpec, Criterion, Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Task, Verdict,
+};
 use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
 use longhaul_engine::{CallError, Called, Cancel};
-use longhaul_harness::{Failure, Job, Report, State, Work};
+use longhaul_harness::{Failure, Job, Report, State, StepReport, Work};
 use longhaul_journal::{Opened, Recorder};
+use orientation::orientation;
 use repository::Repository;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use troupe::{Team, Troupe};
 
@@ -132,37 +137,56 @@ pub enum Kept<T> {
 /// Where the work of one run is done.
 pub struct Stage {
     world: Arc<World>,
-    cast: Arc<Cast>,
     config: Arc<Config>,
-    troupe: Arc<Troupe>,
+    models: Arc<ModelSet>,
     record: RunRecord,
-    repository: Repository,
+    bus: Bus,
+    /// By number. The first is there from the start, the others when a session first needs them.
+    desks: tokio::sync::Mutex<BTreeMap<u32, Arc<Desk>>>,
 }
 
 impl Stage {
     /// The stage of a run.
     pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> anyhow::Result<Self> {
-        let config = record.config_now()?;
-        let tree = world.home.tree(&record.run);
-        let repository = Repository::open(&world, &record).await?;
-        let cast = Cast::load(Arc::clone(&world), &config, &record.pins, &record.directory, &tree).await?;
-        let cast = Arc::new(cast);
+        let config = Arc::new(record.config_now()?);
         let models = Arc::new(ModelSet::build(&config, &record.directory, &record.models)?);
-        let troupe = Arc::new(Troupe { world: Arc::clone(&world), cast: Arc::clone(&cast), models, bus });
-        Ok(Self { world, cast, config: Arc::new(config), troupe, record, repository })
+        let stage = Self { world, config, models, record, bus, desks: tokio::sync::Mutex::default() };
+        stage.desk(0).await?;
+        Ok(stage)
+    }
+
+    /// The desk of that number, made when it is not there.
+    async fn desk(&self, number: u32) -> anyhow::Result<Arc<Desk>> {
+        let mut desks = self.desks.lock().await;
+        if let Some(desk) = desks.get(&number) {
+            return Ok(Arc::clone(desk));
+        }
+        let desk = Arc::new(Desk::open(self, number).await?);
+        desks.insert(number, Arc::clone(&desk));
+        Ok(desk)
+    }
+
+    /// The desk of a feature's session, and the commit that its work started from.
+    async fn desk_of(&self, state: &State, work: &Work) -> anyhow::Result<(Arc<Desk>, Option<String>)> {
+        let session = work.feature().and_then(|feature| state.session(feature));
+        let desk = self.desk(session.map_or(0, |session| session.slot)).await?;
+        Ok((desk, session.and_then(|session| session.base.clone())))
     }
 
     /// What people hear before work starts.
     pub fn announcement(&self, work: &Work) -> Option<Event> {
         let (table, export, round) = match &work.job {
             Job::Plan { .. } => ("planner".to_owned(), "planner.plan", 1),
+            Job::Replan { .. } => ("planner".to_owned(), "planner.replan", 1),
+            Job::Synthesize { .. } => ("planner".to_owned(), "planner.synthesize", 1),
+            Job::Propose { agent, .. } => (format!("agents.{agent}"), "agent.run", 0),
             Job::Generate { agent, round, .. } => (format!("agents.{agent}"), "agent.run", *round),
             Job::Judge { round, .. } => ("evaluator".to_owned(), "evaluator.judge", *round),
-            Job::Pin { .. } | Job::Commit { .. } | Job::Discard { .. } => return None,
+            Job::Prepare { .. } | Job::Merge { .. } | Job::Commit { .. } | Job::Discard { .. } => return None,
         };
         Some(Event::InvocationStarted {
             invocation: InvocationId::of_action(&self.record.run, &work.key()),
-            plugin: self.cast.part(&table).map_or(table, |part| part.plugin.name().to_owned()),
+            plugin: self.record.pins.get(&table).map_or(table, |pin| pin.plugin.clone()),
             export: export.to_owned(),
             feature: work.feature().map(str::to_owned),
             round,
@@ -172,123 +196,33 @@ impl Stage {
     /// Carries one piece of work out.
     pub async fn perform(&self, work: &Work, state: &State, cancel: &Cancel) -> Ended {
         self.world.crash.reach("work.start");
-        let done = match &work.job {
-            Job::Plan { goal } => self.plan(work, goal.clone(), cancel).await,
-            Job::Pin { checks, .. } => self.pin(work, checks, cancel).await,
-            Job::Generate { feature, agent, task, .. } => {
-                self.generate(work, state, feature, agent, task.clone(), cancel).await
-            }
-            Job::Judge { feature, generated, .. } => self.judge(work, state, feature, generated, cancel).await,
-            Job::Commit { message, .. } => self.repository.commit(self, work, message).await,
-            Job::Discard { feature } => self.repository.discard(feature).await,
-        };
+        let done = self.carry_out(work, state, cancel).await;
         self.world.crash.reach("work.end");
         done.unwrap_or_else(|error| Ended::failed(format!("{error:#}")))
     }
 
-    async fn plan(&self, work: &Work, mut goal: longhaul_core::work::Goal, cancel: &Cancel) -> anyhow::Result<Ended> {
-        let part = self.part("planner")?;
-        goal.settings = part.settings.clone();
-        let input = goal.clone();
-        let checks = Arc::new(Nobody);
-        self.invoke(work, part, "planner.plan", &input, checks, cancel, Report::Planned, async |setup| {
-            part.plugin.plan(setup, cancel, goal).await
-        })
-        .await
-    }
-
-    async fn generate(
-        &self,
-        work: &Work,
-        state: &State,
-        feature: &str,
-        agent: &str,
-        mut task: longhaul_core::work::Task,
-        cancel: &Cancel,
-    ) -> anyhow::Result<Ended> {
-        let part = self.part(&format!("agents.{agent}"))?;
-        task.settings = part.settings.clone();
-        let input = task.clone();
-        let checks = Arc::new(self.checks(work, state, feature, cancel));
-        self.invoke(work, part, "agent.run", &input, checks, cancel, Report::Generated, async |setup| {
-            part.plugin.run(setup, cancel, task).await
-        })
-        .await
-    }
-
-    async fn judge(
-        &self,
-        work: &Work,
-        state: &State,
-        feature: &str,
-        generated: &str,
-        cancel: &Cancel,
-    ) -> anyhow::Result<Ended> {
-        let Job::Judge { instruction, criteria, .. } = &work.job else { anyhow::bail!("not a judgement") };
-        let part = self.part("evaluator")?;
-        let judged = self.repository.subject().await?;
-        let subject = Subject {
-            instruction: instruction.clone(),
-            output: self.output_of(generated)?,
-            evidence: self.repository.evidence(EVIDENCE_BYTES_MAX).await?,
+    async fn carry_out(&self, work: &Work, state: &State, cancel: &Cancel) -> anyhow::Result<Ended> {
+        let (desk, base) = self.desk_of(state, work).await?;
+        // A session that an earlier version began, or one that was not prepared, is compared with the tip.
+        let base = match base {
+            Some(base) => base,
+            None => desk.repository.tip().await?,
         };
-        let rubric = Rubric { criteria: criteria.clone(), settings: part.settings.clone() };
-        let input = (subject.clone(), rubric.clone());
-        let checks = Arc::new(self.checks(work, state, feature, cancel));
-        let mut ended = self
-            .invoke(work, part, "evaluator.judge", &input, checks, cancel, Report::Judged, async |setup| {
-                part.plugin.judge(setup, cancel, subject, rubric).await
-            })
-            .await?;
-        // What is committed later must be what was judged now.
-        ended.batch = put_judged(ended.batch, &self.record.run, feature, judged);
-        Ok(ended)
-    }
-
-    /// Runs each check once on the base tree: one that passes already proves nothing later.
-    async fn pin(&self, work: &Work, specs: &[CheckSpec], cancel: &Cancel) -> anyhow::Result<Ended> {
-        let checks = PinnedChecks { specs: specs.to_vec(), vacuous: Vec::new(), ..self.no_checks(work, cancel) };
-        let mut vacuous = Vec::new();
-        for spec in specs {
-            match checks.run(&spec.name).await {
-                Ok(report) if report.passed => vacuous.push(spec.name.clone()),
-                Ok(_) => {}
-                Err(_) if cancel.is_cancelled() => return Ok(Ended::of(End::Cancelled)),
-                // Nothing is wrong with the feature: somebody has to make room, and then it goes on.
-                Err(CheckError::Unavailable(outage)) => return Ok(Ended::of(End::Outage(outage))),
-                Err(error) => return Ok(Ended::failed(format!("check `{}` cannot run: {error}", spec.name))),
+        let place = Place { stage: self, desk: &desk, base: &base, work, state, cancel };
+        match &work.job {
+            Job::Plan { goal } => place.plan(goal.clone()).await,
+            Job::Replan { goal, plan, results } => place.replan(goal.clone(), plan.clone(), results).await,
+            Job::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,
+            Job::Propose { agent, task, .. } => place.propose(agent, task.clone()).await,
+            Job::Prepare { checks, .. } => place.prepare(checks).await,
+            Job::Generate { agent, task, .. } => place.generate(agent, task.clone()).await,
+            Job::Judge { feature, generated, instruction, criteria, .. } => {
+                place.judge(feature, generated, instruction, criteria).await
             }
+            Job::Merge { .. } => desk.repository.merge(&base).await,
+            Job::Commit { message, .. } => desk.repository.commit(self, work, message, &base).await,
+            Job::Discard { feature } => desk.repository.discard(feature, &base).await,
         }
-        Ok(Ended::of(End::Report(Report::Pinned { vacuous })))
-    }
-
-    fn checks(&self, work: &Work, state: &State, feature: &str, cancel: &Cancel) -> PinnedChecks {
-        let found = state.feature(feature);
-        PinnedChecks {
-            specs: found.map(|feature| feature.spec.checks.clone()).unwrap_or_default(),
-            vacuous: found.map(|feature| feature.vacuous.clone()).unwrap_or_default(),
-            ..self.no_checks(work, cancel)
-        }
-    }
-
-    fn no_checks(&self, work: &Work, cancel: &Cancel) -> PinnedChecks {
-        PinnedChecks {
-            cast: Arc::clone(&self.cast),
-            config: Arc::clone(&self.config),
-            native: self.native(),
-            caller: self.invocation(work),
-            cancel: cancel.clone(),
-            specs: Vec::new(),
-            vacuous: Vec::new(),
-        }
-    }
-
-    fn native(&self) -> Arc<Native> {
-        self.repository.native()
-    }
-
-    fn part(&self, table: &str) -> anyhow::Result<&Part> {
-        self.cast.part(table).ok_or_else(|| anyhow::anyhow!("there is no [{table}] in longhaul.toml"))
     }
 
     fn invocation(&self, work: &Work) -> InvocationId {
@@ -296,32 +230,202 @@ impl Stage {
     }
 
     /// The output of an agent, from its journal: the harness keeps only its summary.
-    fn output_of(&self, key: &str) -> anyhow::Result<String> {
+    fn outcome_of(&self, key: &str) -> anyhow::Result<Outcome> {
         let invocation = InvocationId::of_action(&self.record.run, key);
         let finished = longhaul_journal::finished(&*self.world.store, &invocation)?;
         let kept: Option<Kept<Outcome>> =
             finished.map(|finished| serde_json::from_str(&finished.result)).transpose()?;
         match kept {
-            Some(Kept::Returned(outcome)) => Ok(outcome.output),
+            Some(Kept::Returned(outcome)) => Ok(outcome),
             _ => anyhow::bail!("the journal of {invocation} has no output"),
         }
     }
+}
+
+/// One tree, and the parts of the run as they see it.
+struct Desk {
+    repository: Repository,
+    cast: Arc<Cast>,
+    troupe: Arc<Troupe>,
+}
+
+impl Desk {
+    async fn open(stage: &Stage, number: u32) -> anyhow::Result<Self> {
+        let Stage { world, config, models, record, bus, .. } = stage;
+        let tree = world.home.tree_of(&record.run, number);
+        let repository = Repository::open(world, record, tree.clone()).await?;
+        let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree).await?;
+        let cast = Arc::new(cast);
+        let (models, bus) = (Arc::clone(models), bus.clone());
+        let troupe = Arc::new(Troupe { world: Arc::clone(world), cast: Arc::clone(&cast), models, bus });
+        Ok(Self { repository, cast, troupe })
+    }
+}
+
+/// One piece of work, and where it is done.
+struct Place<'a> {
+    stage: &'a Stage,
+    desk: &'a Desk,
+    /// The commit that what is in the tree is compared with.
+    base: &'a str,
+    work: &'a Work,
+    state: &'a State,
+    cancel: &'a Cancel,
+}
+
+impl Place<'_> {
+    async fn plan(&self, mut goal: Goal) -> anyhow::Result<Ended> {
+        let part = self.part("planner")?;
+        goal.settings = part.settings.clone();
+        let input = goal.clone();
+        self.invoke(part, "planner.plan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
+            part.plugin.plan(setup, self.cancel, goal).await
+        })
+        .await
+    }
+
+    async fn replan(&self, mut goal: Goal, plan: Plan, results: &[StepReport]) -> anyhow::Result<Ended> {
+        let part = self.part("planner")?;
+        goal.settings = part.settings.clone();
+        let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
+        let input = (goal.clone(), plan.clone(), results.clone());
+        self.invoke(part, "planner.replan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
+            part.plugin.replan(setup, self.cancel, goal, plan, results).await
+        })
+        .await
+    }
+
+    async fn synthesize(&self, mut goal: Goal, results: &[StepReport]) -> anyhow::Result<Ended> {
+        let part = self.part("planner")?;
+        goal.settings = part.settings.clone();
+        let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
+        let input = (goal.clone(), results.clone());
+        self.invoke(part, "planner.synthesize", &input, Arc::new(Nobody), Report::Synthesized, async |setup| {
+            part.plugin.synthesize(setup, self.cancel, goal, results).await
+        })
+        .await
+    }
+
+    /// With the output, which the harness does not keep. A step that never came to one has none.
+    fn result_of(&self, report: &StepReport) -> StepResult {
+        let outcome = report.generated.as_ref().and_then(|key| self.stage.outcome_of(key).ok());
+        StepResult { step: report.step.clone(), passed: report.passed, outcome, issues: report.issues.clone() }
+    }
+
+    async fn propose(&self, agent: &str, task: Task) -> anyhow::Result<Ended> {
+        let report = |outcome: Outcome| Report::Proposed { output: outcome.output };
+        self.ask_agent(agent, task, Vec::new(), Vec::new(), report).await
+    }
+
+    async fn generate(&self, agent: &str, task: Task) -> anyhow::Result<Ended> {
+        let (specs, vacuous) = self.pinned();
+        self.ask_agent(agent, task, specs, vacuous, Report::Generated).await
+    }
+
+    async fn ask_agent(
+        &self,
+        agent: &str,
+        mut task: Task,
+        specs: Vec<CheckSpec>,
+        vacuous: Vec<String>,
+        report: impl FnOnce(Outcome) -> Report,
+    ) -> anyhow::Result<Ended> {
+        let part = self.part(&format!("agents.{agent}"))?;
+        task.settings = part.settings.clone();
+        let input = task.clone();
+        let checks = Arc::new(self.checks(specs, vacuous));
+        self.invoke(part, "agent.run", &input, checks, report, async |setup| {
+            part.plugin.run(setup, self.cancel, task).await
+        })
+        .await
+    }
+
+    async fn judge(
+        &self,
+        feature: &str,
+        generated: &str,
+        instruction: &str,
+        criteria: &[Criterion],
+    ) -> anyhow::Result<Ended> {
+        let part = self.part("evaluator")?;
+        let repository = &self.desk.repository;
+        let judged = repository.subject(self.base).await?;
+        let subject = Subject {
+            instruction: instruction.to_owned(),
+            output: self.stage.outcome_of(generated)?.output,
+            evidence: repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
+        };
+        let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
+        let input = (subject.clone(), rubric.clone());
+        let (specs, vacuous) = self.pinned();
+        let checks = Arc::new(self.checks(specs, vacuous));
+        let mut ended = self
+            .invoke(part, "evaluator.judge", &input, checks, Report::Judged, async |setup| {
+                part.plugin.judge(setup, self.cancel, subject, rubric).await
+            })
+            .await?;
+        // What is committed later must be what was judged now.
+        ended.batch = put_judged(ended.batch, &self.stage.record.run, feature, judged);
+        Ok(ended)
+    }
+
+    /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves
+    /// nothing later.
+    async fn prepare(&self, specs: &[CheckSpec]) -> anyhow::Result<Ended> {
+        let (base, overwritten) = self.desk.repository.prepare().await?;
+        let checks = self.checks(specs.to_vec(), Vec::new());
+        let mut vacuous = Vec::new();
+        for spec in specs {
+            match checks.run(&spec.name).await {
+                Ok(report) if report.passed => vacuous.push(spec.name.clone()),
+                Ok(_) => {}
+                Err(_) if self.cancel.is_cancelled() => return Ok(Ended::of(End::Cancelled)),
+                // Nothing is wrong with the feature: somebody has to make room, and then it goes on.
+                Err(CheckError::Unavailable(outage)) => return Ok(Ended::of(End::Outage(outage))),
+                Err(error) => return Ok(Ended::failed(format!("check `{}` cannot run: {error}", spec.name))),
+            }
+        }
+        let orientation = orientation(&self.stage.world, &self.stage.record, &overwritten)?;
+        Ok(Ended::of(End::Report(Report::Prepared { base, vacuous, orientation })))
+    }
+
+    /// What the feature at hand is judged by.
+    fn pinned(&self) -> (Vec<CheckSpec>, Vec<String>) {
+        let found = self.work.feature().and_then(|feature| self.state.feature(feature));
+        found.map(|feature| (feature.spec.checks.clone(), feature.vacuous.clone())).unwrap_or_default()
+    }
+
+    fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> PinnedChecks {
+        // Before a session is prepared its tree is at the tip.
+        let base = (!matches!(self.work.job, Job::Prepare { .. })).then_some(self.base);
+        PinnedChecks {
+            cast: Arc::clone(&self.desk.cast),
+            config: Arc::clone(&self.stage.config),
+            native: self.desk.repository.native(base),
+            caller: self.stage.invocation(self.work),
+            cancel: self.cancel.clone(),
+            specs,
+            vacuous,
+        }
+    }
+
+    fn part(&self, table: &str) -> anyhow::Result<&Part> {
+        self.desk.cast.part(table).ok_or_else(|| anyhow::anyhow!("there is no [{table}] in longhaul.toml"))
+    }
 
     /// One invocation of a pure plugin: begun, or continued from its journal.
-    #[expect(clippy::too_many_arguments, reason = "each is a different thing, and there are three callers")]
     async fn invoke<T: Serialize + DeserializeOwned + Words>(
         &self,
-        work: &Work,
         part: &Part,
         export: &str,
         input: &impl Serialize,
         checks: Arc<dyn Checks>,
-        cancel: &Cancel,
         report: impl FnOnce(T) -> Report,
         call: impl AsyncFnOnce(Setup) -> Called<Result<T, RoleError>>,
     ) -> anyhow::Result<Ended> {
-        let invocation = self.invocation(work);
-        let recorder = match self.troupe.open(&invocation, part, export, input).await {
+        let (troupe, world) = (&self.desk.troupe, &self.stage.world);
+        let invocation = self.stage.invocation(self.work);
+        let recorder = match troupe.open(&invocation, part, export, input).await {
             Ok(Opened::Running(recorder)) => recorder,
             Ok(Opened::Finished { finished, .. }) => {
                 let kept: Kept<T> = serde_json::from_str(&finished.result)?;
@@ -329,40 +433,40 @@ impl Stage {
             }
             Err(error) => return Ok(Ended::of(stuck(error))),
         };
-        self.world.crash.reach("invocation.start");
-        let team = Arc::new(Team::new(&self.troupe, Arc::clone(&checks), cancel));
-        let setup = self.troupe.setup(part, &recorder, checks, team.clone(), cancel);
+        world.crash.reach("invocation.start");
+        let team = Arc::new(Team::new(troupe, Arc::clone(&checks), self.cancel));
+        let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
         let called = call(setup).await;
-        self.world.crash.reach("invocation.end");
-        Ok(self.ended(recorder, called, report, team.take_events()))
+        world.crash.reach("invocation.end");
+        Ok(ended(recorder, called, report, team.take_events(), world.clock.now_ms()))
     }
+}
 
-    fn ended<T: Serialize + Words>(
-        &self,
-        recorder: Recorder,
-        called: Called<Result<T, RoleError>>,
-        report: impl FnOnce(T) -> Report,
-        sub_agents: Vec<Event>,
-    ) -> Ended {
-        let log = called.log.clone();
-        let used = called.used.plus(called.delegated);
-        let (finished, concluded) = match finish(&recorder, called, self.world.clock.now_ms()) {
-            Ok(finish) => finish,
-            Err(error) => return Ended { log, ..Ended::of(unfinished(error)) },
-        };
-        let Concluded { kept, limit } = concluded;
-        let outcome = words(&kept);
-        Ended {
-            used,
-            end: End::Report(reported(kept, report)),
-            closing: Some(Closing { recorder, finished }),
-            batch: Batch::new(),
-            announced: true,
-            limit,
-            outcome,
-            log,
-            sub_agents,
-        }
+fn ended<T: Serialize + Words>(
+    recorder: Recorder,
+    called: Called<Result<T, RoleError>>,
+    report: impl FnOnce(T) -> Report,
+    sub_agents: Vec<Event>,
+    at_ms: u64,
+) -> Ended {
+    let log = called.log.clone();
+    let used = called.used.plus(called.delegated);
+    let (finished, concluded) = match finish(&recorder, called, at_ms) {
+        Ok(finish) => finish,
+        Err(error) => return Ended { log, ..Ended::of(unfinished(error)) },
+    };
+    let Concluded { kept, limit } = concluded;
+    let outcome = words(&kept);
+    Ended {
+        used,
+        end: End::Report(reported(kept, report)),
+        closing: Some(Closing { recorder, finished }),
+        batch: Batch::new(),
+        announced: true,
+        limit,
+        outcome,
+        log,
+        sub_agents,
     }
 }
 
@@ -441,6 +545,12 @@ pub trait Words {
 impl Words for Plan {
     fn words(&self) -> String {
         format!("{} features", self.steps.len())
+    }
+}
+
+impl Words for Synthesis {
+    fn words(&self) -> String {
+        self.answer.clone()
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, Finished};
-use longhaul_core::work::{Outcome, Plan, RoleError, Rubric, Subject, Verdict};
+use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Verdict};
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
@@ -152,6 +152,16 @@ async fn compare(
         "planner.plan" => {
             let called = plugin.plan(setup, &cancel, serde_json::from_slice(input)?).await;
             compared::<Plan>(recorder, finished, called)
+        }
+        "planner.replan" => {
+            let (goal, plan, results): (Goal, Plan, Vec<StepResult>) = serde_json::from_slice(input)?;
+            let called = plugin.replan(setup, &cancel, goal, plan, results).await;
+            compared::<Plan>(recorder, finished, called)
+        }
+        "planner.synthesize" => {
+            let (goal, results): (Goal, Vec<StepResult>) = serde_json::from_slice(input)?;
+            let called = plugin.synthesize(setup, &cancel, goal, results).await;
+            compared::<Synthesis>(recorder, finished, called)
         }
         "agent.run" => {
             let called = plugin.run(setup, &cancel, serde_json::from_slice(input)?).await;

@@ -9,6 +9,9 @@ pub mod fake;
 pub mod lab;
 pub mod outcome;
 
+use fake::answer_to;
+use lab::Lab;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The top of the repository.
@@ -85,3 +88,25 @@ Do it, too.
 
 Find a fox.
 "#;
+
+/// What a person would do who is asked whether something happened: look. The run as it was before.
+pub fn answer_if_asked(lab: &Lab) -> Option<Value> {
+    let status = lab.newest()?;
+    if status["status"] != "parked" {
+        return Some(status);
+    }
+    let run = status["run"].as_str().expect("a name").to_owned();
+    let question = status["question"].as_str().unwrap_or_else(|| panic!("it waits for something else: {status:#}"));
+    let text = question
+        .split_once("poster.post {\"text\":\"")
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .unwrap_or_else(|| panic!("only a post may be asked about: {question}"))
+        .0;
+    let answer = answer_to("post", text).to_string();
+    let happened = lab.fake.posts().iter().any(|told| told.text == text);
+    // Its label starts with the feature, of which several may ask.
+    let feature = text.split('-').next().unwrap_or_default();
+    let resolution: &[&str] = if happened { &["--happened", &answer] } else { &["--did-not-happen"] };
+    lab.run(&[&["answer", &run, "--feature", feature], resolution].concat()).expect(0);
+    Some(status)
+}

@@ -174,19 +174,26 @@ fn home(lab: &Lab) -> Vec<String> {
     found.extend(names(&lab.home().join("scratch")).into_iter().map(|name| format!("scratch/{name}")));
     let runs = lab.runs();
     let trees = names(&lab.home().join("trees"));
-    found.extend(trees.iter().filter(|name| !runs.contains(name)).map(|name| format!("trees/{name}")));
+    found.extend(trees.iter().filter(|name| !is_tree(name, &runs)).map(|name| format!("trees/{name}")));
     for run in runs.iter().filter(|run| trees.contains(run)) {
         let mut files = BTreeSet::new();
         walk(&lab.home().join("trees").join(run), &mut files);
         let prefix = format!("{}/", lab.home().join("trees").join(run).display());
         let files: BTreeSet<String> = files.iter().map(|path| path.replace(&prefix, "")).collect();
-        let branch = lab.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/longhaul/"]);
-        let tip = branch.lines().next().unwrap_or("main");
+        // Others may have committed since, from trees of their own.
+        let at = fs::read_to_string(lab.home().join("trees").join(format!("{run}.at"))).expect("it was brought there");
         let kept: BTreeSet<String> =
-            lab.git(&["ls-tree", "-r", "--name-only", tip]).lines().map(str::to_owned).collect();
+            lab.git(&["ls-tree", "-r", "--name-only", at.trim()]).lines().map(str::to_owned).collect();
         found.extend(files.symmetric_difference(&kept).map(|path| format!("tree and branch differ in {path}")));
     }
     found
+}
+
+/// `RUN`, or `RUN.N` for sessions side by side; and beside each what it was last brought to.
+fn is_tree(name: &str, runs: &[String]) -> bool {
+    let tree = name.strip_suffix(".at").unwrap_or(name);
+    let (run, number) = tree.split_once('.').unwrap_or((tree, "0"));
+    runs.iter().any(|known| known == run) && number.parse::<u32>().is_ok()
 }
 
 fn walk(directory: &Path, found: &mut BTreeSet<String>) {

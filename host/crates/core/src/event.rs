@@ -49,6 +49,51 @@ pub enum Event {
         /// Why, in one line.
         why: String,
     },
+    /// An attempt at a feature begins.
+    SessionStarting {
+        /// The feature.
+        feature: String,
+        /// Which attempt, from 1.
+        session: u32,
+    },
+    /// It is over.
+    SessionComplete {
+        /// The feature.
+        feature: String,
+        /// Which attempt, from 1.
+        session: u32,
+        /// In one line.
+        outcome: String,
+        /// What the harness does next, in one line.
+        next_action: String,
+    },
+    /// What a feature is judged by was added to before the work on it began.
+    Contract {
+        /// The feature.
+        feature: String,
+        /// The ids of the criteria that were added.
+        criteria: Vec<String>,
+        /// The names of the checks that were added.
+        checks: Vec<String>,
+    },
+    /// The planner changed the rest of the way, after steps failed.
+    Replanned {
+        /// How often by now, since the run began or a person answered.
+        replan: u32,
+        /// The ids and titles of the steps from here.
+        features: Vec<(String, String)>,
+        /// The steps that pass and are not run again.
+        kept: Vec<String>,
+        /// The planner's words.
+        notes: String,
+    },
+    /// The planner said what the results come to.
+    Answered {
+        /// JSON.
+        answer: String,
+        /// Between 0 and 1, in the planner's own opinion.
+        confidence: f64,
+    },
     /// A component starts to work.
     InvocationStarted {
         /// Which.

@@ -40,6 +40,12 @@ impl Table {
 pub struct Key(Vec<u8>);
 
 impl Key {
+    /// A key as a store gave it.
+    #[must_use]
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
     /// A key whose first part is `text`.
     #[must_use]
     pub fn of(text: &str) -> Self {
@@ -214,6 +220,19 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`].
     fn scan(&self, table: Table, prefix: &Key, after: Option<&[u8]>, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// Keys that start with `prefix`, from the last one back, at most `limit`.
+    ///
+    /// A store that can only go forward reads all of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`].
+    fn last(&self, table: Table, prefix: &Key, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let mut rows = self.scan(table, prefix, None, usize::MAX)?;
+        rows.drain(..rows.len().saturating_sub(limit));
+        rows.reverse();
+        Ok(rows)
+    }
 
     /// Content by its digest.
     ///

@@ -5,7 +5,7 @@
 //! pause or a crash the same work is asked for again, and goes on from its journal.
 
 use longhaul_core::event::Event;
-use longhaul_core::work::{CheckSpec, Criterion, Goal, Task};
+use longhaul_core::work::{CheckSpec, Criterion, Goal, Issue, Plan, Task};
 use serde::{Deserialize, Serialize};
 
 /// One thing to do.
@@ -23,7 +23,8 @@ pub enum Action {
     },
     /// Number this event and keep it.
     Emit(Event),
-    /// Nothing goes on until the time comes or a person acts.
+    /// A lane does not go on until the time comes or a person acts; [`crate::State::wakes_at_ms`] is the
+    /// first of the times.
     Park(Park),
     /// The run is over.
     Finish {
@@ -34,7 +35,7 @@ pub enum Action {
     },
 }
 
-/// Why a run waits.
+/// Why a lane waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Park {
     /// In one line; a question if a person is to act.
@@ -94,9 +95,9 @@ impl Work {
         self
     }
 
-    /// Unique within the run and stable: invocation ids are made of it. For example `plan`, `f-ID/pin`,
-    /// `f-ID/2/generate`, `f-ID/e1/2/judge` in the feature's second session, `f-ID/commit/t2` at the
-    /// second try. Letters, digits, `-`, `_` and `/`.
+    /// Unique within the run and stable: invocation ids are made of it. For example `plan`, `replan/2`,
+    /// `f-ID/prepare`, `f-ID/2/generate`, `f-ID/e1/2/judge` in the feature's second session,
+    /// `f-ID/2/judge/m1` after it was brought to the branch's tip, `f-ID/commit/t2` at the second try. Letters, digits, `-`, `_` and `/`.
     #[must_use]
     pub fn key(&self) -> String {
         match self.attempt {
@@ -109,14 +110,29 @@ impl Work {
     #[must_use]
     pub fn feature(&self) -> Option<&str> {
         match &self.job {
-            Job::Plan { .. } => None,
-            Job::Pin { feature, .. }
+            Job::Plan { .. } | Job::Replan { .. } | Job::Synthesize { .. } => None,
+            Job::Propose { feature, .. }
+            | Job::Prepare { feature, .. }
             | Job::Generate { feature, .. }
             | Job::Judge { feature, .. }
+            | Job::Merge { feature }
             | Job::Commit { feature, .. }
             | Job::Discard { feature } => Some(feature),
         }
     }
+}
+
+/// How a step went, without its output, which the driver has under the key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepReport {
+    /// The step's id.
+    pub step: String,
+    /// Whether it was judged to pass.
+    pub passed: bool,
+    /// The key of the work that made its last output, if there is one.
+    pub generated: Option<String>,
+    /// What was found wrong.
+    pub issues: Vec<Issue>,
 }
 
 /// What to do.
@@ -128,9 +144,37 @@ pub enum Job {
         /// What it gets; the driver adds the settings.
         goal: Goal,
     },
-    /// Pin the feature's checks with their test files and run each once on the base tree. Ends in
-    /// [`crate::Report::Pinned`].
-    Pin {
+    /// Ask the planner for the rest of the way, after steps of a pipeline failed. Ends in
+    /// [`crate::Report::Planned`].
+    Replan {
+        /// What it gets; the driver adds the settings.
+        goal: Goal,
+        /// The plan as it stands, passed steps included.
+        plan: Plan,
+        /// Every step that passed or failed.
+        results: Vec<StepReport>,
+    },
+    /// Ask the planner what the results come to. Ends in [`crate::Report::Synthesized`].
+    Synthesize {
+        /// What it gets; the driver adds the settings.
+        goal: Goal,
+        /// Every step that passed.
+        results: Vec<StepReport>,
+    },
+    /// Ask an agent, before the work on a feature begins, which criteria and checks it lacks. Ends in
+    /// [`crate::Report::Proposed`].
+    Propose {
+        /// The feature.
+        feature: String,
+        /// The agent's name in `longhaul.toml`.
+        agent: String,
+        /// What it gets; the driver adds the settings.
+        task: Task,
+    },
+    /// Bring the feature's tree to the branch's tip, pin its checks with their test files, run each once
+    /// there, and gather what the session should know. Ends in [`crate::Report::Prepared`].
+    #[serde(alias = "pin")]
+    Prepare {
         /// The feature.
         feature: String,
         /// Its checks.
@@ -160,8 +204,14 @@ pub enum Job {
         /// What must hold.
         criteria: Vec<Criterion>,
     },
+    /// Bring the commits that came to the branch meanwhile into the feature's tree. Ends in
+    /// [`crate::Report::Merged`] or [`crate::Report::Conflicted`].
+    Merge {
+        /// The feature.
+        feature: String,
+    },
     /// Commit exactly the files that changed, from the tree that was judged. Ends in
-    /// [`crate::Report::Committed`].
+    /// [`crate::Report::Committed`], or in [`crate::Report::Moved`] when the branch went on meanwhile.
     Commit {
         /// The feature.
         feature: String,
@@ -181,8 +231,13 @@ impl Job {
     #[must_use]
     pub fn asks_models(&self) -> bool {
         match self {
-            Self::Plan { .. } | Self::Generate { .. } | Self::Judge { .. } => true,
-            Self::Pin { .. } | Self::Commit { .. } | Self::Discard { .. } => false,
+            Self::Plan { .. }
+            | Self::Replan { .. }
+            | Self::Synthesize { .. }
+            | Self::Propose { .. }
+            | Self::Generate { .. }
+            | Self::Judge { .. } => true,
+            Self::Prepare { .. } | Self::Merge { .. } | Self::Commit { .. } | Self::Discard { .. } => false,
         }
     }
 
@@ -191,9 +246,13 @@ impl Job {
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Plan { .. } => "plan",
-            Self::Pin { .. } => "pin",
+            Self::Replan { .. } => "replan",
+            Self::Synthesize { .. } => "synthesize",
+            Self::Propose { .. } => "propose",
+            Self::Prepare { .. } => "prepare",
             Self::Generate { .. } => "generate",
             Self::Judge { .. } => "judge",
+            Self::Merge { .. } => "merge",
             Self::Commit { .. } => "commit",
             Self::Discard { .. } => "discard",
         }

@@ -6,7 +6,7 @@
 
 use crate::HarnessLimits;
 use longhaul_core::event::Used;
-use longhaul_core::work::{FeatureSpec, Outcome, Plan, Verdict};
+use longhaul_core::work::{FeatureSpec, Outcome, Plan, Synthesis, Verdict};
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 
@@ -94,23 +94,65 @@ pub struct Setup {
     pub agents: Vec<String>,
     /// The names under `[checks]`.
     pub checks: Vec<String>,
+    /// What becomes of a plan whose steps fail.
+    pub strategy: Strategy,
+    /// The agent that is asked, before the work on a feature begins, for criteria and checks that it
+    /// lacks; none: features are judged by what they were planned with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract_by: Option<String>,
+}
+
+/// How a plan is worked through. Both are the same graph of sessions; they differ in what happens when
+/// no step is left that can be worked on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The run ends, and features that fail stay so until a person has them tried again. The default.
+    #[default]
+    Session,
+    /// The planner is asked again for what failed, up to `replans_max` times, then a person; once every
+    /// step passes it is asked what the results come to.
+    Pipeline,
 }
 
 /// How work ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// [`crate::Job::Plan`] gave this.
+    /// [`crate::Job::Plan`] or [`crate::Job::Replan`] gave this.
     Planned(Plan),
-    /// [`crate::Job::Pin`] is done.
-    Pinned {
-        /// Checks that passed on the base tree, before the work began.
+    /// [`crate::Job::Synthesize`] gave this.
+    Synthesized(Synthesis),
+    /// [`crate::Job::Propose`] gave this.
+    Proposed {
+        /// JSON, as the agent wrote it: see [`crate::contract`].
+        output: String,
+    },
+    /// [`crate::Job::Prepare`] is done.
+    Prepared {
+        /// The commit that the tree is at.
+        base: String,
+        /// Checks that passed there, before the work began.
         vacuous: Vec<String>,
+        /// What the session should know, an object.
+        orientation: serde_json::Value,
     },
     /// [`crate::Job::Generate`] gave this. Its output stays with the driver.
     Generated(Outcome),
     /// [`crate::Job::Judge`] gave this.
     Judged(Verdict),
+    /// [`crate::Job::Merge`] is done: the tree holds both.
+    Merged {
+        /// The commit that it is now based on.
+        base: String,
+    },
+    /// [`crate::Job::Merge`] cannot be done: the branch changed the same lines.
+    Conflicted {
+        /// In which files.
+        files: Vec<String>,
+    },
+    /// [`crate::Job::Commit`] was not done: the branch is not where the tree started from.
+    Moved,
     /// [`crate::Job::Commit`] is done.
     Committed {
         /// Its id; none when nothing had changed.

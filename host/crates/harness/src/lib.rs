@@ -10,6 +10,7 @@
 //! criteria ([`longhaul_core::work::Verdict::passes`]) and in no other way.
 
 pub mod action;
+pub mod contract;
 pub mod decisions;
 pub mod detect;
 pub mod input;
@@ -21,9 +22,9 @@ pub mod state;
 pub mod step;
 mod texts;
 
-pub use action::{Action, EndStatus, Job, Park, Work};
-pub use input::{Failure, Input, Report, Setup};
+pub use action::{Action, EndStatus, Job, Park, StepReport, Work};
+pub use input::{Failure, Input, Report, Setup, Strategy};
 pub use limits::HarnessLimits;
 pub use plan::PlanError;
 pub use state::{Feature, RunStatus, State, StateError};
-pub use step::{Ignored, Reaction, Refusal, pending, step};
+pub use step::{Ignored, Reaction, Refusal, pending, step, wants_replan};

@@ -23,6 +23,19 @@ pub struct HarnessLimits {
     /// Attempts at features, of the whole run, since it began or was resumed after it had ended.
     /// Default 100. The run ends incomplete.
     pub sessions_max: u32,
+    /// Sessions side by side, each in a tree of its own. Default 1. Features go on beside each other when
+    /// neither waits for the other; they are committed in the order in which they pass.
+    pub parallel_max: u32,
+    /// Plans after the first, of a pipeline whose steps fail. Default 2. The last is carried out like the
+    /// others; when steps still fail, a person is asked.
+    pub replans_max: u32,
+    /// Confidence of a step's agent, in percent, below which a pipeline asks the planner again although the
+    /// step passes. Default 60; 0: never. It uses up `replans_max` like a step that fails, and no more than
+    /// that: afterwards the step stands.
+    pub confidence_percent_min: u8,
+    /// Fresh invocations that one round may go on in, each time its journal is full
+    /// (`journal_entries_max`). Default 10. They use no round.
+    pub handoffs_max: u32,
     /// Plans that are asked for while those that come are refused or fail. Default 1: the first refusal
     /// ends the run. With more, the planner is told what was wrong. An outage uses none.
     pub plan_attempts_max: u32,
@@ -80,6 +93,10 @@ impl Default for HarnessLimits {
             features_max: 200,
             feature_attempts_max: 1,
             sessions_max: 100,
+            parallel_max: 1,
+            replans_max: 2,
+            confidence_percent_min: 60,
+            handoffs_max: 10,
             plan_attempts_max: 1,
             unavailable_retries_max: 20,
             unavailable_wait_ms_min: 5_000,
@@ -113,6 +130,7 @@ impl HarnessLimits {
             ("features_max", self.features_max),
             ("feature_attempts_max", self.feature_attempts_max),
             ("sessions_max", self.sessions_max),
+            ("parallel_max", self.parallel_max),
             ("plan_attempts_max", self.plan_attempts_max),
             ("repository_attempts_max", self.repository_attempts_max),
             ("failures_equal_max", self.failures_equal_max),

@@ -9,7 +9,7 @@ use crate::input::Setup;
 use crate::route::ROUTES;
 use crate::texts::line;
 use longhaul_core::text::truncate;
-use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan};
+use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
 use std::collections::BTreeSet;
 
 /// Why a plan or a feature is refused. The text says what to do, to a person or to the planner.
@@ -170,8 +170,8 @@ pub enum PlanError {
 /// A plan that can be worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// The features, mended where that changes nothing of what is built or how it is judged.
-    pub features: Vec<FeatureSpec>,
+    /// The steps, mended where that changes nothing of what is built or how it is judged.
+    pub steps: Vec<PlanStep>,
     /// What was mended, one line each.
     pub warnings: Vec<String>,
 }
@@ -181,12 +181,30 @@ pub struct Accepted {
 /// # Errors
 /// Every [`PlanError`]; the first that is found.
 pub fn accept(plan: Plan, setup: &Setup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
-    check_size(plan.steps.iter().map(|step| &step.spec), limits)?;
-    let mut accepted = Accepted { features: Vec::with_capacity(plan.steps.len()), warnings: Vec::new() };
-    for step in plan.steps {
-        accepted.features.push(accept_one(step.spec, setup, limits, &mut accepted.warnings)?);
+    accept_beside(plan, &[], setup, limits)
+}
+
+/// Accepts the plan for the rest of the way, whose steps may depend on those that are `kept`.
+///
+/// # Errors
+/// Every [`PlanError`]; the first that is found.
+pub fn accept_beside(
+    plan: Plan,
+    kept: &[&FeatureSpec],
+    setup: &Setup,
+    limits: &HarnessLimits,
+) -> Result<Accepted, PlanError> {
+    if plan.steps.is_empty() {
+        return Err(PlanError::Empty);
     }
-    check_graph(&accepted.features)?;
+    check_size(kept.iter().copied().chain(plan.steps.iter().map(|step| &step.spec)), limits)?;
+    let mut accepted = Accepted { steps: Vec::with_capacity(plan.steps.len()), warnings: Vec::new() };
+    for PlanStep { spec, on_failure } in plan.steps {
+        let spec = accept_one(spec, setup, limits, &mut accepted.warnings)?;
+        accepted.steps.push(PlanStep { spec, on_failure });
+    }
+    let all: Vec<_> = kept.iter().copied().chain(accepted.steps.iter().map(|step| &step.spec)).cloned().collect();
+    check_graph(&all)?;
     Ok(accepted)
 }
 
@@ -206,6 +224,15 @@ pub fn accept_edit(
     let all: Vec<_> = others.iter().copied().chain([&spec]).cloned().collect();
     check_graph(&all)?;
     Ok((spec, warnings))
+}
+
+/// Accepts one feature whose place among the others does not change.
+///
+/// # Errors
+/// Every [`PlanError`] about a single feature.
+pub(crate) fn accept_alone(spec: FeatureSpec, setup: &Setup, limits: &HarnessLimits) -> Result<FeatureSpec, PlanError> {
+    check_size(std::iter::once(&spec), limits)?;
+    accept_one(spec, setup, limits, &mut Vec::new())
 }
 
 /// Before anything else, so that a plan of a million features costs no more than counting them.

@@ -5,21 +5,31 @@
 
 use crate::state::Feature;
 use longhaul_core::work::FeatureStatus::{Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
+use longhaul_core::work::{FeatureSpec, OnFailure};
 use std::cmp::Reverse;
 
-/// The position of the next feature: one in progress; else the one of highest priority that was not
-/// started and whose dependencies pass; else the failing one with the fewest attempts that has any
-/// left of `attempts_max`. Ties go in plan order.
+/// The position of the next feature, of those that nobody works on: one in progress; else the one of
+/// highest priority that was not started and whose dependencies pass; else the failing one with the
+/// fewest attempts that has any left of what `attempts_max` says of it. Ties go in plan order.
 #[must_use]
-pub fn next(features: &[Feature], attempts_max: u32) -> Option<usize> {
-    let mut numbered = features.iter().enumerate();
-    let in_progress = numbered.find(|(_, feature)| feature.status == InProgress);
-    let ready = || best(features, |feature| is_ready(feature, features), |feature| Reverse(feature.spec.priority));
+pub fn next(
+    features: &[Feature],
+    is_worked_on: impl Fn(&str) -> bool,
+    attempts_max: impl Fn(&Feature) -> u32,
+) -> Option<usize> {
+    let idle = |feature: &Feature| !is_worked_on(&feature.spec.id);
+    let in_progress = || best(features, |feature| feature.status == InProgress && idle(feature), |_| 0);
+    let ready = || {
+        let fit = |feature: &Feature| idle(feature) && is_ready(feature, features);
+        best(features, fit, |feature| Reverse(feature.spec.priority))
+    };
     let failing = || {
-        let again = |feature: &Feature| feature.status == Failing && feature.has_attempts(attempts_max);
+        let again = |feature: &Feature| {
+            feature.status == Failing && idle(feature) && feature.has_attempts(attempts_max(feature))
+        };
         best(features, again, |feature| feature.attempts)
     };
-    in_progress.map(|(position, _)| position).or_else(ready).or_else(failing)
+    in_progress().or_else(ready).or_else(failing)
 }
 
 /// The lowest `rank` among those that are `fit`; the first of several.
@@ -32,11 +42,34 @@ fn is_ready(feature: &Feature, features: &[Feature]) -> bool {
     feature.status == NotStarted && dependencies_pass(feature, features)
 }
 
-/// Whether each feature that it depends on passes.
+/// Whether each feature that it depends on passes, or is one that the plan goes on without.
 #[must_use]
 pub fn dependencies_pass(feature: &Feature, features: &[Feature]) -> bool {
-    let passes = |id: &String| features.iter().any(|other| other.spec.id == *id && other.status == Passing);
+    let done = |other: &Feature| other.status == Passing || is_skipped(other);
+    let passes = |id: &String| features.iter().any(|other| other.spec.id == *id && done(other));
     feature.spec.depends_on.iter().all(passes)
+}
+
+/// Whether it fails and the plan goes on without it.
+#[must_use]
+pub fn is_skipped(feature: &Feature) -> bool {
+    feature.status == Failing && feature.on_failure == OnFailure::Skip
+}
+
+/// The features in waves: each wave holds what can be worked on once the waves before it pass.
+#[must_use]
+pub fn waves(specs: &[FeatureSpec]) -> Vec<Vec<&str>> {
+    let mut left: Vec<&FeatureSpec> = specs.iter().collect();
+    let mut waves = Vec::new();
+    loop {
+        let waits = |spec: &&FeatureSpec| spec.depends_on.iter().any(|id| left.iter().any(|other| other.id == *id));
+        let (later, wave): (Vec<_>, Vec<_>) = left.iter().copied().partition(|spec| waits(spec));
+        if wave.is_empty() {
+            return waves;
+        }
+        waves.push(wave.into_iter().map(|spec| spec.id.as_str()).collect());
+        left = later;
+    }
 }
 
 /// For each feature, why it has to wait for another, if it does: a dependency that is failing,
@@ -60,6 +93,7 @@ fn wait_of(feature: &Feature, features: &[Feature], waits: &[Option<String>]) ->
         let position = features.iter().position(|other| other.spec.id == *id)?;
         let what = match features[position].status {
             _ if waits[position].is_some() => "is blocked",
+            Failing if is_skipped(&features[position]) => return None,
             Failing => "is failing",
             Blocked if features[position].blocked_by != Some(crate::state::BlockedBy::Dependency) => "is blocked",
             Dropped => "was dropped; edit `depends_on`, or drop this feature too",

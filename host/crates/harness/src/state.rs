@@ -3,17 +3,19 @@
 //! Anyone may read it; only [`crate::step()`] changes it. Counts and percentages are computed from the
 //! features and never stored, so they cannot disagree with them.
 
-use crate::action::{EndStatus, Job, Park, Work};
+mod earlier;
+
+use crate::action::{EndStatus, Park, Work};
 use crate::input::Setup;
 use crate::limits::HarnessLimits;
 use longhaul_core::RunId;
 use longhaul_core::event::Used;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue};
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, OnFailure, Synthesis};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The version that this crate writes. A later one still reads it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,10 +38,8 @@ pub struct State {
     pub paused: bool,
     /// The features, in the planner's order, added ones last.
     pub features: Vec<Feature>,
-    /// The attempt that is under way.
-    pub session: Option<Session>,
-    /// The work whose report is awaited, or that is held back by a pause, a wait or a limit.
-    pub outstanding: Option<Work>,
+    /// What goes on side by side: the planner, or up to `parallel_max` sessions.
+    pub lanes: Vec<Lane>,
     /// Keys of work that was called off and whose use has not been handed in.
     pub cancelled: BTreeSet<String>,
     /// What all work used.
@@ -48,6 +48,12 @@ pub struct State {
     pub plan_notes: Vec<Note>,
     /// How far each cap is used.
     pub counts: Counts,
+    /// How often the planner was asked after its first plan, in all: keys are made of it.
+    #[serde(default)]
+    pub asked_again: u32,
+    /// What the planner made of the results, once the steps of a pipeline pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Synthesis>,
 }
 
 /// Where a run is.
@@ -56,16 +62,9 @@ pub struct State {
 pub enum Phase {
     /// It has not begun.
     New,
-    /// There is outstanding work.
+    /// There are lanes, of which some may wait.
     Running,
-    /// It waits, with outstanding work held back.
-    Waiting {
-        /// For what.
-        wait: WaitFor,
-        /// What was said about it.
-        park: Park,
-    },
-    /// It is over, unless resumed.
+    /// It is over, unless resumed. Lanes that a cap held back are still there.
     Ended {
         /// How.
         status: EndStatus,
@@ -74,18 +73,73 @@ pub enum Phase {
     },
 }
 
-/// What a run waits for.
+/// A line of work: the planner's, or that of one session. It always stands at one piece of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lane {
+    /// The attempt that it carries; none for the planner.
+    pub session: Option<Session>,
+    /// The work whose report is awaited, or that is held back by a pause, a wait or a cap.
+    pub work: Work,
+    /// What holds it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+}
+
+/// What a lane waits for, and what was said about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// For what.
+    pub wait: WaitFor,
+    /// What was said about it.
+    pub park: Park,
+}
+
+/// What a lane waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitFor {
     /// A service that is not there now; until a time.
     Outage,
-    /// A person, about the outstanding work itself, which goes on under the same key.
+    /// A person, about the work itself, which goes on under the same key.
     Work,
     /// A person, about the goal.
     Plan,
     /// A person, to mend the repository.
     Repository,
+    /// A resume with a higher cap. Once every lane waits for one, the run ends.
+    Cap(Cap),
+}
+
+impl WaitFor {
+    /// Whether [`crate::Input::Answered`] ends it.
+    #[must_use]
+    pub fn is_for_a_person(self) -> bool {
+        matches!(self, Self::Work | Self::Plan | Self::Repository)
+    }
+}
+
+/// The caps that hold a lane back. Others end a session, or let none begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is the field of that name")]
+pub enum Cap {
+    TokensMax,
+    CostMicrodollarsMax,
+    UnavailableRetriesMax,
+    RepositoryAttemptsMax,
+}
+
+impl Cap {
+    /// Its field in [`HarnessLimits`].
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TokensMax => "tokens_max",
+            Self::CostMicrodollarsMax => "cost_microdollars_max",
+            Self::UnavailableRetriesMax => "unavailable_retries_max",
+            Self::RepositoryAttemptsMax => "repository_attempts_max",
+        }
+    }
 }
 
 /// One feature and what became of it.
@@ -119,7 +173,28 @@ pub struct Feature {
     pub answers: Vec<Note>,
     /// What its work used.
     pub used: Used,
+    /// What the plan wants done when it fails; of meaning to a pipeline only.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// The key of the work that made its last output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<String>,
+    /// What its agent thought of that output, between 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// What was wrong with that output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<Issue>,
+    /// How its sessions before went, one line a round, the last [`HISTORY_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<String>,
+    /// Whether somebody looked for criteria and checks to add, see [`crate::Job::Propose`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proposed: bool,
 }
+
+/// Rounds that a feature remembers of the sessions before: enough not to try the same again.
+pub const HISTORY_MAX: usize = 12;
 
 /// What blocks a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +213,21 @@ pub enum BlockedBy {
 pub struct Session {
     /// The feature.
     pub feature: String,
+    /// The tree that it works in, from 0. No two sessions under way share one.
+    #[serde(default)]
+    pub slot: u32,
+    /// The commit that its tree started from, or was last brought to; none before it was prepared.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// What the driver found that it should know, an object: commits, progress, decisions, hand-off.
+    #[serde(default)]
+    pub orientation: serde_json::Value,
+    /// How often a round went on in a fresh invocation, of `handoffs_max`.
+    #[serde(default)]
+    pub handoffs: u32,
+    /// How often commits of others were brought into its tree. No cap of its own: each is a commit.
+    #[serde(default)]
+    pub merges: u32,
     /// Counts from 1.
     pub round: u32,
     /// What the round before left to mend.
@@ -173,6 +263,8 @@ pub struct Counts {
     pub failure_last: String,
     /// Of `edits_max`.
     pub edits: u32,
+    /// Of `replans_max`.
+    pub replans: u32,
 }
 
 /// Where a run is, in one word for people.
@@ -228,12 +320,13 @@ impl State {
             phase: Phase::New,
             paused: false,
             features: Vec::new(),
-            session: None,
-            outstanding: None,
+            lanes: Vec::new(),
             cancelled: BTreeSet::new(),
             used: Used::default(),
             plan_notes: Vec::new(),
             counts: Counts::default(),
+            asked_again: 0,
+            answer: None,
         }
     }
 
@@ -255,6 +348,7 @@ impl State {
         let value: serde_json::Value = serde_json::from_str(text)?;
         match value.get("version").and_then(serde_json::Value::as_u64) {
             Some(found) if found > u64::from(VERSION) => Err(StateError::Newer { found }),
+            Some(1) => Ok(serde_json::from_value(earlier::from_first(value))?),
             _ => Ok(serde_json::from_value(value)?),
         }
     }
@@ -268,11 +362,28 @@ impl State {
             Phase::Ended { status: EndStatus::Incomplete, .. } => RunStatus::Incomplete,
             Phase::Ended { status: EndStatus::Failed, .. } => RunStatus::Failed,
             Phase::Ended { status: EndStatus::Abandoned, .. } => RunStatus::Abandoned,
-            Phase::Running | Phase::Waiting { .. } if self.paused => RunStatus::Paused,
-            Phase::Waiting { .. } => RunStatus::Parked,
+            Phase::Running if self.paused => RunStatus::Paused,
+            Phase::Running if self.lanes.iter().all(|lane| lane.wait.is_some()) => RunStatus::Parked,
             Phase::Running if self.is_planning() => RunStatus::Planning,
             Phase::Running => RunStatus::Working,
         }
+    }
+
+    /// What its lanes wait for, and that of which feature.
+    pub fn waits(&self) -> impl Iterator<Item = (Option<&str>, &Wait)> {
+        self.lanes.iter().filter_map(|lane| Some((lane.work.feature(), lane.wait.as_ref()?)))
+    }
+
+    /// When the first of its waits is over by itself: hand in [`crate::Input::Woke`] then.
+    #[must_use]
+    pub fn wakes_at_ms(&self) -> Option<u64> {
+        self.waits().filter_map(|(_, wait)| wait.park.until_ms).min()
+    }
+
+    /// The session that works on a feature.
+    #[must_use]
+    pub fn session(&self, feature: &str) -> Option<&Session> {
+        self.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.feature == feature)
     }
 
     /// A feature by its id.
@@ -295,8 +406,9 @@ impl State {
         self.features.is_empty()
     }
 
-    pub(crate) fn outstanding_job(&self) -> Option<&Job> {
-        self.outstanding.as_ref().map(|work| &work.job)
+    /// Where among the lanes that of a feature is.
+    pub(crate) fn lane_of(&self, feature: &str) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.work.feature() == Some(feature))
     }
 }
 
@@ -332,6 +444,12 @@ impl Feature {
             vacuous: Vec::new(),
             answers: Vec::new(),
             used: Used::default(),
+            on_failure: OnFailure::default(),
+            generated: None,
+            confidence: None,
+            issues: Vec::new(),
+            history: Vec::new(),
+            proposed: false,
         }
     }
 
@@ -356,6 +474,13 @@ impl Feature {
     #[must_use]
     pub fn has_attempts(&self, attempts_max: u32) -> bool {
         self.attempts.saturating_sub(self.attempts_forgiven) < attempts_max
+    }
+
+    /// Keeps one line of a session for those that follow.
+    pub(crate) fn remember(&mut self, line: String) {
+        self.history.push(line);
+        let excess = self.history.len().saturating_sub(HISTORY_MAX);
+        self.history.drain(..excess);
     }
 
     /// What the keys of its present session start with.

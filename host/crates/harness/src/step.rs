@@ -1,28 +1,34 @@
-//! The first strategy, `session`: plan, then one feature after the other, each generated and judged in
-//! rounds until it passes and is committed, or its rounds are used up.
+//! The one machine of all strategies: plan, then work through the graph of features, each generated and
+//! judged in rounds until it passes and is committed, or its rounds are used up.
 //!
-//! One piece of work is outstanding at a time. An input that does not fit where the run is changes
-//! nothing: it is ignored, when it is late or says nothing new, or refused with a remedy, when a
-//! person asked for something that cannot be done.
+//! Work goes on in lanes, one for each session, or one for the planner; each lane stands at one piece of
+//! work. An input that does not fit where the run is changes nothing: it is ignored, when it is late or
+//! says nothing new, or refused with a remedy, when a person asked for something that cannot be done.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `step.rs` | the entry, what everything else is made of, and how a run ends |
 //! | `step/orders.rs` | begin, answer, pause, resume, abandon |
 //! | `step/edits.rs` | features added, edited, dropped |
+//! | `step/sessions.rs` | how a session begins, what it asks for, how it ends |
 //! | `step/reports.rs` | what becomes of a report |
+//! | `step/pipeline.rs` | what a pipeline does when its steps are through |
 
 mod edits;
 mod orders;
+mod pipeline;
 mod reports;
+mod sessions;
+
+pub use pipeline::wants_replan;
 
 use crate::action::{Action, EndStatus, Job, Park, Work};
-use crate::input::Input;
+use crate::input::{Input, Strategy};
 use crate::plan::PlanError;
-use crate::state::{BlockedBy, Feature, Phase, Session, State, WaitFor, is_complete};
+use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, State, Wait, WaitFor, is_complete};
 use crate::{select, texts};
 use longhaul_core::event::{Event, Used};
-use longhaul_core::work::FeatureStatus;
+use longhaul_core::work::{FeatureStatus, OnFailure};
 
 /// What an input led to.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +110,12 @@ pub enum Refusal {
         /// The feature that the answer was for.
         feature: Option<String>,
     },
+    /// Several asked.
+    #[error("{} questions are open, of {}; say which one with --feature", .features.len(), .features.join(", "))]
+    WhichQuestion {
+        /// The features that wait.
+        features: Vec<String>,
+    },
 }
 
 /// What happens when `input` comes at `at_ms` (milliseconds since 1970-01-01 UTC).
@@ -128,18 +140,25 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::FeatureDropped { feature } => turn.drop_feature(&feature)?,
         Input::Abandon { reason } => turn.abandon(&reason)?,
     };
+    turn.end_when_held_back();
     Ok(ignored.map_or(Reaction::Acted(turn.actions), Reaction::Ignored))
 }
 
-/// The work and the wait that a state stands at: what to do after a crash. Events and endings are not
+/// The work and the waits that a state stands at: what to do after a crash. Events and endings are not
 /// among it, since they were stored with the state.
 #[must_use]
 pub fn pending(state: &State) -> Vec<Action> {
     match &state.phase {
         Phase::New | Phase::Ended { .. } => Vec::new(),
-        Phase::Waiting { park, .. } => vec![Action::Park(park.clone())],
-        Phase::Running if state.paused => Vec::new(),
-        Phase::Running => state.outstanding.clone().map(Action::Work).into_iter().collect(),
+        Phase::Running => state.lanes.iter().filter_map(|lane| pending_of(lane, state.paused)).collect(),
+    }
+}
+
+fn pending_of(lane: &Lane, paused: bool) -> Option<Action> {
+    match &lane.wait {
+        Some(wait) => Some(Action::Park(wait.park.clone())),
+        None if paused => None,
+        None => Some(Action::Work(lane.work.clone())),
     }
 }
 
@@ -150,7 +169,7 @@ struct Turn<'a> {
     actions: Vec<Action>,
 }
 
-/// Why a run stops before its work is done: the name of a cap and a line about it.
+/// Why work stops before it is done: the name of a cap and a line about it.
 struct CapReached {
     name: &'static str,
     text: String,
@@ -186,56 +205,100 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks for work, unless a pause holds it back or the budget is used up.
-    fn start(&mut self, work: Work) {
-        let cap = if work.job.asks_models() { self.budget_used_up() } else { None };
+    /// Opens a lane at `work`, which is asked for unless a pause or the budget holds it back.
+    fn start(&mut self, session: Option<Session>, work: Work) {
         self.state.phase = Phase::Running;
-        self.state.outstanding = Some(work.clone());
+        let cap = if work.job.asks_models() { self.budget_used_up() } else { None };
         match cap {
-            Some(cap) => self.end_at_cap(cap),
-            None if self.state.paused => {}
-            None => self.actions.push(Action::Work(work)),
+            Some((cap, text)) => self.hold_at_cap(session, work, cap, text),
+            None => {
+                if !self.state.paused {
+                    self.actions.push(Action::Work(work.clone()));
+                }
+                self.state.lanes.push(Lane { session, work, wait: None });
+            }
         }
     }
 
-    /// Calls off the outstanding work, if any. What it used is counted when it is handed in.
-    fn cancel(&mut self) {
-        // A wait for a service or for the repository holds back a try that was not started.
-        let started = match &self.state.phase {
-            Phase::Running | Phase::Waiting { wait: WaitFor::Work, .. } => true,
-            Phase::Waiting { wait: WaitFor::Outage | WaitFor::Repository | WaitFor::Plan, .. }
-            | Phase::New
-            | Phase::Ended { .. } => false,
-        };
-        if let Some(work) = self.state.outstanding.take().filter(|_| started) {
-            let key = work.key();
+    /// Closes a lane. Its work is called off, if it was started; what it used is counted when it is handed in.
+    fn cancel(&mut self, position: usize) -> Lane {
+        let lane = self.state.lanes.remove(position);
+        // A wait for a service, a cap or the repository holds back a try that was not started.
+        let started = lane.wait.as_ref().is_none_or(|wait| wait.wait == WaitFor::Work);
+        if started && self.state.phase == Phase::Running {
+            let key = lane.work.key();
             self.state.cancelled.insert(key.clone());
             self.actions.push(Action::Cancel { key });
         }
+        lane
     }
 
     /// Asks for a plan with what is known by now, under the key of `held` if a try was held back.
     fn start_plan(&mut self, held: Option<Work>) {
-        let job = Job::Plan { goal: texts::goal(self.state) };
         let work = match held {
-            Some(held) => Work { job, ..held },
-            None => Work::new("plan".to_owned(), job),
+            Some(Work { name, attempt, job: Job::Replan { plan, results, .. } }) => {
+                Work { name, attempt, job: Job::Replan { goal: texts::goal(self.state), plan, results } }
+            }
+            Some(held) => Work { job: Job::Plan { goal: texts::goal(self.state) }, ..held },
+            None => Work::new("plan".to_owned(), Job::Plan { goal: texts::goal(self.state) }),
         };
-        self.start(work);
+        self.start(None, work);
     }
 
-    /// Goes on with whatever is next, when nothing is outstanding.
+    /// Takes up whatever is next, as far as there is room, and ends the run when nothing is.
     fn advance(&mut self) {
         self.settle();
-        self.state.session = None;
-        let Some(next) = select::next(&self.state.features, self.state.limits.feature_attempts_max) else {
-            let status = if is_complete(&self.state.features) { EndStatus::Completed } else { EndStatus::Incomplete };
-            return self.end(status, texts::summary(self.state));
-        };
-        match self.cap_before_session() {
-            Some(cap) => self.end_at_cap(cap),
-            None => self.start_session(next),
+        if self.is_aborted() || self.asks_planner() {
+            return self.end_once_idle();
         }
+        while self.state.lanes.len() < self.room() {
+            let Some(next) = self.next_feature() else { break };
+            if let Some(cap) = self.cap_before_session() {
+                return self.end_at_cap_once_idle(cap);
+            }
+            self.start_session(next);
+        }
+        self.end_once_idle();
+    }
+
+    /// Nothing is begun beside the planner: what it answers may change all that is not done.
+    fn asks_planner(&self) -> bool {
+        self.state.lanes.iter().any(|lane| lane.session.is_none())
+    }
+
+    fn room(&self) -> usize {
+        usize::try_from(self.state.limits.parallel_max).unwrap_or(usize::MAX)
+    }
+
+    fn next_feature(&self) -> Option<usize> {
+        let State { features, limits, setup, .. } = &*self.state;
+        let worked_on = |id: &str| self.state.lane_of(id).is_some();
+        let attempts_max = |feature: &Feature| match (setup.strategy, feature.on_failure) {
+            (Strategy::Session, _) => limits.feature_attempts_max,
+            (Strategy::Pipeline, OnFailure::Retry(more)) => more.min(pipeline::RETRIES_MAX).saturating_add(1),
+            (Strategy::Pipeline, OnFailure::Skip | OnFailure::Replan | OnFailure::Abort) => 1,
+        };
+        select::next(features, worked_on, attempts_max)
+    }
+
+    /// Nothing more is begun; when nothing goes on either, the strategy says what that means.
+    fn end_once_idle(&mut self) {
+        match self.state.setup.strategy {
+            _ if !self.state.lanes.is_empty() => {}
+            Strategy::Session => self.end_as_it_stands(),
+            Strategy::Pipeline => self.end_of_steps(),
+        }
+    }
+
+    fn end_at_cap_once_idle(&mut self, cap: CapReached) {
+        if self.state.lanes.is_empty() {
+            self.end_at_cap(cap);
+        }
+    }
+
+    fn end_as_it_stands(&mut self) {
+        let status = if is_complete(&self.state.features) { EndStatus::Completed } else { EndStatus::Incomplete };
+        self.end(status, texts::summary(self.state));
     }
 
     /// Blocks the features that wait for one that does not pass, and frees the others.
@@ -256,92 +319,42 @@ impl Turn<'_> {
         }
     }
 
-    fn start_session(&mut self, position: usize) {
-        self.state.counts.sessions = self.state.counts.sessions.saturating_add(1);
-        let feature = &mut self.state.features[position];
-        feature.sessions = feature.sessions.saturating_add(1);
-        feature.vacuous.clear();
-        let (id, why) = (feature.spec.id.clone(), format!("session {}", feature.sessions));
-        self.state.session = Some(Session { feature: id.clone(), round: 1, feedback: Vec::new(), earlier: Vec::new() });
-        self.set_status(&id, FeatureStatus::InProgress, &why);
-        if self.state.features[position].spec.checks.is_empty() {
-            return self.start_generate(&id);
-        }
-        let feature = &self.state.features[position];
-        let job = Job::Pin { feature: id, checks: feature.spec.checks.clone() };
-        self.start_feature_work(position, "pin", job);
-    }
-
-    /// Asks for a round of the session under way.
-    fn start_generate(&mut self, id: &str) {
-        let Some((position, feature)) = self.find(id) else { return };
-        let Some(session) = &self.state.session else { return };
-        let spec = &feature.spec;
-        let agent = crate::route::agent_of(spec.agent.as_deref(), &spec.category, &self.state.setup.agents);
-        let job = Job::Generate {
-            feature: id.to_owned(),
-            round: session.round,
-            agent: agent.to_owned(),
-            task: texts::task(self.state, feature, session),
-        };
-        let name = format!("{}/generate", session.round);
-        self.start_feature_work(position, &name, job);
-    }
-
-    /// Has the driver restore the tree; the session is over when it has.
-    fn start_discard(&mut self, id: &str) {
-        if let Some(discard) = self.discard_of(id) {
-            self.start(discard);
-        }
-    }
-
-    fn discard_of(&self, id: &str) -> Option<Work> {
-        let (position, _) = self.find(id)?;
-        Some(self.feature_work(position, "discard", Job::Discard { feature: id.to_owned() }))
-    }
-
-    fn start_feature_work(&mut self, position: usize, name: &str, job: Job) {
-        let work = self.feature_work(position, name, job);
-        self.start(work);
-    }
-
-    fn feature_work(&self, position: usize, name: &str, job: Job) -> Work {
-        Work::new(format!("{}/{name}", self.state.features[position].key_prefix()), job)
-    }
-
     fn find(&self, id: &str) -> Option<(usize, &Feature)> {
         self.state.features.iter().enumerate().find(|(_, feature)| feature.spec.id == id)
     }
 
-    /// Holds the outstanding work back until a time, or until a person acts.
-    fn wait(&mut self, wait: WaitFor, reason: String, until_ms: Option<u64>) {
+    /// Opens a lane whose work is held back until a time, or until a person acts.
+    fn hold(&mut self, session: Option<Session>, work: Work, wait: WaitFor, reason: String, until_ms: Option<u64>) {
         let park = Park { reason, until_ms };
-        self.state.phase = Phase::Waiting { wait, park: park.clone() };
+        self.state.lanes.push(Lane { session, work, wait: Some(Wait { wait, park: park.clone() }) });
         self.actions.push(Action::Park(park));
     }
 
-    /// Asks a person about the whole run.
-    fn ask(&mut self, wait: WaitFor, question: &str, answer_with: &str) {
+    fn hold_at_cap(&mut self, session: Option<Session>, work: Work, cap: Cap, text: String) {
+        let wait = Wait { wait: WaitFor::Cap(cap), park: Park { reason: text, until_ms: None } };
+        self.state.lanes.push(Lane { session, work, wait: Some(wait) });
+    }
+
+    /// Holds a lane until a person acts, and asks.
+    fn ask(&mut self, session: Option<Session>, work: Work, wait: WaitFor, question: &str, answer_with: &str) {
         let run = self.state.run.as_ref().map_or("RUN", |run| run.as_str());
         let answer_with = answer_with.replace("RUN", run);
         self.emit(Event::Parked { question: question.to_owned(), answer_with });
-        self.wait(wait, question.to_owned(), None);
+        self.hold(session, work, wait, question.to_owned(), None);
     }
 
-    fn budget_used_up(&self) -> Option<CapReached> {
+    fn budget_used_up(&self) -> Option<(Cap, String)> {
         let (limits, usage) = (&self.state.limits, self.state.used.usage);
         let tokens = limits.tokens_max.filter(|max| usage.tokens() >= *max);
         let cost = limits.cost_microdollars_max.filter(|max| usage.cost_microdollars >= as_f64(*max));
-        let of_tokens = |max| CapReached {
-            name: "tokens_max",
-            text: format!("the run used {} of {max} tokens; raise tokens_max and resume", usage.tokens()),
+        let of_tokens = |max| {
+            let text = format!("the run used {} of {max} tokens; raise tokens_max and resume", usage.tokens());
+            (Cap::TokensMax, text)
         };
-        let of_cost = |max| CapReached {
-            name: "cost_microdollars_max",
-            text: format!(
-                "the run cost {} of {max} microdollars; raise cost_microdollars_max and resume",
-                usage.cost_microdollars
-            ),
+        let of_cost = |max| {
+            let cost = usage.cost_microdollars;
+            let text = format!("the run cost {cost} of {max} microdollars; raise cost_microdollars_max and resume");
+            (Cap::CostMicrodollarsMax, text)
         };
         tokens.map(of_tokens).or_else(|| cost.map(of_cost))
     }
@@ -357,10 +370,25 @@ impl Turn<'_> {
             let text = format!("the run had {} sessions; resume it for as many more", counts.sessions);
             return Some(CapReached { name: "sessions_max", text });
         }
-        self.budget_used_up()
+        self.budget_used_up().map(|(cap, text)| CapReached { name: cap.as_str(), text })
     }
 
-    /// Ends the run with its outstanding work held back, so that a resume goes on where it was.
+    /// Ends the run when every lane waits for a higher cap: nothing else would come of waiting.
+    fn end_when_held_back(&mut self) {
+        let cap_of = |lane: &Lane| match &lane.wait {
+            Some(Wait { wait: WaitFor::Cap(cap), park }) => Some((*cap, park.reason.clone())),
+            _ => None,
+        };
+        let caps: Option<Vec<_>> = self.state.lanes.iter().map(cap_of).collect();
+        if self.state.phase != Phase::Running {
+            return;
+        }
+        if let Some((cap, text)) = caps.and_then(|caps| caps.into_iter().next()) {
+            self.end_at_cap(CapReached { name: cap.as_str(), text });
+        }
+    }
+
+    /// Ends the run with what its lanes stand at held back, so that a resume goes on where it was.
     fn end_at_cap(&mut self, cap: CapReached) {
         let summary = if self.state.is_planning() {
             format!("no plan: {}", cap.text)

@@ -5,7 +5,7 @@
 use crate::state::{Feature, Note, Session, State};
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{self, Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
-use longhaul_core::work::{Criterion, Goal, Issue, Judgement, Mark, Task, Verdict};
+use longhaul_core::work::{Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, Task, Verdict};
 use serde_json::{Value, json};
 
 /// Features that pass of which a task speaks. More would fill the window of a small model.
@@ -38,20 +38,29 @@ pub(crate) fn goal(state: &State) -> Goal {
 
 /// What the agent gets.
 pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task {
-    let passing = state.features.iter().filter(|other| other.status == Passing).take(DONE_SHOWN_MAX);
-    let done: Vec<_> = passing.map(|other| json!({"id": other.spec.id, "title": other.spec.title})).collect();
     let checks: Vec<_> = feature.spec.checks.iter().map(|check| &check.name).collect();
-    let context = json!({
+    let mut context = json!({
         "goal": state.goal,
         "title": feature.spec.title,
         "category": feature.spec.category,
-        "features_done": done,
+        "features_done": done(state),
         "checks": checks,
         "checks_vacuous": feature.vacuous,
         "earlier_rounds": session.earlier,
+        "earlier_sessions": feature.history,
         "earlier_failure": feature.last_error,
         "answers": notes(&feature.answers),
+        "depends_on": upstream(state, feature),
     });
+    if let (Some(fields), Value::Object(orientation)) = (context.as_object_mut(), &session.orientation) {
+        // What the harness says goes before what the driver found under the same name.
+        orientation.iter().for_each(|(name, value)| {
+            fields.entry(name).or_insert_with(|| value.clone());
+        });
+    }
+    if session.handoffs > 0 {
+        context["handoffs"] = json!(session.handoffs);
+    }
     Task {
         id: feature.spec.id.clone(),
         instruction: feature.spec.instruction.clone(),
@@ -61,6 +70,58 @@ pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task 
         feedback: session.feedback.clone(),
         attempt: session.round,
     }
+}
+
+/// What the agent gets that looks for criteria and checks which a feature lacks.
+pub(crate) fn proposal_task(state: &State, feature: &Feature) -> Task {
+    let FeatureSpec { id, title, instruction, criteria, checks, .. } = &feature.spec;
+    let context = json!({
+        "goal": state.goal,
+        "title": title,
+        "feature_instruction": instruction,
+        "features_done": done(state),
+        "criteria": criteria,
+        "checks": checks,
+    });
+    Task {
+        id: id.clone(),
+        instruction: PROPOSE.to_owned(),
+        context,
+        settings: json!({}),
+        criteria: Vec::new(),
+        feedback: Vec::new(),
+        attempt: 1,
+    }
+}
+
+/// What is asked of the agent that looks for criteria and checks.
+const PROPOSE: &str = "\
+Another agent is about to build the feature that the context describes (`title`, `feature_instruction`). Say what its \
+result must be judged by that `criteria` and `checks` do not say yet. Change nothing in the tree. Answer with one \
+JSON object: {\"checks\": [{\"name\": \"short-name\", \"python\": \"source that exits with 0 only if it holds, run in \
+the directory of the work\"}], \"criteria\": [{\"id\": \"short-id\", \"text\": \"what must hold\", \"check\": \"the name of \
+the check that decides it, if one does\"}]}. Both lists may be empty. A check must fail before the feature is built.";
+
+fn done(state: &State) -> Vec<Value> {
+    let passing = state.features.iter().rev().filter(|other| other.status == Passing).take(DONE_SHOWN_MAX);
+    let mut done: Vec<_> = passing.map(|other| json!({"id": other.spec.id, "title": other.spec.title})).collect();
+    done.reverse();
+    done
+}
+
+/// What became of the features that it depends on, in their agents' words.
+fn upstream(state: &State, feature: &Feature) -> Vec<Value> {
+    let of = |id: &String| state.feature(id).map(|other| json!({"id": id, "summary": other.summary}));
+    feature.spec.depends_on.iter().filter_map(of).collect()
+}
+
+/// Files by name, as many as a line takes.
+pub(crate) fn named_files(files: &[String]) -> String {
+    let mut names: Vec<_> = files.iter().take(NAMED_MAX).map(|file| format!("`{}`", line(file, 120))).collect();
+    if files.len() > NAMED_MAX {
+        names.push(format!("{} more", files.len() - NAMED_MAX));
+    }
+    names.join(", ")
 }
 
 fn notes(notes: &[Note]) -> Value {

@@ -228,6 +228,17 @@ pub(crate) fn remove_all(dir: &Path) -> io::Result<()> {
     std::fs::remove_dir(dir)
 }
 
+/// Writes a small file of ours, complete or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let mut file = std::fs::File::create(&temporary)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
 /// Makes what was renamed or created in `dir` durable.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     std::fs::File::open(dir)?.sync_all()

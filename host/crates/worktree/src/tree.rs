@@ -2,9 +2,9 @@
 //!
 //! A checkout appears complete or not at all; discarding may be killed anywhere and repeated. Refuses
 //! commits that are too large to check out; writes through no link, and nothing outside its directory
-//! but `DIR.tmp-*` and `DIR.ref-move` beside it.
+//! but `DIR.tmp-*`, `DIR.ref-move`, `DIR.merge` and `DIR.at` beside it.
 
-use crate::at::{Root, remove_all, sync_dir};
+use crate::at::{Root, remove_all, sync_dir, write_whole};
 use crate::git::{CommitOrder, Committed, Project};
 use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, cap, content, count, shown};
 use crate::write::Writer;
@@ -77,6 +77,7 @@ impl Tree {
             return Ok(Checkout { tree, fresh: false, notes: Vec::new() });
         }
         let notes = tree.write_fresh(project, commit, hook)?;
+        tree.note_at(commit)?;
         Ok(Checkout { tree, fresh: true, notes })
     }
 
@@ -159,18 +160,36 @@ impl Tree {
     /// When the file system or git refuses.
     pub fn discard(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
         hook("tree.before-discard");
+        self.restore_to(project, parent, hook)?;
+        self.note_at(parent)?;
+        hook("tree.after-discard");
+        Ok(())
+    }
+
+    pub(crate) fn restore_to(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
         let seen = match std::fs::symlink_metadata(&self.dir) {
             Ok(_) => self.root().and_then(|root| Ok((self.look(project, &root, parent)?, root))).map(Some),
             Err(_) => Ok(None),
         };
         match seen {
-            Ok(Some((seen, root))) => self.restore(project, &root, &seen, hook)?,
-            Ok(None) => self.replace(project, parent, hook)?,
-            Err(error) if error.is_of_the_work() => self.replace(project, parent, hook)?,
-            Err(error) => return Err(error),
+            Ok(Some((seen, root))) => self.restore(project, &root, &seen, hook),
+            Ok(None) => self.replace(project, parent, hook),
+            Err(error) if error.is_of_the_work() => self.replace(project, parent, hook),
+            Err(error) => Err(error),
         }
-        hook("tree.after-discard");
-        Ok(())
+    }
+
+    /// The commit that the tree was last brought to; none where an earlier version left it.
+    #[must_use]
+    pub fn at(&self) -> Option<String> {
+        let text = std::fs::read_to_string(beside(&self.dir, ".at")).ok()?;
+        let commit = text.trim();
+        (commit.len() == 40).then(|| commit.to_owned())
+    }
+
+    pub(crate) fn note_at(&self, commit: &str) -> Result<(), TreeError> {
+        let path = beside(&self.dir, ".at");
+        write_whole(&path, commit.as_bytes()).map_err(TreeError::io("write", &path))
     }
 
     /// Commits what differs and moves the branch. None: nothing differs. Repeated with the same order it
@@ -186,7 +205,11 @@ impl Tree {
     ) -> Result<Option<Committed>, TreeError> {
         let root = self.root()?;
         let marker = beside(&self.dir, ".ref-move");
-        Writer { project, root: &root, caps: &self.caps, known: &self.known, marker, hook }.commit(order)
+        let made = Writer { project, root: &root, caps: &self.caps, known: &self.known, marker, hook }.commit(order)?;
+        if let Some(made) = &made {
+            self.note_at(&made.id)?;
+        }
+        Ok(made)
     }
 
     pub(crate) fn root(&self) -> Result<Root, TreeError> {
@@ -199,6 +222,10 @@ impl Tree {
 
     pub(crate) fn caps(&self) -> &TreeCaps {
         &self.caps
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
     }
 
     fn write_fresh(&self, project: &Project, commit: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
@@ -296,7 +323,7 @@ pub(crate) fn put(repo: &Repository, root: &Root, path: &[u8], entry: Entry) -> 
 }
 
 /// `DIR` with a suffix.
-fn beside(dir: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(dir: &Path, suffix: &str) -> PathBuf {
     let mut path = dir.as_os_str().to_owned();
     path.push(suffix);
     path.into()

@@ -65,17 +65,23 @@ impl Writer<'_> {
 
     fn write_objects(&self, repo: &Repository, order: &CommitOrder<'_>, seen: &Seen) -> Result<Oid, TreeError> {
         let mut written = Vec::new();
-        let mut top = Node::default();
-        for item in seen.to_commit() {
-            self.write_blob(repo, item, &mut written)?;
-            top.put(&item.raw, item.now.map(|now| (now.id, now.mode)));
-        }
-        let tree = top.write(repo, Some(seen.base.tree), &mut written)?;
-        let id = write_commit(repo, order, seen.base.commit, tree.map_or_else(|| empty_tree(repo), Ok)?)?;
+        let tree = self.write_tree(repo, seen, &mut written)?;
+        let id = write_commit(repo, order, seen.base.commit, tree)?;
         written.push(id);
         // On the disk before the branch points at them: after a power cut no branch may lead nowhere.
         written.iter().try_for_each(|id| sync_object(repo, *id))?;
         Ok(id)
+    }
+
+    /// Writes what would be committed; `written` gets the ids of all objects.
+    pub(crate) fn write_tree(&self, repo: &Repository, seen: &Seen, written: &mut Vec<Oid>) -> Result<Oid, TreeError> {
+        let mut top = Node::default();
+        for item in seen.to_commit() {
+            self.write_blob(repo, item, written)?;
+            top.put(&item.raw, item.now.map(|now| (now.id, now.mode)));
+        }
+        let tree = top.write(repo, Some(seen.base.tree), written)?;
+        tree.map_or_else(|| empty_tree(repo), Ok)
     }
 
     fn write_blob(&self, repo: &Repository, item: &Item, written: &mut Vec<Oid>) -> Result<(), TreeError> {

@@ -3,6 +3,7 @@
 //! A commit is an effect with a journal of its own: its date and its parent are noted before the branch
 //! moves, so that the same commit is found or made again after a kill, never a second one.
 
+use super::troupe::began;
 use super::{Closing, End, Ended, Stage};
 use crate::run::record::{RunRecord, put_best_effort};
 use crate::wiring::{World, own_program};
@@ -13,9 +14,11 @@ use longhaul_core::work::CheckReport;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_worktree::{
-    Branch, CheckHost, CommitOrder, Committed, ExactCopy, NativeCheck, NativeError, Project, Tree, TreeCaps, TreeError,
+    Branch, CheckHost, CommitOrder, Committed, ExactCopy, Merge, NativeCheck, NativeError, Project, Tree, TreeCaps,
+    TreeError,
 };
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of the best effort that is kept of a failing feature.
@@ -41,44 +44,96 @@ struct Prepared {
     time_ms: u64,
 }
 
+/// A commit that is to be made.
+struct Order<'a> {
+    message: &'a str,
+    effect: &'a str,
+    base: &'a str,
+    judged: Option<Digest>,
+}
+
 /// What a commit answers.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Made {
     commit: Option<String>,
     files: Vec<String>,
+    /// The branch was not where the work started, so there is no commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    moved: bool,
+}
+
+impl Made {
+    fn report(self) -> Report {
+        if self.moved { Report::Moved } else { Report::Committed { commit: self.commit, files: self.files } }
+    }
 }
 
 impl Repository {
-    /// Opens the repository, and makes the tree if it is not there.
-    pub async fn open(world: &Arc<World>, record: &RunRecord) -> anyhow::Result<Self> {
+    /// Opens the repository, and makes the tree `directory` if it is not there.
+    pub async fn open(world: &Arc<World>, record: &RunRecord, directory: PathBuf) -> anyhow::Result<Self> {
         let (world, record) = (Arc::clone(world), record.clone());
-        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record)).await??;
+        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, &directory)).await??;
         Ok(Self(Arc::new(inner)))
     }
 
-    /// How native checks are run on this tree.
-    pub fn native(&self) -> Arc<Native> {
-        Arc::new(Native(Arc::clone(&self.0)))
+    /// How native checks are run on this tree, whose work started from `base`.
+    pub fn native(&self, base: Option<&str>) -> Arc<Native> {
+        Arc::new(Native { inner: Arc::clone(&self.0), base: base.map(str::to_owned) })
     }
 
-    /// The files that changed, as an evaluator sees them.
-    pub async fn evidence(&self, bytes_max: usize) -> anyhow::Result<Vec<(String, String)>> {
+    /// Brings the tree to the branch's tip. Answers the tip, and files that a person changed in the tree and
+    /// that the branch changed too: they are now as the branch has them.
+    pub async fn prepare(&self) -> anyhow::Result<(String, Vec<String>)> {
+        self.blocking(|inner| {
+            let tip = inner.tip()?;
+            let lost = inner.tree.bring_to(&inner.project, &tip, &|point| inner.world.crash.reach(point))?;
+            Ok((tip, lost))
+        })
+        .await
+    }
+
+    /// Brings what the branch gained since `base` into the tree.
+    pub async fn merge(&self, base: &str) -> anyhow::Result<Ended> {
+        let base = base.to_owned();
+        let report = self
+            .blocking(move |inner| {
+                let tip = inner.tip()?;
+                let hook = |point| inner.world.crash.reach(point);
+                Ok(match inner.tree.merge(&inner.project, &base, &tip, &hook)? {
+                    Merge::Done => Report::Merged { base: tip },
+                    Merge::Conflict { files } => Report::Conflicted { files },
+                })
+            })
+            .await?;
+        Ok(Ended::of(End::Report(report)))
+    }
+
+    /// The files that changed since `base`, as an evaluator sees them.
+    pub async fn evidence(&self, base: &str, bytes_max: usize) -> anyhow::Result<Vec<(String, String)>> {
+        let base = base.to_owned();
         self.blocking(move |inner| {
-            let changes = inner.tree.changes(&inner.project, &inner.tip()?)?;
+            let changes = inner.tree.changes(&inner.project, &base)?;
             inner.tree.evidence(&changes, bytes_max as u64)
         })
         .await
     }
 
-    /// Names exactly what would be committed now.
-    pub async fn subject(&self) -> anyhow::Result<Digest> {
-        self.blocking(|inner| Ok(inner.tree.scan(&inner.project, &inner.tip()?)?.digest)).await
+    /// Names exactly what would be committed on `base` now.
+    pub async fn subject(&self, base: &str) -> anyhow::Result<Digest> {
+        let base = base.to_owned();
+        self.blocking(move |inner| Ok(inner.tree.scan(&inner.project, &base)?.digest)).await
     }
 
-    /// Keeps what there is as a blob, then restores the tree to the last commit.
-    pub async fn discard(&self, feature: &str) -> anyhow::Result<Ended> {
+    /// The last commit of the branch, or where the run started.
+    pub async fn tip(&self) -> anyhow::Result<String> {
+        self.blocking(Inner::tip).await
+    }
+
+    /// Keeps what there is since `base` as a blob, then restores the tree to the branch's tip.
+    pub async fn discard(&self, feature: &str, base: &str) -> anyhow::Result<Ended> {
+        let base = base.to_owned();
         let kept =
-            self.blocking(|inner| inner.tree.best_effort(&inner.project, &inner.tip()?, BEST_EFFORT_BYTES_MAX)).await?;
+            self.blocking(move |inner| inner.tree.best_effort(&inner.project, &base, BEST_EFFORT_BYTES_MAX)).await?;
         let (batch, _) = put_best_effort(Batch::new(), &self.0.run, feature, kept);
         // Durable before the tree forgets it.
         self.0.world.store.commit(batch).await?;
@@ -89,10 +144,10 @@ impl Repository {
         Ok(Ended::of(End::Report(Report::Discarded)))
     }
 
-    /// Commits exactly the files that changed.
-    pub async fn commit(&self, stage: &Stage, work: &Work, message: &str) -> anyhow::Result<Ended> {
+    /// Commits exactly the files that changed since `base`.
+    pub async fn commit(&self, stage: &Stage, work: &Work, message: &str, base: &str) -> anyhow::Result<Ended> {
         let input = serde_json::to_vec(message)?;
-        let began = stage.troupe.began("longhaul", "", Digest::of(b"longhaul"), "git.commit", &input);
+        let began = began(&self.0.world, "longhaul", "", Digest::of(b"longhaul"), "git.commit", &input);
         let limits = stage.config.limits.clone();
         let opened = Recorder::open(
             Arc::clone(&self.0.world.store),
@@ -105,26 +160,22 @@ impl Repository {
             Opened::Running(recorder) => recorder,
             Opened::Finished { finished, .. } => {
                 let made: Made = serde_json::from_str(&finished.result)?;
-                return Ok(Ended::of(End::Report(Report::Committed { commit: made.commit, files: made.files })));
+                return Ok(Ended::of(End::Report(made.report())));
             }
         };
         // The name without the try: a second try of the same commit is the same effect.
         let effect = format!("{}/{}", self.0.run, work.name);
         let judged = crate::run::record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
-        match self.commit_once(&recorder, message, &effect, judged).await {
+        let order = Order { message, effect: &effect, base, judged };
+        match self.commit_once(&recorder, &order).await {
             Ok(made) => Ok(committed(recorder, made, self.0.world.clock.now_ms())),
             Err(NotMade::Journal(JournalError::Parked(question))) => Ok(Ended::of(End::Parked(question))),
             Err(other) => Ok(Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string()))))),
         }
     }
 
-    async fn commit_once(
-        &self,
-        recorder: &Recorder,
-        message: &str,
-        effect: &str,
-        judged: Option<Digest>,
-    ) -> Result<Made, NotMade> {
+    async fn commit_once(&self, recorder: &Recorder, order: &Order<'_>) -> Result<Made, NotMade> {
+        let message = order.message;
         let call = NewCall {
             name: "git.commit",
             summary: message.lines().next().unwrap_or_default().to_owned(),
@@ -135,29 +186,30 @@ impl Repository {
         let (ticket, prepared) = match recorder.ask(call).await? {
             Next::Answered(answer) => return Ok(serde_json::from_str(&answer)?),
             Next::Verify(ticket, prepared) => (ticket, serde_json::from_str(&prepared)?),
-            Next::Go(ticket) => self.prepare(recorder, ticket).await?,
-            Next::Happened(ticket, _) | Next::Skipped(ticket) => self.prepare(recorder, ticket).await?,
+            Next::Go(ticket) | Next::Happened(ticket, _) | Next::Skipped(ticket) => {
+                self.note_commit(recorder, ticket, order.base).await?
+            }
         };
-        let made = self.make(message.to_owned(), effect.to_owned(), prepared, judged).await?;
+        let made = self.make(order, prepared).await?;
         recorder.answer(ticket, serde_json::to_string(&made)?).await?;
         Ok(made)
     }
 
-    async fn prepare(&self, recorder: &Recorder, ticket: Ticket) -> Result<(Ticket, Prepared), NotMade> {
-        let parent = self.blocking(Inner::tip).await?;
-        let prepared = Prepared { parent, time_ms: self.0.world.clock.now_ms() };
+    async fn note_commit(
+        &self,
+        recorder: &Recorder,
+        ticket: Ticket,
+        base: &str,
+    ) -> Result<(Ticket, Prepared), NotMade> {
+        let prepared = Prepared { parent: base.to_owned(), time_ms: self.0.world.clock.now_ms() };
         recorder.prepared(&ticket, serde_json::to_string(&prepared)?).await?;
         Ok((ticket, prepared))
     }
 
     /// Makes the commit; one that was made before, by its trailer, is found instead, and tidied up after.
-    async fn make(
-        &self,
-        message: String,
-        effect: String,
-        prepared: Prepared,
-        judged: Option<Digest>,
-    ) -> anyhow::Result<Made> {
+    /// A branch that went on meanwhile is left where it is.
+    async fn make(&self, order: &Order<'_>, prepared: Prepared) -> anyhow::Result<Made> {
+        let (message, effect, expected) = (order.message.to_owned(), order.effect.to_owned(), order.judged);
         self.blocking(move |inner| {
             let order = CommitOrder {
                 branch: &inner.branch,
@@ -165,10 +217,12 @@ impl Repository {
                 message: &message,
                 effect_id: &effect,
                 time_ms: prepared.time_ms,
-                expected: judged,
+                expected,
             };
-            let made = inner.tree.commit(&inner.project, &order, &|point| inner.world.crash.reach(point))?;
-            Ok(Made::from(made))
+            match inner.tree.commit(&inner.project, &order, &|point| inner.world.crash.reach(point)) {
+                Err(TreeError::BranchMoved { .. }) => Ok(Made { moved: true, ..Made::default() }),
+                made => Ok(Made::from(made?)),
+            }
         })
         .await
     }
@@ -183,16 +237,15 @@ impl Repository {
 }
 
 impl Inner {
-    fn open(world: Arc<World>, record: &RunRecord) -> anyhow::Result<Self> {
+    fn open(world: Arc<World>, record: &RunRecord, directory: &Path) -> anyhow::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let start = project.tip(&branch)?.unwrap_or_else(|| record.base.clone());
-        let directory = world.home.tree(&record.run);
         if let Some(trees) = directory.parent() {
             std::fs::create_dir_all(trees)?;
         }
         let hook = |point: &'static str| world.crash.reach(point);
-        let checkout = Tree::checkout(&project, &directory, &start, &TreeCaps::default(), &hook)?;
+        let checkout = Tree::checkout(&project, directory, &start, &TreeCaps::default(), &hook)?;
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
@@ -214,29 +267,37 @@ impl Inner {
     }
 }
 
-/// Native checks on the tree of a run.
-pub struct Native(Arc<Inner>);
+/// Native checks on one tree of a run.
+pub struct Native {
+    inner: Arc<Inner>,
+    /// Where the work in the tree started; none: at the branch's tip.
+    base: Option<String>,
+}
 
 impl Native {
     /// Runs one, with its test files as they were when the run started.
     pub async fn run(&self, name: &str, check: &NativeCheck) -> Result<CheckReport, NativeError> {
-        let Inner { host, project, tree, base, .. } = &*self.0;
-        let tip = self.0.tip().unwrap_or_else(|_| base.clone());
+        let Inner { host, project, tree, base, .. } = &*self.inner;
+        let parent = self.parent();
         let pins = longhaul_worktree::pins(project, base, name, check)?;
-        Ok(longhaul_worktree::run_native(host, project, tree, &tip, name, check, &pins).await?.report)
+        Ok(longhaul_worktree::run_native(host, project, tree, &parent, name, check, &pins).await?.report)
     }
 }
 
 impl Native {
     /// A copy of exactly what would be committed: what is ignored, and what is too large, is not in it.
     pub async fn exact_copy(&self) -> Result<ExactCopy, NativeError> {
-        let inner = Arc::clone(&self.0);
+        let (inner, parent) = (Arc::clone(&self.inner), self.parent());
         let made = tokio::task::spawn_blocking(move || {
-            let Inner { host, project, tree, base, .. } = &*inner;
-            let tip = inner.tip().unwrap_or_else(|_| base.clone());
-            ExactCopy::make(host, project, tree, &tip)
+            let Inner { host, project, tree, .. } = &*inner;
+            ExactCopy::make(host, project, tree, &parent)
         });
         made.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+
+    fn parent(&self) -> String {
+        let tip = || self.inner.tip().unwrap_or_else(|_| self.inner.base.clone());
+        self.base.clone().unwrap_or_else(tip)
     }
 }
 
@@ -254,8 +315,8 @@ enum NotMade {
 impl From<Option<Committed>> for Made {
     fn from(made: Option<Committed>) -> Self {
         match made {
-            Some(Committed { id, files, .. }) => Self { commit: Some(id), files },
-            None => Self { commit: None, files: Vec::new() },
+            Some(Committed { id, files, .. }) => Self { commit: Some(id), files, moved: false },
+            None => Self::default(),
         }
     }
 }
@@ -263,6 +324,5 @@ impl From<Option<Committed>> for Made {
 fn committed(recorder: Recorder, made: Made, at_ms: u64) -> Ended {
     let result = serde_json::to_string(&made).unwrap_or_default();
     let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms };
-    let report = Report::Committed { commit: made.commit, files: made.files };
-    Ended { closing: Some(Closing { recorder, finished }), ..Ended::of(End::Report(report)) }
+    Ended { closing: Some(Closing { recorder, finished }), ..Ended::of(End::Report(made.report())) }
 }

@@ -37,7 +37,7 @@ impl Troupe {
         input: &impl Serialize,
     ) -> Result<Opened, JournalError> {
         let input = serde_json::to_vec(input).unwrap_or_default();
-        let began = self.began(part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
+        let began = began(&self.world, part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
         let store = Arc::clone(&self.world.store);
         let opened = Recorder::open(store, Arc::clone(&self.world.clock), invocation.clone(), began, &part.limits)?;
         if let Opened::Running(recorder) = &opened
@@ -49,20 +49,6 @@ impl Troupe {
             self.world.store.commit(batch).await?;
         }
         Ok(opened)
-    }
-
-    /// The first entry of a journal.
-    pub(super) fn began(&self, plugin: &str, table: &str, component: Digest, export: &str, input: &[u8]) -> Began {
-        Began {
-            plugin: plugin.to_owned(),
-            table: table.to_owned(),
-            component,
-            export: export.to_owned(),
-            input: Digest::of(input),
-            seed: self.world.fresh_seed(),
-            fingerprint: self.world.engine.fingerprint().to_owned(),
-            at_ms: self.world.clock.now_ms(),
-        }
     }
 
     /// What the call of a pure plugin starts with.
@@ -94,6 +80,20 @@ impl Troupe {
             console: None,
             invocation,
         }
+    }
+}
+
+/// The first entry of a journal.
+pub(super) fn began(world: &World, plugin: &str, table: &str, component: Digest, export: &str, input: &[u8]) -> Began {
+    Began {
+        plugin: plugin.to_owned(),
+        table: table.to_owned(),
+        component,
+        export: export.to_owned(),
+        input: Digest::of(input),
+        seed: world.fresh_seed(),
+        fingerprint: world.engine.fingerprint().to_owned(),
+        at_ms: world.clock.now_ms(),
     }
 }
 

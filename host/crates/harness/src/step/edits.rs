@@ -4,9 +4,9 @@
 //! session, whose keys differ, so that no late report of the old one can count for the new one.
 
 use super::{Ignored, Refusal, Turn};
-use crate::action::{EndStatus, Job};
+use crate::action::{EndStatus, Job, Work};
 use crate::plan;
-use crate::state::{Feature, Phase, WaitFor};
+use crate::state::{Feature, Lane, Phase};
 use crate::{select, texts};
 use longhaul_core::work::FeatureSpec;
 use longhaul_core::work::FeatureStatus::{Dropped, InProgress, NotStarted, Passing};
@@ -87,9 +87,9 @@ impl Turn<'_> {
 
     /// A commit cannot be called back once it is asked for, but it can while it waits for a person.
     fn check_not_committing(&self, id: &str) -> Result<(), Refusal> {
-        let waits = matches!(self.state.phase, Phase::Waiting { wait: WaitFor::Repository, .. });
-        match self.state.outstanding_job() {
-            Some(Job::Commit { feature, .. }) if feature == id && !waits => {
+        let lane = self.state.lane_of(id).map(|position| &self.state.lanes[position]);
+        match lane {
+            Some(Lane { work: Work { job: Job::Commit { .. }, .. }, wait: None, .. }) => {
                 Err(Refusal::BeingCommitted { feature: id.to_owned() })
             }
             _ => Ok(()),
@@ -108,17 +108,17 @@ impl Turn<'_> {
 
     /// Calls off the work on a feature, if there is any, and has the tree restored.
     fn leave(&mut self, id: &str) {
-        let under_way = self.state.session.as_ref().is_some_and(|session| session.feature == id);
-        if !under_way || matches!(self.state.outstanding_job(), Some(Job::Discard { .. })) {
+        let Some(position) = self.state.lane_of(id) else { return };
+        if matches!(self.state.lanes[position].work.job, Job::Discard { .. }) {
             return;
         }
-        let Some(discard) = self.discard_of(id) else { return };
-        if self.ended().is_some() {
-            // What an end held back was not started; `edited` takes the run up with this instead.
-            self.state.outstanding = Some(discard);
-        } else {
-            self.cancel();
-            self.start(discard);
+        let Lane { session: Some(session), .. } = self.cancel(position) else { return };
+        if self.ended().is_none() {
+            return self.start_discard(session);
+        }
+        // What an end held back was not started; `edited` takes the run up with this instead.
+        if let Some(work) = self.discard_of(&session) {
+            self.state.lanes.push(Lane { session: Some(session), work, wait: None });
         }
     }
 

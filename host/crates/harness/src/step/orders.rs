@@ -1,10 +1,10 @@
 //! Orders of the operator about the whole run, and the times and answers that it waits for.
 
 use super::{Ignored, Refusal, Turn};
-use crate::action::{EndStatus, Park};
+use crate::action::EndStatus;
 use crate::input::Setup;
 use crate::limits::HarnessLimits;
-use crate::state::{BlockedBy, Counts, Note, Phase, WaitFor};
+use crate::state::{BlockedBy, Counts, Lane, Note, Phase, Wait, WaitFor};
 use longhaul_core::RunId;
 use longhaul_core::event::Event;
 use longhaul_core::work::FeatureStatus::{Blocked, Failing, NotStarted};
@@ -40,59 +40,65 @@ impl Turn<'_> {
     /// Work waits for a person, and will go on under its key.
     pub(super) fn parked(&mut self, key: &str, question: &str, is_effect: bool) -> Option<Ignored> {
         let question = self.line(question);
-        let reason = match &self.state.phase {
-            Phase::Running => "",
-            Phase::Waiting { wait: WaitFor::Work, park } => &park.reason,
-            Phase::New | Phase::Waiting { .. } | Phase::Ended { .. } => return Some(Ignored::NotAwaited),
-        };
-        if self.state.outstanding.as_ref().is_none_or(|work| work.key() != key) {
+        let found = self.state.lanes.iter().position(|lane| lane.work.key() == key);
+        let Some(position) = found.filter(|_| self.state.phase == Phase::Running) else {
             return Some(Ignored::NotAwaited);
-        }
-        if reason == question && self.is_waiting() {
-            return Some(Ignored::NothingToDo);
+        };
+        match &self.state.lanes[position].wait {
+            Some(wait) if wait.wait != WaitFor::Work => return Some(Ignored::NotAwaited),
+            Some(wait) if wait.park.reason == question => return Some(Ignored::NothingToDo),
+            Some(_) | None => {}
         }
         let answer_with = if is_effect {
             "longhaul answer RUN --happened JSON | --did-not-happen | --skip"
         } else {
             "longhaul answer RUN --text ANSWER"
         };
-        self.ask(WaitFor::Work, &question, answer_with);
+        let Lane { session, work, .. } = self.state.lanes.remove(position);
+        self.ask(session, work, WaitFor::Work, &question, answer_with);
         None
     }
 
-    fn is_waiting(&self) -> bool {
-        matches!(self.state.phase, Phase::Waiting { .. })
-    }
-
+    /// An answer that names no feature is for the one question that is open.
     pub(super) fn answered_run(&mut self, answer: &str) -> Taken {
-        let Phase::Waiting { wait, park } = self.state.phase.clone() else {
-            return Err(Refusal::NoQuestion { feature: None });
-        };
-        match wait {
-            WaitFor::Outage => return Err(Refusal::NoQuestion { feature: None }),
-            WaitFor::Work | WaitFor::Repository => self.go_on(),
-            WaitFor::Plan => {
-                let text = self.line(answer);
-                self.note_for_planner(park.reason, text);
-                self.plan_again();
+        let asks = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait, .. }) if wait.is_for_a_person());
+        let asking: Vec<_> = (0..self.state.lanes.len()).filter(|at| asks(&self.state.lanes[*at])).collect();
+        match asking[..] {
+            _ if self.state.phase != Phase::Running => Err(Refusal::NoQuestion { feature: None }),
+            [] => Err(Refusal::NoQuestion { feature: None }),
+            [position] => {
+                self.answered_lane(position, answer);
+                Ok(None)
+            }
+            _ => {
+                let name = |at: usize| self.state.lanes[at].work.feature().unwrap_or("the plan").to_owned();
+                Err(Refusal::WhichQuestion { features: asking.into_iter().map(name).collect() })
             }
         }
-        Ok(None)
     }
 
-    /// Asks for the work that a wait or an end held back.
-    fn go_on(&mut self) {
-        self.state.phase = Phase::Running;
-        match self.state.outstanding.take() {
-            Some(work) => self.start(work),
-            None => self.advance(),
+    fn answered_lane(&mut self, position: usize, answer: &str) {
+        match self.state.lanes[position].wait.take() {
+            Some(Wait { wait: WaitFor::Plan, park }) => {
+                let text = self.line(answer);
+                self.note_for_planner(park.reason, text);
+                // Their answer allows as many plans again; the one that is asked for now is the first.
+                self.state.counts.replans = self.state.limits.replans_max.min(1);
+                let held = self.state.lanes.remove(position).work;
+                self.start_plan(Some(held));
+            }
+            _ => {
+                let Lane { session, work, .. } = self.state.lanes.remove(position);
+                self.start(session, work);
+            }
         }
     }
 
-    /// Asks for the plan that a wait or an end held back, with what was said since.
-    fn plan_again(&mut self) {
-        let held = self.state.outstanding.take();
-        self.start_plan(held);
+    /// Asks for the work of each lane of which this holds, to the letter; the others stay as they are.
+    fn go_on_where(&mut self, is_over: impl Fn(&Lane) -> bool) {
+        for lane in std::mem::take(&mut self.state.lanes) {
+            if is_over(&lane) { self.start(lane.session, lane.work) } else { self.state.lanes.push(lane) }
+        }
     }
 
     pub(super) fn note_for_planner(&mut self, about: String, text: String) {
@@ -106,6 +112,11 @@ impl Turn<'_> {
         let ended = self.ended();
         if let Some(status @ (EndStatus::Failed | EndStatus::Abandoned)) = ended {
             return Err(Refusal::Ended { status });
+        }
+        let asks = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait, .. }) if wait.is_for_a_person());
+        if let Some(position) = self.state.lane_of(id).filter(|at| ended.is_none() && asks(&self.state.lanes[*at])) {
+            self.answered_lane(position, &answer);
+            return Ok(None);
         }
         let Some(feature) = self.state.feature_mut(id) else {
             return Err(Refusal::UnknownFeature { feature: crate::texts::line(id, 80) });
@@ -121,24 +132,24 @@ impl Turn<'_> {
     }
 
     pub(super) fn woke(&mut self) -> Option<Ignored> {
-        match &self.state.phase {
-            Phase::Waiting { park: Park { until_ms: Some(until), .. }, .. } if self.at_ms < *until => {
-                Some(Ignored::TooEarly)
-            }
-            Phase::Waiting { wait: WaitFor::Outage, .. } => {
-                self.go_on();
-                None
-            }
-            Phase::New | Phase::Running | Phase::Waiting { .. } | Phase::Ended { .. } => Some(Ignored::NothingToDo),
+        let at_ms = self.at_ms;
+        let is_due = |wait: &Wait| wait.park.until_ms.is_some_and(|until| until <= at_ms);
+        if self.state.phase != Phase::Running {
+            return Some(Ignored::NothingToDo);
         }
+        if self.state.waits().any(|(_, wait)| is_due(wait)) {
+            self.go_on_where(|lane| lane.wait.as_ref().is_some_and(is_due));
+            return None;
+        }
+        Some(if self.state.wakes_at_ms().is_some() { Ignored::TooEarly } else { Ignored::NothingToDo })
     }
 
     pub(super) fn pause(&mut self) -> Taken {
         match self.state.phase {
             Phase::New => return Err(Refusal::NotBegun),
             Phase::Ended { .. } => return Ok(Some(Ignored::NothingToDo)),
-            Phase::Running | Phase::Waiting { .. } if self.state.paused => return Ok(Some(Ignored::NothingToDo)),
-            Phase::Running | Phase::Waiting { .. } => {}
+            Phase::Running if self.state.paused => return Ok(Some(Ignored::NothingToDo)),
+            Phase::Running => {}
         }
         self.state.paused = true;
         self.emit(Event::Paused);
@@ -155,7 +166,8 @@ impl Turn<'_> {
         if let Some(limits) = &limits {
             check_limits(limits)?;
         }
-        let goes_on = self.state.phase == Phase::Running && !self.state.paused;
+        let waits = self.state.lanes.iter().any(|lane| lane.wait.is_some());
+        let goes_on = self.state.phase == Phase::Running && !self.state.paused && !waits;
         let changes = limits.is_some() || retry_failing;
         if self.ended() == Some(EndStatus::Completed) || (goes_on && !changes) {
             return Ok(Some(Ignored::NothingToDo));
@@ -163,13 +175,16 @@ impl Turn<'_> {
         self.state.limits = limits.unwrap_or_else(|| self.state.limits.clone());
         if retry_failing {
             self.forgive();
+            self.call_off_planner();
         }
         if self.state.paused {
             self.state.paused = false;
             self.emit(Event::RunResumed);
         }
-        if !goes_on {
-            self.take_up();
+        if goes_on {
+            self.advance()
+        } else {
+            self.take_up()
         }
         Ok(None)
     }
@@ -182,28 +197,42 @@ impl Turn<'_> {
         }
     }
 
+    /// Asks for everything again that is not a question: what is under way goes on where it is.
     fn take_up(&mut self) {
-        match &self.state.phase {
-            Phase::New => {}
-            Phase::Running => self.actions.extend(super::pending(self.state)),
-            Phase::Waiting { wait: WaitFor::Outage | WaitFor::Repository, .. } => self.go_on(),
-            // The question stands.
-            Phase::Waiting { wait: WaitFor::Work | WaitFor::Plan, park } => {
-                self.actions.push(crate::Action::Park(park.clone()));
-            }
-            Phase::Ended { .. } => self.reopen(),
+        if self.ended().is_some() {
+            return self.reopen();
         }
+        // What is under way goes on whatever it costs, and questions stand.
+        let stands = |lane: &Lane| match &lane.wait {
+            None => true,
+            Some(wait) => matches!(wait.wait, WaitFor::Work | WaitFor::Plan),
+        };
+        let standing: Vec<_> = self.state.lanes.iter().filter(|lane| stands(lane)).cloned().collect();
+        self.actions.extend(standing.iter().filter_map(|lane| super::pending_of(lane, self.state.paused)));
+        self.go_on_where(|lane| !stands(lane));
+        self.advance();
     }
 
     /// Takes up a run that has ended, with the counts of what may go wrong in a row at zero.
     pub(super) fn reopen(&mut self) {
         self.state.counts = Counts { edits: self.state.counts.edits, ..Counts::default() };
+        self.state.phase = Phase::Running;
+        self.state.answer = None;
         self.emit(Event::RunResumed);
         self.free_denied();
-        if self.state.is_planning() {
-            return self.plan_again();
+        // A plan that was refused is asked for anew, with what was said since.
+        let is_refused = |lane: &Lane| lane.session.is_none() && lane.wait.is_none();
+        match self.state.lanes.iter().position(is_refused) {
+            Some(position) => {
+                let held = self.state.lanes.remove(position).work;
+                self.start_plan(Some(held));
+            }
+            None if self.state.is_planning() && self.state.lanes.is_empty() => self.start_plan(None),
+            None => {
+                self.go_on_where(|_| true);
+                self.advance();
+            }
         }
-        self.go_on();
     }
 
     /// What was denied may be allowed by now.
@@ -216,18 +245,30 @@ impl Turn<'_> {
         }
     }
 
-    /// After a change of the features: who waits for whom, and a run that had ended goes on.
+    /// After a change of the features: a run that had ended goes on, and what is next is taken up.
     pub(super) fn settle_or_reopen(&mut self) {
-        self.settle();
+        self.call_off_planner();
         if self.ended().is_some() {
-            self.reopen();
+            self.settle();
+            return self.reopen();
+        }
+        self.advance();
+    }
+
+    /// What the planner is asked for now, or a person about it, is about the features as they were.
+    fn call_off_planner(&mut self) {
+        if self.state.is_planning() {
+            return;
+        }
+        while let Some(position) = self.state.lanes.iter().position(|lane| lane.session.is_none()) {
+            self.cancel(position);
         }
     }
 
     pub(super) fn ended(&self) -> Option<EndStatus> {
         match self.state.phase {
             Phase::Ended { status, .. } => Some(status),
-            Phase::New | Phase::Running | Phase::Waiting { .. } => None,
+            Phase::New | Phase::Running => None,
         }
     }
 
@@ -237,10 +278,11 @@ impl Turn<'_> {
             Some(EndStatus::Completed | EndStatus::Failed | EndStatus::Abandoned) => {
                 return Ok(Some(Ignored::NothingToDo));
             }
-            Some(EndStatus::Incomplete) => self.state.outstanding = None,
-            None => self.cancel(),
+            Some(EndStatus::Incomplete) | None => {}
         }
-        self.state.session = None;
+        while !self.state.lanes.is_empty() {
+            self.cancel(0);
+        }
         let reason = self.line(reason);
         let summary = format!("abandoned: {reason}; {}", crate::texts::summary(self.state));
         self.end(EndStatus::Abandoned, summary);

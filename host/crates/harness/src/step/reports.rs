@@ -1,19 +1,23 @@
 //! What becomes of a report on work.
 //!
 //! Each kind of failure has one consequence: an outage waits and tries again, a question or a refusal
-//! blocks the feature, a repository that cannot be written waits for a person, and all else uses up a
-//! round. Only [`Verdict::passes`] leads to a commit.
+//! blocks the feature, a repository that cannot be written waits for a person, a full journal goes on in
+//! a fresh invocation, and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
 
-use super::{CapReached, Ignored, Turn, plus};
+use super::{Ignored, Turn, plus};
 use crate::action::{EndStatus, Job, Work};
-use crate::input::{Failure, Report};
+use crate::contract;
+use crate::input::{Failure, Report, Strategy};
 use crate::plan::{self, Accepted};
-use crate::state::{BlockedBy, Feature, Phase, WaitFor};
+use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, WaitFor};
 use crate::texts;
 use longhaul_core::Outage;
 use longhaul_core::event::{Event, Used};
-use longhaul_core::work::FeatureStatus::{Failing, Passing};
+use longhaul_core::work::FeatureStatus::{Failing, NotStarted, Passing};
 use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verdict};
+
+/// The limit of an invocation that is no failure: its agent goes on in a fresh one.
+const JOURNAL_FULL: &str = "journal_entries_max";
 
 impl Turn<'_> {
     pub(super) fn done(&mut self, key: &str, used: Used, report: Report) -> Option<Ignored> {
@@ -22,23 +26,25 @@ impl Turn<'_> {
             self.state.used = plus(self.state.used, used);
             return None;
         }
-        let open = matches!(self.state.phase, Phase::Running | Phase::Waiting { .. });
-        let Some(work) = self.state.outstanding.take_if(|work| open && work.key() == key) else {
+        let found = self.state.lanes.iter().position(|lane| lane.work.key() == key);
+        let Some(position) = found.filter(|_| self.state.phase == Phase::Running) else {
             return Some(Ignored::NotAwaited);
         };
-        if !fits(&work.job, &report) {
-            self.state.outstanding = Some(work);
+        if !fits(&self.state.lanes[position].work.job, &report) {
             return Some(Ignored::WrongReport);
         }
-        self.state.phase = Phase::Running;
+        let Lane { session, work, .. } = self.state.lanes.remove(position);
         self.count(&work, used);
         match report {
-            Report::Failed(Failure::Unavailable(outage)) => self.unavailable(work.again(), &outage),
-            Report::Failed(Failure::Suspended(outage)) => self.unavailable(work, &outage),
-            Report::Failed(failure) => self.failed(work, &failure),
+            Report::Failed(Failure::Unavailable(outage)) => self.unavailable(session, work.again(), &outage),
+            Report::Failed(Failure::Suspended(outage)) => self.unavailable(session, work, &outage),
+            Report::Failed(failure) => {
+                self.state.counts.outages = 0;
+                self.failed(session, work, &failure);
+            }
             report => {
                 self.state.counts.outages = 0;
-                self.succeeded(&work, report);
+                self.succeeded(session, work, report);
             }
         }
         None
@@ -51,58 +57,79 @@ impl Turn<'_> {
         }
     }
 
-    fn succeeded(&mut self, work: &Work, report: Report) {
-        let id = work.feature().unwrap_or_default().to_owned();
+    fn succeeded(&mut self, session: Option<Session>, work: Work, report: Report) {
+        let Some(session) = session else { return self.planner_succeeded(work, report) };
         match report {
-            Report::Planned(plan) => self.planned(work, plan),
-            Report::Pinned { vacuous } => self.pinned(&id, &vacuous),
-            Report::Generated(outcome) => self.generated(work, &id, &outcome),
-            Report::Judged(verdict) => self.judged(&id, &verdict),
-            Report::Committed { commit, files } => self.committed(&id, commit, files),
-            Report::Discarded => self.discarded(),
-            Report::Failed(_) => {}
+            Report::Proposed { output } => self.proposed(session, &output),
+            Report::Prepared { base, vacuous, orientation } => self.prepared(session, base, &vacuous, orientation),
+            Report::Generated(outcome) => self.generated(session, &work, &outcome),
+            Report::Judged(verdict) => self.judged(session, &verdict),
+            Report::Moved => self.start_merge(session),
+            Report::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
+            Report::Conflicted { files } => self.conflicted(session, &files),
+            Report::Committed { commit, files } => self.committed(&session, commit, files),
+            Report::Discarded => self.discarded(&session),
+            Report::Planned(_) | Report::Synthesized(_) | Report::Failed(_) => {}
         }
     }
 
-    fn failed(&mut self, work: Work, failure: &Failure) {
-        self.state.counts.outages = 0;
+    fn planner_succeeded(&mut self, work: Work, report: Report) {
+        match report {
+            Report::Planned(plan) if matches!(work.job, Job::Replan { .. }) => self.replanned(work, plan),
+            Report::Planned(plan) => self.planned(work, plan),
+            Report::Synthesized(synthesis) => self.synthesized(synthesis),
+            _ => {}
+        }
+    }
+
+    fn failed(&mut self, session: Option<Session>, work: Work, failure: &Failure) {
         let text = self.line(&failure.text());
-        match work.job.clone() {
-            Job::Plan { .. } => self.plan_failed(work, failure, text),
-            Job::Pin { feature, .. } => self.pin_failed(&feature, failure, &text),
-            Job::Generate { feature, .. } => self.generate_failed(&feature, failure, &text),
-            Job::Judge { feature, .. } => self.judge_failed(&feature, &text),
-            Job::Commit { feature, .. } | Job::Discard { feature } => self.repository_failed(work, &feature, &text),
+        match (session, &work.job) {
+            (None, Job::Synthesize { .. }) => self.not_synthesized(&text),
+            (None, _) => self.plan_failed(work, failure, text),
+            (Some(session), Job::Propose { .. }) => self.not_proposed(session, &text),
+            (Some(session), Job::Prepare { .. }) => self.prepare_failed(session, failure, &text),
+            (Some(session), Job::Generate { .. }) => self.generate_failed(session, failure, &text),
+            (Some(session), Job::Judge { .. }) => self.judge_failed(session, &text),
+            (Some(session), _) => self.repository_failed(session, work, &text),
         }
     }
 
     // The plan.
 
-    fn planned(&mut self, work: &Work, plan: Plan) {
+    fn planned(&mut self, work: Work, plan: Plan) {
         let notes = longhaul_core::text::truncate(&plan.notes, self.state.limits.text_bytes_max);
         match plan::accept(plan, &self.state.setup, &self.state.limits) {
             Ok(accepted) => self.take_plan(accepted, notes),
-            Err(error) => self.plan_refused(work.clone(), error.to_string()),
+            Err(error) => self.plan_refused(work, error.to_string()),
         }
     }
 
     fn take_plan(&mut self, accepted: Accepted, notes: String) {
-        let features = accepted.features.iter().map(|spec| (spec.id.clone(), spec.title.clone())).collect();
-        self.state.features = accepted.features.into_iter().map(Feature::new).collect();
+        let features = accepted.steps.iter().map(|step| (step.spec.id.clone(), step.spec.title.clone())).collect();
+        self.state.features = accepted.steps.into_iter().map(|step| self.feature_of(step)).collect();
         self.emit(Event::Planned { features, notes });
         accepted.warnings.into_iter().for_each(|warning| self.warn(warning));
         self.advance();
     }
 
+    /// What a plan wants done about failures counts in a pipeline; a session has rules of its own.
+    pub(super) fn feature_of(&self, step: longhaul_core::work::PlanStep) -> Feature {
+        let mut feature = Feature::new(step.spec);
+        if self.state.setup.strategy == Strategy::Pipeline {
+            feature.on_failure = step.on_failure;
+        }
+        feature
+    }
+
     fn plan_failed(&mut self, work: Work, failure: &Failure, text: String) {
         let Failure::Blocked(question) = failure else { return self.plan_refused(work, text) };
         let question = self.line(question);
-        self.state.outstanding = Some(work.again());
-        self.ask(WaitFor::Plan, &question, "longhaul answer RUN --text ANSWER");
+        self.ask(None, work.again(), WaitFor::Plan, &question, "longhaul answer RUN --text ANSWER");
     }
 
     /// Asks the planner again while attempts are left, and tells it why.
-    fn plan_refused(&mut self, work: Work, why: String) {
+    pub(super) fn plan_refused(&mut self, work: Work, why: String) {
         self.state.counts.plan_attempts = self.state.counts.plan_attempts.saturating_add(1);
         self.note_for_planner("the plan before".to_owned(), self.line(&why));
         if self.state.counts.plan_attempts < self.state.limits.plan_attempts_max {
@@ -110,123 +137,141 @@ impl Turn<'_> {
             return self.start_plan(Some(work.again()));
         }
         // Held back, for a resume.
-        self.state.outstanding = Some(work.again());
-        self.end(EndStatus::Failed, format!("no plan: {why}"));
+        self.state.lanes.push(Lane { session: None, work: work.again(), wait: None });
+        let status = if self.state.is_planning() { EndStatus::Failed } else { EndStatus::Incomplete };
+        self.end(status, format!("no plan: {why}"));
     }
 
     // The rounds.
 
-    fn pinned(&mut self, id: &str, vacuous: &[String]) {
-        let Some(feature) = self.state.feature_mut(id) else { return };
+    fn proposed(&mut self, session: Session, output: &str) {
+        let Some((position, feature)) = self.find(&session.feature) else { return };
+        match contract::extend(&feature.spec, output, &self.state.setup, &self.state.limits) {
+            Ok(contract::Extended { spec, criteria, checks, left_out }) => {
+                let feature = &mut self.state.features[position];
+                feature.spec = spec;
+                feature.proposed = true;
+                self.emit(Event::Contract { feature: session.feature.clone(), criteria, checks });
+                left_out.into_iter().for_each(|why| self.warn(format!("feature `{}`: {why}", session.feature)));
+                self.start_prepare(session);
+            }
+            Err(error) => self.not_proposed(session, &error.to_string()),
+        }
+    }
+
+    /// The rubric stays as it was planned: it can be added to, and whoever fails to add takes nothing away.
+    fn not_proposed(&mut self, session: Session, why: &str) {
+        if let Some(feature) = self.state.feature_mut(&session.feature) {
+            feature.proposed = true;
+        }
+        self.warn(format!("feature `{}`: nothing was added to its rubric: {why}", session.feature));
+        self.start_prepare(session);
+    }
+
+    fn prepared(&mut self, session: Session, base: String, vacuous: &[String], orientation: serde_json::Value) {
+        let Some(feature) = self.state.feature_mut(&session.feature) else { return };
         let own = feature.spec.checks.iter().map(|check| &check.name);
         let vacuous: Vec<_> = own.filter(|name| vacuous.contains(name)).cloned().collect();
         feature.vacuous.clone_from(&vacuous);
         for check in vacuous {
-            self.emit(Event::VacuousCheck { feature: id.to_owned(), check });
+            self.emit(Event::VacuousCheck { feature: session.feature.clone(), check });
         }
-        self.start_generate(id);
+        self.start_generate(Session { base: Some(base), orientation, ..session });
     }
 
     /// Nothing was built yet, so there is nothing to discard.
-    fn pin_failed(&mut self, id: &str, failure: &Failure, text: &str) {
+    fn prepare_failed(&mut self, session: Session, failure: &Failure, text: &str) {
         let why = format!("its checks could not be pinned: {text}");
         match failure {
-            Failure::Denied(_) => self.block(id, BlockedBy::Denial, &why),
-            _ => self.note_failing(id, &why),
+            Failure::Denied(_) => self.block(&session.feature, BlockedBy::Denial, &why),
+            _ => self.note_failing(&session.feature, &why),
         }
-        self.advance();
+        self.end_session(&session);
     }
 
-    fn generated(&mut self, work: &Work, id: &str, outcome: &Outcome) {
+    fn generated(&mut self, mut session: Session, work: &Work, outcome: &Outcome) {
         let summary = self.line(&outcome.summary);
-        let Some(feature) = self.state.feature_mut(id) else { return };
+        let Some(feature) = self.state.feature_mut(&session.feature) else { return };
         feature.summary.clone_from(&summary);
-        let (instruction, criteria) = (feature.spec.instruction.clone(), feature.spec.criteria.clone());
-        let Some((position, round)) = self.note_round(id, summary) else { return };
-        let job = Job::Judge { feature: id.to_owned(), round, generated: work.key(), instruction, criteria };
-        self.start_feature_work(position, &format!("{round}/judge"), job);
-    }
-
-    fn note_round(&mut self, id: &str, summary: String) -> Option<(usize, u32)> {
-        let session = self.state.session.as_mut()?;
+        feature.generated = Some(work.key());
+        feature.confidence = outcome.confidence.filter(|confidence| (0.0..=1.0).contains(confidence));
         session.earlier.push(summary);
-        let round = session.round;
-        Some((self.find(id)?.0, round))
+        self.start_judge(session);
     }
 
-    fn generate_failed(&mut self, id: &str, failure: &Failure, text: &str) {
+    fn generate_failed(&mut self, mut session: Session, failure: &Failure, text: &str) {
         match failure {
             Failure::Blocked(question) => {
                 let question = self.line(question);
-                self.block(id, BlockedBy::Question, &question);
-                self.start_discard(id);
+                self.block(&session.feature, BlockedBy::Question, &question);
+                self.start_discard(session);
             }
             Failure::Denied(_) => {
-                self.block(id, BlockedBy::Denial, text);
-                self.start_discard(id);
+                self.block(&session.feature, BlockedBy::Denial, text);
+                self.start_discard(session);
             }
-            Failure::Impossible(_) => self.feature_failed(id, text),
+            Failure::Impossible(_) => self.feature_failed(session, text),
+            Failure::Limit(hit) if hit.name == JOURNAL_FULL && session.handoffs < self.state.limits.handoffs_max => {
+                session.handoffs += 1;
+                let text = format!("`{}` goes on in a fresh invocation ({})", session.feature, session.handoffs);
+                self.emit(Event::Limit { name: JOURNAL_FULL.to_owned(), text });
+                self.start_generate(session);
+            }
             Failure::Limit(_) | Failure::Unavailable(_) | Failure::Suspended(_) | Failure::Failed(_) => {
-                if let Some(session) = &mut self.state.session {
-                    session.earlier.push(format!("it ended without a result: {text}"));
-                }
-                self.round_failed(id, vec![Issue::general(format!("the round ended early: {text}"))]);
+                session.earlier.push(format!("it ended without a result: {text}"));
+                self.round_failed(session, vec![Issue::general(format!("the round ended early: {text}"))]);
             }
         }
     }
 
-    fn judged(&mut self, id: &str, verdict: &Verdict) {
+    fn judged(&mut self, session: Session, verdict: &Verdict) {
         let limits = &self.state.limits;
         let (issues_max, bytes_max) = (limits.issues_max, limits.text_bytes_max);
-        let Some((position, feature)) = self.find(id) else { return };
+        let Some((_, feature)) = self.find(&session.feature) else { return };
         let criteria = &feature.spec.criteria;
         let passed = verdict.passes(criteria);
         let judgements = texts::judgements(criteria, verdict, bytes_max);
         let issues = texts::issues(&judgements, verdict, issues_max, bytes_max);
-        let message = texts::commit_message(feature);
-        let round = self.state.session.as_ref().map_or(0, |session| session.round);
-        self.emit(Event::Judged { feature: id.to_owned(), round, passed, judgements });
-        if passed {
-            self.start_feature_work(position, "commit", Job::Commit { feature: id.to_owned(), message });
-        } else {
-            self.round_failed(id, issues);
-        }
+        self.emit(Event::Judged { feature: session.feature.clone(), round: session.round, passed, judgements });
+        if passed { self.start_commit(session) } else { self.round_failed(session, issues) }
     }
 
     /// As a verdict of nothing but unknown marks: the round is used, and nobody passes.
-    fn judge_failed(&mut self, id: &str, text: &str) {
+    fn judge_failed(&mut self, session: Session, text: &str) {
         let issue = Issue::general(format!("the evaluator gave no verdict: {text}"));
-        let Some((_, feature)) = self.find(id) else { return };
+        let Some((_, feature)) = self.find(&session.feature) else { return };
         let unknown = |criterion: &Criterion| Judgement {
             criterion: criterion.id.clone(),
             mark: Mark::Unknown,
             why: issue.text.clone(),
         };
         let judgements = feature.spec.criteria.iter().map(unknown).collect();
-        let round = self.state.session.as_ref().map_or(0, |session| session.round);
-        self.emit(Event::Judged { feature: id.to_owned(), round, passed: false, judgements });
-        self.round_failed(id, vec![issue]);
+        self.emit(Event::Judged { feature: session.feature.clone(), round: session.round, passed: false, judgements });
+        self.round_failed(session, vec![issue]);
     }
 
     /// Starts the next round with what is to mend, or fails the feature after the last.
-    fn round_failed(&mut self, id: &str, issues: Vec<Issue>) {
-        let iterations_max = self.state.limits.iterations_max;
-        let Some(session) = &mut self.state.session else { return };
-        let round = session.round;
-        if round < iterations_max {
-            session.round += 1;
-            session.feedback = issues;
-            return self.start_generate(id);
-        }
+    fn round_failed(&mut self, mut session: Session, issues: Vec<Issue>) {
         let first = issues.first().map_or("the evaluator named no issue", |issue| issue.text.as_str());
+        let (first, round) = (self.line(first), session.round);
+        if let Some(feature) = self.state.feature_mut(&session.feature) {
+            let did = session.earlier.last().map_or("", String::as_str);
+            feature.remember(format!("session {} round {round}: {did}; not passed: {first}", feature.sessions));
+            feature.issues.clone_from(&issues);
+        }
+        if round < self.state.limits.iterations_max {
+            session.round += 1;
+            session.handoffs = 0;
+            session.feedback = issues;
+            return self.start_generate(session);
+        }
         let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
-        let why = format!("not passed after {rounds} (iterations_max): {}", self.line(first));
-        self.feature_failed(id, &why);
+        self.feature_failed(session, &format!("not passed after {rounds} (iterations_max): {first}"));
     }
 
-    fn feature_failed(&mut self, id: &str, why: &str) {
-        self.note_failing(id, why);
-        self.start_discard(id);
+    fn feature_failed(&mut self, session: Session, why: &str) {
+        self.note_failing(&session.feature, why);
+        self.start_discard(session);
     }
 
     fn note_failing(&mut self, id: &str, why: &str) {
@@ -238,54 +283,65 @@ impl Turn<'_> {
 
     // The repository.
 
-    fn committed(&mut self, id: &str, commit: Option<String>, files: Vec<String>) {
+    /// Sent back to be built on what the branch holds now. It passed, so no attempt is counted.
+    fn conflicted(&mut self, session: Session, files: &[String]) {
+        let why = format!("passed, but the branch changed the same lines of {}", texts::named_files(files));
+        let why = self.line(&why);
+        if let Some(feature) = self.state.feature_mut(&session.feature) {
+            feature.remember(format!("session {}: {why}", feature.sessions));
+        }
+        self.set_status(&session.feature, NotStarted, &why);
+        self.start_discard(session);
+    }
+
+    fn committed(&mut self, session: &Session, commit: Option<String>, files: Vec<String>) {
         self.state.counts.repository_failures = 0;
         self.state.counts.failures_equal = 0;
         self.state.counts.failure_last.clear();
         let why = if commit.is_some() { "judged to pass" } else { "judged to pass; nothing had changed" };
+        let id = session.feature.as_str();
         if let Some(feature) = self.state.feature_mut(id) {
             feature.commit.clone_from(&commit);
             feature.files.clone_from(&files);
+            feature.issues.clear();
         }
         if let Some(commit) = commit {
             self.emit(Event::Committed { feature: id.to_owned(), commit, files });
         }
         self.set_status(id, Passing, why);
-        self.advance();
+        self.end_session(session);
     }
 
-    fn discarded(&mut self) {
+    fn discarded(&mut self, session: &Session) {
         self.state.counts.repository_failures = 0;
-        self.advance();
+        self.end_session(session);
     }
 
-    fn repository_failed(&mut self, work: Work, id: &str, text: &str) {
-        let verb = work.job.verb();
-        self.state.outstanding = Some(work.again());
+    fn repository_failed(&mut self, session: Session, work: Work, text: &str) {
+        let (verb, id) = (work.job.verb(), session.feature.clone());
         let counts = &mut self.state.counts;
         counts.repository_failures = counts.repository_failures.saturating_add(1);
         let count = counts.repository_failures;
         if count >= self.state.limits.repository_attempts_max {
             let text = format!("to {verb} feature `{id}` failed {count} times: {text}; mend the repository and resume");
-            return self.end_at_cap(CapReached { name: "repository_attempts_max", text });
+            return self.hold_at_cap(Some(session), work.again(), Cap::RepositoryAttemptsMax, text);
         }
         let question = format!("could not {verb} feature `{id}`: {text}; mend the repository, then resume");
-        self.ask(WaitFor::Repository, &question, "longhaul resume RUN");
+        self.ask(Some(session), work.again(), WaitFor::Repository, &question, "longhaul resume RUN");
     }
 
     // Outages.
 
     /// Uses no round: waits, longer each time, and tries the same: under a new key when the invocation has
     /// ended in the outage, under its own when it only broke off and can go on.
-    fn unavailable(&mut self, work: Work, outage: &Outage) {
+    fn unavailable(&mut self, session: Option<Session>, work: Work, outage: &Outage) {
         let reason = self.line(&outage.reason);
         let verb = work.job.verb();
-        self.state.outstanding = Some(work);
         self.state.counts.outages = self.state.counts.outages.saturating_add(1);
         let (count, retries_max) = (self.state.counts.outages, self.state.limits.unavailable_retries_max);
         if count > retries_max {
             let text = format!("{count} outages in a row: {reason}; resume when it is there again");
-            return self.end_at_cap(CapReached { name: "unavailable_retries_max", text });
+            return self.hold_at_cap(session, work, Cap::UnavailableRetriesMax, text);
         }
         let wait_ms = self.outage_wait_ms(count, outage.retry_after_ms);
         let text = format!(
@@ -294,7 +350,7 @@ impl Turn<'_> {
         );
         self.warn(text.clone());
         let until_ms = self.at_ms.saturating_add(wait_ms);
-        self.wait(WaitFor::Outage, text, Some(until_ms));
+        self.hold(session, work, WaitFor::Outage, text, Some(until_ms));
     }
 
     /// What the service asked for or the doubled wait, whichever is longer. The service is not ours: a
@@ -312,11 +368,14 @@ fn fits(job: &Job, report: &Report) -> bool {
     matches!(
         (job, report),
         (_, Report::Failed(_))
-            | (Job::Plan { .. }, Report::Planned(_))
-            | (Job::Pin { .. }, Report::Pinned { .. })
+            | (Job::Plan { .. } | Job::Replan { .. }, Report::Planned(_))
+            | (Job::Synthesize { .. }, Report::Synthesized(_))
+            | (Job::Propose { .. }, Report::Proposed { .. })
+            | (Job::Prepare { .. }, Report::Prepared { .. })
             | (Job::Generate { .. }, Report::Generated(_))
             | (Job::Judge { .. }, Report::Judged(_))
-            | (Job::Commit { .. }, Report::Committed { .. })
+            | (Job::Merge { .. }, Report::Merged { .. } | Report::Conflicted { .. })
+            | (Job::Commit { .. }, Report::Committed { .. } | Report::Moved)
             | (Job::Discard { .. }, Report::Discarded)
     )
 }

@@ -6,7 +6,9 @@ use longhaul_core::work::{
     CheckBody, CheckSpec, Criterion, FeatureSpec, Issue, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Verdict,
 };
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
-use longhaul_harness::{Action, Failure, HarnessLimits, Input, Reaction, Refusal, Report, Setup, State, Work, step};
+use longhaul_harness::{
+    Action, Failure, HarnessLimits, Input, Job, Reaction, Refusal, Report, Setup, State, Work, step,
+};
 use serde_json::json;
 
 pub(crate) struct Bench {
@@ -20,8 +22,12 @@ pub(crate) struct Bench {
 impl Bench {
     /// A run that waits for its plan.
     pub(crate) fn begun(limits: HarnessLimits) -> Self {
+        Self::begun_with(begin(limits))
+    }
+
+    pub(crate) fn begun_with(begin: Input) -> Self {
         let mut bench = Self { state: State::new(), now_ms: 1_000, log: vec![], last: vec![] };
-        bench.tell(begin(limits));
+        bench.tell(begin);
         bench
     }
 
@@ -39,10 +45,22 @@ impl Bench {
     pub(crate) fn tell(&mut self, input: Input) {
         match self.try_tell(input) {
             Ok(Reaction::Acted(actions)) => {
-                self.log.extend(actions.iter().map(show));
+                self.log.extend(actions.iter().filter(|action| !is_of_course(action)).map(show));
                 self.last = actions;
+                self.prepare_what_has_no_checks();
             }
             other => panic!("not taken: {other:?}"),
+        }
+    }
+
+    /// A tree without checks is prepared at once, so that a test tells of what it is about.
+    fn prepare_what_has_no_checks(&mut self) {
+        let prepare = |action: &Action| match action {
+            Action::Work(work @ Work { job: Job::Prepare { checks, .. }, .. }) if checks.is_empty() => Some(work.key()),
+            _ => None,
+        };
+        for key in self.last.clone().iter().filter_map(prepare) {
+            self.tell(Input::Done { key, used: Used::default(), report: prepared(&[]) });
         }
     }
 
@@ -50,11 +68,16 @@ impl Bench {
         step(&mut self.state, self.now_ms, input)
     }
 
-    /// Reports on the outstanding work.
+    /// Reports on the outstanding work, on that of the oldest lane if there are several.
     #[track_caller]
     pub(crate) fn report(&mut self, report: Report) {
         let key = self.key();
-        self.tell(Input::Done { key, used: used(1), report });
+        self.report_on(&key, report);
+    }
+
+    #[track_caller]
+    pub(crate) fn report_on(&mut self, key: &str, report: Report) {
+        self.tell(Input::Done { key: key.into(), used: used(1), report });
     }
 
     #[track_caller]
@@ -100,7 +123,14 @@ impl Bench {
 
     #[track_caller]
     pub(crate) fn work(&self) -> Work {
-        self.state.outstanding.clone().expect("work is outstanding")
+        self.state.lanes.first().expect("work is outstanding").work.clone()
+    }
+
+    /// The work of a feature.
+    #[track_caller]
+    pub(crate) fn work_on(&self, feature: &str) -> Work {
+        let lane = self.state.lanes.iter().find(|lane| lane.work.feature() == Some(feature));
+        lane.expect("somebody works on it").work.clone()
     }
 
     #[track_caller]
@@ -125,7 +155,13 @@ pub(crate) fn begin(limits: HarnessLimits) -> Input {
 }
 
 pub(crate) fn setup() -> Setup {
-    Setup { agents: vec!["code".into(), "testing".into()], checks: vec!["cargo-test".into()] }
+    let agents = vec!["code".into(), "testing".into()];
+    Setup { agents, checks: vec!["cargo-test".into()], ..Setup::default() }
+}
+
+pub(crate) fn prepared(vacuous: &[&str]) -> Report {
+    let vacuous = vacuous.iter().map(|name| (*name).into()).collect();
+    Report::Prepared { base: "c-0".into(), vacuous, orientation: json!({}) }
 }
 
 pub(crate) fn plan(steps: Vec<FeatureSpec>) -> Plan {
@@ -186,6 +222,15 @@ pub(crate) fn limit() -> Failure {
     Failure::Limit(LimitHit::new("fuel_max", 11, 10))
 }
 
+/// What stands beside each status of a feature, or was done by the bench itself.
+fn is_of_course(action: &Action) -> bool {
+    match action {
+        Action::Emit(Event::SessionStarting { .. } | Event::SessionComplete { .. }) => true,
+        Action::Work(Work { job: Job::Prepare { checks, .. }, .. }) => checks.is_empty(),
+        _ => false,
+    }
+}
+
 /// One line an action.
 pub(crate) fn show(action: &Action) -> String {
     match action {
@@ -215,6 +260,11 @@ fn show_event(event: &Event) -> String {
         Event::Limit { name, text } => format!("limit {name}: {text}"),
         Event::VacuousCheck { feature, check } => format!("vacuous {feature} {check}"),
         Event::Warning { text } => format!("warning: {text}"),
+        Event::Replanned { replan, features, kept, .. } => {
+            let ids: Vec<_> = features.iter().map(|(id, _)| id.as_str()).collect();
+            format!("replanned {replan}: {}, kept {}", ids.join(" "), kept.join(" "))
+        }
+        Event::Answered { answer, .. } => format!("answered {answer}"),
         Event::RunEnded { status, .. } => format!("ended {status}"),
         other => format!("{other:?}"),
     }

@@ -2,6 +2,8 @@
 
 mod bench;
 mod cases;
+mod parallel;
+mod pipeline;
 mod plans;
 mod rules;
 mod simulation;

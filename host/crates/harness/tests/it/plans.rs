@@ -1,7 +1,7 @@
 //! What a plan may be, and what is said of one that may not.
 
 use crate::bench::{Bench, feature, plan, python_check, setup};
-use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan};
+use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
 use longhaul_harness::plan::accept;
 use longhaul_harness::{HarnessLimits, Report, RunStatus};
 
@@ -137,7 +137,7 @@ fn a_feature_without_criteria_gets_one_for_each_check() {
         criterion("one", "the check `one` passes", Some("one")),
         criterion("two", "the check `two` passes", Some("two")),
     ];
-    assert_eq!(accepted.features[0].criteria, expected);
+    assert_eq!(accepted.steps[0].spec.criteria, expected);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn what_decides_nothing_is_mended() {
     other.priority = 255;
     other.title = "\u{1b}\n".into();
     let accepted = accept(plan(vec![spec, other]), &setup(), &HarnessLimits::default()).unwrap();
-    let [a, b] = &accepted.features[..] else { panic!("two features") };
+    let [PlanStep { spec: a, .. }, PlanStep { spec: b, .. }] = &accepted.steps[..] else { panic!("two features") };
     assert_eq!((a.priority, b.priority), (1, 10));
     assert!(a.title.starts_with("one two xxx") && a.title.len() < 240, "{}", a.title);
     assert_eq!(b.title, "b");

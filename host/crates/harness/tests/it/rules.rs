@@ -1,6 +1,6 @@
 //! The rules of a session, each as the asked actions and told events of a short run.
 
-use crate::bench::{Bench, begin, denied, feature, limit, outage, outcome, plan, python_check, verdict};
+use crate::bench::{Bench, begin, denied, feature, limit, outage, outcome, plan, prepared, python_check, verdict};
 use expect_test::{Expect, expect};
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, Judgement, Mark, Verdict};
@@ -211,7 +211,7 @@ fn higher_priority_goes_first_and_dependencies_before_that() {
 fn checks_are_pinned_first_and_vacuous_ones_are_told() {
     let with_checks = FeatureSpec { checks: vec![python_check("t")], ..feature("a", &[]) };
     let acts = |bench: &mut Bench| {
-        bench.report(Report::Pinned { vacuous: vec!["t".into(), "made-up".into()] });
+        bench.report(prepared(&["t", "made-up"]));
         let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(task.context["checks_vacuous"], serde_json::json!(["t"]));
     };
@@ -239,7 +239,7 @@ fn checks_that_cannot_be_pinned_fail_the_feature_and_denied_ones_block_it() {
         expect![[r#"
         - a failing: its checks could not be pinned: disk full
         - b in_progress: session 1
-        do f-b/pin
+        do f-b/prepare
         - b blocked: its checks could not be pinned: denied: no network; to allow it, add hosts
         - ended incomplete
         finish incomplete: 0 of 2 features pass; failing: `a` (its checks could not be pinned: disk full); blocked: `b` (its checks could not be pinned: denied: no network; to allow it, add hosts)"#]],
@@ -989,8 +989,8 @@ fn a_state_of_a_later_version_is_not_read_and_a_broken_one_is_told_apart() {
     let mut state = State::new();
     assert!(State::from_json(&state.to_json()).is_ok());
     step(&mut state, 1, begin(limits())).expect("begun");
-    let later = state.to_json().replace("\"version\":1", "\"version\":2");
-    expect!["the run's state has version 2, this longhaul reads up to 1; resume it with the newer longhaul"]
+    let later = state.to_json().replace("\"version\":2", "\"version\":3");
+    expect!["the run's state has version 3, this longhaul reads up to 2; resume it with the newer longhaul"]
         .assert_eq(&State::from_json(&later).expect_err("newer").to_string());
     assert!(State::from_json("{}").expect_err("damaged").to_string().contains("cannot be read"));
     assert_eq!(EndStatus::Incomplete.as_str(), "incomplete");

@@ -1,27 +1,34 @@
 //! Thousands of random runs, each once as it comes and once with a driver that is killed again and
 //! again: both must end the same, and nothing may be asked twice, committed unjudged or go on for ever.
 //!
-//! `LONGHAUL_SIM` says how many (default 2 000). A failure names its seed; `LONGHAUL_SIM_SEED` runs
+//! `LONGHAUL_SCHEDULES` says how many (default 1 000). A failure names its seed; `LONGHAUL_SEED` runs
 //! that one alone and shows its events.
 
-use crate::bench::{begin, denied, feature, limit, outage, outcome, plan, python_check, used, verdict};
+use crate::bench::{
+    begin, denied, feature, limit, outage, outcome, plan, prepared, python_check, setup, used, verdict,
+};
+use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, Plan};
-use longhaul_harness::state::{Phase, WaitFor, is_complete};
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, Synthesis};
+use longhaul_harness::state::{Phase, Wait, WaitFor, is_complete};
 use longhaul_harness::{
-    Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, State, Work, pending, step,
+    Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, Setup, State, Strategy, Work, pending,
+    step,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Inputs that one run may take. The caps below allow a few hundred, orders included.
 const INPUTS_MAX: usize = 3_000;
 
+/// Sessions side by side, at most.
+const PARALLEL_MAX: u32 = 3;
+
 #[test]
 fn random_runs_end_within_their_caps_and_the_same_with_and_without_crashes() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("LONGHAUL_SIM_SEED") {
+    let seeds = match number("LONGHAUL_SEED") {
         Some(seed) => seed..=seed,
-        None => 1..=number("LONGHAUL_SIM").unwrap_or(2_000),
+        None => 1..=number("LONGHAUL_SCHEDULES").unwrap_or(1_000),
     };
     let mut ends = BTreeMap::new();
     let single = seeds.start() == seeds.end();
@@ -123,7 +130,7 @@ impl Driver {
     }
 
     fn run(mut self) -> Self {
-        self.tell(begin(limits(self.seed)));
+        self.tell(begun(self.seed));
         while let Some(input) = self.next_input() {
             self.tell(input);
             assert!(self.inputs.len() < INPUTS_MAX, "no end in sight");
@@ -143,26 +150,36 @@ impl Driver {
             self.queue.clear();
             return Some(Input::Resume { retry_failing: false, limits: None });
         }
-        if let Some(work) = self.queue.pop() {
+        if let Some(work) = self.first_to_end() {
             return Some(self.carry_out(&work));
         }
         self.end_of_wait()
     }
 
+    /// Which of what goes on side by side ends first is the seed's, not the queue's: a kill shuffles that.
+    fn first_to_end(&mut self) -> Option<Work> {
+        let seed = self.seed;
+        let when = |work: &Work| Dice::of(seed, &format!("end of {}", work.key())).below(1_000);
+        let (first, _) = self.queue.iter().enumerate().min_by_key(|(_, work)| (when(work), work.key()))?;
+        Some(self.queue.remove(first))
+    }
+
     fn end_of_wait(&mut self) -> Option<Input> {
-        match &self.state.phase {
-            Phase::Waiting { wait: WaitFor::Outage, park } => {
-                self.now_ms = park.until_ms.expect("an outage has a time");
+        if matches!(self.state.phase, Phase::Ended { .. }) {
+            return None;
+        }
+        let asks = |(_, wait): &(Option<&str>, &Wait)| matches!(wait.wait, WaitFor::Work | WaitFor::Plan);
+        if let Some((feature, _)) = self.state.waits().find(asks) {
+            let feature = feature.map(str::to_owned);
+            return Some(Input::Answered { feature, answer: "yes".into() });
+        }
+        match self.state.wakes_at_ms() {
+            Some(at_ms) => {
+                self.now_ms = self.now_ms.max(at_ms);
                 Some(Input::Woke)
             }
-            Phase::Waiting { wait: WaitFor::Work | WaitFor::Plan, .. } => {
-                Some(Input::Answered { feature: None, answer: "yes".into() })
-            }
-            Phase::Waiting { wait: WaitFor::Repository, .. } => {
-                Some(Input::Resume { retry_failing: false, limits: None })
-            }
-            Phase::Ended { .. } => None,
-            Phase::New | Phase::Running => panic!("nothing is going on: {:?}", self.state),
+            None if self.state.waits().next().is_some() => Some(Input::Resume { retry_failing: false, limits: None }),
+            None => panic!("nothing is going on: {:?}", self.state),
         }
     }
 
@@ -245,7 +262,8 @@ impl Driver {
         if self.called_off.contains(key) {
             return;
         }
-        let work = before.outstanding.as_ref().expect("it was awaited");
+        let awaited = before.lanes.iter().find(|lane| lane.work.key() == *key);
+        let work = &awaited.expect("it was awaited").work;
         let id = work.feature().unwrap_or_default();
         match report {
             Report::Judged(verdict) => {
@@ -279,7 +297,8 @@ impl Driver {
         assert!(!self.called_off.contains(&key), "{key} was asked for again after it was called off");
         // After a pause the same work is asked for again; it goes on and is not started beside itself.
         self.queue.retain(|queued| queued.key() != key);
-        assert!(self.queue.is_empty(), "{key} is asked for beside {:?}", self.queue);
+        let beside = self.queue.iter().filter(|queued| queued.feature() == work.feature()).count();
+        assert_eq!(beside, 0, "{key} is asked for beside {:?}", self.queue);
         if let Job::Commit { .. } = work.job {
             assert!(self.passed.contains(&session_of(&work.name)), "{key} without a verdict that passes");
         }
@@ -301,12 +320,20 @@ impl Driver {
     }
 
     fn check_state(&self) {
-        let State { features, session, outstanding, limits, counts, phase, .. } = &self.state;
+        let State { features, lanes, limits, counts, phase, .. } = &self.state;
         let ended = matches!(phase, Phase::New | Phase::Ended { .. });
-        assert!(ended || outstanding.is_some(), "it runs, and nothing is outstanding");
-        let in_progress = features.iter().filter(|feature| feature.status == FeatureStatus::InProgress).count();
-        assert!(in_progress <= 1, "{in_progress} features in progress");
-        assert!(in_progress == 0 || session.is_some() || ended, "in progress without a session");
+        assert!(ended || !lanes.is_empty(), "it runs, and nothing is outstanding");
+        // An order may lower the limit while more go on.
+        assert!(lanes.len() <= PARALLEL_MAX as usize, "{} lanes", lanes.len());
+        let planner = lanes.iter().filter(|lane| lane.session.is_none()).count();
+        assert!(planner == 0 || lanes.len() == 1, "the planner is asked beside sessions");
+        let slots: BTreeSet<_> = lanes.iter().filter_map(|lane| Some(lane.session.as_ref()?.slot)).collect();
+        let sessions = lanes.iter().filter(|lane| lane.session.is_some()).count();
+        assert_eq!(slots.len(), sessions, "two sessions share a tree: {lanes:?}");
+        for lane in lanes {
+            let of = lane.session.as_ref().map(|session| session.feature.as_str());
+            assert_eq!(of, lane.work.feature(), "a lane works on the feature of its session");
+        }
         assert!(counts.sessions <= limits.sessions_max);
         assert!(counts.edits <= limits.edits_max);
         for feature in features {
@@ -316,11 +343,11 @@ impl Driver {
 
     fn check_end(&self) {
         let Phase::Ended { status, summary } = &self.state.phase else { panic!("not ended") };
-        if std::env::var_os("LONGHAUL_SIM_SEED").is_some() {
+        if std::env::var_os("LONGHAUL_SEED").is_some() {
             eprintln!("{:#?}\n{summary}", self.events);
         }
         // Nothing may be left to do, the clean-up after a dropped feature included.
-        let done = is_complete(&self.state.features) && self.state.outstanding.is_none();
+        let done = is_complete(&self.state.features) && self.state.lanes.is_empty();
         assert_eq!(*status == EndStatus::Completed, done && *status != EndStatus::Abandoned);
         assert_eq!(*status == EndStatus::Failed, self.state.features.is_empty() && *status != EndStatus::Abandoned);
         assert!(!summary.is_empty());
@@ -347,6 +374,18 @@ fn session_of(name: &str) -> String {
     parts[..if epoch { 2 } else { 1 }].join("/")
 }
 
+fn begun(seed: u64) -> Input {
+    let mut dice = Dice::of(seed, "setup");
+    let strategy = if dice.one_in(2) { Strategy::Pipeline } else { Strategy::Session };
+    let contract_by = dice.one_in(3).then(|| "testing".into());
+    match begin(limits(seed)) {
+        Input::Begin { run, goal, context, limits, .. } => {
+            Input::Begin { run, goal, context, setup: Setup { strategy, contract_by, ..setup() }, limits }
+        }
+        other => other,
+    }
+}
+
 fn limits(seed: u64) -> HarnessLimits {
     let mut dice = Dice::of(seed, "limits");
     HarnessLimits {
@@ -359,6 +398,9 @@ fn limits(seed: u64) -> HarnessLimits {
         repository_attempts_max: 1 + dice.below(3),
         failures_equal_max: 2 + dice.below(4),
         edits_max: 4,
+        parallel_max: 1 + dice.below(PARALLEL_MAX),
+        replans_max: dice.below(3),
+        handoffs_max: dice.below(3),
         tokens_max: dice.one_in(3).then(|| u64::from(dice.below(60))),
         cost_microdollars_max: dice.one_in(4).then(|| u64::from(dice.below(120))),
         ..HarnessLimits::default()
@@ -405,14 +447,20 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
     }
     match &work.job {
         Job::Plan { .. } => planned(dice),
-        Job::Pin { checks, .. } if dice.one_in(8) => Report::Failed(if dice.one_in(2) {
-            denied()
-        } else {
-            Failure::Failed(format!("{} is broken", checks[0].name))
-        }),
-        Job::Pin { checks, .. } => {
-            Report::Pinned { vacuous: checks.iter().take(1).map(|check| check.name.clone()).collect() }
+        Job::Replan { .. } => planned(dice),
+        Job::Synthesize { .. } if dice.one_in(3) => Report::Failed(limit()),
+        Job::Synthesize { .. } => Report::Synthesized(synthesis()),
+        Job::Propose { .. } => Report::Proposed { output: proposal(dice).to_owned() },
+        Job::Prepare { .. } if dice.one_in(16) => {
+            Report::Failed(if dice.one_in(2) { denied() } else { Failure::Failed("it is broken".into()) })
         }
+        Job::Prepare { checks, .. } => {
+            let first: Vec<_> = checks.iter().take(1).map(|check| check.name.as_str()).collect();
+            prepared(&first)
+        }
+        Job::Merge { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("no room".into())),
+        Job::Merge { .. } if dice.one_in(3) => Report::Conflicted { files: vec!["a.txt".into()] },
+        Job::Merge { .. } => Report::Merged { base: format!("c-{}", work.key()) },
         Job::Generate { feature, .. } => generated(feature, dice),
         Job::Judge { .. } => match dice.below(10) {
             0 => Report::Failed(limit()),
@@ -423,6 +471,8 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
         },
         Job::Commit { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("index.lock exists".into())),
         Job::Commit { .. } if dice.one_in(8) => Report::Committed { commit: None, files: vec![] },
+        // Others commit, and each commit is one: it does not go on for ever.
+        Job::Commit { .. } if dice.one_in(4) => Report::Moved,
         Job::Commit { .. } => Report::Committed { commit: Some(format!("c-{}", work.key())), files: vec!["a".into()] },
         Job::Discard { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("permission denied".into())),
         Job::Discard { .. } => Report::Discarded,
@@ -436,8 +486,23 @@ fn generated(feature: &str, dice: &mut Dice) -> Report {
         2 => Report::Failed(denied()),
         3 => Report::Failed(limit()),
         4 => Report::Failed(Failure::Failed("trap".into())),
+        5 => Report::Failed(Failure::Limit(LimitHit::new("journal_entries_max", 1_001, 1_000))),
+        6 => Report::Generated(Outcome { confidence: Some(0.2), ..outcome("not sure") }),
         _ => Report::Generated(outcome("all tests pass")),
     }
+}
+
+fn proposal(dice: &mut Dice) -> &'static str {
+    match dice.below(4) {
+        0 => "no idea",
+        1 => r#"{"criteria": [{"id": "works", "text": "anything goes"}]}"#,
+        2 => r#"{"checks": [{"name": "more", "python": "assert True"}]}"#,
+        _ => "{}",
+    }
+}
+
+fn synthesis() -> Synthesis {
+    Synthesis { answer: "{}".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] }
 }
 
 fn planned(dice: &mut Dice) -> Report {
@@ -458,5 +523,10 @@ fn random_plan(dice: &mut Dice) -> Plan {
         let priority = u8::try_from(dice.below(12)).expect("small");
         FeatureSpec { priority, depends_on: before, checks, ..feature(&name(number), &[]) }
     };
-    plan((0..count).map(|number| one(number, dice)).collect())
+    let mut plan = plan((0..count).map(|number| one(number, dice)).collect());
+    for step in &mut plan.steps {
+        step.on_failure =
+            [OnFailure::Retry(1), OnFailure::Skip, OnFailure::Replan, OnFailure::Abort][dice.below(4) as usize];
+    }
+    plan
 }

@@ -1,0 +1,183 @@
+//! One attempt at a feature: how it begins, the work that it asks for, and how it ends.
+//!
+//! A session passes through `propose` (once a feature), `prepare`, then rounds of `generate` and
+//! `judge`, and ends in `commit` or `discard`. Where the branch went on meanwhile, `merge` brings its
+//! commits into the tree, and what then is there is judged again: only what was judged is committed.
+
+use super::Turn;
+use crate::action::{Job, Work};
+use crate::route;
+use crate::state::{Feature, Session};
+use crate::texts;
+use longhaul_core::event::Event;
+use longhaul_core::work::FeatureStatus;
+
+impl Turn<'_> {
+    pub(super) fn start_session(&mut self, position: usize) {
+        self.state.counts.sessions = self.state.counts.sessions.saturating_add(1);
+        let slot = self.free_slot();
+        let feature = &mut self.state.features[position];
+        feature.sessions = feature.sessions.saturating_add(1);
+        feature.vacuous.clear();
+        let (id, number) = (feature.spec.id.clone(), feature.sessions);
+        self.emit(Event::SessionStarting { feature: id.clone(), session: number });
+        self.set_status(&id, FeatureStatus::InProgress, &format!("session {number}"));
+        let session = Session { slot, ..Session::of(&id) };
+        match self.proposer(position) {
+            Some(agent) => self.start_propose(session, agent),
+            None => self.start_prepare(session),
+        }
+    }
+
+    /// The lowest number of a tree that no session under way has.
+    fn free_slot(&self) -> u32 {
+        let taken = |slot: u32| {
+            let mut sessions = self.state.lanes.iter().filter_map(|lane| lane.session.as_ref());
+            sessions.any(|session| session.slot == slot)
+        };
+        (0..).find(|slot| !taken(*slot)).unwrap_or_default()
+    }
+
+    /// Who looks for criteria and checks to add, once a feature: never the agent that does it.
+    fn proposer(&self, position: usize) -> Option<String> {
+        let feature = &self.state.features[position];
+        let proposer = self.state.setup.contract_by.as_ref().filter(|_| !feature.proposed)?;
+        (self.agent_of(feature) != proposer).then(|| proposer.clone())
+    }
+
+    fn agent_of(&self, feature: &Feature) -> &str {
+        let spec = &feature.spec;
+        route::agent_of(spec.agent.as_deref(), &spec.category, &self.state.setup.agents)
+    }
+
+    fn start_propose(&mut self, session: Session, agent: String) {
+        let Some((_, feature)) = self.find(&session.feature) else { return };
+        let job =
+            Job::Propose { feature: session.feature.clone(), agent, task: texts::proposal_task(self.state, feature) };
+        self.start_work(session, "propose", job);
+    }
+
+    /// Brings the tree to the branch's tip, and pins what judges the feature.
+    pub(super) fn start_prepare(&mut self, session: Session) {
+        let Some((_, feature)) = self.find(&session.feature) else { return };
+        let job = Job::Prepare { feature: session.feature.clone(), checks: feature.spec.checks.clone() };
+        self.start_work(session, "prepare", job);
+    }
+
+    /// Asks for the round that the session stands at.
+    pub(super) fn start_generate(&mut self, session: Session) {
+        let Some((_, feature)) = self.find(&session.feature) else { return };
+        let job = Job::Generate {
+            feature: session.feature.clone(),
+            round: session.round,
+            agent: self.agent_of(feature).to_owned(),
+            task: texts::task(self.state, feature, &session),
+        };
+        let name = match session.handoffs {
+            0 => format!("{}/generate", session.round),
+            handoffs => format!("{}/generate/h{handoffs}", session.round),
+        };
+        self.start_work(session, &name, job);
+    }
+
+    /// Has the last output of the feature judged, as its tree now is.
+    pub(super) fn start_judge(&mut self, session: Session) {
+        let Some((_, feature)) = self.find(&session.feature) else { return };
+        let job = Job::Judge {
+            feature: session.feature.clone(),
+            round: session.round,
+            generated: feature.generated.clone().unwrap_or_default(),
+            instruction: feature.spec.instruction.clone(),
+            criteria: feature.spec.criteria.clone(),
+        };
+        let name = match session.merges {
+            0 => format!("{}/judge", session.round),
+            merges => format!("{}/judge/m{merges}", session.round),
+        };
+        self.start_work(session, &name, job);
+    }
+
+    pub(super) fn start_merge(&mut self, mut session: Session) {
+        session.merges = session.merges.saturating_add(1);
+        let (name, job) = (format!("merge/m{}", session.merges), Job::Merge { feature: session.feature.clone() });
+        self.start_work(session, &name, job);
+    }
+
+    pub(super) fn start_commit(&mut self, session: Session) {
+        let Some((_, feature)) = self.find(&session.feature) else { return };
+        let job = Job::Commit { feature: session.feature.clone(), message: texts::commit_message(feature) };
+        let name = match session.merges {
+            0 => "commit".to_owned(),
+            merges => format!("commit/m{merges}"),
+        };
+        self.start_work(session, &name, job);
+    }
+
+    /// Has the driver restore the tree; the session is over when it has.
+    pub(super) fn start_discard(&mut self, session: Session) {
+        let job = Job::Discard { feature: session.feature.clone() };
+        self.start_work(session, "discard", job);
+    }
+
+    pub(super) fn discard_of(&self, session: &Session) -> Option<Work> {
+        self.work_of(session, "discard", Job::Discard { feature: session.feature.clone() })
+    }
+
+    fn start_work(&mut self, session: Session, name: &str, job: Job) {
+        if let Some(work) = self.work_of(&session, name, job) {
+            self.start(Some(session), work);
+        }
+    }
+
+    fn work_of(&self, session: &Session, name: &str, job: Job) -> Option<Work> {
+        let (_, feature) = self.find(&session.feature)?;
+        Some(Work::new(format!("{}/{name}", feature.key_prefix()), job))
+    }
+
+    /// The session is over, and its lane is free.
+    pub(super) fn end_session(&mut self, session: &Session) {
+        let next_action = self.next_action();
+        let Some((_, feature)) = self.find(&session.feature) else { return self.advance() };
+        let event = Event::SessionComplete {
+            feature: session.feature.clone(),
+            session: feature.sessions,
+            outcome: outcome(feature),
+            next_action,
+        };
+        self.emit(event);
+        self.advance();
+    }
+
+    fn next_action(&self) -> String {
+        match self.next_feature().map(|position| &self.state.features[position].spec) {
+            Some(spec) => format!("work on `{}`", spec.id),
+            None => "nothing is left that can be worked on".to_owned(),
+        }
+    }
+}
+
+fn outcome(feature: &Feature) -> String {
+    match feature.status {
+        FeatureStatus::Passing => "passing".to_owned(),
+        FeatureStatus::Failing => format!("failing: {}", feature.why),
+        FeatureStatus::Blocked => format!("blocked: {}", feature.why),
+        FeatureStatus::Dropped => "dropped".to_owned(),
+        FeatureStatus::NotStarted | FeatureStatus::InProgress => format!("broken off: {}", feature.why),
+    }
+}
+
+impl Session {
+    fn of(feature: &str) -> Self {
+        Self {
+            feature: feature.to_owned(),
+            slot: 0,
+            base: None,
+            orientation: serde_json::Value::Null,
+            handoffs: 0,
+            merges: 0,
+            round: 1,
+            feedback: Vec::new(),
+            earlier: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Sessions side by side, and people beside them: each works in a tree of its own, what comes to the
+//! branch meanwhile is brought in and judged again, and a kill changes nothing of it.
+
+mod common;
+
+use common::fake::Kill;
+use common::lab::{Lab, Ran};
+use common::outcome::leftovers;
+use common::{DOER_CONFIG, answer_if_asked};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Three features that do not know of each other.
+const APART: &str = r#"# Apart
+
+## Feature: the first
+- id: one
+- check: wrote_one
+
+Do it.
+
+## Feature: the fourth
+- id: four
+- check: wrote_four
+
+Do it, too.
+
+## Feature: the fifth
+- id: five
+
+And this.
+
+```python check has_five
+assert "written five-1" in open("/work/five.txt").read()
+```
+"#;
+
+fn lab(parallel_max: u32) -> Lab {
+    Lab::new(&format!("{DOER_CONFIG}parallel_max = {parallel_max}\n"), APART)
+}
+
+fn types(lab: &Lab, kind: &str) -> Vec<Value> {
+    let said = lab.run(&["--json", "attach"]).stdout;
+    let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    events.filter(|event| event["type"] == kind).collect()
+}
+
+/// The subjects of the branch, oldest first, without the start.
+fn subjects(lab: &Lab) -> Vec<String> {
+    let said = lab.git(&["log", "--reverse", "--format=%s", "longhaul/kept"]);
+    said.lines().skip(1).map(str::to_owned).collect()
+}
+
+fn file(lab: &Lab, name: &str) -> String {
+    lab.git(&["show", &format!("longhaul/kept:{name}")])
+}
+
+/// Whatever the order: all passed, each with its file, told the world once, and replays.
+#[track_caller]
+fn all_is_done(lab: &Lab, what: &str) {
+    let status = lab.newest().expect("a run");
+    assert_eq!(status["status"], "completed", "{what}: {status:#}");
+    assert_eq!(subjects(lab).into_iter().collect::<BTreeSet<_>>().len(), 3, "{what}: {:?}", subjects(lab));
+    for id in ["one", "four", "five"] {
+        let text = file(lab, &format!("{id}.txt"));
+        assert!(text.starts_with(&format!("written {id}-1: ")), "{what}: {text}");
+    }
+    let posts: Vec<_> = lab.fake.posts().into_iter().map(|told| told.text).collect();
+    let once: BTreeSet<_> = posts.iter().collect();
+    assert_eq!(posts.len(), once.len(), "{what}: {posts:?}");
+    assert_eq!(leftovers(lab), Vec::<String>::new(), "{what}");
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn features_that_do_not_wait_for_each_other_are_built_side_by_side() {
+    let lab = lab(3);
+    lab.run(&["run"]).expect(0);
+    all_is_done(&lab, "undisturbed");
+    let starts: Vec<u64> = types(&lab, "session_starting").iter().filter_map(|it| it["number"].as_u64()).collect();
+    let ends: Vec<u64> = types(&lab, "session_complete").iter().filter_map(|it| it["number"].as_u64()).collect();
+    assert_eq!((starts.len(), ends.len()), (3, 3));
+    assert!(starts.iter().max() < ends.iter().min(), "all began before one ended: {starts:?} {ends:?}");
+}
+
+#[test]
+fn a_kill_beside_others_loses_and_repeats_nothing() {
+    let reference = lab(3);
+    let log = reference.path("points");
+    reference.start_with(&["run"], &[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]).wait().expect(0);
+    let points = std::fs::read_to_string(&log).expect("points were reached");
+    let names: BTreeSet<&str> = points.lines().filter_map(|point| Some(point.rsplit_once(':')?.0)).collect();
+    let merges = names.iter().filter(|name| name.contains("merge")).count();
+    assert!(merges > 0, "the second commit needs a merge: {names:?}");
+    let interesting = |name: &&str| {
+        ["tree.", "git.", "invocation.", "work."].iter().any(|start| name.starts_with(start)) || name.contains("commit")
+    };
+    let all = std::env::var_os("LONGHAUL_CRASH_ALL").is_some();
+    let chosen: Vec<String> = names
+        .into_iter()
+        .filter(interesting)
+        .flat_map(|name| if all { (1..=4).collect() } else { vec![2] }.into_iter().map(move |n| format!("{name}:{n}")))
+        .collect();
+    let mut killed = 0;
+    for point in &chosen {
+        let lab = lab(3);
+        let first = lab.start_with(&["run"], &[("LONGHAUL_CRASH_AT", point)]).wait();
+        killed += u32::from(first.was_killed());
+        bring_to_end(&lab, point);
+        all_is_done(&lab, point);
+    }
+    println!("killed at {killed} of {} points beside others", chosen.len());
+    assert!(killed > 10, "the points are reached: {killed} of {chosen:?}");
+}
+
+fn bring_to_end(lab: &Lab, what: &str) {
+    for _ in 0..20 {
+        lab.fake.settle();
+        let newest = lab.newest();
+        if newest.as_ref().is_some_and(|status| status["status"] == "completed") {
+            return;
+        }
+        answer_if_asked(lab);
+        let ran: Ran = lab.run(if newest.is_none() { &["run"] } else { &["resume"] });
+        assert!(matches!(ran.code(), Some(0 | 5)), "killed at {what}, then: {}", ran.said());
+    }
+    panic!("killed at {what}: it does not end");
+}
+
+/// A run that was killed while its only agent was at work, with the branch one commit further.
+fn killed_and_overtaken(name: &str, text: &str) -> Lab {
+    let lab = lab(1);
+    let started = lab.start(&["run"]);
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "post", number: 1, happens: false });
+    assert!(started.wait().was_killed());
+    lab.fake.settle();
+    lab.git(&["switch", "--quiet", "-c", "longhaul/kept"]);
+    std::fs::write(lab.project().join(name), text).expect("ours");
+    lab.git(&["add", "--all"]);
+    lab.git(&["commit", "--quiet", "--message", "by a person"]);
+    lab.git(&["switch", "--quiet", "-"]);
+    answer_if_asked(&lab);
+    lab
+}
+
+#[test]
+fn what_a_person_commits_meanwhile_is_kept_and_judged_with_the_work() {
+    let lab = killed_and_overtaken("theirs.txt", "mine\n");
+    bring_to_end(&lab, "their commit");
+    assert_eq!(file(&lab, "theirs.txt"), "mine\n");
+    assert_eq!(subjects(&lab)[0], "by a person");
+    let judged: Vec<_> = types(&lab, "judged").iter().map(|event| event["feature"].clone()).collect();
+    assert_eq!(judged.iter().filter(|feature| *feature == "one").count(), 2, "again on what is there now: {judged:?}");
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn work_on_the_same_lines_is_sent_back_and_the_persons_change_wins() {
+    let lab = killed_and_overtaken("one.txt", "written by a person\n");
+    bring_to_end(&lab, "a conflict");
+    let why = types(&lab, "feature").iter().map(|event| event["why"].to_string()).collect::<Vec<_>>().join("\n");
+    assert!(why.contains("the branch changed the same lines of `one.txt`"), "{why}");
+    assert!(file(&lab, "one.txt").starts_with("written one-1"), "built again, on theirs");
+    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+}
+
+#[test]
+fn a_person_edits_a_file_between_two_sessions_and_the_agent_finds_it_so() {
+    let lab = lab(1);
+    let started = lab.start(&["run"]);
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "post", number: 3, happens: false });
+    assert!(started.wait().was_killed());
+    lab.fake.settle();
+    let run = lab.newest().expect("a run")["run"].as_str().expect("a name").to_owned();
+    std::fs::write(lab.home().join("trees").join(run).join("note.txt"), "from a person\n").expect("ours");
+    bring_to_end(&lab, "their edit");
+    assert_eq!(file(&lab, "note.txt"), "from a person\n");
+}
