@@ -12,5 +12,5 @@ mod stage;
 
 pub use actor::{Actor, Handle, apply};
 pub use bus::{Bus, Heard};
-pub use record::{RunRecord, StoredRun, events_after, list, load, put_step, question};
+pub use record::{RunRecord, StoredRun, events_after, list, load, newest_in, put_step, question, record, records};
 pub use stage::{Kept, Stage};

@@ -375,7 +375,7 @@ impl Service {
 
     /// Removes trees of runs that were killed before they were accepted.
     fn sweep_trees(&self) -> anyhow::Result<()> {
-        let known: Vec<RunId> = run::list(&*self.world.store)?.into_iter().map(|stored| stored.record.run).collect();
+        let known: Vec<RunId> = run::records(&*self.world.store)?.into_iter().map(|record| record.run).collect();
         let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
             return Ok(());
         };
@@ -396,10 +396,11 @@ impl Service {
         let open = |status| {
             !matches!(status, RunStatus::Completed | RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned)
         };
-        let unfinished = run::list(&*self.world.store)?
-            .into_iter()
-            .find(|stored| stored.record.directory == directory && open(stored.state.status()));
-        if let Some(stored) = unfinished {
+        let store = &*self.world.store;
+        let own = run::records(store)?.into_iter().filter(|record| record.directory == directory);
+        let own =
+            own.filter_map(|record| run::load(store, &record.run).transpose()).collect::<anyhow::Result<Vec<_>>>()?;
+        if let Some(stored) = own.into_iter().find(|stored| open(stored.state.status())) {
             let run = stored.record.run;
             bail!(
                 "run {run} of this project is not finished; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
@@ -617,19 +618,19 @@ impl Service {
                 if let Some(stored) = run::load(store, &RunId::from_text(name.clone()))? {
                     return Ok(stored);
                 }
-                let mut found = run::list(store)?
-                    .into_iter()
-                    .filter(|stored| stored.record.run.as_str().starts_with(name.as_str()));
+                let mut found =
+                    run::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
                 match (found.next(), found.next()) {
-                    (Some(stored), None) => Ok(stored),
+                    (Some(record), None) => {
+                        run::load(store, &record.run)?.with_context(|| format!("run {} is gone", record.run))
+                    }
                     (Some(_), Some(_)) => bail!("several runs start with `{name}`; `longhaul runs` lists them"),
                     (None, _) => bail!("there is no run `{name}`; `longhaul runs` lists them"),
                 }
             }
             Which::NewestIn(directory) => {
                 let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-                let newest = run::list(store)?.into_iter().rfind(|stored| stored.record.directory == directory);
-                newest.with_context(|| {
+                run::newest_in(store, &directory)?.with_context(|| {
                     format!(
                         "no run of `{}`; start one with `longhaul run`, or name one of `longhaul runs`",
                         directory.display()

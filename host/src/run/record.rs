@@ -1,5 +1,7 @@
 //! What the store holds of a run.
 
+mod parts;
+
 use super::decisions;
 use crate::cast::Pins;
 use crate::config::Config;
@@ -13,7 +15,7 @@ use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::{Wait, WaitFor};
 use longhaul_harness::{State, Work};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs that are listed at once.
 const RUNS_MAX: usize = 10_000;
@@ -85,25 +87,40 @@ pub struct StoredRun {
     pub state: State,
 }
 
+/// What a run was started with; none if there is no such run.
+pub fn record(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<RunRecord>> {
+    let bytes = store.get(Table::Runs, &RunRecord::key(run))?;
+    let damaged = || format!("the record of run {run} is damaged");
+    bytes.map(|bytes| serde_json::from_slice(&bytes).with_context(damaged)).transpose()
+}
+
 /// Reads a run; none if there is no such run.
 pub fn load(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<StoredRun>> {
-    let Some(bytes) = store.get(Table::Runs, &RunRecord::key(run))? else { return Ok(None) };
-    let record = serde_json::from_slice(&bytes).with_context(|| format!("the record of run {run} is damaged"))?;
-    let text = store.get(Table::States, &RunRecord::key(run))?.with_context(|| format!("run {run} has no state"))?;
-    let text = String::from_utf8(text).with_context(|| format!("the state of run {run} is damaged"))?;
-    Ok(Some(StoredRun { record, state: State::from_json(&text)? }))
+    let Some(record) = record(store, run)? else { return Ok(None) };
+    let row = store.get(Table::States, &RunRecord::key(run))?.with_context(|| format!("run {run} has no state"))?;
+    Ok(Some(StoredRun { record, state: parts::load(store, run, &row)? }))
 }
 
 /// Every run, oldest first.
 pub fn list(store: &dyn Store) -> anyhow::Result<Vec<StoredRun>> {
+    let runs = records(store)?.into_iter().map(|record| load(store, &record.run));
+    runs.filter_map(anyhow::Result::transpose).collect()
+}
+
+/// What every run was started with, oldest first: their states are not read.
+pub fn records(store: &dyn Store) -> anyhow::Result<Vec<RunRecord>> {
     let found = store.scan(Table::Runs, &Key::default(), None, RUNS_MAX)?;
-    let mut runs = Vec::new();
-    for (_, bytes) in found {
-        let record: RunRecord = serde_json::from_slice(&bytes).context("the record of a run is damaged")?;
-        runs.extend(load(store, &record.run)?);
-    }
-    runs.sort_by_key(|stored| stored.record.created_ms);
-    Ok(runs)
+    let read =
+        |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("the record of a run is damaged");
+    let mut records = found.iter().map(read).collect::<anyhow::Result<Vec<RunRecord>>>()?;
+    records.sort_by_key(|record| record.created_ms);
+    Ok(records)
+}
+
+/// The newest run of the project in a directory.
+pub fn newest_in(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<StoredRun>> {
+    let newest = records(store)?.into_iter().rfind(|record| record.directory == directory);
+    newest.map_or(Ok(None), |record| load(store, &record.run))
 }
 
 /// Events of a run after a number, at most `limit`.
@@ -116,14 +133,8 @@ pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) ->
 
 /// The number of the last event.
 pub fn last_event(store: &dyn Store, run: &RunId) -> anyhow::Result<u64> {
-    let mut last = 0;
-    loop {
-        let page = events_after(store, run, last, 1_000)?;
-        match page.last() {
-            Some(event) => last = event.number,
-            None => return Ok(last),
-        }
-    }
+    let last = store.last(Table::Events, &RunRecord::key(run), 1)?;
+    Ok(last.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or(0))
 }
 
 /// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
@@ -138,8 +149,9 @@ pub fn put_step(
     for over in questions_over(store, &record.run, state)? {
         batch.push(Op::Delete(Table::States, over));
     }
-    let mut filled = std::mem::take(batch).put(Table::States, key.clone(), state.to_json().into_bytes());
+    let mut filled = parts::put(store, std::mem::take(batch), &record.run, state)?;
     for event in events {
+        tracing::trace!(number = event.number, "run.event");
         filled = filled.insert(Table::Events, key.clone().number(event.number), serde_json::to_vec(event)?);
         if let Some(progress) = progress(event) {
             let key = Key::of(&record.project).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));

@@ -79,6 +79,15 @@ impl Key {
         &self.0
     }
 
+    /// The first bytes behind every key that starts with this one; none when there is no such.
+    #[must_use]
+    pub fn end(&self) -> Option<Vec<u8>> {
+        let last = self.0.iter().rposition(|byte| *byte != u8::MAX)?;
+        let mut end = self.0[..=last].to_vec();
+        end[last] += 1;
+        Some(end)
+    }
+
     /// The number that a key ends in.
     #[must_use]
     pub fn last_number(bytes: &[u8]) -> Option<u64> {
@@ -263,5 +272,15 @@ mod tests {
         assert!(keys.is_sorted());
         assert!(!Key::of("ab").as_bytes().starts_with(Key::of("a").as_bytes()));
         assert_eq!(Key::last_number(keys[1].as_bytes()), Some(10));
+    }
+
+    #[test]
+    fn what_starts_with_a_key_sorts_before_its_end() {
+        let key = Key::of("a").number(u64::MAX);
+        let end = key.end().expect("an end");
+        assert!(key.clone().number(u64::MAX).as_bytes() < &end[..] && Key::of("b").as_bytes() > &end[..]);
+        assert_eq!(end, b"a\0\x01");
+        assert_eq!(Key::default().end(), None);
+        assert_eq!(Key::default().number(u64::MAX).end(), None);
     }
 }

@@ -90,10 +90,12 @@ impl RedbStore {
 #[async_trait::async_trait]
 impl Store for RedbStore {
     fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
-        self.shared.with(|db| {
+        let found = self.shared.with(|db| {
             let stored = db.begin_read()?.open_table(definition(table))?.get(key.as_bytes())?;
             Ok(stored.map(|stored| stored.value().to_vec()))
-        })
+        })?;
+        told_read(table, 1, found.as_ref().map_or(0, Vec::len));
+        Ok(found)
     }
 
     fn scan(&self, table: Table, prefix: &Key, after: Option<&[u8]>, limit: usize) -> Result<Vec<Row>, StoreError> {
@@ -102,7 +104,7 @@ impl Store for RedbStore {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        self.shared.with(|db| {
+        let found = self.shared.with(|db| {
             let table = db.begin_read()?.open_table(definition(table))?;
             let mut found = Vec::new();
             for row in table.range::<&[u8]>((start, Bound::Unbounded))?.take(limit) {
@@ -113,7 +115,23 @@ impl Store for RedbStore {
                 found.push((key.value().to_vec(), value.value().to_vec()));
             }
             Ok(found)
-        })
+        })?;
+        told_read(table, found.len(), found.iter().map(|(_, value)| value.len()).sum());
+        Ok(found)
+    }
+
+    fn last(&self, table: Table, prefix: &Key, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let end = prefix.end();
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let found = self.shared.with(|db| {
+            let table = db.begin_read()?.open_table(definition(table))?;
+            let rows = table.range::<&[u8]>((Bound::Included(prefix.as_bytes()), end))?.rev().take(limit);
+            rows.map(|row| row.map(|(key, value)| (key.value().to_vec(), value.value().to_vec())))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(redb::Error::from)
+        })?;
+        told_read(table, found.len(), found.iter().map(|(_, value)| value.len()).sum());
+        Ok(found)
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
@@ -134,6 +152,7 @@ impl Store for RedbStore {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (done, outcome) = oneshot::channel();
         let job = Job { bytes: bytes(&batch), batch, done, place };
+        tracing::trace!(ops = job.batch.ops.len(), bytes = job.bytes, "store.commit");
         self.queue.as_ref().and_then(|queue| queue.send(job).ok()).ok_or_else(closed)?;
         outcome.await.map_err(|_| closed())?
     }
@@ -148,6 +167,11 @@ impl Drop for RedbStore {
         }
         self.shared.close();
     }
+}
+
+/// What a read cost, for whoever looks for what grows.
+fn told_read(table: Table, rows: usize, bytes: usize) {
+    tracing::trace!(?table, rows, bytes, "store.read");
 }
 
 fn bytes(batch: &Batch) -> usize {

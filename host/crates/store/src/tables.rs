@@ -17,7 +17,12 @@
 //! |---|---|---|
 //! | `meta` | text | `format`: the number [`FORMAT`] in JSON; `written_by`: the version that made the file |
 //! | `runs` | run | what it was started with: project, branch, configuration, goal, pins; written once |
-//! | `states` | run | the versioned state of the harness, replaced at each step by the run's only writer |
+//! | `states` | run | the versioned state of the harness, changed by the run's only writer: short fields, digests of the rest |
+//! | | run, `field`, name | a long field of the state |
+//! | | run, `page`, number from 0 | digests of 16 features of the state |
+//! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
+//! | | run, `called`, key | when a call of `builtin:project` added to the progress; text |
+//! | | run, `proposal`, id | what an agent proposed, and what became of it |
 //! | | run, `question` | the effect that is asked about, while the run waits with it |
 //! | | run, `judged`, feature | the digest of what was judged last; text |
 //! | | run, `best-effort`, feature | the digest of a blob with what a failing feature left; text |
