@@ -360,7 +360,7 @@ impl Service {
         self.world.store.commit(batch).await?;
         let bus = Bus::default();
         let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
-        let begin = begin(&record, &config);
+        let begin = begin(&self.world, &record, &config)?;
         let state = State::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
         let started = Event::RunStarted { project: record.project.clone(), branch: record.branch.clone() };
@@ -423,7 +423,7 @@ impl Service {
         // What broke off goes on as it was; what was paused, or ended, needs to be told to go on.
         let first = match stored.state.status() {
             // Accepted, and broken off before its first step.
-            RunStatus::New => Some(begin(&stored.record, &stored.record.config()?)),
+            RunStatus::New => Some(begin(&self.world, &stored.record, &stored.record.config()?)?),
             RunStatus::Planning | RunStatus::Working if !retry_failing => None,
             _ => Some(resume),
         };
@@ -525,8 +525,9 @@ impl Service {
         decision.outcome = outcome.unwrap_or(decision.outcome);
         decision.score = score.map(clamp_score).or(decision.score);
         decision.lesson = lesson.or(decision.lesson);
-        let batch = decisions::put(Batch::new(), &stored.record.project, &decision)?;
-        self.world.store.commit(batch).await?;
+        let store = &*self.world.store;
+        let batch = longhaul_core::decision::put(store, Batch::new(), &stored.record.project, &decision)?;
+        store.commit(batch).await?;
         Ok(one_hit(decision))
     }
 
@@ -700,11 +701,11 @@ async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<String> {
 }
 
 /// The first input of a run.
-fn begin(record: &RunRecord, config: &Config) -> Input {
-    Input::Begin {
+fn begin(world: &World, record: &RunRecord, config: &Config) -> anyhow::Result<Input> {
+    Ok(Input::Begin {
         run: record.run.clone(),
         goal: record.goal.clone(),
-        context: context(record, config),
+        context: context(world, record, config)?,
         setup: Setup {
             agents: config.agents.keys().cloned().collect(),
             checks: config.checks.keys().cloned().collect(),
@@ -712,15 +713,19 @@ fn begin(record: &RunRecord, config: &Config) -> Input {
             contract_by: config.run.contract_by.clone(),
         },
         limits: config.run.limits.clone(),
-    }
+    })
 }
 
-/// What a planner may know of the project.
-fn context(record: &RunRecord, config: &Config) -> serde_json::Value {
-    serde_json::json!({
+/// What a planner may know of the project: what it is called, its checks, and decisions that bear on the goal.
+fn context(world: &World, record: &RunRecord, config: &Config) -> anyhow::Result<serde_json::Value> {
+    let mut context = serde_json::json!({
         "project": record.project,
         "native_checks": config.checks.keys().collect::<Vec<_>>(),
-    })
+    });
+    if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, &record.project, &record.goal)? {
+        context["decisions"] = decisions;
+    }
+    Ok(context)
 }
 
 fn one_hit(decision: Decision) -> Answer {

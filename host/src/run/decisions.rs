@@ -1,32 +1,55 @@
-//! The log of decisions of a project: what the run itself decides is added to it, and what came of decisions is
-//! filled in when their feature passes or is given up. Both go into the transaction of the step that says so.
+//! The log of decisions of a project: what the run itself decides is added to it (its plan, retries, delegations,
+//! resets), and what came of decisions is filled in when their feature passes or is given up. Both go into the
+//! transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
 
 use super::RunRecord;
-use anyhow::Context as _;
-use longhaul_core::decision::{Decision, Outcome};
+use longhaul_core::decision::{self, Decision, LogError, Outcome, newest, relevant};
 use longhaul_core::event::{Event, RunEvent};
-use longhaul_core::store::{Batch, Key, Store, Table};
-use longhaul_core::work::FeatureStatus;
+use longhaul_core::store::{Batch, Store};
+use longhaul_core::text::truncate;
+use longhaul_core::work::{FeatureStatus, Mark, Task};
+use longhaul_core::{Clock, InvocationId};
+use longhaul_harness::State;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Decisions of one project that are read at once.
+/// Decisions of one project that are read at once, the newest ones.
 pub const DECISIONS_MAX: usize = 10_000;
+
+/// Decisions of one run for one feature whose outcome is filled in at once.
+const OF_FEATURE_MAX: usize = 1_000;
+
+/// Decisions that a planner is told of.
+const PLANNER_MAX: usize = 10;
+
+/// Longest text of a decision that a planner is told, in bytes: ten decisions stay a page of its prompt.
+const PLANNER_TEXT_BYTES_MAX: usize = 300;
 
 /// Longest text of one of ours, in bytes.
 const TEXT_BYTES_MAX: usize = 2_000;
 
 /// Every decision of a project, the newest first.
-pub fn all(store: &dyn Store, project: &str) -> anyhow::Result<Vec<Decision>> {
-    let found = store.scan(Table::Decisions, &Key::of(project), None, DECISIONS_MAX)?;
-    let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("a decision is damaged");
-    let mut decisions = found.iter().map(read).collect::<anyhow::Result<Vec<Decision>>>()?;
-    decisions.sort_by(|a, b| b.at_ms.cmp(&a.at_ms).then_with(|| a.id.cmp(&b.id)));
-    Ok(decisions)
+pub fn all(store: &dyn Store, project: &str) -> Result<Vec<Decision>, LogError> {
+    newest(store, project, DECISIONS_MAX)
 }
 
-/// Adds a decision to a batch, in place of one of the same id.
-pub fn put(batch: Batch, project: &str, decision: &Decision) -> anyhow::Result<Batch> {
-    Ok(batch.put(Table::Decisions, Key::of(project).and(&decision.id), serde_json::to_vec(decision)?))
+/// What a planner is told of earlier decisions that bear on its goal: the best first, each with why it was chosen.
+/// None when there is none.
+pub fn for_planner(store: &dyn Store, clock: &dyn Clock, project: &str, goal: &str) -> Result<Option<Value>, LogError> {
+    let cut = |text: &str| truncate(text, PLANNER_TEXT_BYTES_MAX);
+    let hits = relevant(all(store, project)?, goal, clock.now_ms(), PLANNER_MAX);
+    let told = hits.iter().map(|hit| {
+        let Decision { context, decision, reasoning, outcome, lesson, .. } = &hit.decision;
+        json!({
+            "about": cut(context),
+            "decision": cut(decision),
+            "reasoning": cut(reasoning),
+            "outcome": outcome.as_str(),
+            "lesson": lesson.as_deref().map(cut),
+            "chosen_because": cut(&hit.why),
+        })
+    });
+    Ok((!hits.is_empty()).then(|| told.collect()))
 }
 
 /// What the events of a step mean for the log.
@@ -34,21 +57,23 @@ pub(super) fn put_of_events(
     mut batch: Batch,
     store: &dyn Store,
     record: &RunRecord,
+    state: &State,
     events: &[RunEvent],
 ) -> anyhow::Result<Batch> {
-    for decision in events.iter().filter_map(|event| decided(record, event)) {
-        batch = put(batch, &record.project, &decision)?;
-    }
     let ended: BTreeMap<&str, Outcome> = events.iter().filter_map(ended).collect();
-    if ended.is_empty() {
-        return Ok(batch);
+    let came_out = |feature: Option<&str>| feature.and_then(|feature| ended.get(feature)).copied();
+    for event in events {
+        for decision in taken(store, record, state, events, event)? {
+            let outcome = came_out(decision.feature.as_deref()).unwrap_or_default();
+            batch = decision::put(store, batch, &record.project, &Decision { outcome, ..decision })?;
+        }
     }
-    for decision in all(store, &record.project)? {
-        let outcome = decision.feature.as_deref().and_then(|feature| ended.get(feature));
-        if let Some(outcome) =
-            outcome.filter(|_| decision.run == record.run.as_str() && decision.outcome == Outcome::Open)
-        {
-            batch = put(batch, &record.project, &Decision { outcome: *outcome, ..decision })?;
+    for (feature, outcome) in &ended {
+        let run = record.run.as_str();
+        for decision in decision::of_feature(store, &record.project, run, feature, OF_FEATURE_MAX)? {
+            if decision.outcome == Outcome::Open {
+                batch = decision::put(store, batch, &record.project, &Decision { outcome: *outcome, ..decision })?;
+            }
         }
     }
     Ok(batch)
@@ -63,21 +88,168 @@ fn ended(event: &RunEvent) -> Option<(&str, Outcome)> {
     }
 }
 
-/// The decision of the run itself that an event tells of, if it does.
-fn decided(record: &RunRecord, event: &RunEvent) -> Option<Decision> {
-    let Event::Planned { features, notes } = &event.event else { return None };
-    let titles: Vec<&str> = features.iter().map(|(_, title)| title.as_str()).collect();
-    let goal = record.goal.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let cut = |text: &str| longhaul_core::text::truncate(text, TEXT_BYTES_MAX);
-    Some(Decision {
-        id: format!("{}/plan/{}", record.run, event.number),
+/// The decisions of the run itself that an event tells of.
+fn taken(
+    store: &dyn Store,
+    record: &RunRecord,
+    state: &State,
+    step: &[RunEvent],
+    event: &RunEvent,
+) -> anyhow::Result<Vec<Decision>> {
+    let own = |what: &str| own(record, event, what);
+    Ok(match &event.event {
+        Event::Planned { features, notes } => vec![plan(own("plan"), record, features, notes)],
+        Event::Judged { feature, round, judgements, .. } if goes_on(step, feature) => {
+            let open = judgements.iter().filter(|judgement| judgement.mark != Mark::Pass);
+            let why: Vec<String> = open.map(|open| format!("{}: {}", open.criterion, open.why)).collect();
+            vec![round_again(own("retry"), feature, *round, &why.join("; "))]
+        }
+        Event::Feature { feature, status: FeatureStatus::InProgress, why } => {
+            session_again(own("retry"), state, feature, why).into_iter().collect()
+        }
+        Event::InvocationEnded { invocation, outcome, ok, .. } => {
+            let mut taken = delegations(store, &own("delegation"), invocation)?;
+            if let (false, Some((feature, round))) = (*ok, round_of(invocation))
+                && goes_on(step, feature)
+            {
+                taken.push(round_again(own("retry"), feature, round, outcome));
+            }
+            taken
+        }
+        other => reset(own("reset"), other).into_iter().collect(),
+    })
+}
+
+/// A decision of ours, still without words.
+fn own(record: &RunRecord, event: &RunEvent, what: &str) -> Decision {
+    Decision {
+        id: format!("{}/{what}/{}", record.run, event.number),
         at_ms: event.at_ms,
         run: record.run.to_string(),
         by: "longhaul".to_owned(),
+        tags: vec![what.to_owned()],
+        ..Decision::default()
+    }
+}
+
+fn cut(text: &str) -> String {
+    truncate(text.trim(), TEXT_BYTES_MAX)
+}
+
+fn plan(own: Decision, record: &RunRecord, features: &[(String, String)], notes: &str) -> Decision {
+    let titles: Vec<&str> = features.iter().map(|(_, title)| title.as_str()).collect();
+    let goal = record.goal.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Decision {
         context: cut(goal),
         decision: cut(&format!("build {} features: {}", features.len(), titles.join("; "))),
-        reasoning: cut(notes.trim()),
-        tags: vec!["plan".to_owned()],
-        ..Decision::default()
+        reasoning: cut(notes),
+        ..own
+    }
+}
+
+/// Whether work on a feature that did not pass goes on: nothing in the step says how it ended, and the run goes on.
+fn goes_on(step: &[RunEvent], feature: &str) -> bool {
+    let ends = |event: &RunEvent| match &event.event {
+        Event::Feature { feature: other, .. } => other == feature,
+        Event::Judged { feature: other, passed, .. } => other == feature && *passed,
+        Event::RunEnded { .. } => true,
+        _ => false,
+    };
+    !step.iter().any(ends)
+}
+
+/// The feature and the round of an agent's own invocation: `RUN/f-ID/ROUND/generate`, with the session before the
+/// round where it is not the first.
+fn round_of(invocation: &InvocationId) -> Option<(&str, u32)> {
+    let key = invocation.as_str().strip_suffix("/generate")?;
+    Some((invocation.feature()?, key.rsplit('/').next()?.parse().ok()?))
+}
+
+fn round_again(own: Decision, feature: &str, round: u32, why: &str) -> Decision {
+    Decision {
+        feature: Some(feature.to_owned()),
+        context: format!("round {round} of {feature} did not pass"),
+        decision: format!("try {feature} again, in round {}", round.saturating_add(1)),
+        reasoning: cut(why),
+        ..own
+    }
+}
+
+/// A feature that is taken up again after a session that ended without a commit.
+fn session_again(own: Decision, state: &State, feature: &str, why: &str) -> Option<Decision> {
+    let found = state.feature(feature).filter(|found| found.sessions > 1)?;
+    if why != format!("session {}", found.sessions) {
+        return None;
+    }
+    Some(Decision {
+        feature: Some(feature.to_owned()),
+        context: format!("{feature} was begun {} times before", found.sessions - 1),
+        decision: format!("take {feature} up again, in {why}"),
+        reasoning: cut(found.last_error.as_deref().unwrap_or_default()),
+        ..own
     })
 }
+
+/// What an invocation handed to others, and these to others. They are read from its journal, which knows them all
+/// also when a kill came between.
+fn delegations(store: &dyn Store, own: &Decision, invocation: &InvocationId) -> anyhow::Result<Vec<Decision>> {
+    if invocation.depth() > 0 {
+        // Its caller's end tells of it.
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    let mut asking = vec![invocation.clone()];
+    // As deep as `delegation_depth_max` let it go.
+    while let Some(caller) = asking.pop() {
+        for child in longhaul_journal::children(store, &caller)? {
+            found.extend(delegation(store, own, &caller, &child)?);
+            asking.push(child);
+        }
+    }
+    Ok(found)
+}
+
+fn delegation(
+    store: &dyn Store,
+    own: &Decision,
+    caller: &InvocationId,
+    child: &InvocationId,
+) -> anyhow::Result<Option<Decision>> {
+    let (Some(by), Some(to)) = (longhaul_journal::began(store, caller)?, longhaul_journal::began(store, child)?) else {
+        return Ok(None);
+    };
+    let task: Option<Task> = store.blob(&to.input)?.and_then(|input| serde_json::from_slice(&input).ok());
+    let Some(task) = task else { return Ok(None) };
+    Ok(Some(Decision {
+        id: child.to_string(),
+        by: by.table,
+        feature: child.feature().map(str::to_owned),
+        context: cut(&task.instruction),
+        decision: cut(&format!("hand `{}` to {}", task.id, to.table)),
+        ..own.clone()
+    }))
+}
+
+/// A context that was begun anew or made shorter, by the tag of its event, with what else the event says.
+fn reset(own: Decision, event: &Event) -> Option<Decision> {
+    let told = serde_json::to_value(event).ok()?;
+    let decision = match told["type"].as_str()? {
+        "context_reset" => "begin the context anew",
+        "context_compacted" => "make the context shorter",
+        _ => return None,
+    };
+    let invocation = InvocationId::from_text(told["invocation"].as_str()?);
+    let fields = told.as_object()?.iter();
+    let said = fields.filter(|(name, value)| !["type", "invocation"].contains(&name.as_str()) && !value.is_null());
+    let said: Vec<String> = said.map(|(name, value)| format!("{name} {value}")).collect();
+    Some(Decision {
+        feature: invocation.feature().map(str::to_owned),
+        context: format!("the conversation of {invocation}"),
+        decision: decision.to_owned(),
+        reasoning: cut(&said.join(", ")),
+        ..own
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -158,7 +158,7 @@ pub fn put_step(
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
-    *batch = decisions::put_of_events(filled, store, record, events)?;
+    *batch = decisions::put_of_events(filled, store, record, state, events)?;
     Ok(())
 }
 

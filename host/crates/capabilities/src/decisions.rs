@@ -1,15 +1,19 @@
 //! The log of decisions of a project.
 
 use crate::ctx::Ctx;
+use crate::gate::Stop;
 use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, ResultOf};
 use longhaul_core::LimitHit;
 use longhaul_core::decision::{self, Outcome, relevant};
 use longhaul_core::journal::EffectClass;
-use longhaul_core::store::{Key, Table};
+use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 
 /// Bytes of all texts of a decision: as many as of a value in `recall`, since a search reads 2 000 of both.
 const DECISION_BYTES_MAX: usize = 64 << 10;
+
+/// Decisions that a search looks at, the newest ones. What is older is not found.
+const SEARCHED_MAX: usize = 2_000;
 
 impl decisions::Host for Ctx {
     async fn record(&mut self, decision: Decision) -> wasmtime::Result<Result<String, DecisionError>> {
@@ -24,9 +28,10 @@ impl decisions::Host for Ctx {
             Err(ticket) => {
                 // The ticket's key is the same in every attempt, so a repeated record overwrites itself.
                 let id = ticket.key.clone();
-                let key = Key::of(&self.scope.project).and(&id);
                 let kept = self.kept(&id, decision);
-                self.keep_record(Table::Decisions, key, &kept).await?;
+                let store = &*self.services.store;
+                let batch = decision::put(store, Batch::new(), &self.scope.project, &kept).map_err(broken)?;
+                store.commit(batch).await.map_err(broken)?;
                 self.answer(ticket, id).await?
             }
         };
@@ -40,8 +45,8 @@ impl decisions::Host for Ctx {
         {
             Ok(found) => found,
             Err(ticket) => {
-                let all = self.records(Table::Decisions, &Key::of(&self.scope.project))?;
-                let best = relevant(all, &query, self.services.clock.now_ms(), limit as usize);
+                let newest = decision::newest(&*self.services.store, &self.scope.project, SEARCHED_MAX);
+                let best = relevant(newest.map_err(broken)?, &query, self.services.clock.now_ms(), limit as usize);
                 self.answer(ticket, best.into_iter().map(|hit| told(hit.decision)).collect()).await?
             }
         };
@@ -74,6 +79,10 @@ impl Ctx {
             lesson,
         }
     }
+}
+
+fn broken(error: impl std::fmt::Display) -> Stop {
+    Stop::Broken(error.to_string())
 }
 
 /// What a guest sees of a decision.

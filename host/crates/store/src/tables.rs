@@ -32,6 +32,8 @@
 //! | `memory` | `working`, run, key | a fact of a run, with when and by whom |
 //! | | `episodic`, project, key | a fact of a project |
 //! | `decisions` | project, id | one decision, its reason, and what came of it |
+//! | | `@newest`, project, 2^64-1 - time in ms, id | the id; text |
+//! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |
 //! | `progress` | project, time in ms, id | what was done |
 //! | `artifacts` | project, plugin's table | the last hand-off |
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |

@@ -1,0 +1,192 @@
+//! Which decisions bear on a question: full text first, then tags, what came of them, and age.
+//!
+//! Texts are scored by BM25: a word counts the more the fewer decisions have it, and the less the longer the text
+//! is. Words are those of Unicode, in small letters and by their English stem, so that "parsed dates" finds "parse
+//! a date"; words of other languages are compared with their ends. Nothing is kept between two questions.
+
+use super::{Decision, Hit, Outcome};
+use bm25::{Document, SearchEngine, SearchEngineBuilder, Tokenizer};
+use rust_stemmers::{Algorithm, Stemmer};
+use std::collections::BTreeMap;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// How much each of them counts beside the words, of which the best text has 1.
+const OF_TAGS: f64 = 0.3;
+const OF_OUTCOME: f64 = 0.2;
+const OF_RECENCY: f64 = 0.1;
+
+/// What recency is measured by: after so long, half of it is left.
+const HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
+
+/// Words of a question that are looked for. A goal may have 1 MiB, and its beginning says what it is about.
+const QUESTION_WORDS_MAX: usize = 200;
+
+/// The decisions that bear on `question`, at most `limit`, the best first, and of equal ones the newest. A question
+/// without a word that says something is answered by nothing.
+#[must_use]
+pub fn relevant(decisions: Vec<Decision>, question: &str, now_ms: u64, limit: usize) -> Vec<Hit> {
+    let words = Words::new();
+    let question = words.of_question(question);
+    let asked: String = question.values().flat_map(|word| [word.as_str(), " "]).collect();
+    let library = library(words, &decisions);
+    let found = library.search(&asked, None);
+    let best = found.iter().map(|found| f64::from(found.score)).fold(f64::MIN_POSITIVE, f64::max);
+    let mut scores = vec![0.0; decisions.len()];
+    for found in &found {
+        scores[found.document.id] = f64::from(found.score) / best;
+    }
+    let words = Words::new();
+    let scored = decisions.into_iter().zip(scores).filter(|(_, score)| *score > 0.0);
+    let mut hits: Vec<Hit> = scored.map(|(decision, score)| hit(decision, score, &question, &words, now_ms)).collect();
+    hits.sort_by(|a, b| b.relevance.total_cmp(&a.relevance).then(b.decision.at_ms.cmp(&a.decision.at_ms)));
+    hits.truncate(limit);
+    hits
+}
+
+fn library(words: Words, decisions: &[Decision]) -> SearchEngine<usize, u32, Words> {
+    let documents = decisions.iter().enumerate().map(|(at, decision)| Document::new(at, text(decision)));
+    SearchEngineBuilder::with_tokenizer_and_documents(words, documents).build()
+}
+
+/// All its words.
+fn text(decision: &Decision) -> String {
+    let Decision { context, decision, reasoning, tags, lesson, .. } = decision;
+    format!("{context} {decision} {reasoning} {} {}", tags.join(" "), lesson.as_deref().unwrap_or_default())
+}
+
+/// A decision that shares a word with the question, with what else speaks for it, and why.
+fn hit(decision: Decision, score: f64, question: &BTreeMap<String, String>, words: &Words, now_ms: u64) -> Hit {
+    let own = words.tokenize(&text(&decision));
+    let shared = question.iter().filter(|(stem, _)| own.contains(stem));
+    let shared: Vec<&str> = shared.map(|(_, word)| word.as_str()).collect();
+    let is_asked = |tag: &&str| words.tokenize(tag).iter().any(|stem| question.contains_key(stem));
+    let tags: Vec<&str> = decision.tags.iter().map(String::as_str).filter(is_asked).collect();
+    let mut why = format!("has {} of {} words: {}", shared.len(), question.len(), shared.join(", "));
+    if !tags.is_empty() {
+        why.push_str(&format!("; tagged {}", tags.join(", ")));
+    }
+    if decision.outcome != Outcome::Open {
+        why.push_str(&format!("; came out as {}", decision.outcome.as_str()));
+    }
+    let tagged = if tags.is_empty() { 0.0 } else { 1.0 };
+    let recency = HALF_LIFE_MS / (HALF_LIFE_MS + as_f64(now_ms.saturating_sub(decision.at_ms)));
+    let relevance = score + OF_TAGS * tagged + OF_OUTCOME * weight(&decision) + OF_RECENCY * recency;
+    Hit { decision, relevance, why }
+}
+
+/// How much is learnt from what came of it. What went wrong is as good to know as what went right; what is open
+/// says least.
+fn weight(decision: &Decision) -> f64 {
+    let outcome = match decision.outcome {
+        Outcome::Open => 0.0,
+        Outcome::Partial => 0.5,
+        Outcome::Success | Outcome::Failure | Outcome::Reverted => 1.0,
+    };
+    outcome * decision.score.map_or(1.0, |score| score.abs().clamp(0.0, 1.0))
+}
+
+/// Words that stand in any text and say nothing.
+const STOP_WORDS: [&str; 40] = [
+    "a", "all", "an", "and", "any", "are", "as", "at", "be", "been", "by", "can", "do", "does", "for", "from", "had",
+    "has", "have", "how", "in", "is", "it", "its", "not", "of", "on", "or", "so", "that", "the", "their", "then",
+    "they", "this", "to", "was", "we", "which", "with",
+];
+
+/// What a text is made of.
+struct Words(Stemmer);
+
+impl Words {
+    fn new() -> Self {
+        Self(Stemmer::create(Algorithm::English))
+    }
+
+    /// The words of a question as they were written, each once, by their stems.
+    fn of_question(&self, question: &str) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        for word in plain(question) {
+            if found.len() < QUESTION_WORDS_MAX {
+                found.entry(self.0.stem(&word).into_owned()).or_insert(word);
+            }
+        }
+        found
+    }
+}
+
+impl Tokenizer for Words {
+    fn tokenize(&self, text: &str) -> Vec<String> {
+        plain(text).map(|word| self.0.stem(&word).into_owned()).collect()
+    }
+}
+
+/// The words of a text in small letters, without those that say nothing.
+fn plain(text: &str) -> impl Iterator<Item = String> {
+    text.unicode_words().map(str::to_lowercase).filter(|word| !STOP_WORDS.contains(&word.as_str()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times that differ by days")]
+fn as_f64(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_MS: u64 = 86_400_000;
+
+    fn decision(id: &str, text: &str) -> Decision {
+        Decision { id: id.into(), decision: text.into(), at_ms: 100 * DAY_MS, ..Decision::default() }
+    }
+
+    #[track_caller]
+    fn check(decisions: &[Decision], question: &str, expected: &[&str]) {
+        let found = relevant(decisions.to_vec(), question, 100 * DAY_MS, 10);
+        let ids: Vec<&str> = found.iter().map(|hit| hit.decision.id.as_str()).collect();
+        assert_eq!(ids, expected, "{question}");
+    }
+
+    #[test]
+    fn what_shares_no_word_is_not_found() {
+        let all = [decision("a", "parse dates with jiff"), decision("b", "write files whole")];
+        check(&all, "How are dates read?", &["a"]);
+        check(&all, "the of and", &[]);
+        check(&all, "  ", &[]);
+        check(&[], "dates", &[]);
+    }
+
+    #[test]
+    fn a_word_is_found_in_its_other_forms_and_not_within_another() {
+        let all = [decision("a", "parsing a date"), decision("b", "updated reports"), decision("c", "Größe prüfen")];
+        check(&all, "parsed dates", &["a"]);
+        check(&all, "port", &[]);
+        check(&all, "GRÖSSE GRÖßE", &["c"]);
+    }
+
+    #[test]
+    fn a_rare_word_counts_more_than_one_that_many_have() {
+        let all = [decision("zone", "tests of zones"), decision("x", "tests of x"), decision("y", "tests of y")];
+        check(&all, "tests zones", &["zone", "x", "y"]);
+        let found = relevant(all.to_vec(), "tests zones", 100 * DAY_MS, 10);
+        assert!(found[0].relevance > 3.0 * found[1].relevance, "{found:?}");
+    }
+
+    #[test]
+    fn words_count_most_then_tags_then_what_came_of_it_then_recency() {
+        let tagged = Decision { tags: vec!["Dates".into()], ..decision("tagged", "about") };
+        let known = Decision { outcome: Outcome::Failure, ..decision("known", "dates") };
+        let old = Decision { at_ms: 0, ..decision("old", "dates") };
+        let both = decision("both", "dates, zones");
+        check(
+            &[old, decision("plain", "dates"), known, tagged, both],
+            "dates zones",
+            &["both", "tagged", "known", "plain", "old"],
+        );
+    }
+
+    #[test]
+    fn each_hit_says_why() {
+        let one = Decision { tags: vec!["dates".into()], outcome: Outcome::Success, ..decision("a", "parsing") };
+        let hits = relevant(vec![one], "parse dates now", 0, 1);
+        assert_eq!(hits[0].why, "has 2 of 3 words: dates, parse; tagged dates; came out as success");
+    }
+}

@@ -1,0 +1,57 @@
+//! The agent `caller`: it does what its settings say, in their order, and hands back what came of each.
+//!
+//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools. In all of them `{id}`
+//! stands for the task, so that one agent does another thing for each feature.
+
+use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::conversation::Conversation;
+use longhaul_sdk::decisions::{self, Decision, ResultOf};
+use longhaul_sdk::tools::{self, ToolCall};
+use longhaul_sdk::types::{Outcome, Task};
+use longhaul_sdk::{Error, outcome};
+use serde_json::{Value, json};
+
+struct Caller;
+
+impl Agent for Caller {
+    fn run(task: Task) -> Result<Outcome, Failure> {
+        Ok(work(&task)?)
+    }
+}
+
+longhaul_sdk::export_agent!(Caller);
+
+fn work(task: &Task) -> Result<Outcome, Error> {
+    let settings: Value = serde_json::from_str(&task.settings.replace("{id}", &task.id))?;
+    let mut answers = Vec::new();
+    if let Some(question) = settings["ask"].as_str() {
+        answers.push(json!(Conversation::new("You answer in one line.").text(question)?));
+    }
+    if let Some(text) = settings["decide"].as_str() {
+        decide(task, text)?;
+    }
+    answers.extend(settings["calls"].as_array().into_iter().flatten().map(call));
+    Ok(outcome(&json!(answers), format!("made {} calls", answers.len())))
+}
+
+fn decide(task: &Task, text: &str) -> Result<(), Error> {
+    decisions::record(&Decision {
+        context: format!("how to do {}", task.id),
+        decision: text.to_owned(),
+        reasoning: "the settings say so".to_owned(),
+        tags: Vec::new(),
+        came_out: ResultOf::Open,
+        lesson: None,
+    })?;
+    Ok(())
+}
+
+/// An error is an answer too.
+fn call(call: &Value) -> Value {
+    let text = |field: &str| call[field].as_str().unwrap_or_default().to_owned();
+    let call = ToolCall { tool: text("tool"), function: text("function"), arguments: call["arguments"].to_string() };
+    match tools::call_raw(&call) {
+        Ok(result) => serde_json::from_str(&result.output).unwrap_or(Value::Null),
+        Err(error) => json!({ "error": Error::from(error).to_string() }),
+    }
+}

@@ -1,0 +1,35 @@
+//! The planner `teller`: one feature, which is the goal, and notes that say word for word what it was told beside it.
+
+use longhaul_sdk::planner::{Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::types::Criterion;
+
+struct Teller;
+
+impl Planner for Teller {
+    fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
+        let criterion = Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: None };
+        let step = Step {
+            id: "all".to_owned(),
+            title: goal.text.lines().next().unwrap_or_default().to_owned(),
+            instruction: goal.text,
+            category: "functional".to_owned(),
+            priority: 5,
+            agent: None,
+            criteria: vec![criterion],
+            checks: Vec::new(),
+            depends_on: Vec::new(),
+            on_failure: OnFailure::Skip,
+        };
+        Ok(WorkPlan { steps: vec![step], notes: goal.context })
+    }
+
+    fn replan(_: Goal, plan: WorkPlan, _: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
+        Ok(plan)
+    }
+
+    fn synthesize(_: Goal, _: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+        Ok(Synthesis { answer: "null".to_owned(), confidence: 0.0, conflicts: Vec::new(), unknowns: Vec::new() })
+    }
+}
+
+longhaul_sdk::export_planner!(Teller);
