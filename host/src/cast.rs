@@ -5,15 +5,16 @@ use crate::crash::CrashPoints;
 use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
+use crate::toolbox::built_in;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
-use longhaul_core::store::Batch;
-use longhaul_core::{Digest, InvocationId, Limits};
+use longhaul_core::store::{Batch, Store};
+use longhaul_core::{Clock, Digest, InvocationId, Limits};
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +41,10 @@ pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) ->
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
+        if built_in::is_built_in(part) {
+            // The host's own code: there are no bytes that could change.
+            continue;
+        }
         if table == PYTHON_CHECKS && plugins::find(&part.plugin, Some(project), &world.home).is_err() {
             // Only a feature with such a check needs it, and says so then.
             continue;
@@ -73,6 +78,8 @@ pub struct Cast {
     world: Arc<World>,
     project: String,
     parts: BTreeMap<String, Part>,
+    /// Tools that the host answers itself, by their names.
+    own_tools: BTreeSet<String>,
 }
 
 impl Cast {
@@ -119,7 +126,9 @@ impl Cast {
             };
             parts.insert(table.clone(), part);
         }
-        Ok(Self { world, project: config.project.name.clone(), parts })
+        let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
+        let own_tools = own_tools.map(|(name, _)| name.clone()).collect();
+        Ok(Self { world, project: config.project.name.clone(), parts, own_tools })
     }
 
     /// Where crash tests end the process.
@@ -135,6 +144,16 @@ impl Cast {
     /// The tools, by the names that agents know them by.
     pub fn tools(&self) -> impl Iterator<Item = (&str, &Part)> {
         self.parts.iter().filter_map(|(table, part)| Some((table.strip_prefix("tools.")?, part)))
+    }
+
+    /// The tools that the host answers itself.
+    pub fn own_tools(&self) -> impl Iterator<Item = &str> {
+        self.own_tools.iter().map(String::as_str)
+    }
+
+    /// What one of them works on; none if the name is not one of them.
+    pub fn own_tool(&self, name: &str) -> Option<(Arc<dyn Store>, Arc<dyn Clock>)> {
+        self.own_tools.contains(name).then(|| (Arc::clone(&self.world.store), Arc::clone(&self.world.clock)))
     }
 
     /// Whose memory the plugin of a part reads and writes.

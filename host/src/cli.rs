@@ -146,6 +146,9 @@ enum Command {
     Features {
         #[command(flatten)]
         run: RunArg,
+        /// Show what agents proposed instead.
+        #[arg(long)]
+        proposals: bool,
         #[command(subcommand)]
         command: Option<features::Command>,
     },
@@ -345,7 +348,10 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
             show::journal(context, context.which(run), invocation, after).await
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
-        Command::Features { run, command } => features::run(context, context.which(run), command).await,
+        Command::Features { run, proposals: true, command: None } => {
+            features::proposals::list(context, context.which(run)).await
+        }
+        Command::Features { run, command, .. } => features::run(context, context.which(run), command).await,
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,

@@ -177,6 +177,7 @@ impl Config {
         if part.plugin.is_empty() {
             bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
         }
+        crate::toolbox::built_in::check(table, part)?;
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let known = [
             ("models", &part.models, self.models.keys().collect::<Vec<_>>()),

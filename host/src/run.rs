@@ -7,6 +7,7 @@ mod actor;
 mod bus;
 mod checks;
 pub mod decisions;
+pub mod proposals;
 mod record;
 mod stage;
 

@@ -3,10 +3,12 @@
 //! The command line and the socket are thin views of it and give the same answers. It takes no decision
 //! about a run, which is the harness's affair, and prints nothing.
 
+mod proposals;
 mod replay;
 
 use crate::cast;
 use crate::config::{Config, PluginConfig};
+use crate::run::proposals::Proposal;
 use crate::run::{self, Actor, Bus, Handle, Heard, RunRecord, StoredRun, decisions};
 use crate::wiring::{ModelOptions, ModelSet, World};
 use anyhow::{Context, bail};
@@ -153,6 +155,27 @@ pub enum Request {
         /// Its id.
         feature: String,
     },
+    /// What agents of a run proposed.
+    Proposals {
+        /// Which.
+        run: Which,
+    },
+    /// Do what an agent proposed.
+    AcceptProposal {
+        /// Which.
+        run: Which,
+        /// Its id.
+        proposal: String,
+    },
+    /// Do not do what an agent proposed.
+    RejectProposal {
+        /// Which.
+        run: Which,
+        /// Its id.
+        proposal: String,
+        /// Why.
+        why: String,
+    },
 }
 
 /// A run, by its name, by the beginning of it, or as the newest one of a project.
@@ -209,6 +232,11 @@ pub enum Answer {
     Events {
         /// In order.
         events: Vec<RunEvent>,
+    },
+    /// Proposals.
+    Proposals {
+        /// Oldest first, the decided ones included.
+        proposals: Vec<Proposal>,
     },
 }
 
@@ -303,6 +331,9 @@ impl Service {
             Request::AddFeature { run, spec } => self.order(&run, Input::FeatureAdded { spec }).await,
             Request::EditFeature { run, spec } => self.order(&run, Input::FeatureEdited { spec }).await,
             Request::DropFeature { run, feature } => self.order(&run, Input::FeatureDropped { feature }).await,
+            Request::Proposals { run } => self.proposals(&self.find(&run)?),
+            Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
+            Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
         }
     }
 

@@ -1,7 +1,11 @@
 //! The tools of a run: components, each call in a fresh instance with the directories it was granted.
 //!
 //! What a tool says of its effects is a claim. It counts when its grants prove it, or when the operator
-//! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person.
+//! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. One tool is the
+//! host's own, `builtin:project`, and no component.
+
+pub mod built_in;
+mod project;
 
 use crate::cast::{Cast, Part};
 use longhaul_capabilities::Setup;
@@ -10,6 +14,7 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
+use project::ProjectTool;
 use std::sync::Arc;
 
 /// The tools that one invocation may be given.
@@ -29,6 +34,12 @@ impl Toolbox {
         self.cast.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
     }
 
+    /// The host's own tool, if that is what was granted under this name.
+    fn own(&self, tool: &str) -> Option<ProjectTool> {
+        let (store, clock) = self.cast.own_tool(tool)?;
+        Some(ProjectTool { store, clock, caller: self.caller.clone() })
+    }
+
     fn setup(&self, part: &Part) -> Setup {
         self.cast.setup_tool(part, &self.caller, part.grants.clone())
     }
@@ -42,6 +53,7 @@ impl Tools for Toolbox {
             let told = part.plugin.describe(self.setup(part), &self.cancel).await;
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
+        infos.extend(self.cast.own_tools().map(project::info));
         Ok(infos)
     }
 
@@ -59,12 +71,17 @@ impl Tools for Toolbox {
     }
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
-        let part = self.part(&call.tool)?;
         self.cast.crash().reach("tool.before-call");
-        let setup = self.setup(part);
-        let called = part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &part.settings).await;
+        let answer = match self.own(&call.tool) {
+            Some(own) => own.call(call, key).await,
+            None => {
+                let part = self.part(&call.tool)?;
+                let setup = self.setup(part);
+                flat(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &part.settings).await)
+            }
+        };
         self.cast.crash().reach("tool.after-call");
-        flat(called)
+        answer
     }
 }
 
@@ -124,6 +141,21 @@ fn weighed(function: &FunctionInfo, harmless: bool, confirmed: bool) -> EffectCl
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_built_in_tool_stands_under_tools_and_needs_nothing() {
+        let check = |table: &str, text: &str, expected: &str| {
+            let part: crate::config::PluginConfig = toml::from_str(text).unwrap();
+            let said = built_in::check(table, &part).err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(said.is_empty(), expected.is_empty(), "{said}");
+            assert!(said.contains(expected), "{said}");
+        };
+        check("tools.project", "plugin = \"builtin:project\"", "");
+        check("tools.files", "plugin = \"files\"\nhosts = [\"https://a.example\"]", "");
+        check("tools.x", "plugin = \"builtin:shell\"", "there is no tool `builtin:shell`");
+        check("agents.code", "plugin = \"builtin:project\"", "write it under [tools.project]");
+        check("tools.x", "plugin = \"builtin:project\"\nmodels = [\"m\"]", "takes no models");
+    }
 
     #[test]
     fn a_claim_counts_only_when_it_is_proved_or_confirmed() {

@@ -1,4 +1,6 @@
-//! `longhaul features`: the list of what is to be built, also while a run goes on.
+//! `longhaul features`: the list of what is to be built, also while a run goes on, and what agents proposed for it.
+
+pub mod proposals;
 
 use super::show::feature_word;
 use super::{Context, Exit, order};
@@ -21,6 +23,10 @@ pub enum Command {
         /// Its id.
         id: String,
     },
+    /// Do what an agent proposed.
+    Accept(proposals::AcceptArgs),
+    /// Do not do what an agent proposed.
+    Reject(proposals::RejectArgs),
 }
 
 #[derive(Args, Debug)]
@@ -69,6 +75,8 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> any
             order(context, Request::EditFeature { run, spec }, "edited").await
         }
         Command::Drop { id } => order(context, Request::DropFeature { run, feature: id }, "dropped").await,
+        Command::Accept(args) => proposals::accept(context, run, args).await,
+        Command::Reject(args) => proposals::reject(context, run, args).await,
     }
 }
 

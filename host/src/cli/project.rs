@@ -38,6 +38,15 @@ pub fn new(context: &Context, directory: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Makes a directory with a repository, whose first commit holds a configuration and a goal. Without a template, the
+/// configuration is that of [`new`]; in one, `{{name}}` stands for the name.
+pub fn make(directory: &Path, name: &str, goal: &str, template: Option<&str>) -> anyhow::Result<()> {
+    let config = template.unwrap_or(CONFIG).replace("{{name}}", name);
+    crate::config::Config::parse(&config)?;
+    longhaul_worktree::new_project_with(directory, name, &[(FILE, &config), ("GOAL.md", goal)])?;
+    Ok(())
+}
+
 fn write_files(directory: &Path, name: &str) -> anyhow::Result<()> {
     let config = CONFIG.replace("{{name}}", name);
     crate::config::Config::parse(&config)?;

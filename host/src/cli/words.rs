@@ -40,6 +40,11 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::VacuousCheck { feature, check } => {
             format!("  note: check `{check}` of {feature} passed before the work began, so it proves nothing")
         }
+        Event::Proposed { proposal, what } => {
+            format!(
+                "  proposed: {what}; `longhaul features accept {proposal}` or `longhaul features reject {proposal}`"
+            )
+        }
         Event::Warning { text } => format!("  note: {text}"),
         Event::RunEnded { status, summary, used } => format!("{status}: {summary} ({})", used_words(used)),
         _ => return None,

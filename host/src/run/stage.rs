@@ -9,6 +9,7 @@ pub use repository::Native;
 
 use super::bus::Bus;
 use super::checks::PinnedChecks;
+use super::proposals;
 use super::record::{RunRecord, put_judged};
 use crate::cast::{Cast, Part};
 use crate::config::Config;
@@ -438,7 +439,9 @@ impl Place<'_> {
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
         let called = call(setup).await;
         world.crash.reach("invocation.end");
-        Ok(ended(recorder, called, report, team.take_events(), world.clock.now_ms()))
+        let ended = ended(recorder, called, report, team.take_events(), world.clock.now_ms());
+        let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
+        Ok(Ended { sub_agents: [ended.sub_agents, proposed].concat(), batch, ..ended })
     }
 }
 

@@ -161,6 +161,13 @@ pub enum Event {
         /// The check.
         check: String,
     },
+    /// An agent proposed something; a person accepts or rejects it.
+    Proposed {
+        /// Its id.
+        proposal: String,
+        /// What it would change, in one line.
+        what: String,
+    },
     /// Something that a person should know and that ends nothing.
     Warning {
         /// In one line.

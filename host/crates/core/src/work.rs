@@ -87,6 +87,12 @@ pub enum FeatureStatus {
     Dropped,
 }
 
+impl FeatureStatus {
+    /// Every status.
+    pub const ALL: [Self; 6] =
+        [Self::NotStarted, Self::InProgress, Self::Passing, Self::Failing, Self::Blocked, Self::Dropped];
+}
+
 /// What is to be built, one commit of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureSpec {

@@ -21,7 +21,7 @@ mod write;
 
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, Project, Start};
-pub use init::new_project;
+pub use init::{new_project, new_project_with};
 pub use merge::Merge;
 pub use native::{CheckHost, ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
 pub use sandbox::{Sandbox, check_child};

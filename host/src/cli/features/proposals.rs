@@ -1,0 +1,90 @@
+//! What agents proposed: `longhaul features --proposals`, `accept`, `reject`.
+
+use crate::cli::{Context, Exit, order, project};
+use crate::run::proposals::{Change, Proposal, Standing};
+use crate::service::{Answer, Request, Which};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_core::text::printable;
+use std::path::PathBuf;
+
+/// Longest line that is shown, in bytes.
+const LINE_BYTES_MAX: usize = 300;
+
+#[derive(Args, Debug)]
+pub struct AcceptArgs {
+    /// Its id.
+    id: String,
+    /// Where a proposed project is made. Default: its name, in this directory.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct RejectArgs {
+    /// Its id.
+    id: String,
+    /// Why, for the record.
+    #[arg(long, default_value = "rejected by the operator")]
+    why: String,
+}
+
+/// `--proposals`: every proposal of a run.
+pub async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
+    let proposals = all(context, run).await?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&proposals)?);
+        return Ok(Exit::Done);
+    }
+    if proposals.is_empty() {
+        outln!("no proposals");
+    }
+    proposals.iter().for_each(show);
+    Ok(Exit::Done)
+}
+
+/// `accept`.
+pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }: AcceptArgs) -> anyhow::Result<Exit> {
+    let found = all(context, run.clone()).await?.into_iter().find(|proposal| proposal.id == id);
+    match found.map(|proposal| (proposal.standing, proposal.change)) {
+        Some((Standing::Open, Change::NewProject { name, goal })) => {
+            let directory = context.project.join(directory.unwrap_or_else(|| PathBuf::from(&name)));
+            project::make(&directory, &name, &goal, None)?;
+            if !context.json {
+                outln!("made {}; choose a model in longhaul.toml, commit, then: longhaul run", directory.display());
+            }
+        }
+        _ if directory.is_some() => {
+            bail!("proposal `{id}` is no open proposal of a project, so it takes no --directory")
+        }
+        // What there is not, or is not open, the service says.
+        _ => {}
+    }
+    order(context, Request::AcceptProposal { run, proposal: id }, "accepted").await
+}
+
+/// `reject`.
+pub async fn reject(context: &Context, run: Which, RejectArgs { id, why }: RejectArgs) -> anyhow::Result<Exit> {
+    order(context, Request::RejectProposal { run, proposal: id, why }, "rejected").await
+}
+
+async fn all(context: &Context, run: Which) -> anyhow::Result<Vec<Proposal>> {
+    match context.ask(Request::Proposals { run }).await.context("the proposals of the run")? {
+        Answer::Proposals { proposals } => Ok(proposals),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+fn show(proposal: &Proposal) {
+    let standing = match &proposal.standing {
+        Standing::Open => "open",
+        Standing::Accepted { .. } => "accepted",
+        Standing::Rejected { .. } => "rejected",
+    };
+    outln!("{:<9} {}  {}", standing, proposal.id, printable(&proposal.line(), LINE_BYTES_MAX));
+    let by = printable(proposal.by.as_str(), LINE_BYTES_MAX);
+    match proposal.reason.trim() {
+        "" => outln!("          by {by}"),
+        reason => outln!("          by {by}: {}", printable(reason, LINE_BYTES_MAX)),
+    }
+}

@@ -1,0 +1,159 @@
+//! What agents propose, and what a person decided of it.
+//!
+//! A proposal changes nothing by itself. It is a row beside the state of its run, named after the call that made it,
+//! so that a call which is made again after a kill finds it; and it becomes an event of its run in the transaction
+//! that ends the invocation it was made in.
+
+use anyhow::{Context as _, bail};
+use longhaul_core::event::Event;
+use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_core::text::truncate;
+use longhaul_core::work::FeatureSpec;
+use longhaul_core::{InvocationId, RunId};
+use serde::{Deserialize, Serialize};
+
+/// Proposals of one run that nobody has decided on yet. A further one is refused: who reads a hundred?
+pub const PROPOSALS_MAX: usize = 100;
+
+/// Proposals of one run that are read at once, the decided ones included.
+const LISTED_MAX: usize = 10_000;
+
+/// Longest line about a proposal, in bytes.
+const LINE_BYTES_MAX: usize = 200;
+
+/// Something that an agent would have changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// `p-` and 12 digits; the same for every attempt of the call that made it.
+    pub id: String,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Who.
+    pub by: InvocationId,
+    /// What.
+    pub change: Change,
+    /// Why.
+    pub reason: String,
+    /// What became of it.
+    pub standing: Standing,
+    /// Whether an event told of it.
+    pub told: bool,
+}
+
+/// What is proposed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// One more feature.
+    AddFeature {
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// A feature off the list.
+    DropFeature {
+        /// Its id.
+        feature: String,
+    },
+    /// A feature that was dropped, on the list again.
+    RestoreFeature {
+        /// Its id.
+        feature: String,
+    },
+    /// A project of its own.
+    NewProject {
+        /// What it would be called.
+        name: String,
+        /// Its goal.
+        goal: String,
+    },
+}
+
+/// What became of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "standing", rename_all = "snake_case")]
+pub enum Standing {
+    /// Nobody has decided.
+    Open,
+    /// A person took it.
+    Accepted {
+        /// When.
+        at_ms: u64,
+    },
+    /// A person did not.
+    Rejected {
+        /// When.
+        at_ms: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Proposal {
+    /// What it would change, in one line.
+    pub fn line(&self) -> String {
+        let text = match &self.change {
+            Change::AddFeature { spec } => format!("add feature `{}`: {}", spec.id, spec.title),
+            Change::DropFeature { feature } => format!("drop feature `{feature}`"),
+            Change::RestoreFeature { feature } => format!("take feature `{feature}` back onto the list"),
+            Change::NewProject { name, .. } => format!("start a project `{name}`"),
+        };
+        truncate(&text, LINE_BYTES_MAX)
+    }
+
+    /// Adds it to a batch, in place of what was there.
+    pub fn put(&self, batch: Batch) -> anyhow::Result<Batch> {
+        Ok(batch.put(Table::States, key(&self.by.run()).and(&self.id), serde_json::to_vec(self)?))
+    }
+}
+
+/// What the proposal of a call is called.
+pub fn id_of(key: &str) -> String {
+    format!("p-{}", &key[..key.floor_char_boundary(12)])
+}
+
+/// The proposal of that id.
+pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Proposal>> {
+    let bytes = store.get(Table::States, &key(run).and(id))?;
+    bytes.map(|bytes| serde_json::from_slice(&bytes).context("a proposal is damaged")).transpose()
+}
+
+/// The open proposal that a person means.
+pub fn open(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Proposal> {
+    let found = get(store, run, id)?.with_context(|| {
+        format!("there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them", truncate(id, 80))
+    })?;
+    match found.standing {
+        Standing::Open => Ok(found),
+        Standing::Accepted { .. } => bail!("proposal `{id}` was accepted before"),
+        Standing::Rejected { why, .. } => bail!("proposal `{id}` was rejected before: {why}"),
+    }
+}
+
+/// Every proposal of a run, oldest first.
+pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Proposal>> {
+    let found = store.scan(Table::States, &key(run), None, LISTED_MAX)?;
+    let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("a proposal is damaged");
+    let mut proposals = found.iter().map(read).collect::<anyhow::Result<Vec<Proposal>>>()?;
+    proposals.sort_by(|a, b| a.at_ms.cmp(&b.at_ms).then_with(|| a.id.cmp(&b.id)));
+    Ok(proposals)
+}
+
+/// The events of what an invocation, and those that it asked, proposed and no event has told of; with the change
+/// that says that they are told of, for the transaction that keeps the events.
+pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> anyhow::Result<(Vec<Event>, Batch)> {
+    let below = format!("{invocation}#");
+    let is_own = |by: &InvocationId| by == invocation || by.as_str().starts_with(&below);
+    let mut events = Vec::new();
+    for proposal in list(store, &invocation.run())? {
+        if proposal.told || !is_own(&proposal.by) {
+            continue;
+        }
+        events.push(Event::Proposed { proposal: proposal.id.clone(), what: proposal.line() });
+        batch = Proposal { told: true, ..proposal }.put(batch)?;
+    }
+    Ok((events, batch))
+}
+
+fn key(run: &RunId) -> Key {
+    Key::of(run.as_str()).and("proposal")
+}

@@ -1,0 +1,63 @@
+//! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
+
+use super::{Answer, Service, Which};
+use crate::run::StoredRun;
+use crate::run::proposals::{self, Change, Proposal, Standing};
+use anyhow::Context as _;
+use longhaul_core::store::Batch;
+use longhaul_core::text::truncate;
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::{Input, State};
+use std::sync::Arc;
+
+/// Longest reason of a rejection that is kept, in bytes.
+const WHY_BYTES_MAX: usize = 2_048;
+
+impl Service {
+    pub(super) fn proposals(&self, stored: &StoredRun) -> anyhow::Result<Answer> {
+        Ok(Answer::Proposals { proposals: proposals::list(&*self.world.store, &stored.record.run)? })
+    }
+
+    /// Gives the order, then notes it. A kill in between leaves the proposal open and its change made, so what is
+    /// done already is only noted.
+    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &Which, id: &str) -> anyhow::Result<Answer> {
+        let stored = self.find(which)?;
+        let proposal = proposals::open(&*self.world.store, &stored.record.run, id)?;
+        if let Some(input) = order_of(&stored.state, &proposal.change)? {
+            self.order(which, input).await?;
+        }
+        self.decide(stored, proposal, Standing::Accepted { at_ms: self.world.clock.now_ms() }).await
+    }
+
+    pub(super) async fn reject_proposal(&self, which: &Which, id: &str, why: &str) -> anyhow::Result<Answer> {
+        let stored = self.find(which)?;
+        let proposal = proposals::open(&*self.world.store, &stored.record.run, id)?;
+        let standing =
+            Standing::Rejected { at_ms: self.world.clock.now_ms(), why: truncate(why.trim(), WHY_BYTES_MAX) };
+        self.decide(stored, proposal, standing).await
+    }
+
+    async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: Standing) -> anyhow::Result<Answer> {
+        let batch = Proposal { standing, ..proposal }.put(Batch::new())?;
+        self.world.store.commit(batch).await?;
+        Ok(Answer::Run { run: stored.record.run })
+    }
+}
+
+/// What the harness is told; none when nothing is left to tell it.
+fn order_of(state: &State, change: &Change) -> anyhow::Result<Option<Input>> {
+    let status = |id: &str| state.feature(id).map(|feature| feature.status);
+    Ok(match change {
+        Change::AddFeature { spec } if state.feature(&spec.id).is_some_and(|found| found.spec == *spec) => None,
+        Change::AddFeature { spec } => Some(Input::FeatureAdded { spec: spec.clone() }),
+        Change::DropFeature { feature } if status(feature) == Some(FeatureStatus::Dropped) => None,
+        Change::DropFeature { feature } => Some(Input::FeatureDropped { feature: feature.clone() }),
+        Change::RestoreFeature { feature } => {
+            let found = state.feature(feature).with_context(|| format!("feature `{feature}` is gone"))?;
+            let spec = found.spec.clone();
+            (found.status == FeatureStatus::Dropped).then_some(Input::FeatureEdited { spec })
+        }
+        // Where it is to be, the person who accepts says; see `longhaul features accept`.
+        Change::NewProject { .. } => None,
+    })
+}

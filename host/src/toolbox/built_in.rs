@@ -1,0 +1,43 @@
+//! Tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its place.
+
+use crate::config::PluginConfig;
+use anyhow::bail;
+
+/// What a built-in tool's name starts with.
+const PREFIX: &str = "builtin:";
+
+/// The one that there is.
+const PROJECT: &str = "builtin:project";
+
+/// Whether a table names a built-in tool.
+pub fn is_built_in(part: &PluginConfig) -> bool {
+    part.plugin.starts_with(PREFIX)
+}
+
+/// Refuses a built-in tool that there is not, or where no tool stands, or with grants: it needs none.
+pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+    let name = &part.plugin;
+    if !is_built_in(part) {
+        return Ok(());
+    }
+    if name != PROJECT {
+        bail!("[{table}] there is no tool `{name}`; there is `{PROJECT}`");
+    }
+    if !table.starts_with("tools.") {
+        bail!("[{table}] `{name}` is a tool; write it under [tools.project], and tools = [\"project\"] here");
+    }
+    let PluginConfig { models, tools, agents, directories, hosts, settings, limits, .. } = part;
+    let given = [
+        ("models", models.is_empty()),
+        ("tools", tools.is_empty()),
+        ("agents", agents.is_empty()),
+        ("directories", directories.is_empty()),
+        ("hosts", hosts.is_empty()),
+        ("settings", settings.is_empty()),
+        ("limits", limits.is_empty()),
+    ];
+    if let Some((field, _)) = given.iter().find(|(_, is_empty)| !is_empty) {
+        bail!("[{table}] `{name}` takes no {field}; remove the line");
+    }
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! `builtin:project`: what an agent may know of its project, and what it may propose.
+//!
+//! Reads answer from the state as the last step left it. What would change the list of features, or start a project,
+//! is a proposal: it is kept, told of, and taken or rejected by a person. No function here marks a feature: the
+//! verdict of the evaluator does. Every call that keeps something finds what an earlier attempt of it kept, by its
+//! key, and answers the same.
+
+mod functions;
+
+pub use functions::info;
+
+use crate::run::proposals::{self, Change, PROPOSALS_MAX, Proposal, Standing};
+use crate::run::{self, RunRecord, StoredRun};
+use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{ToolCall, ToolError, ToolOutput};
+use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus};
+use longhaul_core::{Clock, InvocationId, LimitHit};
+use longhaul_harness::{Feature, plan, select};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Entries of the progress log: in a status, where nobody says how many, and at most.
+const PROGRESS_IN_STATUS: usize = 5;
+const PROGRESS_DEFAULT: usize = 20;
+const PROGRESS_MAX: usize = 200;
+
+/// Features that one answer lists where nobody says how many, and at most.
+const FEATURES_DEFAULT: usize = 200;
+const FEATURES_MAX: usize = 1_000;
+
+/// Projects that one answer lists, the newest.
+const PROJECTS_MAX: usize = 100;
+
+/// Bytes of a text that is kept: a reason or an entry of the log is cut, a project's goal refused beyond its own.
+const TEXT_BYTES_MAX: usize = 4_096;
+const GOAL_BYTES_MAX: usize = 64 << 10;
+
+/// Files that an entry of the log names; the rest is left out, as by the capability `progress`.
+const FILES_MAX: usize = 100;
+
+/// The tool, for one caller.
+pub struct ProjectTool {
+    /// Where everything is.
+    pub store: Arc<dyn Store>,
+    /// The machine's clock.
+    pub clock: Arc<dyn Clock>,
+    /// Who calls.
+    pub caller: InvocationId,
+}
+
+/// What a call answers: JSON.
+type Told = Result<Value, ToolError>;
+
+impl ProjectTool {
+    /// Carries a call out. `key` is the same for every attempt of one call.
+    pub async fn call(&self, call: &ToolCall, key: &str) -> Result<ToolOutput, ToolError> {
+        let told = match call.function.as_str() {
+            "get_project_status" => self.status(read(call)?),
+            "list_project_features" => self.features(read(call)?),
+            "get_project_progress_log" => self.log(read(call)?),
+            "list_long_running_projects" => self.projects(read(call)?),
+            "get_next_feature_to_work_on" => self.next(read(call)?),
+            "log_project_progress" => self.note(read(call)?, key).await,
+            "add_project_feature" => self.add(read(call)?, key).await,
+            "update_feature_status" => self.update(read(call)?, key).await,
+            "create_long_running_project" => self.create(read(call)?, key).await,
+            other => Err(ToolError::UnknownFunction(truncate(other, 120))),
+        };
+        Ok(ToolOutput { output: told?.to_string(), truncated: false })
+    }
+
+    // Reads.
+
+    fn status(&self, Nothing {}: Nothing) -> Told {
+        let StoredRun { record, state } = self.run()?;
+        let words = FeatureStatus::ALL.map(|status| (word(status), state.count(status)));
+        let features: Map<String, Value> = words.into_iter().map(|(word, count)| (word, count.into())).collect();
+        let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+        let percent = (100 * state.count(FeatureStatus::Passing)).checked_div(kept).unwrap_or(0);
+        Ok(json!({
+            "project": record.project,
+            "run": record.run,
+            "branch": record.branch,
+            "status": state.status(),
+            "features_total": kept,
+            "features": features,
+            "percent_passing": percent,
+            "progress": self.progress(&record.project, PROGRESS_IN_STATUS)?,
+        }))
+    }
+
+    fn features(&self, ListFeatures { status, limit }: ListFeatures) -> Told {
+        let state = self.run()?.state;
+        let wanted = |feature: &&Feature| status.is_none_or(|status| feature.status == status);
+        let limit = limit.unwrap_or(FEATURES_DEFAULT).min(FEATURES_MAX);
+        Ok(state.features.iter().filter(wanted).take(limit).map(in_short).collect())
+    }
+
+    fn log(&self, ReadLog { limit }: ReadLog) -> Told {
+        let project = self.record()?.project;
+        self.progress(&project, limit.unwrap_or(PROGRESS_DEFAULT).min(PROGRESS_MAX))
+    }
+
+    fn projects(&self, Nothing {}: Nothing) -> Told {
+        let mut newest: Vec<RunRecord> = Vec::new();
+        for record in run::records(&*self.store).map_err(broken)?.into_iter().rev() {
+            if newest.len() < PROJECTS_MAX && !newest.iter().any(|known| known.project == record.project) {
+                newest.push(record);
+            }
+        }
+        let told = newest.iter().map(|record| {
+            let stored = run::load(&*self.store, &record.run).map_err(broken)?;
+            let state = stored.ok_or_else(|| broken(format!("run {} is gone", record.run)))?.state;
+            let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+            let passing = state.count(FeatureStatus::Passing);
+            Ok(json!({
+                "project": record.project, "run": record.run, "status": state.status(),
+                "features_passing": passing, "features_total": kept, "created_ms": record.created_ms,
+            }))
+        });
+        told.collect()
+    }
+
+    fn next(&self, Nothing {}: Nothing) -> Told {
+        let state = self.run()?.state;
+        let next = select::next(&state.features, state.limits.feature_attempts_max);
+        let told = next.map(|at| &state.features[at]).map(|feature| {
+            let mut told = in_short(feature);
+            told["instruction"] = feature.spec.instruction.clone().into();
+            told["criteria"] = feature.spec.criteria.iter().map(|criterion| criterion.text.clone()).collect();
+            told
+        });
+        Ok(json!({ "feature": told }))
+    }
+
+    fn progress(&self, project: &str, limit: usize) -> Told {
+        let rows = self.store.last(Table::Progress, &Key::of(project), limit).map_err(broken)?;
+        rows.iter().map(|(_, entry)| serde_json::from_slice::<Value>(entry).map_err(broken)).collect()
+    }
+
+    // What is kept.
+
+    /// An entry of the log. Beside it a row with the call's key, so that another attempt of it adds none.
+    async fn note(&self, Note { action, outcome, files }: Note, key: &str) -> Told {
+        let record = self.record()?;
+        let done = Key::of(record.run.as_str()).and("called").and(key);
+        let told = json!({ "logged": true });
+        if self.store.get(Table::States, &done).map_err(broken)?.is_some() {
+            return Ok(told);
+        }
+        let at_ms = self.clock.now_ms();
+        let cut = |text: &String| truncate(text, TEXT_BYTES_MAX);
+        let entry = json!({
+            "at_ms": at_ms,
+            "plugin": self.caller,
+            "action": cut(&action),
+            "outcome": cut(&outcome),
+            "files": files.iter().take(FILES_MAX).map(cut).collect::<Vec<_>>(),
+        });
+        let place = Key::of(&record.project).number(at_ms).and(key);
+        let batch =
+            Batch::new().insert(Table::States, done, at_ms.to_string()).put(Table::Progress, place, entry.to_string());
+        self.store.commit(batch).await.map_err(broken)?;
+        Ok(told)
+    }
+
+    async fn add(&self, asked: AddFeature, key: &str) -> Told {
+        let reason = asked.reason.clone();
+        let state = self.run()?.state;
+        let others: Vec<&FeatureSpec> = state.features.iter().map(|feature| &feature.spec).collect();
+        // What a person could not accept is not proposed. Warnings come again when it is accepted.
+        let (spec, _) = plan::accept_edit(asked.spec(), &others, &state.setup, &state.limits).map_err(invalid)?;
+        self.propose(Change::AddFeature { spec }, reason, key).await
+    }
+
+    async fn update(&self, UpdateStatus { feature, status, reason }: UpdateStatus, key: &str) -> Told {
+        let state = self.run()?.state;
+        let Some(found) = state.feature(&feature) else {
+            return Err(invalid(format!("there is no feature `{}`", truncate(&feature, 80))));
+        };
+        let change = match (status, found.status) {
+            (FeatureStatus::Passing, _) => {
+                return Err(invalid(
+                    "`passing` is decided by the evaluator's verdict on each criterion, and by nobody else",
+                ));
+            }
+            (FeatureStatus::Dropped, FeatureStatus::Passing) => {
+                return Err(invalid(format!("feature `{feature}` passes and is committed; it cannot be dropped")));
+            }
+            (FeatureStatus::Dropped, _) => Change::DropFeature { feature },
+            (FeatureStatus::NotStarted, FeatureStatus::Dropped) => Change::RestoreFeature { feature },
+            (asked, _) => {
+                let asked = word(asked);
+                return Err(invalid(format!(
+                    "`{asked}` follows from the work itself; propose `dropped`, or `not_started` for what was dropped"
+                )));
+            }
+        };
+        self.propose(change, reason, key).await
+    }
+
+    async fn create(&self, NewProject { name, goal, reason }: NewProject, key: &str) -> Told {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
+            return Err(invalid("a project's name is 1 to 64 letters, digits, `-` and `_`"));
+        }
+        if goal.trim().is_empty() || goal.len() > GOAL_BYTES_MAX {
+            return Err(invalid(format!("a goal has 1 to {GOAL_BYTES_MAX} bytes, this one {}", goal.len())));
+        }
+        self.propose(Change::NewProject { name, goal }, reason, key).await
+    }
+
+    async fn propose(&self, change: Change, reason: String, key: &str) -> Told {
+        let run = self.caller.run();
+        let id = proposals::id_of(key);
+        let told = json!({
+            "proposal": id,
+            "standing": "open",
+            "decided_by": "a person, with `longhaul features accept` or `longhaul features reject`",
+        });
+        if proposals::get(&*self.store, &run, &id).map_err(broken)?.is_some() {
+            return Ok(told);
+        }
+        let all = proposals::list(&*self.store, &run).map_err(broken)?;
+        let open = all.iter().filter(|one| one.standing == Standing::Open).count();
+        if open >= PROPOSALS_MAX {
+            return Err(ToolError::Limit(LimitHit::new("proposals_max", open as u64 + 1, PROPOSALS_MAX as u64)));
+        }
+        let proposal = Proposal {
+            id,
+            at_ms: self.clock.now_ms(),
+            by: self.caller.clone(),
+            change,
+            reason: truncate(&reason, TEXT_BYTES_MAX),
+            standing: Standing::Open,
+            told: false,
+        };
+        let batch = proposal.put(Batch::new()).map_err(broken)?;
+        self.store.commit(batch).await.map_err(broken)?;
+        Ok(told)
+    }
+
+    fn run(&self) -> Result<StoredRun, ToolError> {
+        let run = self.caller.run();
+        run::load(&*self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
+    }
+
+    fn record(&self) -> Result<RunRecord, ToolError> {
+        let run = self.caller.run();
+        run::record(&*self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
+    }
+}
+
+/// No arguments.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListFeatures {
+    status: Option<FeatureStatus>,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadLog {
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    action: String,
+    #[serde(default)]
+    outcome: String,
+    #[serde(default)]
+    files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AddFeature {
+    id: String,
+    title: Option<String>,
+    instruction: String,
+    #[serde(default = "functional")]
+    category: String,
+    #[serde(default = "middle")]
+    priority: u8,
+    criteria: Vec<String>,
+    #[serde(default)]
+    depends_on: Vec<String>,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdateStatus {
+    feature: String,
+    status: FeatureStatus,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewProject {
+    name: String,
+    goal: String,
+    #[serde(default)]
+    reason: String,
+}
+
+fn functional() -> String {
+    "functional".to_owned()
+}
+
+fn middle() -> u8 {
+    5
+}
+
+impl AddFeature {
+    /// The feature. It has no checks: those are the operator's to give.
+    fn spec(self) -> FeatureSpec {
+        let numbered = (1..).zip(self.criteria);
+        FeatureSpec {
+            title: self.title.unwrap_or_else(|| self.id.clone()),
+            id: self.id,
+            instruction: self.instruction,
+            category: self.category,
+            priority: self.priority,
+            agent: None,
+            criteria: numbered.map(|(at, text)| Criterion { id: format!("c{at}"), text, check: None }).collect(),
+            checks: Vec::new(),
+            depends_on: self.depends_on,
+        }
+    }
+}
+
+fn in_short(feature: &Feature) -> Value {
+    let Feature { spec, status, why, attempts, .. } = feature;
+    json!({
+        "id": spec.id, "title": spec.title, "category": spec.category, "priority": spec.priority,
+        "status": status, "why": why, "attempts": attempts, "depends_on": spec.depends_on,
+    })
+}
+
+/// A status as it is written in arguments and answers.
+fn word(status: FeatureStatus) -> String {
+    serde_json::to_value(status).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn read<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolError> {
+    let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    serde_json::from_str(arguments).map_err(invalid)
+}
+
+fn invalid(why: impl std::fmt::Display) -> ToolError {
+    ToolError::InvalidArguments(why.to_string())
+}
+
+fn broken(why: impl std::fmt::Display) -> ToolError {
+    ToolError::Failed(format!("{why:#}"))
+}
