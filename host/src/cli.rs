@@ -16,6 +16,7 @@ mod children;
 mod conform;
 mod decisions;
 mod detect;
+mod do_prompt;
 mod doctor;
 mod exec;
 mod features;
@@ -185,6 +186,9 @@ enum Command {
         /// The prompt; `-` reads it from standard input.
         prompt: String,
     },
+    /// Make a project of a prompt and run it, where it is worth one and that is switched on; no model is asked
+    /// whether it is.
+    Do(do_prompt::DoArgs),
     #[command(hide = true)]
     CompileChild(children::CompileArgs),
     #[command(hide = true)]
@@ -208,6 +212,13 @@ struct ModelArgs {
     /// Write what the models reply to this recording.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+}
+
+impl ModelArgs {
+    fn options(self) -> ModelOptions {
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        ModelOptions { replay_from: self.recorded.map(absolute), record_to: self.record.map(absolute) }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -325,11 +336,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Init { name } => project::init(context, name),
         Command::New { directory } => project::new(context, &directory),
         Command::Run { plan_only, models } => {
-            let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-            let models =
-                ModelOptions { replay_from: models.recorded.map(absolute), record_to: models.record.map(absolute) };
             let directory = std::path::absolute(&context.project)?;
-            follow::start(context, Request::Run { directory, models, plan_only }).await
+            follow::start(context, Request::Run { directory, models: models.options(), plan_only }).await
         }
         Command::Resume { run, retry_failing } => {
             let run = context.which(run);
@@ -360,6 +368,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Exec(args) => exec::run(context, args).await,
         Command::Doctor => doctor::run(context).await,
         Command::Detect { prompt } => detect::run(context, prompt),
+        Command::Do(args) => do_prompt::run(context, args).await,
         Command::CompileChild(_) | Command::CheckChild(_) | Command::ModelChild(_) => Ok(Exit::Error),
     }
 }

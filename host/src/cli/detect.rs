@@ -14,8 +14,7 @@ const PART_BYTES_MAX: usize = 200;
 
 /// Carries it out.
 pub fn run(context: &Context, prompt: String) -> anyhow::Result<Exit> {
-    let prompt = if prompt == "-" { read()? } else { prompt };
-    let detected = detect(&prompt);
+    let detected = detect(&read(prompt)?);
     if context.json {
         outln!("{}", serde_json::to_string(&detected)?);
     } else {
@@ -24,13 +23,18 @@ pub fn run(context: &Context, prompt: String) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn read() -> anyhow::Result<String> {
+/// The prompt, from standard input where it is `-`.
+pub fn read(prompt: String) -> anyhow::Result<String> {
+    if prompt != "-" {
+        return Ok(prompt);
+    }
     let mut text = String::new();
     std::io::stdin().take(PROMPT_BYTES_MAX).read_to_string(&mut text).context("cannot read the prompt")?;
     Ok(text)
 }
 
-fn show(detected: &Detected) {
+/// What was found, in a few words.
+pub fn found(detected: &Detected) -> String {
     let kind = match detected.kind {
         Kind::Simple => "a simple question",
         Kind::MultiResearch => "research",
@@ -38,12 +42,16 @@ fn show(detected: &Detected) {
         Kind::MultiStep => "work in several steps",
         Kind::ComplexAnalysis => "an analysis",
     };
+    format!("{kind} (confidence {:.2})", detected.confidence)
+}
+
+fn show(detected: &Detected) {
     let advice = if detected.use_harness {
         "worth a project: longhaul new DIR, and write it into GOAL.md"
     } else {
         "not worth a project"
     };
-    outln!("{kind} (confidence {:.2}): {advice}", detected.confidence);
+    outln!("{}: {advice}", found(detected));
     detected.items.iter().for_each(|item| outln!("  {}", printable(item, PART_BYTES_MAX)));
     detected.reasons.iter().for_each(|reason| outln!("because it {}", printable(reason, PART_BYTES_MAX)));
 }

@@ -58,7 +58,7 @@ fn write_files(directory: &Path, name: &str) -> anyhow::Result<()> {
 }
 
 /// The directory's name, as far as a project may have it.
-fn plain_name(directory: &Path) -> anyhow::Result<String> {
+pub fn plain_name(directory: &Path) -> anyhow::Result<String> {
     let absolute = std::path::absolute(directory)?;
     let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String =

@@ -1,0 +1,101 @@
+//! `longhaul do`: from a prompt to a project that runs, where the prompt is worth one.
+//!
+//! The detector looks at the words of the prompt and asks no model. Nothing is made unless the user switched it on,
+//! for once or in the file of [`user`], and the detector is sure enough.
+
+mod user;
+
+use super::{Context, Exit, ModelArgs, detect, follow, project};
+use crate::service::Request;
+use anyhow::Context as _;
+use clap::Args;
+use longhaul_harness::detect::{Detected, detect};
+use std::path::{Path, PathBuf};
+
+/// Words of the prompt, and bytes, that become the name of a directory.
+const NAME_WORDS: usize = 5;
+const NAME_BYTES_MAX: usize = 40;
+
+#[derive(Args, Debug)]
+pub struct DoArgs {
+    /// The prompt; `-` reads it from standard input.
+    prompt: String,
+    /// The directory to make. Default: one that is called by the first words of the prompt, in this directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Make a project where the prompt is worth one, also when the user's file does not say so.
+    #[arg(long)]
+    auto: bool,
+    #[command(flatten)]
+    models: ModelArgs,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
+    let DoArgs { prompt, dir, auto, models } = args;
+    let prompt = detect::read(prompt)?;
+    let detected = detect(&prompt);
+    let settings = user::Settings::read()?;
+    if let Some(why) = why_not(&detected, auto || settings.auto.projects) {
+        return told(context, &detected, &why);
+    }
+    let directory = context.project.join(dir.unwrap_or_else(|| name_of(&prompt).into()));
+    let directory = make(&directory, &prompt, &settings)?;
+    if context.json {
+        outln!("{}", serde_json::json!({ "detected": detected, "project": directory }));
+    } else {
+        outln!("{}: made {}", detect::found(&detected), directory.display());
+    }
+    let own = Context { home: context.home.clone(), project: directory.clone(), json: context.json };
+    follow::start(&own, Request::Run { directory, models: models.options(), plan_only: false }).await
+}
+
+/// Why no project is made, if none is.
+fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
+    if !detected.use_harness {
+        return Some("not worth a project".to_owned());
+    }
+    let file = user::path().map_or_else(|| "the user's file".to_owned(), |path| path.display().to_string());
+    (!is_on)
+        .then(|| format!("worth a project; make one with --auto, or always with `[auto] projects = true` in {file}"))
+}
+
+/// One line, and how to start a project all the same.
+fn told(context: &Context, detected: &Detected, why: &str) -> anyhow::Result<Exit> {
+    const BY_HAND: &str = "by hand: longhaul new DIR, and write the prompt into GOAL.md";
+    if context.json {
+        outln!("{}", serde_json::json!({ "detected": detected, "project": null, "why": why, "otherwise": BY_HAND }));
+    } else {
+        outln!("{}: {why}; {BY_HAND}", detect::found(detected));
+    }
+    Ok(Exit::Done)
+}
+
+fn make(directory: &Path, prompt: &str, settings: &user::Settings) -> anyhow::Result<PathBuf> {
+    let template = settings.auto.template()?;
+    let name = project::plain_name(directory)?;
+    project::make(directory, &name, prompt, template.as_deref())?;
+    directory.canonicalize().with_context(|| format!("`{}` was made and is gone", directory.display()))
+}
+
+/// A directory's name from the first words of a prompt.
+fn name_of(prompt: &str) -> String {
+    let words = prompt.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.take(NAME_WORDS).collect::<Vec<_>>().join("-").to_ascii_lowercase();
+    let name = name[..name.floor_char_boundary(NAME_BYTES_MAX)].trim_end_matches('-').to_owned();
+    if name.is_empty() { "project".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_called_by_the_first_words() {
+        let check = |prompt: &str, expected: &str| assert_eq!(name_of(prompt), expected);
+        check("Write 5 papers, on bees & honey", "write-5-papers-on-bees");
+        check("../../etc/passwd", "etc-passwd");
+        check("日本語", "project");
+        check(&"long".repeat(20), &"long".repeat(10));
+    }
+}

@@ -1,0 +1,53 @@
+//! The user's own settings for all projects: `config.toml` in the user's configuration directory, on Linux
+//! `~/.config/longhaul/config.toml`. No file is as an empty one.
+//!
+//! What a project may do stands in the project's own file and never here.
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// What is done without being asked for.
+    pub auto: Auto,
+}
+
+/// `[auto]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Auto {
+    /// Whether `longhaul do` makes projects. Default false.
+    pub projects: bool,
+    /// The `longhaul.toml` of such projects, relative to this file; `{{name}}` in it stands for the project's name.
+    /// Default: that of `longhaul new`.
+    pub template: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What the file says.
+    pub fn read() -> anyhow::Result<Self> {
+        let Some(path) = path() else { return Ok(Self::default()) };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => toml::from_str(&text).with_context(|| format!("`{}`", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+        }
+    }
+}
+
+impl Auto {
+    /// The text of the template, if one is named.
+    pub fn template(&self) -> anyhow::Result<Option<String>> {
+        let Some(named) = &self.template else { return Ok(None) };
+        let path = path().and_then(|path| Some(path.parent()?.join(named))).unwrap_or_else(|| named.clone());
+        std::fs::read_to_string(&path).map(Some).with_context(|| format!("cannot read `{}`", path.display()))
+    }
+}
+
+/// Where the file is; none where the user has no home directory.
+pub fn path() -> Option<PathBuf> {
+    Some(directories::ProjectDirs::from("", "", "longhaul")?.config_dir().join("config.toml"))
+}
