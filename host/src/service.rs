@@ -176,6 +176,11 @@ pub enum Request {
         /// Why.
         why: String,
     },
+    /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
+    Parts {
+        /// Which.
+        run: Which,
+    },
 }
 
 /// A run, by its name, by the beginning of it, or as the newest one of a project.
@@ -238,6 +243,26 @@ pub enum Answer {
         /// Oldest first, the decided ones included.
         proposals: Vec<Proposal>,
     },
+    /// Who carried out what.
+    Parts {
+        /// In the order in which they started; a delegation follows the one that asked for it.
+        parts: Vec<Carried>,
+    },
+}
+
+/// Who carried out an invocation, and when.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Carried {
+    /// Which.
+    pub invocation: InvocationId,
+    /// The table of `longhaul.toml`, for example `agents.code`.
+    pub table: String,
+    /// The plugin.
+    pub plugin: String,
+    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    pub from_ms: u64,
+    /// When it ended; none while it has not.
+    pub until_ms: Option<u64>,
 }
 
 /// A run in short.
@@ -334,6 +359,7 @@ impl Service {
             Request::Proposals { run } => self.proposals(&self.find(&run)?),
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
+            Request::Parts { run } => self.parts(&self.find(&run)?),
         }
     }
 
@@ -632,6 +658,23 @@ impl Service {
                 }
             }
         }
+    }
+
+    fn parts(&self, stored: &StoredRun) -> anyhow::Result<Answer> {
+        let mut parts = Vec::new();
+        for invocation in self.invocations(&stored.record.run, None)? {
+            let store = &*self.world.store;
+            let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
+            let until_ms = longhaul_journal::finished(store, &invocation)?.map(|finished| finished.at_ms);
+            parts.push(Carried {
+                invocation,
+                table: began.table,
+                plugin: began.plugin,
+                from_ms: began.at_ms,
+                until_ms,
+            });
+        }
+        Ok(Answer::Parts { parts })
     }
 
     /// An invocation, then those that it started, each before its own.

@@ -23,11 +23,20 @@ fn a_finished_run_is_reported_in_every_form() {
         log.lines().collect::<Vec<_>>()
     );
     assert_eq!(report["passing_over_time"].as_array().map(Vec::len), Some(2), "{report}");
-    let by_plugin: u64 = report["plugins"].as_array().into_iter().flatten().map(|share| tokens(&share["used"])).sum();
-    assert_eq!(by_plugin, tokens(&status["used"]), "what each plugin used is what the run used");
+    let agents = report["agents"].as_array().expect("a list");
+    let by_agent: u64 = agents.iter().map(|share| tokens(&share["used"])).sum();
+    assert_eq!(by_agent, tokens(&status["used"]), "what each agent used is what the run used");
+    let mut names: Vec<_> = agents.iter().filter_map(|share| share["agent"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["agents.code", "agents.helper", "evaluator", "planner"], "sub-agents stand for themselves");
+    assert!(report["took_ms"].as_u64() > agents[0]["worked_ms"].as_u64(), "{report}");
+    let decided = report["decisions"].as_array().expect("a list").iter().filter_map(|one| one["decision"].as_str());
+    assert!(decided.clone().any(|text| text == "did two-1 in a file"), "{report}");
+    assert!(decided.clone().any(|text| text == "try three again, in round 2"), "{report}");
 
     let markdown = lab.run(&["report"]).expect(0).stdout;
     assert!(markdown.starts_with("# kept: 2 of 3 features pass\n"), "{markdown}");
+    assert!(markdown.contains("## Decisions") && markdown.contains("did two-1 in a file"), "{markdown}");
     for commit in commits {
         let short = &commit["commit"].as_str().expect("a name")[..10];
         assert!(markdown.contains(&format!("`{short}`")), "{markdown}");
@@ -36,7 +45,12 @@ fn a_finished_run_is_reported_in_every_form() {
     lab.run(&["report", "--format", "html", "--output", page.to_str().expect("text")]).expect(0);
     let html = std::fs::read_to_string(&page).expect("it was written");
     assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "{html}");
-    assert_eq!(html.matches("<svg").count(), 2);
+    assert_eq!(html.matches("<svg").count(), 4);
+    for part in
+        ["Features that pass", "Tokens by agent", "Cost by agent", "<h2>Decisions", "<h2>Timeline", "agents.helper"]
+    {
+        assert!(html.contains(part), "{part}");
+    }
     for outside in ["http:", "https:", "<script", "<link", "@import", "url("] {
         assert!(!html.contains(outside), "{outside}");
     }

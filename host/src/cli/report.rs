@@ -1,22 +1,26 @@
 //! `longhaul report`: a run for people who were not there, as Markdown, as one HTML file, or as JSON.
 //!
-//! It is made of the run's state and its events alone, so the same run gives the same report, whenever and wherever
+//! It is made of what the store holds of the run alone, so the same run gives the same report, whenever and wherever
 //! it is asked for. It judges nothing and changes nothing.
 
 mod html;
 mod markdown;
 mod plot;
+mod shares;
 
 use super::{Context, Exit, RunArg, words};
-use crate::service::{Answer, Request, Status, Which};
+use crate::run::decisions::DECISIONS_MAX;
+use crate::service::{Answer, Carried, Request, Status, Which};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::RunId;
+use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, Used};
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{Feature, RunStatus};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use shares::Share;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -64,19 +68,35 @@ async fn gather(context: &Context, which: Which) -> anyhow::Result<Report> {
     let Answer::Status(status) = context.ask(Request::Status { run: which }).await? else {
         bail!("the service answered something else")
     };
-    let run = status.summary.run.clone();
+    let run = Which::Named(status.summary.run.to_string());
+    let events = events(context, &run).await?;
+    let Answer::Parts { parts } = context.ask(Request::Parts { run: run.clone() }).await? else {
+        bail!("the service answered something else")
+    };
+    let decisions = decisions(context, run, &status.summary.run).await?;
+    Ok(Report::of(*status, &events, &parts, decisions))
+}
+
+async fn events(context: &Context, run: &Which) -> anyhow::Result<Vec<RunEvent>> {
     let mut events: Vec<RunEvent> = Vec::new();
     loop {
         let after = events.last().map_or(0, |event| event.number);
-        let request = Request::Events { run: Which::Named(run.as_str().to_owned()), after };
-        let Answer::Events { events: page } = context.ask(request).await? else {
+        let Answer::Events { events: page } = context.ask(Request::Events { run: run.clone(), after }).await? else {
             bail!("the service answered something else")
         };
         if page.is_empty() {
-            return Ok(Report::of(*status, &events));
+            return Ok(events);
         }
         events.extend(page);
     }
+}
+
+/// What was decided in the run, oldest first.
+async fn decisions(context: &Context, run: Which, id: &RunId) -> anyhow::Result<Vec<Decision>> {
+    let request = Request::Decisions { run, question: None, limit: DECISIONS_MAX };
+    let Answer::Decisions { hits } = context.ask(request).await? else { bail!("the service answered something else") };
+    let own = hits.into_iter().rev().map(|hit| hit.decision).filter(|decision| decision.run == id.as_str());
+    Ok(own.collect())
 }
 
 /// A run as it is reported.
@@ -101,7 +121,14 @@ pub(crate) struct Report {
     /// Oldest first.
     commits: Vec<Commit>,
     used: Used,
-    plugins: Vec<Share>,
+    /// From when it was asked for until something last happened, in milliseconds.
+    took_ms: u64,
+    /// What used the most tokens first.
+    agents: Vec<Share>,
+    /// Oldest first.
+    decisions: Vec<Decision>,
+    /// Contexts that were begun anew or made shorter.
+    resets: Vec<Line>,
     /// Caps that were reached.
     caps: Vec<Line>,
     warnings: Vec<Line>,
@@ -139,15 +166,6 @@ struct Commit {
     files: Vec<String>,
 }
 
-/// What the calls of one plugin used.
-#[derive(Debug, Serialize)]
-struct Share {
-    plugin: String,
-    calls: u32,
-    failed: u32,
-    used: Used,
-}
-
 /// Something that happened.
 #[derive(Debug, Serialize)]
 struct Line {
@@ -156,8 +174,9 @@ struct Line {
 }
 
 impl Report {
-    fn of(status: Status, events: &[RunEvent]) -> Self {
+    fn of(status: Status, events: &[RunEvent], parts: &[Carried], decisions: Vec<Decision>) -> Self {
         let Status { summary, branch, why, features, used, .. } = status;
+        let last_ms = events.last().map_or(summary.created_ms, |event| event.at_ms);
         let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(&event.event)).count();
         Self {
             run: summary.run,
@@ -167,14 +186,17 @@ impl Report {
             status: summary.status,
             why,
             created_ms: summary.created_ms,
-            last_ms: events.last().map_or(summary.created_ms, |event| event.at_ms),
+            last_ms,
+            took_ms: last_ms.saturating_sub(summary.created_ms),
             passing: summary.passing,
             resumes: count(|event| matches!(event, Event::RunResumed)),
             stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
             features: features.into_iter().map(Row::of).collect(),
             commits: events.iter().filter_map(commit).collect(),
             used,
-            plugins: shares(events),
+            agents: shares::of(events, parts),
+            decisions,
+            resets: lines(events, reset),
             caps: lines(events, |event| match event {
                 Event::Limit { name, text } => Some(format!("{name}: {text}")),
                 _ => None,
@@ -223,33 +245,17 @@ fn lines(events: &[RunEvent], text: impl Fn(&Event) -> Option<String>) -> Vec<Li
     events.iter().filter_map(|event| Some(Line { at_ms: event.at_ms, text: text(&event.event)? })).collect()
 }
 
-/// By plugin, what used the most tokens first.
-fn shares(events: &[RunEvent]) -> Vec<Share> {
-    let mut plugin_of = BTreeMap::new();
-    let mut shares: BTreeMap<String, Share> = BTreeMap::new();
-    for event in events {
-        match &event.event {
-            Event::InvocationStarted { invocation, plugin, .. } => {
-                plugin_of.insert(invocation.clone(), plugin.clone());
-            }
-            Event::InvocationEnded { invocation, ok, used, .. } => {
-                let Some(plugin) = plugin_of.get(invocation) else { continue };
-                let share = shares.entry(plugin.clone()).or_insert_with(|| Share {
-                    plugin: plugin.clone(),
-                    calls: 0,
-                    failed: 0,
-                    used: Used::default(),
-                });
-                share.calls += 1;
-                share.failed += u32::from(!ok);
-                share.used = share.used.plus(*used);
-            }
-            _ => {}
-        }
-    }
-    let mut shares: Vec<Share> = shares.into_values().collect();
-    shares.sort_by_key(|share| std::cmp::Reverse((share.used.usage.tokens(), share.used.fuel)));
-    shares
+/// A context that was begun anew or made shorter, by the tag of its event, with what else the event says.
+fn reset(event: &Event) -> Option<String> {
+    let told = serde_json::to_value(event).ok()?;
+    let what = match told["type"].as_str()? {
+        "context_reset" => "begun anew",
+        "context_compacted" => "made shorter",
+        _ => return None,
+    };
+    let fields = told.as_object()?.iter().filter(|(name, _)| *name != "type");
+    let said: Vec<String> = fields.map(|(name, value)| format!("{name} {value}")).collect();
+    Some(format!("{what}: {}", said.join(", ")))
 }
 
 fn passing_over_time(events: &[RunEvent]) -> Vec<(u64, usize)> {
@@ -380,7 +386,15 @@ mod tests {
             cost_microdollars_max: None,
             tokens_max: 1,
         };
-        Report::of(status, &events())
+        let part = Carried {
+            invocation: InvocationId::from_text("r-1/f-sum/1/generate"),
+            table: "agents.code".into(),
+            plugin: "react".into(),
+            from_ms: 1_700_000_003_000,
+            until_ms: Some(1_700_000_003_900),
+        };
+        let decision = Decision { decision: "use <jiff>".into(), context: "x".repeat(120), ..Decision::default() };
+        Report::of(status, &events(), &[part], vec![decision])
     }
 
     #[test]
@@ -388,7 +402,9 @@ mod tests {
         let report = report();
         assert_eq!(report.passing_over_time, [(1_700_000_007_000, 1), (1_700_000_009_000, 0)]);
         assert_eq!(report.tokens_over_time, [(1_700_000_004_000, 120)]);
-        assert_eq!((report.plugins[0].plugin.as_str(), report.plugins[0].calls), ("react", 1));
+        let Share { agent, plugin, calls, worked_ms, .. } = &report.agents[0];
+        assert_eq!((agent.as_str(), plugin.as_str(), *calls, *worked_ms), ("agents.code", "react", 1, 900));
+        assert_eq!(report.took_ms, 10_000);
         assert_eq!((report.commits.len(), report.caps.len(), report.resumes), (1, 1, 1));
     }
 
@@ -397,6 +413,7 @@ mod tests {
         let report = report();
         let markdown = markdown::write(&report);
         assert!(markdown.contains(r"Sum of \<numbers\> \| \*all\*"), "{markdown}");
+        assert!(markdown.contains(r"use \<jiff\>") && !markdown.contains(&"x".repeat(101)), "{markdown}");
         assert!(markdown.contains(r"a\|b.py") && markdown.contains("2023-11-14 22:13:26"), "{markdown}");
         let html = html::write(&report);
         assert!(html.contains("Sum of &lt;numbers&gt; | *all*") && !html.contains("<numbers>"), "{html}");

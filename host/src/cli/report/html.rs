@@ -1,7 +1,7 @@
 //! A report as one HTML file: no script, no font, no address; plots are drawn in it. What plugins and models wrote is
 //! escaped.
 
-use super::{Line, Report, moment, plot, short, span};
+use super::{Line, Report, Share, moment, plot, short, span};
 use crate::cli::words::{short_number, used_words};
 use longhaul_core::work::FeatureStatus;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1.5rem}
 figure{margin:0}figcaption{color:var(--soft);font-size:.9rem}
 svg{width:100%;height:auto}svg text{fill:var(--soft);font-size:11px}svg .axis{stroke:var(--line)}svg .mark{stroke:var(--mark);fill:none;stroke-width:2}
-.bar{background:var(--mark);height:.6rem;border-radius:.2rem;min-width:1px}
+svg .bar{fill:var(--mark)}
 ol.timeline{list-style:none;padding:0;font-size:.9rem}ol.timeline li{display:grid;grid-template-columns:11rem 1fr;gap:.6rem}
 ol.timeline span{white-space:pre-wrap;overflow-wrap:anywhere}
 ";
@@ -54,6 +54,8 @@ fn page(report: &Report, to: &mut String) -> std::fmt::Result {
     plots(report, to)?;
     features(report, to)?;
     commits(report, to)?;
+    decisions(report, to)?;
+    lines(to, "Contexts", &report.resets)?;
     lines(to, "Caps that were reached", &report.caps)?;
     lines(to, "Warnings", &report.warnings)?;
     lines(to, "Timeline", &report.timeline)?;
@@ -66,29 +68,42 @@ fn plots(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<div class=\"plots\">")?;
     writeln!(to, "{}", plot::steps("Features that pass", from..=until, &passing, report.passing.1 as u64))?;
     writeln!(to, "{}", plot::steps("Tokens used", from..=until, &report.tokens_over_time, 0))?;
-    writeln!(
-        to,
-        "</div>\n<h2>Who used what</h2>\n<table><tr><th>plugin<th class=\"number\">calls<th class=\"number\">failed"
-    )?;
-    writeln!(
-        to,
-        "<th class=\"number\">tokens<th class=\"number\">cost<th class=\"number\">fuel<th>share of tokens</tr>"
-    )?;
-    let all: u64 = report.plugins.iter().map(|share| share.used.usage.tokens()).sum();
-    for share in &report.plugins {
-        let tokens = share.used.usage.tokens();
-        let percent = tokens.saturating_mul(100).checked_div(all).unwrap_or(0);
-        write!(to, "<tr><td>{}", escaped(&share.plugin))?;
+    let cost = |share: &Share| share.used.usage.cost_microdollars / 1e6;
+    let tokens = report.agents.iter().map(|share| (share.agent.as_str(), share.used.usage.tokens(), None)).collect();
+    // Bars are drawn in whole units, so money is in millionths and shown in dollars.
+    let costs = report.agents.iter().map(|share| {
+        (share.agent.as_str(), microdollars(share.used.usage.cost_microdollars), Some(format!("${:.4}", cost(share))))
+    });
+    writeln!(to, "{}", plot::bars("Tokens by agent", tokens))?;
+    writeln!(to, "{}\n</div>", plot::bars("Cost by agent", costs.collect()))?;
+    agents(report, to)
+}
+
+/// Money in whole millionths of a dollar. What is no amount is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what a u64 holds")]
+fn microdollars(cost: f64) -> u64 {
+    cost.max(0.0) as u64
+}
+
+fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
+    write!(to, "<h2>Who used what</h2>\n<table><tr><th>agent<th>plugin")?;
+    for heading in ["calls", "failed", "time", "tokens", "cost", "fuel"] {
+        write!(to, "<th class=\"number\">{heading}")?;
+    }
+    writeln!(to, "</tr>")?;
+    for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
+        write!(to, "<tr><td>{}<td>{}", escaped(agent), escaped(plugin))?;
         for cell in [
-            share.calls.to_string(),
-            share.failed.to_string(),
-            tokens.to_string(),
-            format!("${:.4}", share.used.usage.cost_microdollars / 1e6),
-            short_number(share.used.fuel),
+            calls.to_string(),
+            failed.to_string(),
+            span(*worked_ms),
+            used.usage.tokens().to_string(),
+            format!("${:.4}", used.usage.cost_microdollars / 1e6),
+            short_number(used.fuel),
         ] {
             write!(to, "<td class=\"number\">{cell}")?;
         }
-        writeln!(to, "<td><div class=\"bar\" style=\"width:{percent}%\" title=\"{percent} %\"></div></tr>")?;
+        writeln!(to, "</tr>")?;
     }
     writeln!(to, "</table>")
 }
@@ -129,6 +144,26 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
         let (at, name) = (moment(commit.at_ms), escaped(short(&commit.commit)));
         let (feature, files) = (escaped(&commit.feature), escaped(&commit.files.join(", ")));
         writeln!(to, "<tr><td><time>{at}</time><td><code>{name}</code><td>{feature}<td>{files}</tr>")?;
+    }
+    writeln!(to, "</table>")
+}
+
+fn decisions(report: &Report, to: &mut String) -> std::fmt::Result {
+    if report.decisions.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "<h2>Decisions</h2>\n<table><tr><th>when<th>by<th>decision<th>why<th>came out</tr>")?;
+    for one in report.decisions.iter().rev() {
+        let feature = one.feature.as_deref().map(|feature| format!(" for {feature}")).unwrap_or_default();
+        writeln!(
+            to,
+            "<tr><td><time>{}</time><td>{}<td>{}<td class=\"why\">{}<td>{}</tr>",
+            moment(one.at_ms),
+            escaped(&format!("{}{feature}", one.by)),
+            escaped(&one.decision),
+            escaped(&one.reasoning),
+            one.outcome.as_str(),
+        )?;
     }
     writeln!(to, "</table>")
 }

@@ -1,12 +1,16 @@
 //! A report as Markdown. What plugins and models wrote is escaped, so that it stays text.
 
-use super::{Line, Report, moment, short, span};
+use super::{Line, Report, Share, moment, short, span};
 use crate::cli::words::{short_number, used_words};
 use std::fmt::Write as _;
 
 /// Lines of the log, and commits, that are shown; the newest.
 const LOG_LINES: usize = 50;
 const COMMITS: usize = 20;
+
+/// Decisions that are shown, the newest, and bytes of what one was about.
+const DECISIONS: usize = 20;
+const CONTEXT_BYTES_MAX: usize = 100;
 
 /// The whole report.
 pub(super) fn write(report: &Report) -> String {
@@ -31,7 +35,9 @@ fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
     )?;
     features(report, to)?;
     commits(report, to)?;
-    plugins(report, to)?;
+    agents(report, to)?;
+    decisions(report, to)?;
+    lines(to, "Contexts", &report.resets, LOG_LINES)?;
     lines(to, "Caps that were reached", &report.caps, usize::MAX)?;
     lines(to, "Warnings", &report.warnings, LOG_LINES)?;
     lines(to, "Log", &report.timeline, LOG_LINES)
@@ -72,21 +78,28 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn plugins(report: &Report, to: &mut String) -> std::fmt::Result {
+fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(
         to,
-        "\n## Who used what\n\n| plugin | calls | failed | tokens | cost | fuel |\n|---|---|---|---|---|---|"
+        "\n## Who used what\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
     )?;
-    for share in &report.plugins {
-        let (tokens, cost) = (share.used.usage.tokens(), share.used.usage.cost_microdollars / 1e6);
-        let fuel = short_number(share.used.fuel);
-        writeln!(
-            to,
-            "| {} | {} | {} | {tokens} | ${cost:.4} | {fuel} |",
-            plain(&share.plugin),
-            share.calls,
-            share.failed
-        )?;
+    for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
+        let (tokens, cost) = (used.usage.tokens(), used.usage.cost_microdollars / 1e6);
+        let (agent, plugin, time, fuel) = (plain(agent), plain(plugin), span(*worked_ms), short_number(used.fuel));
+        writeln!(to, "| {agent} | {plugin} | {calls} | {failed} | {time} | {tokens} | ${cost:.4} | {fuel} |")?;
+    }
+    Ok(())
+}
+
+fn decisions(report: &Report, to: &mut String) -> std::fmt::Result {
+    if report.decisions.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n## Decisions\n")?;
+    for one in report.decisions.iter().rev().take(DECISIONS) {
+        let context = &one.context[..one.context.floor_char_boundary(CONTEXT_BYTES_MAX)];
+        let (at, outcome, by) = (moment(one.at_ms), one.outcome.as_str(), plain(&one.by));
+        writeln!(to, "- {at} {by} ({outcome}): {}. About: {}", plain(one.decision.trim()), plain(context.trim()))?;
     }
     Ok(())
 }

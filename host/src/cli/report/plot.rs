@@ -1,4 +1,4 @@
-//! A plot of something that grows in steps over time, as SVG.
+//! Plots as SVG: of something that grows in steps over time, and of shares beside each other.
 
 use super::html::escaped;
 use super::{moment, span};
@@ -44,6 +44,42 @@ pub(super) fn steps(title: &str, time: RangeInclusive<u64>, points: &[(u64, u64)
     )
 }
 
+/// Height of a bar with the room above it.
+const BAR: u64 = 24;
+/// Room for the names at the left and the numbers at the right.
+const NAMES: u64 = 130;
+const NUMBERS: u64 = 90;
+/// Letters of a name that fit there.
+const NAME_CHARS_MAX: usize = 20;
+
+/// A bar for each name, as long as its value is beside the largest; the number is shown as a text where one is given.
+pub(super) fn bars(title: &str, rows: Vec<(&str, u64, Option<String>)>) -> String {
+    let top = rows.iter().map(|(_, value, _)| *value).max().unwrap_or(0).max(1);
+    let height = ABOVE + BAR * rows.len() as u64 + ABOVE;
+    let mut drawn = String::new();
+    for ((name, value, shown), at) in rows.into_iter().zip(0..) {
+        let y = ABOVE + BAR * at;
+        // In 128 bits: a width times a number of tokens may be more than 64 hold.
+        let width = u128::from(WIDTH - NAMES - NUMBERS) * u128::from(value) / u128::from(top);
+        let name = escaped(&name.chars().take(NAME_CHARS_MAX).collect::<String>());
+        let shown = escaped(&shown.unwrap_or_else(|| value.to_string()));
+        let _ = write!(
+            drawn,
+            "<text x=\"{}\" y=\"{text_y}\" text-anchor=\"end\">{name}</text>\
+             <rect class=\"bar\" x=\"{NAMES}\" y=\"{y}\" width=\"{width}\" height=\"{}\"/>\
+             <text x=\"{WIDTH}\" y=\"{text_y}\" text-anchor=\"end\">{shown}</text>",
+            NAMES - 6,
+            BAR - 8,
+            text_y = y + BAR - 12,
+        );
+    }
+    let title = escaped(title);
+    format!(
+        "<figure><figcaption>{title}</figcaption>\
+         <svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{title}\">{drawn}</svg></figure>"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +95,18 @@ mod tests {
         // A clock that was set back, and more than was ever expected.
         check(&[(0, 5), (9_999, 10)], "d=\"M50 138H50V73H480V8H480\"");
         assert!(steps("x", 5..=5, &[(5, 1)], 0).contains("after 0 s"));
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share_of_the_largest() {
+        let drawn =
+            bars("By <agent>", vec![("agents.code", 200, None), ("a&b", 50, Some("$1".into())), ("none", 0, None)]);
+        for expected in ["width=\"260\"", "width=\"65\"", "width=\"0\"", "By &lt;agent&gt;", "a&amp;b", ">$1<", ">200<"]
+        {
+            assert!(drawn.contains(expected), "{expected}: {drawn}");
+        }
+        assert!(bars("x", vec![("a", u64::MAX, None)]).contains("width=\"260\""));
+        assert!(bars("x", Vec::new()).contains("<svg"));
     }
 
     #[test]
