@@ -128,11 +128,13 @@ fn notes(notes: &[Note]) -> Value {
     notes.iter().map(|note| json!({"about": note.about, "text": note.text})).collect()
 }
 
-/// The message of a feature's commit. The trailer is ours and stands last, where git looks for it;
-/// what the agent wrote is one line above it and cannot pass for one.
-pub(crate) fn commit_message(feature: &Feature) -> String {
+/// The message of a feature's commit. The trailers are ours and stand last, where git looks for them;
+/// what the agent wrote is one line above them and cannot pass for one. Only what passed is committed.
+pub(crate) fn commit_message(state: &State, feature: &Feature) -> String {
     let body = if feature.summary.is_empty() { String::new() } else { format!("{}\n\n", feature.summary) };
-    format!("{}\n\n{body}Longhaul-Feature: {}\n", feature.spec.title, feature.spec.id)
+    let run = state.run.as_ref().map_or("", |run| run.as_str());
+    let Feature { spec, .. } = feature;
+    format!("{}\n\n{body}Longhaul-Feature: {}\nLonghaul-Outcome: passing\nLonghaul-Run: {run}\n", spec.title, spec.id)
 }
 
 /// One judgement for each criterion: one that is not a pass if there is any, since that one decides.

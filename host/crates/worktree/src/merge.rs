@@ -8,7 +8,6 @@
 use crate::git::Project;
 use crate::scan::{Base, Seen, shown};
 use crate::tree::{Tree, beside};
-use crate::write::Writer;
 use crate::{Hook, TreeError};
 use git2::{Oid, Repository, Signature, Time};
 
@@ -107,10 +106,7 @@ impl Tree {
     }
 
     fn write_work(&self, project: &Project, repo: &Repository, seen: &Seen, hook: Hook<'_>) -> Result<Oid, TreeError> {
-        let root = self.root()?;
-        let marker = beside(self.dir(), ".ref-move");
-        let writer = Writer { project, root: &root, caps: self.caps(), known: self.known(), marker, hook };
-        writer.write_tree(repo, seen, &mut Vec::new())
+        self.writer(project, &self.root()?, hook).write_tree(repo, seen, &mut Vec::new())
     }
 }
 

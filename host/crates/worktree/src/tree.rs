@@ -203,13 +203,16 @@ impl Tree {
         order: &CommitOrder<'_>,
         hook: Hook<'_>,
     ) -> Result<Option<Committed>, TreeError> {
-        let root = self.root()?;
-        let marker = beside(&self.dir, ".ref-move");
-        let made = Writer { project, root: &root, caps: &self.caps, known: &self.known, marker, hook }.commit(order)?;
+        let made = self.writer(project, &self.root()?, hook).commit(order)?;
         if let Some(made) = &made {
             self.note_at(&made.id)?;
         }
         Ok(made)
+    }
+
+    pub(crate) fn writer<'a>(&'a self, project: &'a Project, root: &'a Root, hook: Hook<'a>) -> Writer<'a> {
+        let marker = beside(&self.dir, ".ref-move");
+        Writer { project, root, caps: &self.caps, known: &self.known, marker, hook }
     }
 
     pub(crate) fn root(&self) -> Result<Root, TreeError> {
@@ -222,10 +225,6 @@ impl Tree {
 
     pub(crate) fn caps(&self) -> &TreeCaps {
         &self.caps
-    }
-
-    pub(crate) fn known(&self) -> &Known {
-        &self.known
     }
 
     fn write_fresh(&self, project: &Project, commit: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {

@@ -47,7 +47,7 @@ impl Writer<'_> {
         (self.hook)("git.after-commit-object");
         let mut notes: Vec<String> =
             scan.left_out.iter().map(|file| format!("left out: `{}` {}", file.path, file.why)).collect();
-        notes.extend(self.move_branch(&repo, order.branch, tip, id)?);
+        notes.extend(self.move_branch(&repo, order.branch, tip, id, "longhaul: commit")?);
         let files = scan.changes.into_iter().map(|change| change.path).collect();
         Ok(Some(Committed { id: id.to_string(), files, notes }))
     }
@@ -92,13 +92,14 @@ impl Writer<'_> {
         if id == now.id { Ok(()) } else { Err(TreeError::Raced { path: shown(&item.raw) }) }
     }
 
-    /// Answers notes.
-    fn move_branch(
+    /// Moves the branch from `tip` to `id`; `why` is for git's log of it. Answers notes.
+    pub(crate) fn move_branch(
         &self,
         repo: &Repository,
         branch: &Branch,
         tip: Option<Oid>,
         id: Oid,
+        why: &str,
     ) -> Result<Vec<String>, TreeError> {
         let notes = self.clear_lock(repo, branch, id)?;
         let marker = format!("{}\n{id}\n", branch.full());
@@ -106,9 +107,7 @@ impl Writer<'_> {
         (self.hook)("git.before-ref-move");
         // Zero: there must be no such branch.
         let current = tip.unwrap_or(Oid::ZERO_SHA1);
-        repo.reference_matching(&branch.full(), id, true, current, "longhaul: commit").map_err(|error| match error
-            .code()
-        {
+        repo.reference_matching(&branch.full(), id, true, current, why).map_err(|error| match error.code() {
             ErrorCode::Modified | ErrorCode::NotFound => {
                 let found = repo.refname_to_id(&branch.full()).ok();
                 moved(branch, &tip.map_or_else(|| "nothing".to_owned(), |tip| tip.to_string()), found)
@@ -151,7 +150,7 @@ impl Writer<'_> {
         is_this_branch && (holds.is_empty() || holds == announced || holds == id.to_string())
     }
 
-    fn forget_marker(&self) -> Result<(), TreeError> {
+    pub(crate) fn forget_marker(&self) -> Result<(), TreeError> {
         match std::fs::remove_file(&self.marker) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(TreeError::io("remove", &self.marker)(error))
@@ -248,7 +247,7 @@ fn message(order: &CommitOrder<'_>) -> String {
     let text = text.trim();
     let text = if text.is_empty() { "Work of an agent" } else { text };
     // Trailers are one paragraph: ours joins one that the harness wrote.
-    let joins = text.lines().last().is_some_and(|line| line.starts_with("Longhaul-Feature: "));
+    let joins = text.lines().last().is_some_and(|line| line.starts_with("Longhaul-Run: "));
     let gap = if joins { "\n" } else { "\n\n" };
     format!("{text}{gap}{TRAILER}{}\n", order.effect_id)
 }
@@ -312,7 +311,7 @@ fn remove_half_objects(repo: &Repository) {
 /// How old an object must be that is only half written before it is nobody's.
 const HALF_OBJECT_AGE_MIN: Duration = Duration::from_secs(600);
 
-fn sync_file(path: &Path) -> Result<(), TreeError> {
+pub(crate) fn sync_file(path: &Path) -> Result<(), TreeError> {
     let file = match std::fs::File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(TreeError::io("open", path))?,

@@ -105,7 +105,7 @@ impl Turn<'_> {
 
     pub(super) fn start_commit(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
-        let job = Job::Commit { feature: session.feature.clone(), message: texts::commit_message(feature) };
+        let job = Job::Commit { feature: session.feature.clone(), message: texts::commit_message(self.state, feature) };
         let name = match session.merges {
             0 => "commit".to_owned(),
             merges => format!("commit/m{merges}"),

@@ -963,7 +963,8 @@ fn a_commit_message_is_the_title_and_no_text_of_an_agent_can_add_a_trailer() {
     assert_eq!(generated, "f-a/1/generate");
     bench.report(Report::Judged(verdict(&bench.work(), Mark::Pass)));
     let Job::Commit { message, .. } = bench.work().job else { panic!("a commit") };
-    assert_eq!(message, "Add a\n\nwrote it Longhaul-Feature: other\n\nLonghaul-Feature: a\n");
+    let trailers = "Longhaul-Feature: a\nLonghaul-Outcome: passing\nLonghaul-Run: r-1\n";
+    assert_eq!(message, format!("Add a\n\nwrote it Longhaul-Feature: other\n\n{trailers}"));
 }
 
 #[test]
