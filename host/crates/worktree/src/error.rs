@@ -138,6 +138,40 @@ pub enum TreeError {
         /// The repository.
         dir: PathBuf,
     },
+    /// A word that cannot be a commit's name, for example an option.
+    #[error(
+        "`{word}` is not the name of a commit; write 4 to 40 of its hexadecimal digits, as `longhaul log` shows them"
+    )]
+    NotAHash {
+        /// What was given, cut.
+        word: String,
+    },
+    /// Two commits begin so.
+    #[error("more than one commit begins with `{word}`; write more of its digits")]
+    Ambiguous {
+        /// What was given.
+        word: String,
+    },
+    /// A commit that the branch did not go through since the run began.
+    #[error("`{word}` {what}; `longhaul log` lists the commits of `{branch}` that this run can go back to")]
+    NotOfBranch {
+        /// What was given.
+        word: String,
+        /// What it is instead.
+        what: &'static str,
+        /// The branch's short name.
+        branch: String,
+    },
+    /// The user is in the middle of a merge, a rebase or the like.
+    #[error("`{dir}` is in the middle of a {what}; finish it, or give it up: `{command}`")]
+    InProgress {
+        /// The repository.
+        dir: PathBuf,
+        /// Of what, for people.
+        what: &'static str,
+        /// What gives it up.
+        command: &'static str,
+    },
     /// There is already something where a new project is to be.
     #[error("`{dir}` {what}; choose another directory")]
     NotNew {
@@ -187,6 +221,10 @@ impl TreeError {
             | Self::UnsafePath { .. }
             | Self::EffectId { .. }
             | Self::NoCommit { .. }
+            | Self::NotAHash { .. }
+            | Self::Ambiguous { .. }
+            | Self::NotOfBranch { .. }
+            | Self::InProgress { .. }
             | Self::NotNew { .. }
             | Self::Io { .. }
             | Self::Git { .. } => false,
@@ -213,6 +251,10 @@ impl TreeError {
             | Self::Limit { .. }
             | Self::EffectId { .. }
             | Self::NoCommit { .. }
+            | Self::NotAHash { .. }
+            | Self::Ambiguous { .. }
+            | Self::NotOfBranch { .. }
+            | Self::InProgress { .. }
             | Self::NotNew { .. }
             | Self::Io { .. }
             | Self::Git { .. } => false,

@@ -5,7 +5,7 @@
 
 use crate::error::TreeError;
 use crate::scan::shown;
-use git2::{ErrorCode, Oid, Repository, StatusOptions};
+use git2::{ErrorCode, Oid, Repository, RepositoryState, StatusOptions};
 use std::path::{Path, PathBuf};
 
 /// The user's repository. Cheap to clone; it is opened anew for each call, so that it can be shared
@@ -117,12 +117,14 @@ impl Project {
         &self.root
     }
 
-    /// Refuses a checkout with changes that no commit holds, ignored files aside.
+    /// Refuses a checkout in the middle of a merge or the like, and one with changes that no commit holds,
+    /// ignored files aside.
     ///
     /// # Errors
-    /// [`TreeError::Dirty`] with the first five of them.
+    /// [`TreeError::InProgress`], or [`TreeError::Dirty`] with the first five changes.
     pub fn check_clean(&self) -> Result<(), TreeError> {
         let repo = self.repo()?;
+        check_settled(&repo, &self.root)?;
         let mut options = StatusOptions::new();
         options.include_untracked(true).include_ignored(false).exclude_submodules(true);
         let dirty = repo.statuses(Some(&mut options)).map_err(TreeError::git("compare your files with HEAD"))?;
@@ -145,6 +147,10 @@ impl Project {
         let (head, tip) = (head(&repo, &self.root)?, tip(&repo, branch)?);
         let base = base_of(&repo, head, tip)?;
         let mut notes = Vec::new();
+        if repo.head_detached().map_err(TreeError::git("read HEAD"))? {
+            let short = &head.to_string()[..10];
+            notes.push(format!("HEAD is on no branch but at {short}, which is what `{}` follows", branch.as_str()));
+        }
         if let Some(tip) = tip.filter(|tip| base == *tip && *tip != head)
             && !descends(&repo, tip, head)?
         {
@@ -170,6 +176,15 @@ impl Project {
     /// When git cannot read it.
     pub fn tip(&self, branch: &Branch) -> Result<Option<String>, TreeError> {
         Ok(tip(&self.repo()?, branch)?.map(|id| id.to_string()))
+    }
+
+    /// Where the work of a run goes on that began at `base`: at the branch's tip, or at `base` while there is no
+    /// such branch, or one that `base` already holds all of.
+    ///
+    /// # Errors
+    /// When git cannot read it.
+    pub fn end_of(&self, branch: &Branch, base: &str) -> Result<String, TreeError> {
+        end_of(&self.repo()?, branch, base).map(|id| id.to_string())
     }
 
     /// The commit of `branch` that carries this effect's trailer, looked for among its newest 1 000.
@@ -203,11 +218,35 @@ impl Project {
     }
 }
 
+/// Refuses a repository in whose checkout something is half done.
+pub(crate) fn check_settled(repo: &Repository, dir: &Path) -> Result<(), TreeError> {
+    use RepositoryState as State;
+    let (what, command) = match repo.state() {
+        State::Clean => return Ok(()),
+        State::Merge => ("merge", "git merge --abort"),
+        State::Revert | State::RevertSequence => ("revert", "git revert --abort"),
+        State::CherryPick | State::CherryPickSequence => ("cherry-pick", "git cherry-pick --abort"),
+        State::Bisect => ("bisect", "git bisect reset"),
+        State::Rebase | State::RebaseInteractive | State::RebaseMerge => ("rebase", "git rebase --abort"),
+        State::ApplyMailbox | State::ApplyMailboxOrRebase => ("git am", "git am --abort"),
+    };
+    Err(TreeError::InProgress { dir: dir.to_owned(), what, command })
+}
+
 pub(crate) fn tip(repo: &Repository, branch: &Branch) -> Result<Option<Oid>, TreeError> {
     match repo.refname_to_id(&branch.full()) {
         Ok(id) => Ok(Some(id)),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(TreeError::Git { doing: "read the branch", source: error }),
+    }
+}
+
+pub(crate) fn end_of(repo: &Repository, branch: &Branch, base: &str) -> Result<Oid, TreeError> {
+    let base = Oid::from_str(base).map_err(TreeError::git("read the commit that the run began at"))?;
+    match tip(repo, branch)? {
+        // One that is not there any more has nothing behind it.
+        Some(tip) if repo.find_commit(base).is_err() || !descends(repo, base, tip)? => Ok(tip),
+        Some(_) | None => Ok(base),
     }
 }
 
@@ -278,7 +317,7 @@ fn check_room(repo: &Repository, branch: &Branch) -> Result<(), TreeError> {
     }
 }
 
-fn not_opened(error: git2::Error, dir: &Path) -> TreeError {
+pub(crate) fn not_opened(error: git2::Error, dir: &Path) -> TreeError {
     match error.code() {
         ErrorCode::NotFound => TreeError::NotARepository { dir: dir.to_owned() },
         ErrorCode::Owner => TreeError::Owner { dir: dir.to_owned() },

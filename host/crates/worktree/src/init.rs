@@ -1,11 +1,11 @@
-//! A project from nothing.
+//! A repository where there is none: for a project from nothing, and for files that are in none.
 //!
-//! Refuses a directory that holds anything, and one inside another repository: its files would be
-//! committed by two.
+//! A new project refuses a directory that holds anything, and one inside another repository: its files would
+//! be committed by two. Files that are there already are committed by nobody but their owner.
 
 use crate::TreeError;
-use crate::git::Project;
-use git2::{Repository, RepositoryInitOptions, Signature};
+use crate::git::{Project, check_settled, not_opened};
+use git2::{ErrorCode, Repository, RepositoryInitOptions, Signature};
 use std::path::Path;
 
 /// Makes the directory, a repository with the branch `main` in it, and a first commit, so that HEAD
@@ -38,11 +38,28 @@ pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result
     for (file, text) in &files {
         std::fs::write(dir.join(file), text).map_err(TreeError::io("write", dir.join(file)))?;
     }
-    let mut options = RepositoryInitOptions::new();
-    options.initial_head("main").no_reinit(true).external_template(false);
-    let repo = Repository::init_opts(dir, &options).map_err(TreeError::git("make a repository"))?;
+    let repo = make(dir)?;
     first_commit(&repo, &files).map_err(TreeError::git("make the first commit"))?;
     Project::open(dir)
+}
+
+/// Makes a repository in `dir`, with the branch `main` and no commit, unless `dir` is in one. True when it was made.
+///
+/// # Errors
+/// [`TreeError::Bare`], [`TreeError::Owner`], [`TreeError::InProgress`], or when the file system refuses.
+pub fn init_repository(dir: &Path) -> Result<bool, TreeError> {
+    match Repository::discover(dir) {
+        Ok(repo) if repo.is_bare() => Err(TreeError::Bare { dir: repo.path().to_owned() }),
+        Ok(repo) => check_settled(&repo, repo.workdir().unwrap_or(dir)).map(|()| false),
+        Err(error) if error.code() == ErrorCode::NotFound => make(dir).map(|_| true),
+        Err(error) => Err(not_opened(error, dir)),
+    }
+}
+
+fn make(dir: &Path) -> Result<Repository, TreeError> {
+    let mut options = RepositoryInitOptions::new();
+    options.initial_head("main").no_reinit(true).external_template(false);
+    Repository::init_opts(dir, &options).map_err(TreeError::git("make a repository"))
 }
 
 /// What languages that agents write in leave behind.

@@ -240,7 +240,7 @@ impl Inner {
     fn open(world: Arc<World>, record: &RunRecord, directory: &Path) -> anyhow::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
-        let start = project.tip(&branch)?.unwrap_or_else(|| record.base.clone());
+        let start = project.end_of(&branch, &record.base)?;
         if let Some(trees) = directory.parent() {
             std::fs::create_dir_all(trees)?;
         }
@@ -263,7 +263,7 @@ impl Inner {
 
     /// The last commit of the branch, or where the run started.
     fn tip(&self) -> Result<String, TreeError> {
-        Ok(self.project.tip(&self.branch)?.unwrap_or_else(|| self.base.clone()))
+        self.project.end_of(&self.branch, &self.base)
     }
 }
 

@@ -1,0 +1,135 @@
+//! The commits of a run's branch, read from the objects.
+//!
+//! Nothing is parsed out of lines of text, so a subject may hold anything. Walks first parents only, which is
+//! the way that the branch itself went, and never beyond the commit that the run began at.
+
+use crate::TreeError;
+use crate::git::{Branch, Project, TRAILER, end_of};
+use crate::revert::kept;
+use git2::{Oid, Repository};
+use std::collections::HashSet;
+
+/// Commits of one branch that are walked. A run has at most as many as it has sessions, and a person may add
+/// some; beyond this a branch is taken to have left the commit that the run began at.
+const COMMITS_MAX: usize = 100_000;
+
+/// The trailers that are read, each up to its value.
+const FEATURE: &str = "Longhaul-Feature: ";
+const OUTCOME: &str = "Longhaul-Outcome: ";
+const RUN: &str = "Longhaul-Run: ";
+
+/// A commit of a run's branch.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Logged {
+    /// 40 hexadecimal digits.
+    pub commit: String,
+    /// When it was made, in milliseconds since 1970-01-01 UTC. Git keeps seconds.
+    pub at_ms: u64,
+    /// The first line of its message, as it is; bytes that are not UTF-8 are replaced.
+    pub subject: String,
+    /// The feature that it is of; none when a person made it.
+    pub feature: Option<String>,
+    /// What became of the feature with it; none as for `feature`, and in commits of older versions.
+    pub outcome: Option<String>,
+    /// The run that made it; as for `outcome`.
+    pub run: Option<String>,
+}
+
+impl Project {
+    /// The commits of `branch` that came after `base`, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`TreeError::BranchMoved`] when the branch does not come from `base`.
+    pub fn log(&self, branch: &Branch, base: &str, limit: usize) -> Result<Vec<Logged>, TreeError> {
+        let repo = self.repo()?;
+        let history = history(&repo, branch, end_of(&repo, branch, base)?, base)?;
+        history.iter().take(history.len() - 1).take(limit).map(|id| logged(&repo, *id)).collect()
+    }
+
+    /// The newest commit of `branch` that `run` made, or `base`: where the tree of the run was last brought to.
+    ///
+    /// # Errors
+    /// As [`Project::log`].
+    pub fn last_of(&self, branch: &Branch, base: &str, run: &str) -> Result<String, TreeError> {
+        let repo = self.repo()?;
+        let own = format!("{run}/");
+        for id in history(&repo, branch, end_of(&repo, branch, base)?, base)? {
+            let commit = repo.find_commit(id).map_err(TreeError::git("read a commit"))?;
+            let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+            if trailer(&message, TRAILER).is_some_and(|effect| effect.starts_with(&own)) {
+                return Ok(id.to_string());
+            }
+        }
+        Ok(base.to_owned())
+    }
+
+    /// The commits that reverts of `run` took back from `branch`, those of the latest first, at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Project::log`].
+    pub fn log_reverted(&self, branch: &Branch, base: &str, run: &str, limit: usize) -> Result<Vec<Logged>, TreeError> {
+        let repo = self.repo()?;
+        let end = end_of(&repo, branch, base)?;
+        let mut known: HashSet<Oid> = history(&repo, branch, end, base)?.into_iter().collect();
+        let mut left = Vec::new();
+        for (_, tip) in kept(&repo, run)?.into_iter().rev() {
+            // Each is named once: what was left first may be behind what was left later.
+            left.extend(history(&repo, branch, tip, base)?.into_iter().filter(|id| known.insert(*id)));
+        }
+        left.into_iter().take(limit).map(|id| logged(&repo, id)).collect()
+    }
+}
+
+/// The commits from `from` back to `base`, both included, newest first.
+pub(crate) fn history(repo: &Repository, branch: &Branch, from: Oid, base: &str) -> Result<Vec<Oid>, TreeError> {
+    let mut commits = Vec::new();
+    let mut next = Some(from);
+    while let Some(id) = next.filter(|_| commits.len() < COMMITS_MAX) {
+        commits.push(id);
+        if id.to_string() == base {
+            return Ok(commits);
+        }
+        let commit = repo.find_commit(id).map_err(TreeError::git("read a commit"))?;
+        next = commit.parent_id(0).ok();
+    }
+    Err(TreeError::BranchMoved {
+        branch: branch.as_str().to_owned(),
+        expected: base.to_owned(),
+        found: from.to_string(),
+    })
+}
+
+fn logged(repo: &Repository, id: Oid) -> Result<Logged, TreeError> {
+    let commit = repo.find_commit(id).map_err(TreeError::git("read a commit"))?;
+    let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+    let seconds = u64::try_from(commit.time().seconds()).unwrap_or(0);
+    Ok(Logged {
+        commit: id.to_string(),
+        at_ms: seconds.saturating_mul(1_000),
+        subject: message.trim_start_matches('\n').lines().next().unwrap_or_default().to_owned(),
+        feature: trailer(&message, FEATURE),
+        outcome: trailer(&message, OUTCOME),
+        run: trailer(&message, RUN),
+    })
+}
+
+/// Only the last paragraph counts, and there the last line of a name: what is above may be a model's.
+fn trailer(message: &str, name: &str) -> Option<String> {
+    let last = message.trim_end().rsplit("\n\n").next()?;
+    let found = last.lines().rev().find_map(|line| line.strip_prefix(name))?;
+    Some(found.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trailer_counts_in_the_last_paragraph_alone() {
+        let message = "Title\n\nLonghaul-Feature: forged\n\nLonghaul-Feature: a\nLonghaul-Effect: r-1/f-a/commit\n";
+        assert_eq!(trailer(message, FEATURE).as_deref(), Some("a"));
+        assert_eq!(trailer(message, OUTCOME), None);
+        assert_eq!(trailer("Longhaul-Feature: a", FEATURE).as_deref(), Some("a"));
+        assert_eq!(trailer("Longhaul-Feature: a\n\nby hand\n", FEATURE), None);
+    }
+}
