@@ -1,6 +1,7 @@
 //! What happened in a run, numbered and durable, for people and programs who watch.
 
 use crate::model::Usage;
+use crate::project::ProjectStatus;
 use crate::work::{FeatureStatus, Judgement};
 use crate::{InvocationId, RunId};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,24 @@ pub struct RunEvent {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
+    /// A project has its first run.
+    ProjectCreated {
+        /// Its name.
+        project: String,
+        /// Where it is.
+        directory: String,
+    },
+    /// A project changed its status; see [`crate::project`].
+    ProjectStatus {
+        /// Its name.
+        project: String,
+        /// What it was.
+        from: ProjectStatus,
+        /// What it is now.
+        to: ProjectStatus,
+        /// Why, in one line.
+        why: String,
+    },
     /// A run was accepted.
     RunStarted {
         /// Its project.
@@ -56,15 +75,15 @@ pub enum Event {
         /// Which attempt, from 1.
         session: u32,
     },
-    /// It is over.
+    /// An attempt at a feature is over.
     SessionComplete {
         /// The feature.
         feature: String,
         /// Which attempt, from 1.
         session: u32,
-        /// In one line.
-        outcome: String,
-        /// What the harness does next, in one line.
+        /// Where it left the feature.
+        outcome: FeatureStatus,
+        /// What comes next, in one line.
         next_action: String,
     },
     /// What a feature is judged by was added to before the work on it began.
@@ -137,6 +156,17 @@ pub enum Event {
         commit: String,
         /// The files that changed.
         files: Vec<String>,
+    },
+    /// The branch went back to an earlier commit, and with it the features that came after.
+    Reverted {
+        /// The commit.
+        to: String,
+        /// The ref that keeps where the branch was; none when it did not move.
+        kept_as: Option<String>,
+        /// The commits that were left behind, newest first.
+        left: Vec<String>,
+        /// Those that no longer pass, or are no longer worked on.
+        features: Vec<String>,
     },
     /// The run waits for a person.
     Parked {

@@ -14,6 +14,7 @@ pub mod journal;
 pub mod limits;
 pub mod memory;
 pub mod model;
+pub mod project;
 pub mod section;
 pub mod store;
 pub mod text;

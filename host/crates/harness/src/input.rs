@@ -79,6 +79,22 @@ pub enum Input {
         /// Its id.
         feature: String,
     },
+    /// The driver went back to an earlier commit on the operator's order; the run was not working.
+    Reverted {
+        /// Features that pass by what was left behind.
+        features: Vec<String>,
+        /// The commits that were left behind, newest first.
+        left: Vec<String>,
+        /// The commit that the branch and the tree are at now.
+        to: String,
+        /// The ref that keeps where the branch was; none when it did not move.
+        kept_as: Option<String>,
+    },
+    /// The operator had the pinned checks of passing features run again; the run was not working.
+    Regressed {
+        /// Those that no longer pass, each with why.
+        features: Vec<(String, String)>,
+    },
     /// The operator gives the run up. The tree is left as it is.
     Abandon {
         /// Why.

@@ -62,7 +62,8 @@ pub struct State {
 pub enum Phase {
     /// It has not begun.
     New,
-    /// There are lanes, of which some may wait.
+    /// There are lanes, of which some may wait; or it is paused after a revert, and a resume chooses what is
+    /// next.
     Running,
     /// It is over, unless resumed. Lanes that a cap held back are still there.
     Ended {

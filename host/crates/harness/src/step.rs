@@ -13,11 +13,13 @@
 //! | `step/sessions.rs` | how a session begins, what it asks for, how it ends |
 //! | `step/reports.rs` | what becomes of a report |
 //! | `step/pipeline.rs` | what a pipeline does when its steps are through |
+//! | `step/revert.rs` | features that no longer pass, by a revert or by their checks |
 
 mod edits;
 mod orders;
 mod pipeline;
 mod reports;
+mod revert;
 mod sessions;
 
 pub use pipeline::wants_replan;
@@ -98,6 +100,9 @@ pub enum Refusal {
         /// Its id.
         feature: String,
     },
+    /// The work would go on from what is taken away.
+    #[error("the run is working; pause it first: `longhaul pause`")]
+    Working,
     /// It passes already.
     #[error("feature `{feature}` passes and is committed; to take it back, revert its commit")]
     AlreadyPasses {
@@ -138,6 +143,8 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::FeatureAdded { spec } => turn.add(spec)?,
         Input::FeatureEdited { spec } => turn.edit(spec)?,
         Input::FeatureDropped { feature } => turn.drop_feature(&feature)?,
+        Input::Reverted { features, left, to, kept_as } => turn.reverted(&features, left, &to, kept_as)?,
+        Input::Regressed { features } => turn.regressed(&features)?,
         Input::Abandon { reason } => turn.abandon(&reason)?,
     };
     turn.end_when_held_back();

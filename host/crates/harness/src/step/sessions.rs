@@ -141,7 +141,7 @@ impl Turn<'_> {
         let event = Event::SessionComplete {
             feature: session.feature.clone(),
             session: feature.sessions,
-            outcome: outcome(feature),
+            outcome: feature.status,
             next_action,
         };
         self.emit(event);
@@ -153,16 +153,6 @@ impl Turn<'_> {
             Some(spec) => format!("work on `{}`", spec.id),
             None => "nothing is left that can be worked on".to_owned(),
         }
-    }
-}
-
-fn outcome(feature: &Feature) -> String {
-    match feature.status {
-        FeatureStatus::Passing => "passing".to_owned(),
-        FeatureStatus::Failing => format!("failing: {}", feature.why),
-        FeatureStatus::Blocked => format!("blocked: {}", feature.why),
-        FeatureStatus::Dropped => "dropped".to_owned(),
-        FeatureStatus::NotStarted | FeatureStatus::InProgress => format!("broken off: {}", feature.why),
     }
 }
 

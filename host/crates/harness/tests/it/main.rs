@@ -5,5 +5,6 @@ mod cases;
 mod parallel;
 mod pipeline;
 mod plans;
+mod reverts;
 mod rules;
 mod simulation;

@@ -320,9 +320,10 @@ impl Driver {
     }
 
     fn check_state(&self) {
-        let State { features, lanes, limits, counts, phase, .. } = &self.state;
+        let State { features, lanes, limits, counts, phase, paused, .. } = &self.state;
         let ended = matches!(phase, Phase::New | Phase::Ended { .. });
-        assert!(ended || !lanes.is_empty(), "it runs, and nothing is outstanding");
+        // After a revert a resume chooses what is next.
+        assert!(ended || *paused || !lanes.is_empty(), "it runs, and nothing is outstanding");
         // An order may lower the limit while more go on.
         assert!(lanes.len() <= PARALLEL_MAX as usize, "{} lanes", lanes.len());
         let planner = lanes.iter().filter(|lane| lane.session.is_none()).count();
@@ -421,7 +422,7 @@ fn order(dice: &mut Dice) -> Input {
     let deps: Vec<_> = (0..dice.below(3)).map(|_| name(dice.below(7))).collect();
     let deps: Vec<_> = deps.iter().map(String::as_str).collect();
     let priority = u8::try_from(dice.below(12)).expect("small");
-    match dice.below(20) {
+    match dice.below(23) {
         0..=2 => Input::PauseRequested,
         3..=5 => Input::Resume { retry_failing: dice.one_in(2), limits: None },
         6..=8 => Input::FeatureAdded { spec: FeatureSpec { priority, ..feature(&id, &deps) } },
@@ -429,6 +430,8 @@ fn order(dice: &mut Dice) -> Input {
         13..=15 => Input::FeatureDropped { feature: id },
         16 | 17 => Input::Answered { feature: Some(id), answer: "no".into() },
         18 => Input::Woke,
+        20 | 21 => Input::Reverted { features: vec![id], left: vec![], to: "0123456789".into(), kept_as: None },
+        22 => Input::Regressed { features: vec![(id, "a check fails".into())] },
         _ if dice.one_in(3) => Input::Abandon { reason: "enough".into() },
         _ => Input::Resume {
             retry_failing: true,
