@@ -22,10 +22,12 @@ mod exec;
 mod features;
 mod follow;
 mod given;
+mod log;
 mod models;
 mod plugin;
 mod project;
 mod report;
+mod revert;
 mod runtimes;
 mod show;
 mod words;
@@ -62,7 +64,8 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Make an existing git repository a project: writes longhaul.toml and GOAL.md where they are missing.
+    /// Make an existing directory a project: writes longhaul.toml and GOAL.md, and makes a git repository, where
+    /// they are missing.
     Init {
         /// The project's name. Default: the directory's.
         #[arg(long)]
@@ -70,14 +73,25 @@ enum Command {
     },
     /// Make a new project with its own git repository.
     New {
-        /// The directory to make; its last part is the project's name.
+        /// The directory to make.
         directory: PathBuf,
+        /// The project's name. Default: the directory's.
+        #[arg(long)]
+        name: Option<String>,
     },
+    /// List every project with its status: initializing, active, paused, completed or abandoned.
+    Projects,
     /// Turn the goal into features and work on them until each passes or its rounds are used up.
     Run {
         /// Show the features and what they may cost, and pause before any work on them.
         #[arg(long)]
         plan_only: bool,
+        /// Pause after so many sessions: attempts at a feature.
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "plan_only")]
+        sessions: Option<u32>,
+        /// Start anew although the project was given up.
+        #[arg(long)]
+        again: bool,
         #[command(flatten)]
         models: ModelArgs,
     },
@@ -88,7 +102,15 @@ enum Command {
         /// Try features again whose rounds were used up.
         #[arg(long)]
         retry_failing: bool,
+        /// Pause again after so many sessions: attempts at a feature. One that was held back is the first.
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+        sessions: Option<u32>,
     },
+    /// Go back to an earlier commit of a run: its branch, its tree, and what passed since. What is left behind
+    /// stays reachable.
+    Revert(revert::RevertArgs),
+    /// List the commits of a run, newest first.
+    Log(log::LogArgs),
     /// Watch a run that another terminal started. Ctrl-C only stops watching.
     Attach {
         #[command(flatten)]
@@ -333,16 +355,20 @@ impl Context {
 
 async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
     match command {
-        Command::Init { name } => project::init(context, name),
-        Command::New { directory } => project::new(context, &directory),
-        Command::Run { plan_only, models } => {
+        Command::Init { name } => project::init(context, name).await,
+        Command::New { directory, name } => project::new(context, &directory, name).await,
+        Command::Projects => project::list(context).await,
+        Command::Run { plan_only, sessions, again, models } => {
             let directory = std::path::absolute(&context.project)?;
-            follow::start(context, Request::Run { directory, models: models.options(), plan_only }).await
+            let models = models.options();
+            follow::start(context, Request::Run { directory, models, plan_only, sessions, again }).await
         }
-        Command::Resume { run, retry_failing } => {
+        Command::Resume { run, retry_failing, sessions } => {
             let run = context.which(run);
-            follow::start(context, Request::Resume { run, retry_failing }).await
+            follow::start(context, Request::Resume { run, retry_failing, sessions }).await
         }
+        Command::Revert(args) => revert::run(context, args).await,
+        Command::Log(args) => log::run(context, args).await,
         Command::Attach { run, after } => follow::attach(context, context.which(run), after).await,
         Command::Pause { run } => order(context, Request::Pause { run: context.which(run) }, "paused").await,
         Command::Abandon { run, reason } => {

@@ -107,6 +107,22 @@ impl Home {
         }
     }
 
+    /// Removes the trees of all numbers but the first; they are made again when they are needed.
+    pub fn forget_trees_beside(&self, run: &longhaul_core::RunId) -> std::io::Result<()> {
+        let first = self.tree(run);
+        let beside = format!("{run}.");
+        for entry in first.parent().map(std::fs::read_dir).transpose()?.into_iter().flatten() {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.strip_prefix(&beside).and_then(|rest| rest.split('.').next());
+            if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+                let path = entry.path();
+                if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+            }
+        }
+        Ok(())
+    }
+
     /// Where checks work on copies, which go with them.
     pub fn scratch(&self) -> PathBuf {
         self.path.join("scratch")

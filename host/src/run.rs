@@ -7,11 +7,20 @@ mod actor;
 mod bus;
 mod checks;
 pub mod decisions;
+mod grounds;
+pub mod project;
 pub mod proposals;
 mod record;
+pub mod revert;
 mod stage;
+mod until;
 
 pub use actor::{Actor, Handle, apply};
 pub use bus::{Bus, Heard};
-pub use record::{RunRecord, StoredRun, events_after, list, load, newest_in, put_step, question, record, records};
-pub use stage::{Kept, Stage};
+pub use record::{
+    ProjectRecord, RunRecord, StoredRun, best_effort, events_after, last_event_ms, list, load, newest_in, put_step,
+    question, record, records,
+};
+pub use revert::Reverted;
+pub use stage::{End, Kept, Stage};
+pub use until::Until;

@@ -254,9 +254,12 @@ fn a_project_must_be_a_repository_with_everything_committed() {
         Case {
             args: &["init"],
             ..case(
-                "no repository to init",
-                |lab| fs::remove_dir_all(lab.project().join(".git")).expect("ours"),
-                &["not in a git repository"],
+                "no longhaul.toml, in the middle of a merge",
+                |lab| {
+                    without_config(lab);
+                    merging(lab)
+                },
+                &["middle of a merge"],
             )
         },
         Case { args: &["init"], ..case("a project already", |_| {}, &["is there already"]) },
@@ -279,6 +282,12 @@ fn a_project_must_be_a_repository_with_everything_committed() {
             |lab| fs::write(lab.project().join("GOAL.md"), "# Another\n").expect("ours"),
             &["not committed", "GOAL.md"],
         ),
+        case("a merge that is not finished", merging, &["in the middle of a merge", "git merge --abort"]),
+        case(
+            "a rebase that is not finished",
+            |lab| fs::create_dir(lab.project().join(".git/rebase-merge")).expect("ours"),
+            &["in the middle of a rebase", "git rebase --abort"],
+        ),
         case(
             "a branch that is looked at",
             |lab| drop(lab.git(&["switch", "-q", "-c", "longhaul/kept"])),
@@ -290,6 +299,82 @@ fn a_project_must_be_a_repository_with_everything_committed() {
             ..case("no directory", |_| {}, &["there is no directory", "nowhere"])
         },
     ]);
+}
+
+/// A merge without conflicts, before its commit: no file differs.
+fn merging(lab: &Lab) {
+    lab.git(&["switch", "-q", "-c", "side"]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "side"]);
+    lab.git(&["switch", "-q", "main"]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "main"]);
+    lab.git(&["merge", "-q", "--no-commit", "side"]);
+}
+
+fn detached(lab: &Lab) {
+    drop(lab.git(&["switch", "-q", "--detach"]));
+}
+
+fn dirty(lab: &Lab) {
+    fs::write(lab.project().join("GOAL.md"), "# Another\n").expect("ours");
+    fs::write(lab.project().join("new.txt"), "x").expect("ours");
+}
+
+fn without_config(lab: &Lab) {
+    lab.git(&["rm", "-q", "longhaul.toml"]);
+    commit(lab);
+}
+
+fn without_commits(lab: &Lab) {
+    fs::remove_dir_all(lab.project().join(".git")).expect("ours");
+    lab.git(&["init", "-q", "-b", "main"]);
+}
+
+/// What a person sees of their own checkout.
+fn checkout(lab: &Lab) -> (String, String) {
+    let head = fs::read_to_string(lab.project().join(".git/HEAD")).expect("a repository");
+    (head, lab.git(&["status", "--porcelain", "--", ".", ":!longhaul.toml"]))
+}
+
+#[test]
+fn a_repository_in_any_state_has_one_clear_result() {
+    type Spoil = fn(&Lab);
+    let states: [(&str, Spoil); 3] = [("detached", detached), ("dirty", dirty), ("merging", merging)];
+    // A run begins where HEAD is, and says so where that is on no branch.
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    detached(&lab);
+    let ran = lab.run(&["run"]).expect(0);
+    assert!(ran.stdout.contains("HEAD is on no branch"), "{}", ran.said());
+
+    // A revert does not look at the user's checkout, whatever state that is in, and leaves it so.
+    for (what, spoil) in states {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        lab.run(&["run"]).expect(0);
+        let base = lab.git(&["rev-parse", "main"]);
+        spoil(&lab);
+        let before = checkout(&lab);
+        let ran = lab.run(&["revert", "--to", base.trim()]);
+        assert_eq!(ran.code(), Some(0), "{what}: {}", ran.said());
+        assert_eq!(checkout(&lab), before, "{what}");
+        assert_eq!(lab.git(&["rev-parse", "longhaul/kept"]), base, "{what}");
+    }
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.run(&["run"]).expect(0);
+    without_commits(&lab);
+    let ran = lab.run(&["revert", "--to", "abcdef"]);
+    assert_eq!(complaints(&ran, 1, &["has no commit yet"]), Vec::<String>::new(), "{}", ran.said());
+
+    // What `init` writes is in nobody's way, but for a merge that it would become part of.
+    for (what, spoil) in [("detached", detached as Spoil), ("dirty", dirty), ("no commits", without_commits)] {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        without_config(&lab);
+        spoil(&lab);
+        fs::remove_file(lab.project().join("longhaul.toml")).ok();
+        let before = checkout(&lab);
+        let ran = lab.run(&["init"]);
+        assert_eq!(ran.code(), Some(0), "{what}: {}", ran.said());
+        assert_eq!(checkout(&lab), before, "{what}");
+        assert!(lab.project().join("longhaul.toml").is_file(), "{what}");
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@
 
 mod user;
 
-use super::{Context, Exit, ModelArgs, detect, follow, project};
-use crate::service::Request;
+use super::{Context, Exit, ModelArgs, detect, follow};
+use crate::service::{Request, make_whole, plain_name};
 use anyhow::Context as _;
 use clap::Args;
 use longhaul_harness::detect::{Detected, detect};
@@ -47,7 +47,11 @@ pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
     let own = Context { home: context.home.clone(), project: directory.clone(), json: context.json };
-    follow::start(&own, Request::Run { directory, models: models.options(), plan_only: false }).await
+    follow::start(
+        &own,
+        Request::Run { directory, models: models.options(), plan_only: false, sessions: None, again: false },
+    )
+    .await
 }
 
 /// Why no project is made, if none is.
@@ -73,8 +77,8 @@ fn told(context: &Context, detected: &Detected, why: &str) -> anyhow::Result<Exi
 
 fn make(directory: &Path, prompt: &str, settings: &user::Settings) -> anyhow::Result<PathBuf> {
     let template = settings.auto.template()?;
-    let name = project::plain_name(directory)?;
-    project::make(directory, &name, prompt, template.as_deref())?;
+    let name = plain_name(directory)?;
+    make_whole(directory, &name, prompt, template.as_deref())?;
     directory.canonicalize().with_context(|| format!("`{}` was made and is gone", directory.display()))
 }
 

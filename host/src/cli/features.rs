@@ -4,7 +4,7 @@ pub mod proposals;
 
 use super::show::feature_word;
 use super::{Context, Exit, order};
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Rechecked, Request, Which};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
@@ -27,6 +27,17 @@ pub enum Command {
     Accept(proposals::AcceptArgs),
     /// Do not do what an agent proposed.
     Reject(proposals::RejectArgs),
+    /// Run the checks of features that pass once more, where the branch is now. One that fails is failing again, and
+    /// a completed run is open again. Exit code 3 when one fails, 1 when one could not be run.
+    Recheck {
+        /// Its id. Default: every feature that passes.
+        id: Option<String>,
+    },
+    /// Print what a failing feature, or `revert --stash`, left in the tree: JSON, by path.
+    Kept {
+        /// The feature, or the name that the revert told.
+        name: String,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -77,7 +88,46 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> any
         Command::Drop { id } => order(context, Request::DropFeature { run, feature: id }, "dropped").await,
         Command::Accept(args) => proposals::accept(context, run, args).await,
         Command::Reject(args) => proposals::reject(context, run, args).await,
+        Command::Recheck { id } => recheck(context, run, id).await,
+        Command::Kept { name } => kept(context, run, name).await,
     }
+}
+
+async fn recheck(context: &Context, run: Which, feature: Option<String>) -> anyhow::Result<Exit> {
+    let answer = context.ask(Request::Recheck { run, feature }).await?;
+    let Answer::Rechecked { run, features } = &answer else { bail!("the service answered something else") };
+    let fails = features.iter().any(|feature| !feature.failed.is_empty());
+    if context.json {
+        outln!("{}", serde_json::to_string(&answer)?);
+    } else {
+        features.iter().for_each(|feature| outln!("{}", rechecked(feature)));
+        if fails {
+            outln!("go on with: longhaul resume {run}");
+        }
+    }
+    Ok(match features.iter().all(|feature| feature.not_run.is_none()) {
+        _ if fails => Exit::Incomplete,
+        true => Exit::Done,
+        false => Exit::Error,
+    })
+}
+
+fn rechecked(of: &Rechecked) -> String {
+    let Rechecked { feature, checks, failed, not_run } = of;
+    match not_run {
+        Some(why) => format!("not run {feature}: {why}"),
+        None if checks.is_empty() => format!("passes  {feature}: it has no checks"),
+        None if failed.is_empty() => format!("passes  {feature}: {}", checks.join(", ")),
+        None => format!("fails   {feature}: {}", failed.join(", ")),
+    }
+}
+
+async fn kept(context: &Context, run: Which, name: String) -> anyhow::Result<Exit> {
+    let Answer::Kept { text } = context.ask(Request::Kept { run, name }).await? else {
+        bail!("the service answered something else")
+    };
+    outln!("{text}");
+    Ok(Exit::Done)
 }
 
 async fn features(context: &Context, run: Which) -> anyhow::Result<Vec<FeatureSpec>> {

@@ -16,6 +16,10 @@ use tokio::sync::mpsc::Receiver;
 pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> {
     let mut door = context.door().await?;
     let plan_only = matches!(request, Request::Run { plan_only: true, .. });
+    let sessions = match &request {
+        Request::Run { sessions, .. } | Request::Resume { sessions, .. } => *sessions,
+        _ => None,
+    };
     let after = match &request {
         Request::Resume { run, .. } => last_number(&door, run).await,
         _ => 0,
@@ -38,8 +42,9 @@ pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> 
             }
         }
     };
-    let exit =
-        Follower { context, run: run.clone(), after, owns: true, view: View::new(context.json) }.follow(door).await?;
+    let exit = Follower { context, run: run.clone(), after, owns: true, sessions, view: View::new(context.json) }
+        .follow(door)
+        .await?;
     if plan_only && exit == Exit::Paused {
         super::features::run(context, Which::Named(run.to_string()), None).await?;
     }
@@ -55,7 +60,7 @@ pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Resu
         door.close().await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    Follower { context, run, after, owns: false, view: View::new(context.json) }.follow(door).await
+    Follower { context, run, after, owns: false, sessions: None, view: View::new(context.json) }.follow(door).await
 }
 
 /// Events up to here were shown by whoever followed before.
@@ -83,6 +88,8 @@ struct Follower<'a> {
     after: u64,
     /// Whether this terminal started or resumed it: then Ctrl-C pauses it, and otherwise only stops watching.
     owns: bool,
+    /// After how many sessions it is to pause by itself.
+    sessions: Option<u32>,
     view: View,
 }
 
@@ -145,6 +152,7 @@ impl Follower<'_> {
                         return Ok(Over::Left);
                     }
                     self.view.say("pausing");
+                    self.sessions = None;
                     // A run that is over by now, or an owner that is gone, shows in what is watched.
                     let _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }).await;
                 }
@@ -178,7 +186,7 @@ impl Follower<'_> {
         let named = Which::Named(self.run.to_string());
         if broke_off(&status(door, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
-            door.ask(Request::Resume { run: named, retry_failing: false }).await?;
+            door.ask(Request::Resume { run: named, retry_failing: false, sessions: self.sessions }).await?;
         }
         Ok(())
     }
@@ -193,7 +201,12 @@ impl Follower<'_> {
             RunStatus::Parked => {
                 (Exit::Waiting, Some(format!("go on, when that is done, with: longhaul resume {run}")))
             }
-            _ => (Exit::Paused, Some(format!("go on with: longhaul resume {run}"))),
+            _ => {
+                let asked = self
+                    .sessions
+                    .map(|count| format!("paused, as was asked, after {}; ", words::count(count as usize, "session")));
+                (Exit::Paused, Some(format!("{}go on with: longhaul resume {run}", asked.unwrap_or_default())))
+            }
         };
         if let (Some(hint), false) = (hint, self.context.json) {
             outln!("{hint}");

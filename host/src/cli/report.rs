@@ -8,7 +8,8 @@ mod markdown;
 mod plot;
 mod shares;
 
-use super::{Context, Exit, RunArg, words};
+use super::words::{self, moment, short};
+use super::{Context, Exit, RunArg};
 use crate::run::decisions::DECISIONS_MAX;
 use crate::service::{Answer, Carried, Request, Status, Which};
 use anyhow::{Context as _, bail};
@@ -164,6 +165,8 @@ struct Commit {
     commit: String,
     feature: String,
     files: Vec<String>,
+    /// Whether a revert took it back.
+    reverted: bool,
 }
 
 /// Something that happened.
@@ -192,7 +195,7 @@ impl Report {
             resumes: count(|event| matches!(event, Event::RunResumed)),
             stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
             features: features.into_iter().map(Row::of).collect(),
-            commits: events.iter().filter_map(commit).collect(),
+            commits: commits(events),
             used,
             agents: shares::of(events, parts),
             decisions,
@@ -232,9 +235,18 @@ impl Row {
     }
 }
 
-fn commit(event: &RunEvent) -> Option<Commit> {
-    let Event::Committed { feature, commit, files } = &event.event else { return None };
-    Some(Commit { at_ms: event.at_ms, commit: commit.clone(), feature: feature.clone(), files: files.clone() })
+fn commits(events: &[RunEvent]) -> Vec<Commit> {
+    let left = events.iter().flat_map(|event| match &event.event {
+        Event::Reverted { left, .. } => left.as_slice(),
+        _ => &[],
+    });
+    let left: BTreeSet<&String> = left.collect();
+    let of = |event: &RunEvent| {
+        let Event::Committed { feature, commit, files } = &event.event else { return None };
+        let (feature, reverted) = (feature.clone(), left.contains(commit));
+        Some(Commit { at_ms: event.at_ms, commit: commit.clone(), feature, files: files.clone(), reverted })
+    };
+    events.iter().filter_map(of).collect()
 }
 
 fn timeline(event: &RunEvent) -> Option<Line> {
@@ -287,14 +299,6 @@ fn tokens_over_time(events: &[RunEvent]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// A moment as people write it, in UTC.
-fn moment(at_ms: u64) -> String {
-    i64::try_from(at_ms)
-        .ok()
-        .and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok())
-        .map_or_else(|| format!("{at_ms} ms"), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
-}
-
 /// A span as people say it.
 fn span(ms: u64) -> String {
     match ms / 1_000 {
@@ -302,11 +306,6 @@ fn span(ms: u64) -> String {
         seconds @ 120..7_200 => format!("{} min", seconds / 60),
         seconds => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
     }
-}
-
-/// A commit's name, short.
-fn short(commit: &str) -> &str {
-    &commit[..commit.floor_char_boundary(10)]
 }
 
 #[cfg(test)]
@@ -340,6 +339,12 @@ mod tests {
             Event::Committed { feature: "sum".into(), commit: "0123456789abcdef".into(), files: vec!["a|b.py".into()] },
             feature(FeatureStatus::Passing),
             Event::Limit { name: "sessions_max".into(), text: "no more".into() },
+            Event::Reverted {
+                to: "fedcba9876".into(),
+                kept_as: None,
+                left: vec!["0123456789abcdef".into()],
+                features: vec!["sum".into()],
+            },
             feature(FeatureStatus::NotStarted),
             Event::RunResumed,
         ];
@@ -371,6 +376,7 @@ mod tests {
             project: "p".into(),
             directory: "/p".into(),
             status: RunStatus::Incomplete,
+            project_status: longhaul_core::project::ProjectStatus::Active,
             passing: (0, 1),
             created_ms: 1_700_000_000_000,
             active: false,
@@ -400,7 +406,7 @@ mod tests {
     #[test]
     fn a_run_is_counted_as_it_happened() {
         let report = report();
-        assert_eq!(report.passing_over_time, [(1_700_000_007_000, 1), (1_700_000_009_000, 0)]);
+        assert_eq!(report.passing_over_time, [(1_700_000_007_000, 1), (1_700_000_010_000, 0)]);
         assert_eq!(report.tokens_over_time, [(1_700_000_004_000, 120)]);
         let Share { agent, plugin, calls, worked_ms, .. } = &report.agents[0];
         assert_eq!((agent.as_str(), plugin.as_str(), *calls, *worked_ms), ("agents.code", "react", 1, 900));
@@ -414,6 +420,7 @@ mod tests {
         let markdown = markdown::write(&report);
         assert!(markdown.contains(r"Sum of \<numbers\> \| \*all\*"), "{markdown}");
         assert!(markdown.contains(r"use \<jiff\>") && !markdown.contains(&"x".repeat(101)), "{markdown}");
+        assert!(markdown.contains(r"a\|b.py (reverted)") && markdown.contains("reverted to fedcba9876"), "{markdown}");
         assert!(markdown.contains(r"a\|b.py") && markdown.contains("2023-11-14 22:13:26"), "{markdown}");
         let html = html::write(&report);
         assert!(html.contains("Sum of &lt;numbers&gt; | *all*") && !html.contains("<numbers>"), "{html}");

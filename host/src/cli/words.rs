@@ -32,6 +32,16 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Committed { feature, commit, files } => {
             format!("  committed {feature} as {}: {}", &commit[..commit.len().min(10)], files.join(", "))
         }
+        Event::SessionStarting { feature, session } => format!("  session {session} of {feature} starts"),
+        Event::SessionComplete { feature, session, outcome, next_action } => {
+            let outcome = super::show::feature_word(*outcome);
+            format!("  session {session} of {feature} is over: {outcome}; next: {next_action}")
+        }
+        Event::Reverted { to, features, .. } => {
+            let back =
+                if features.is_empty() { String::new() } else { format!("; taken back: {}", features.join(", ")) };
+            format!("reverted to {}{back}", short(to))
+        }
         Event::Parked { question, answer_with } => {
             format!("waits: {question}\n  {}", answer_with.replace("RUN", event.run.as_str()))
         }
@@ -105,6 +115,24 @@ pub fn used_words(used: &Used) -> String {
         parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }
     parts.join(", ")
+}
+
+/// A moment as people write it, in UTC.
+pub fn moment(at_ms: u64) -> String {
+    i64::try_from(at_ms)
+        .ok()
+        .and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok())
+        .map_or_else(|| format!("{at_ms} ms"), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// A commit's name, short.
+pub fn short(commit: &str) -> &str {
+    &commit[..commit.floor_char_boundary(10)]
+}
+
+/// So many of them: `1 commit`, `2 commits`.
+pub fn count(number: usize, of: &str) -> String {
+    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A number in three or four digits: `950`, `12.3 k`, `4.5 M`.

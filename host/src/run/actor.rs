@@ -1,15 +1,17 @@
 //! The owner of one run: takes orders and results one after the other, and stores before it acts.
 
 use super::bus::{Bus, Heard};
+use super::project;
 use super::record::{self, RunRecord, StoredRun};
 use super::stage::{Closing, End, Ended, Stage};
+use super::until::Until;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
 use longhaul_harness::state::Phase;
-use longhaul_harness::{Action, Failure, Input, Reaction, Refusal, Report, State, Work, pending, step};
+use longhaul_harness::{Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Work, pending, step};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -73,7 +75,7 @@ pub struct Actor {
     orders: mpsc::Receiver<Order>,
     /// By key.
     running: BTreeMap<String, Running>,
-    plan_only: bool,
+    until: Until,
 }
 
 /// Takes one input for a run that no actor has: an edit, an answer, a pause. What it asks to be done is
@@ -82,10 +84,20 @@ pub struct Actor {
 /// # Errors
 /// The refusal of the harness, or the store's error.
 pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Result<()> {
-    let StoredRun { record, mut state } = stored;
-    let Reaction::Acted(actions) = step(&mut state, world.clock.now_ms(), input)? else { return Ok(()) };
+    Ok(world.store.commit(applied(world, &stored, input)?).await?)
+}
+
+/// What [`apply`] stores, for a caller that stores something with it.
+///
+/// # Errors
+/// As [`apply`].
+pub(super) fn applied(world: &World, stored: &StoredRun, input: Input) -> anyhow::Result<Batch> {
+    let StoredRun { record, state: before } = stored;
+    let mut state = before.clone();
+    let Reaction::Acted(actions) = step(&mut state, world.clock.now_ms(), input)? else { return Ok(Batch::new()) };
     let events =
         actions.into_iter().filter_map(|action| if let Action::Emit(event) = action { Some(event) } else { None });
+    let events = events.chain(project::changes(&record.project, before, &state));
     let number = record::last_event(&*world.store, &record.run)? + 1;
     let at_ms = world.clock.now_ms();
     let events: Vec<RunEvent> = (number..)
@@ -93,8 +105,8 @@ pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Re
         .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
         .collect();
     let mut batch = Batch::new();
-    record::put_step(&*world.store, &mut batch, &record, &state, &events)?;
-    Ok(world.store.commit(batch).await?)
+    record::put_step(&*world.store, &mut batch, record, &state, &events)?;
+    Ok(batch)
 }
 
 impl Actor {
@@ -104,17 +116,14 @@ impl Actor {
         stage: Stage,
         stored: StoredRun,
         bus: Bus,
-        plan_only: bool,
+        until: Until,
     ) -> anyhow::Result<(Self, Handle)> {
         let (sender, orders) = mpsc::channel(64);
         let event_number = record::last_event(&*world.store, &stored.record.run)?;
         let handle = Handle { orders: sender, bus: bus.clone() };
         let StoredRun { record, state } = stored;
         let stage = Arc::new(stage);
-        Ok((
-            Self { world, stage, record, state, event_number, bus, orders, running: BTreeMap::new(), plan_only },
-            handle,
-        ))
+        Ok((Self { world, stage, record, state, event_number, bus, orders, running: BTreeMap::new(), until }, handle))
     }
 
     /// Lives until the run ends, pauses, or waits for a person. What ended it otherwise, everyone who
@@ -200,11 +209,12 @@ impl Actor {
                 other => rest.push(other),
             }
         }
-        let planned = events.iter().any(|event| matches!(event, Event::Planned { .. }));
+        events.extend(project::changes(&self.record.project, &self.state, &next));
+        let is_far_enough = self.until.is_reached(&self.state, &next, &events);
         self.state = next;
         self.keep_closing(also, events, closing).await?;
-        if planned && std::mem::take(&mut self.plan_only) {
-            // The work that follows the plan is in the state; a resume starts it.
+        if is_far_enough && self.state.status() == RunStatus::Working {
+            // The work that comes next is in the state; a resume starts it.
             return Box::pin(self.take(Input::PauseRequested, None)).await;
         }
         self.act(rest).await?;

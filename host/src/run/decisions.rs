@@ -1,6 +1,6 @@
 //! The log of decisions of a project: what the run itself decides is added to it (its plan, retries, delegations,
-//! resets), and what came of decisions is filled in when their feature passes or is given up. Both go into the
-//! transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
+//! resets), and what came of decisions is filled in when their feature passes, is given up or is reverted.
+//! Both go into the transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
 
 use super::RunRecord;
 use longhaul_core::decision::{self, Decision, LogError, Outcome, newest, relevant};
@@ -60,7 +60,8 @@ pub(super) fn put_of_events(
     state: &State,
     events: &[RunEvent],
 ) -> anyhow::Result<Batch> {
-    let ended: BTreeMap<&str, Outcome> = events.iter().filter_map(ended).collect();
+    let ended: BTreeMap<&str, Outcome> =
+        events.iter().filter_map(ended).chain(events.iter().flat_map(reverted)).collect();
     let came_out = |feature: Option<&str>| feature.and_then(|feature| ended.get(feature)).copied();
     for event in events {
         for decision in taken(store, record, state, events, event)? {
@@ -71,12 +72,27 @@ pub(super) fn put_of_events(
     for (feature, outcome) in &ended {
         let run = record.run.as_str();
         for decision in decision::of_feature(store, &record.project, run, feature, OF_FEATURE_MAX)? {
-            if decision.outcome == Outcome::Open {
+            if may_become(decision.outcome, *outcome) {
                 batch = decision::put(store, batch, &record.project, &Decision { outcome: *outcome, ..decision })?;
             }
         }
     }
     Ok(batch)
+}
+
+/// What is known stays, but for what a revert took back. What had failed before is no part of that.
+fn may_become(known: Outcome, outcome: Outcome) -> bool {
+    match known {
+        Outcome::Open => true,
+        Outcome::Success | Outcome::Partial => outcome == Outcome::Reverted,
+        Outcome::Failure | Outcome::Reverted => false,
+    }
+}
+
+/// The features whose work was taken back.
+fn reverted(event: &RunEvent) -> Vec<(&str, Outcome)> {
+    let Event::Reverted { features, .. } = &event.event else { return Vec::new() };
+    features.iter().map(|feature| (feature.as_str(), Outcome::Reverted)).collect()
 }
 
 /// What came of the work on a feature.

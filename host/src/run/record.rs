@@ -17,6 +17,9 @@ use longhaul_harness::{State, Work};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// Digits of a commit's name in the progress.
+const SHORT: usize = 10;
+
 /// Runs that are listed at once.
 const RUNS_MAX: usize = 10_000;
 
@@ -137,6 +140,13 @@ pub fn last_event(store: &dyn Store, run: &RunId) -> anyhow::Result<u64> {
     Ok(last.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or(0))
 }
 
+/// When something last happened in a run.
+pub fn last_event_ms(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<u64>> {
+    let last = last_event(store, run)?;
+    let event = events_after(store, run, last.saturating_sub(1), 1)?;
+    Ok(event.first().map(|event| event.at_ms))
+}
+
 /// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
 pub fn put_step(
     store: &dyn Store,
@@ -162,12 +172,20 @@ pub fn put_step(
     Ok(())
 }
 
-/// The entry of the project's progress that an event makes: a commit, or a feature that was given up.
+/// The entry of the project's progress that an event makes: a commit, a feature that was given up, a revert.
 fn progress(event: &RunEvent) -> Option<serde_json::Value> {
     let (action, outcome, files) = match &event.event {
-        Event::Committed { feature, commit, files } => (format!("committed {feature}"), commit, files.clone()),
+        Event::Committed { feature, commit, files } => (format!("committed {feature}"), commit.clone(), files.clone()),
         Event::Feature { feature, status: FeatureStatus::Failing, why } => {
-            (format!("gave up on {feature}"), why, Vec::new())
+            (format!("gave up on {feature}"), why.clone(), Vec::new())
+        }
+        Event::Reverted { to, features, .. } => {
+            let (to, back) = (&to[..to.floor_char_boundary(SHORT)], features.join(", "));
+            (
+                format!("reverted to {to}"),
+                format!("taken back: {}", if back.is_empty() { "nothing" } else { &back }),
+                Vec::new(),
+            )
         }
         _ => return None,
     };
@@ -181,6 +199,38 @@ pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> anyhow::
     let mut found = store.last(Table::Progress, &Key::of(project), count)?;
     found.reverse();
     found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("an entry of progress is damaged")).collect()
+}
+
+/// A project as it was made: what is known of it before its first run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectRecord {
+    /// Its name.
+    pub project: String,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// When it was made.
+    pub created_ms: u64,
+}
+
+impl ProjectRecord {
+    fn prefix() -> Key {
+        Key::of("projects")
+    }
+
+    /// Writes the record, over that of a project that was here before.
+    pub fn put(&self, batch: Batch) -> anyhow::Result<Batch> {
+        let key = Self::prefix().and(&self.directory.to_string_lossy());
+        Ok(batch.put(Table::States, key, serde_json::to_vec(self)?))
+    }
+
+    /// Every project that was made with `new` or `init`.
+    pub fn list(store: &dyn Store) -> anyhow::Result<Vec<Self>> {
+        let found = store.scan(Table::States, &Self::prefix(), None, RUNS_MAX)?;
+        found
+            .iter()
+            .map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a project is damaged"))
+            .collect()
+    }
 }
 
 /// The question about an effect that a lane waits with, if it does: the lane of `feature`, or the first.
@@ -246,4 +296,36 @@ pub fn put_best_effort(mut batch: Batch, run: &RunId, feature: &str, bytes: Vec<
     let digest = batch.blob(bytes);
     let key = RunRecord::key(run).and("best-effort").and(feature);
     (batch.put(Table::States, key, digest.to_string()), digest)
+}
+
+/// See [`put_best_effort`]. None where nothing was kept under that name.
+pub fn best_effort(store: &dyn Store, run: &RunId, feature: &str) -> anyhow::Result<Option<Vec<u8>>> {
+    let Some(bytes) = store.get(Table::States, &RunRecord::key(run).and("best-effort").and(feature))? else {
+        return Ok(None);
+    };
+    let digest: Digest = String::from_utf8_lossy(&bytes).parse()?;
+    Ok(store.blob(&digest)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revert_is_an_entry_of_the_progress_and_takes_none_away() {
+        let of = |event| progress(&RunEvent { run: RunId::from_text("r-1"), number: 9, at_ms: 5, event });
+        let reverted = |features: &[&str]| Event::Reverted {
+            to: "0123456789abcdef".into(),
+            kept_as: None,
+            left: Vec::new(),
+            features: features.iter().map(|id| (*id).to_owned()).collect(),
+        };
+        let entry = of(reverted(&["a", "b"])).expect("an entry");
+        assert_eq!(
+            (&entry["action"], &entry["outcome"]),
+            (&"reverted to 0123456789".into(), &"taken back: a, b".into())
+        );
+        assert_eq!(of(reverted(&[])).expect("an entry")["outcome"], "taken back: nothing");
+        assert_eq!(of(Event::Paused), None);
+    }
 }

@@ -126,7 +126,10 @@ impl ProjectTool {
 
     fn next(&self, Nothing {}: Nothing) -> Told {
         let state = self.run()?.state;
-        let next = select::next(&state.features, state.limits.feature_attempts_max);
+        let next = {
+            let worked_on = |id: &str| state.session(id).is_some();
+            select::next(&state.features, worked_on, |_| state.limits.feature_attempts_max)
+        };
         let told = next.map(|at| &state.features[at]).map(|feature| {
             let mut told = in_short(feature);
             told["instruction"] = feature.spec.instruction.clone().into();

@@ -413,6 +413,24 @@ impl State {
     }
 }
 
+impl Session {
+    /// The first round of one.
+    #[must_use]
+    pub fn of(feature: &str) -> Self {
+        Self {
+            feature: feature.to_owned(),
+            slot: 0,
+            base: None,
+            orientation: serde_json::Value::Null,
+            handoffs: 0,
+            merges: 0,
+            round: 1,
+            feedback: Vec::new(),
+            earlier: Vec::new(),
+        }
+    }
+}
+
 /// How many of `features` have this status.
 #[must_use]
 pub fn count(features: &[Feature], status: FeatureStatus) -> usize {

@@ -25,7 +25,9 @@
 //! | | run, `proposal`, id | what an agent proposed, and what became of it |
 //! | | run, `question` | the effect that is asked about, while the run waits with it |
 //! | | run, `judged`, feature | the digest of what was judged last; text |
-//! | | run, `best-effort`, feature | the digest of a blob with what a failing feature left; text |
+//! | | run, `best-effort`, feature | the digest of a blob with what a failing feature, or a revert, left; text |
+//! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
+//! | | `projects`, directory | a project that was made, with its name and when |
 //! | `events` | run, number from 1 without gaps | `RunEvent` |
 //! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |
 //! | `keyvalue` | project, plugin's table, key | bytes of the plugin's, not JSON |

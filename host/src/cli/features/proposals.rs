@@ -1,8 +1,8 @@
 //! What agents proposed: `longhaul features --proposals`, `accept`, `reject`.
 
-use crate::cli::{Context, Exit, order, project};
+use crate::cli::{Context, Exit, order};
 use crate::run::proposals::{Change, Proposal, Standing};
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Request, Which, make_whole};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::text::printable;
@@ -49,7 +49,7 @@ pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }:
     match found.map(|proposal| (proposal.standing, proposal.change)) {
         Some((Standing::Open, Change::NewProject { name, goal })) => {
             let directory = context.project.join(directory.unwrap_or_else(|| PathBuf::from(&name)));
-            project::make(&directory, &name, &goal, None)?;
+            make_whole(&directory, &name, &goal, None)?;
             if !context.json {
                 outln!("made {}; choose a model in longhaul.toml, commit, then: longhaul run", directory.display());
             }

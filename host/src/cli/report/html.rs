@@ -143,7 +143,8 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     for commit in report.commits.iter().rev() {
         let (at, name) = (moment(commit.at_ms), escaped(short(&commit.commit)));
         let (feature, files) = (escaped(&commit.feature), escaped(&commit.files.join(", ")));
-        writeln!(to, "<tr><td><time>{at}</time><td><code>{name}</code><td>{feature}<td>{files}</tr>")?;
+        let reverted = if commit.reverted { " (reverted)" } else { "" };
+        writeln!(to, "<tr><td><time>{at}</time><td><code>{name}</code><td>{feature}<td>{files}{reverted}</tr>")?;
     }
     writeln!(to, "</table>")
 }

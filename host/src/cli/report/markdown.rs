@@ -73,7 +73,8 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     for commit in report.commits.iter().rev().take(COMMITS) {
         let files: Vec<String> = commit.files.iter().map(|file| plain(file)).collect();
         let (at, name) = (moment(commit.at_ms), short(&commit.commit));
-        writeln!(to, "- {at} `{name}` {}: {}", plain(&commit.feature), files.join(", "))?;
+        let reverted = if commit.reverted { " (reverted)" } else { "" };
+        writeln!(to, "- {at} `{name}` {}: {}{reverted}", plain(&commit.feature), files.join(", "))?;
     }
     Ok(())
 }

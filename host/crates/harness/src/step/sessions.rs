@@ -155,19 +155,3 @@ impl Turn<'_> {
         }
     }
 }
-
-impl Session {
-    fn of(feature: &str) -> Self {
-        Self {
-            feature: feature.to_owned(),
-            slot: 0,
-            base: None,
-            orientation: serde_json::Value::Null,
-            handoffs: 0,
-            merges: 0,
-            round: 1,
-            feedback: Vec::new(),
-            earlier: Vec::new(),
-        }
-    }
-}

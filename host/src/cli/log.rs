@@ -1,0 +1,93 @@
+//! `longhaul log`: the commits of a run.
+
+use super::{Context, Exit, words};
+use crate::door::which;
+use crate::service::{Answer, Request};
+use anyhow::bail;
+use clap::Args;
+use longhaul_worktree::Logged;
+
+/// Characters of a subject on a line for people; `--json` has all of it.
+const SUBJECT_CHARS_MAX: usize = 100;
+
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    /// The run, or the beginning of its name. Default: the newest of this project.
+    #[arg(long)]
+    run: Option<String>,
+    /// At most so many, the newest.
+    #[arg(long, default_value_t = 1_000)]
+    limit: usize,
+    /// Show the commits that reverts took back.
+    #[arg(long)]
+    reverted: bool,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: LogArgs) -> anyhow::Result<Exit> {
+    let LogArgs { run, limit, reverted } = args;
+    let answer = context.ask(Request::Log { run: which(run, &context.project), limit, reverted }).await?;
+    let Answer::Log { base, commits, .. } = &answer else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(&answer)?);
+        return Ok(Exit::Done);
+    }
+    commits.iter().for_each(|commit| outln!("{}", line(commit)));
+    if !reverted {
+        outln!("{}  the run began here", words::short(base));
+    }
+    Ok(Exit::Done)
+}
+
+fn line(commit: &Logged) -> String {
+    let Logged { commit, at_ms, subject, feature, outcome, .. } = commit;
+    let or_none = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), shown);
+    format!(
+        "{}  {}  {}  {}  {}",
+        words::short(commit),
+        words::moment(*at_ms),
+        or_none(feature),
+        or_none(outcome),
+        shown(subject)
+    )
+}
+
+/// On one line, and nothing that a terminal would obey.
+fn shown(text: &str) -> String {
+    let plain = |character: char| if is_seen(character) { character } else { ' ' };
+    let mut shown: String = text.chars().take(SUBJECT_CHARS_MAX).map(plain).collect();
+    if text.chars().count() > SUBJECT_CHARS_MAX {
+        shown.push_str(" ...");
+    }
+    shown
+}
+
+/// Neither a control character nor one that turns the direction of what follows.
+fn is_seen(character: char) -> bool {
+    !character.is_control() && !matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_one_line_whatever_its_subject() {
+        let of = |subject: &str| {
+            line(&Logged {
+                commit: "0123456789abcdef".into(),
+                at_ms: 1_700_000_000_000,
+                subject: subject.into(),
+                feature: Some("a".into()),
+                outcome: None,
+                run: None,
+            })
+        };
+        assert_eq!(
+            of("x | \u{1b}[31my\r\u{202e}z \u{1f600}"),
+            "0123456789  2023-11-14 22:13:20  a  -  x |  [31my  z \u{1f600}"
+        );
+        assert_eq!(of(&"x".repeat(10_240)).len(), "0123456789  2023-11-14 22:13:20  a  -  ".len() + 104);
+        assert!(of(&"x".repeat(100)).ends_with("xx"), "all of it, where it fits");
+    }
+}

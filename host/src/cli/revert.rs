@@ -1,0 +1,54 @@
+//! `longhaul revert`: back to an earlier commit of a run.
+
+use super::{Context, Exit, words};
+use crate::door::which;
+use crate::run::Reverted;
+use crate::service::{Answer, Request};
+use anyhow::bail;
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub struct RevertArgs {
+    /// The commit: its name, or 4 digits or more of it, as `longhaul log` shows them.
+    #[arg(long, value_name = "COMMIT", allow_hyphen_values = true)]
+    to: String,
+    /// The run, or the beginning of its name. Default: the newest of this project.
+    #[arg(long)]
+    run: Option<String>,
+    /// Keep work that is in no commit in the store, in place of refusing; `longhaul features kept` shows it.
+    #[arg(long)]
+    stash: bool,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: RevertArgs) -> anyhow::Result<Exit> {
+    let RevertArgs { to, run, stash } = args;
+    let request = Request::Revert { run: which(run, &context.project), to, stash };
+    let answer = context.ask(request).await?;
+    let Answer::Reverted(reverted) = &answer else { bail!("the service answered something else") };
+    match context.json {
+        true => outln!("{}", serde_json::to_string(&answer)?),
+        false => outln!("{}", told(reverted)),
+    }
+    Ok(Exit::Done)
+}
+
+fn told(reverted: &Reverted) -> String {
+    let Reverted { run, to, left, kept_as, features, stashed, .. } = reverted;
+    if reverted.is_nothing() {
+        return format!("run {run} is at {} already", words::short(to));
+    }
+    let mut text =
+        format!("run {run} is back at {}; {} left behind", words::short(to), words::count(left.len(), "commit"));
+    if let Some(kept_as) = kept_as {
+        text.push_str(&format!("\n  kept as {kept_as}"));
+    }
+    if let Some(name) = stashed {
+        text.push_str(&format!("\n  what was in no commit: longhaul features {run} kept {name}"));
+    }
+    if !features.is_empty() {
+        text.push_str(&format!("\n  not started again: {}", features.join(", ")));
+    }
+    text.push_str(&format!("\ngo on with: longhaul resume {run}"));
+    text
+}

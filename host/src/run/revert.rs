@@ -1,0 +1,311 @@
+//! Going back to an earlier commit of a run: branch, tree, features, progress and decisions together.
+//!
+//! It is an effect with a journal. The order is durable before anything moves, with what would be lost; it goes in
+//! the transaction that stores what became of the features. Killed in between, [`finish`] carries the same order out
+//! again. Refuses to lose work that is in no commit, and reads nothing of the user's checkout.
+
+use super::actor::applied;
+use super::grounds;
+use super::record::{self, RunRecord, StoredRun, put_best_effort};
+use crate::wiring::World;
+use anyhow::{Context as _, bail};
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, NewCall, Next};
+use longhaul_core::store::{Batch, Key, Op, Table};
+use longhaul_core::work::FeatureStatus;
+use longhaul_core::{Digest, InvocationId, RunId};
+use longhaul_harness::{Action, Feature, Input, Reaction, State, step};
+use longhaul_journal::{Opened, Recorder};
+use longhaul_worktree::{Branch, Project, RevertOrder, TreeError, WayBack, keep_as};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes that are kept of work that is in no commit.
+const STASH_BYTES_MAX: u64 = 16 << 20;
+
+/// Files that a refusal names.
+const NAMED_MAX: usize = 20;
+
+/// What a revert did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reverted {
+    /// The run.
+    pub run: RunId,
+    /// The commit that the branch was at.
+    pub from: String,
+    /// The commit that branch and tree are at now.
+    pub to: String,
+    /// The commits that were left behind, newest first.
+    pub left: Vec<String>,
+    /// The ref that keeps them; none when the branch did not move.
+    pub kept_as: Option<String>,
+    /// Features that no longer pass, or are no longer worked on.
+    pub features: Vec<String>,
+    /// The name under which the work is kept that was in no commit, if there was some.
+    pub stashed: Option<String>,
+}
+
+impl Reverted {
+    /// Whether there was nothing to do.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.left.is_empty() && self.stashed.is_none()
+    }
+}
+
+/// A revert that can be carried out.
+pub struct Looked {
+    noted: Noted,
+    stash: Option<Vec<u8>>,
+}
+
+/// The order as it is kept until it is carried out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Noted {
+    /// Counts the reverts of a run, from 1.
+    number: u32,
+    order: Reverted,
+}
+
+/// Looks at everything that can be refused. Changes nothing but that a run whose tree is gone gets it again.
+///
+/// # Errors
+/// In one line: the word, the branch, or work that is in no commit.
+pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: bool) -> anyhow::Result<Looked> {
+    let (own, record, word) = (Arc::clone(world), stored.record.clone(), word.to_owned());
+    let ground = tokio::task::spawn_blocking(move || Ground::look(&own, &record, &word, stash)).await??;
+    let run = &stored.record.run;
+    let features = passing_by(&stored.state, &all_events(world, run)?, &ground.way);
+    let number = number(world, run, ground.last_kept)?;
+    let WayBack { from, to, left, .. } = ground.way;
+    let kept_as = (!left.is_empty()).then(|| keep_as(run.as_str(), number));
+    let stashed = ground.stash.as_ref().map(|_| stash_name(&stored.state, number));
+    let mut order = Reverted { run: run.clone(), from, to, left, kept_as, features, stashed };
+    if !order.is_nothing() {
+        order.features = rehearse(&stored.state, world.clock.now_ms(), &order)?;
+    }
+    Ok(Looked { noted: Noted { number, order }, stash: ground.stash })
+}
+
+/// Carries out what was looked at.
+///
+/// # Errors
+/// When git, the file system or the store refuses. Where the branch has not moved, nothing has happened then.
+pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> anyhow::Result<Reverted> {
+    let Looked { noted, stash } = looked;
+    if noted.order.is_nothing() {
+        return Ok(noted.order);
+    }
+    let run = &stored.record.run;
+    let mut batch = Batch::new().put(Table::States, key(run), serde_json::to_vec(&noted)?);
+    if let (Some(bytes), Some(name)) = (stash, &noted.order.stashed) {
+        (batch, _) = put_best_effort(batch, run, name, bytes);
+    }
+    world.store.commit(batch).await?;
+    world.crash.reach("revert.noted");
+    match carry_out(world, stored.clone(), noted.clone()).await {
+        Err(error) if has_not_moved(&stored.record, &noted.order) => {
+            let mut forget = Batch::new();
+            forget.push(Op::Delete(Table::States, key(run)));
+            world.store.commit(forget).await?;
+            Err(error)
+        }
+        done => done,
+    }
+}
+
+/// Carries out what was noted before a kill, if something was.
+///
+/// # Errors
+/// As [`revert`]; the order stays, and the next command tries again.
+pub async fn finish(world: &Arc<World>, run: &RunId) -> anyhow::Result<Option<Reverted>> {
+    let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(None) };
+    let noted = serde_json::from_slice(&bytes).context("the order of a revert is damaged")?;
+    let stored = record::load(&*world.store, run)?.with_context(|| format!("there is no run {run} any more"))?;
+    let done = carry_out(world, stored, noted).await;
+    done.map(Some).with_context(|| format!("a revert of run {run} was cut off and cannot be finished"))
+}
+
+fn key(run: &RunId) -> Key {
+    Key::of(run.as_str()).and("revert")
+}
+
+async fn carry_out(world: &Arc<World>, stored: StoredRun, noted: Noted) -> anyhow::Result<Reverted> {
+    let Noted { number, order } = noted;
+    let recorder = open_journal(world, &stored.record, number, &order)?;
+    let call = NewCall {
+        name: "git.revert",
+        summary: format!("{} to {}", stored.record.branch, order.to),
+        arguments: Digest::of(&serde_json::to_vec(&order)?),
+        // The same order ends in the same place, however often it is carried out.
+        class: EffectClass::Idempotent,
+        fuel_used: 0,
+    };
+    match recorder.ask(call).await? {
+        Next::Answered(_) => {}
+        Next::Go(ticket) | Next::Verify(ticket, _) | Next::Happened(ticket, _) | Next::Skipped(ticket) => {
+            let (own, record, wanted) = (Arc::clone(world), stored.record.clone(), order.clone());
+            tokio::task::spawn_blocking(move || move_back(&own, &record, &wanted)).await??;
+            recorder.answer(ticket, serde_json::to_string(&order)?).await?;
+        }
+    }
+    world.crash.reach("revert.moved");
+    let mut batch = applied(world, &stored, input(&order))?;
+    batch.push(Op::Delete(Table::States, key(&order.run)));
+    let result = serde_json::to_string(&order)?;
+    let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms: world.clock.now_ms() };
+    recorder.finish(finished, batch).await?;
+    world.crash.reach("revert.closed");
+    Ok(order)
+}
+
+fn input(order: &Reverted) -> Input {
+    let Reverted { to, left, kept_as, features, .. } = order.clone();
+    Input::Reverted { features, left, to, kept_as }
+}
+
+fn open_journal(world: &World, record: &RunRecord, number: u32, order: &Reverted) -> anyhow::Result<Recorder> {
+    let began = Began {
+        plugin: "longhaul".to_owned(),
+        table: String::new(),
+        component: Digest::of(b"longhaul"),
+        export: "git.revert".to_owned(),
+        input: Digest::of(&serde_json::to_vec(order)?),
+        seed: world.fresh_seed(),
+        fingerprint: world.engine.fingerprint().to_owned(),
+        at_ms: world.clock.now_ms(),
+    };
+    let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
+    let limits = record.config()?.limits;
+    match Recorder::open(store, clock, invocation(&record.run, number), began, &limits)? {
+        Opened::Running(recorder) => Ok(recorder),
+        // Its end and that of the order are one transaction.
+        Opened::Finished { .. } => bail!("revert {number} of run {} has happened before", record.run),
+    }
+}
+
+fn invocation(run: &RunId, number: u32) -> InvocationId {
+    InvocationId::of_action(run, &format!("revert/{number}"))
+}
+
+/// The first number after `last` that no journal has: one that failed has left its own.
+fn number(world: &World, run: &RunId, last: u32) -> anyhow::Result<u32> {
+    for number in last.saturating_add(1)..u32::MAX {
+        if longhaul_journal::began(&*world.store, &invocation(run, number))?.is_none() {
+            return Ok(number);
+        }
+    }
+    bail!("run {run} was reverted {} times, which is enough", u32::MAX)
+}
+
+/// What there is in the repository and in the tree.
+struct Ground {
+    way: WayBack,
+    last_kept: u32,
+    stash: Option<Vec<u8>>,
+}
+
+impl Ground {
+    fn look(world: &World, record: &RunRecord, word: &str, stash: bool) -> anyhow::Result<Self> {
+        let project = Project::open(&record.directory)?;
+        let branch = Branch::new(&record.branch)?;
+        let way = project.way_back(&branch, &record.base, word)?;
+        if !way.left.is_empty() {
+            project.check_movable(&branch)?;
+        }
+        let tree = grounds::tree(world, record, &project, &way.from)?;
+        let loose = grounds::loose(&tree, &project, &branch, record)?;
+        if !loose.is_empty() && !stash {
+            let run = &record.run;
+            bail!(
+                "run {run} has work that is in no commit: {}; keep it in the store with --stash, or finish it with `longhaul resume {run}`",
+                named(&loose)
+            );
+        }
+        let last_kept = project.last_kept(record.run.as_str())?;
+        let stash = (!loose.is_empty()).then(|| tree.best_effort(&project, &way.from, STASH_BYTES_MAX)).transpose()?;
+        Ok(Self { way, last_kept, stash })
+    }
+}
+
+/// Blocks.
+fn move_back(world: &World, record: &RunRecord, order: &Reverted) -> Result<(), TreeError> {
+    let project = Project::open(&record.directory)?;
+    let branch = Branch::new(&record.branch)?;
+    let tree = grounds::tree(world, record, &project, &order.from)?;
+    let keep_as = order.kept_as.as_deref();
+    let order = RevertOrder { branch: &branch, from: &order.from, to: &order.to, keep_as };
+    // The trees of sessions that went on beside the first are made anew when they are needed.
+    let forgotten = world.home.forget_trees_beside(&record.run);
+    forgotten.map_err(|source| TreeError::Io { doing: "remove", path: world.home.tree(&record.run), source })?;
+    tree.revert(&project, &order, &|point| world.crash.reach(point))
+}
+
+fn named(paths: &[String]) -> String {
+    let mut text = paths.iter().take(NAMED_MAX).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    if paths.len() > NAMED_MAX {
+        text.push_str(&format!(" and {} more", paths.len() - NAMED_MAX));
+    }
+    text
+}
+
+/// Nothing was lost if the branch is where it was: the order may be forgotten.
+fn has_not_moved(record: &RunRecord, order: &Reverted) -> bool {
+    let tip = || Project::open(&record.directory)?.tip(&Branch::new(&record.branch)?);
+    tip().is_ok_and(|tip| tip.as_deref() != Some(order.to.as_str()) || order.from == order.to)
+}
+
+/// The feature that was worked on has it as its best effort; without one it is the revert's own.
+fn stash_name(state: &State, number: u32) -> String {
+    // The tree that a revert looks at is the first.
+    let session = state.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.slot == 0);
+    session.map_or_else(|| format!("revert-{number}"), |session| session.feature.clone())
+}
+
+/// The features that the harness would take back, or its refusal.
+fn rehearse(state: &State, at_ms: u64, order: &Reverted) -> anyhow::Result<Vec<String>> {
+    let Reaction::Acted(actions) = step(&mut state.clone(), at_ms, input(order))? else { return Ok(Vec::new()) };
+    let of_event = |action| match action {
+        Action::Emit(Event::Reverted { features, .. }) => Some(features),
+        _ => None,
+    };
+    Ok(actions.into_iter().find_map(of_event).unwrap_or_default())
+}
+
+/// The features whose work is among the commits that are left behind. One that passed without a change has no
+/// commit: it goes when it was judged on a tree with one of those.
+fn passing_by(state: &State, events: &[RunEvent], way: &WayBack) -> Vec<String> {
+    let is_of_left =
+        |event: &&RunEvent| matches!(&event.event, Event::Committed { commit, .. } if way.left.contains(commit));
+    let first_left = events.iter().find(is_of_left).map_or(u64::MAX, |event| event.number);
+    let passed: BTreeMap<&str, u64> = events.iter().filter_map(passed).collect();
+    let is_left = |feature: &&Feature| match &feature.commit {
+        Some(commit) => way.left.contains(commit),
+        None => {
+            let at = passed.get(feature.spec.id.as_str());
+            feature.status == FeatureStatus::Passing && at.is_some_and(|at| *at > first_left)
+        }
+    };
+    state.features.iter().filter(is_left).map(|feature| feature.spec.id.clone()).collect()
+}
+
+/// The last of several wins when they are collected.
+fn passed(event: &RunEvent) -> Option<(&str, u64)> {
+    match &event.event {
+        Event::Feature { feature, status: FeatureStatus::Passing, .. } => Some((feature, event.number)),
+        _ => None,
+    }
+}
+
+fn all_events(world: &World, run: &RunId) -> anyhow::Result<Vec<RunEvent>> {
+    let mut events: Vec<RunEvent> = Vec::new();
+    loop {
+        let after = events.last().map_or(0, |event| event.number);
+        let page = record::events_after(&*world.store, run, after, 1_000)?;
+        if page.is_empty() {
+            return Ok(events);
+        }
+        events.extend(page);
+    }
+}

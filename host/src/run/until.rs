@@ -1,0 +1,104 @@
+//! How far a run goes before it pauses by itself, as the operator asked.
+
+use longhaul_core::event::Event;
+use longhaul_harness::State;
+use longhaul_harness::state::Phase;
+
+/// How far a run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// To its end.
+    End,
+    /// Until there is a plan.
+    Plan,
+    /// For so many sessions; one that was held back counts as the first.
+    Sessions(u32),
+    /// Until a session begins whose number is above this.
+    Session(u32),
+}
+
+impl Until {
+    /// For so many sessions, or to the end.
+    #[must_use]
+    pub fn sessions(count: Option<u32>) -> Self {
+        count.map_or(Self::End, Self::Sessions)
+    }
+
+    /// Whether the run is to pause after a step, before anything is done about it. True once.
+    pub fn is_reached(&mut self, before: &State, after: &State, events: &[Event]) -> bool {
+        if let Self::Sessions(count) = *self {
+            *self = Self::Session(last_session(before, after, count));
+        }
+        let reached = match *self {
+            Self::End | Self::Sessions(_) => false,
+            Self::Plan => events.iter().any(|event| matches!(event, Event::Planned { .. })),
+            Self::Session(last) => after.counts.sessions > last,
+        };
+        if reached {
+            *self = Self::End;
+        }
+        reached
+    }
+}
+
+/// The number of the last session of `count`, the first of which is under way or comes next.
+fn last_session(before: &State, after: &State, count: u32) -> u32 {
+    // A run that broke off is taken up without a step of its own: its first step may be the end of a session.
+    let began = if before.phase == Phase::Running && !before.paused { before } else { after };
+    let under_way = u32::try_from(began.lanes.iter().filter(|lane| lane.session.is_some()).count()).unwrap_or(u32::MAX);
+    began.counts.sessions.saturating_add(count).saturating_sub(under_way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_harness::state::{Lane, Session};
+    use longhaul_harness::{Job, Work};
+
+    fn state(sessions: u32, in_session: bool, paused: bool) -> State {
+        let mut state = State::new();
+        state.phase = Phase::Running;
+        state.paused = paused;
+        state.counts.sessions = sessions;
+        let work = Work { name: "f-a/discard".into(), attempt: 1, job: Job::Discard { feature: "a".into() } };
+        let lane = || Lane { session: Some(Session::of("a")), work, wait: None };
+        state.lanes = in_session.then(lane).into_iter().collect();
+        state
+    }
+
+    /// How many of these steps are taken; each is the number of the session after it.
+    fn steps(count: u32, start: State, first: State, sessions: &[u32]) -> usize {
+        let mut until = Until::Sessions(count);
+        let mut before = first.clone();
+        if until.is_reached(&start, &first, &[]) {
+            return 0;
+        }
+        for (taken, number) in sessions.iter().enumerate() {
+            let after = state(*number, true, false);
+            if until.is_reached(&before, &after, &[]) {
+                return taken;
+            }
+            before = after;
+        }
+        sessions.len()
+    }
+
+    #[test]
+    fn a_run_goes_for_as_many_sessions_as_were_asked_for() {
+        let planning = || state(0, false, false);
+        assert_eq!(steps(1, State::new(), planning(), &[1, 1, 2, 2]), 2, "the second session is the end of the first");
+        assert_eq!(steps(2, State::new(), planning(), &[1, 2, 2, 3]), 3);
+        // One that was held back by a pause is the first.
+        assert_eq!(steps(1, state(3, true, true), state(3, true, false), &[3, 4]), 1);
+        // After a revert, or an end, the resume itself begins the first.
+        assert_eq!(steps(1, state(3, false, true), state(4, true, false), &[4, 5]), 1);
+        // A run that broke off in a session.
+        assert_eq!(steps(1, state(3, true, false), state(4, true, false), &[]), 0);
+    }
+
+    #[test]
+    fn a_run_without_a_number_goes_on() {
+        let mut until = Until::sessions(None);
+        assert!(!until.is_reached(&state(1, true, false), &state(90, true, false), &[]));
+    }
+}

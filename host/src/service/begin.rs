@@ -1,0 +1,178 @@
+//! Starting a run: everything that can be refused is refused before there is one.
+
+use super::{Answer, Service};
+use crate::cast;
+use crate::config::Config;
+use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
+use crate::wiring::{ModelOptions, ModelSet, World};
+use anyhow::{Context, bail};
+use longhaul_core::RunId;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::store::Batch;
+use longhaul_harness::{Input, RunStatus, Setup, State, step};
+use longhaul_worktree::{Branch, Project, Start};
+use std::path::Path;
+use std::sync::Arc;
+
+impl Service {
+    pub(super) async fn start(
+        self: &Arc<Self>,
+        directory: &Path,
+        models: ModelOptions,
+        until: Until,
+        again: bool,
+    ) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        let directory =
+            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
+        let config = Config::read(&directory)?;
+        let goal = read_goal(&directory, &config)?;
+        let before = run::newest_in(&*self.world.store, &directory)?;
+        refuse_second(before.as_ref(), again)?;
+        self.sweep_trees()?;
+        ModelSet::build(&config, &directory, &models)?;
+        let branch = format!("longhaul/{}", config.project.name);
+        let start = start_point(&directory, &branch).await?;
+        let created_ms = self.world.clock.now_ms();
+        let mut batch = Batch::new();
+        let record = RunRecord {
+            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            project: config.project.name.clone(),
+            directory: directory.clone(),
+            branch,
+            base: start.base,
+            config: text.unwrap_or_default(),
+            goal,
+            pins: cast::pin(&self.world, &config, &directory, &mut batch)?,
+            models,
+            created_ms,
+        };
+        // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
+        self.world.store.commit(batch).await?;
+        let bus = Bus::default();
+        let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
+        let begin = begin(&self.world, &record, &config)?;
+        let state = State::new();
+        step(&mut state.clone(), created_ms, begin.clone())?;
+        let mut batch = record.insert(Batch::new())?;
+        let events = first_events(&record, before.as_ref(), &state, start.notes);
+        run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
+        self.world.store.commit(batch).await?;
+        let run = record.run.clone();
+        self.activate(StoredRun { record, state }, stage, bus, Some(begin), until)?;
+        Ok(Answer::Run { run })
+    }
+
+    /// Removes trees of runs that were killed before they were accepted.
+    pub(super) fn sweep_trees(&self) -> anyhow::Result<()> {
+        let known: Vec<RunId> = run::records(&*self.world.store)?.into_iter().map(|record| record.run).collect();
+        let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
+            return Ok(());
+        };
+        for entry in trees.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            // What is beside a tree under its name, for example while it is replaced, is that run's affair.
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !known.iter().any(|run| name.contains(run.as_str())) {
+                // What cannot be removed is in nobody's way.
+                let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One run of a project at a time: two would move one branch. And what a person gave up stays so until they say
+/// otherwise.
+fn refuse_second(before: Option<&StoredRun>, again: bool) -> anyhow::Result<()> {
+    use RunStatus::{Abandoned, Completed, Failed, Incomplete, New, Parked, Paused, Planning, Working};
+    let Some(StoredRun { record: RunRecord { run, project, .. }, state }) = before else { return Ok(()) };
+    match state.status() {
+        Completed | Incomplete | Failed => Ok(()),
+        Abandoned if again => Ok(()),
+        Abandoned => {
+            bail!("project `{project}` was given up with run {run}; start it anew with `longhaul run --again`")
+        }
+        Paused => bail!(
+            "project `{project}` is paused; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
+        ),
+        New | Planning | Working | Parked => bail!(
+            "run {run} of this project is not finished; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
+        ),
+    }
+}
+
+/// What a run begins with: what it means for its project, and what a person should know of where it begins.
+fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &State, notes: Vec<String>) -> Vec<RunEvent> {
+    let mut events = match before {
+        Some(before) => run::project::changes(&record.project, &before.state, state),
+        None => vec![Event::ProjectCreated {
+            project: record.project.clone(),
+            directory: record.directory.display().to_string(),
+        }],
+    };
+    events.push(Event::RunStarted { project: record.project.clone(), branch: record.branch.clone() });
+    events.extend(notes.into_iter().map(|text| Event::Warning { text }));
+    let numbered = (1..).zip(events);
+    numbered
+        .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms: record.created_ms, event })
+        .collect()
+}
+
+fn read_goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
+    let path = directory.join(&config.project.goal);
+    let size = std::fs::metadata(&path)
+        .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
+        .len();
+    if size > GOAL_BYTES_MAX {
+        bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
+    }
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("the goal `{}` is not text in UTF-8", path.display()))?;
+    if text.trim().is_empty() {
+        bail!("the goal `{}` is empty; write what is to be built", path.display());
+    }
+    Ok(text)
+}
+
+/// Bytes of a goal.
+const GOAL_BYTES_MAX: u64 = 1 << 20;
+
+async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<Start> {
+    let (directory, branch) = (directory.to_owned(), branch.to_owned());
+    tokio::task::spawn_blocking(move || {
+        let project = Project::open(&directory)?;
+        project.check_clean()?;
+        anyhow::Ok(project.start(&Branch::new(&branch)?)?)
+    })
+    .await?
+}
+
+/// The first input of a run.
+pub(super) fn begin(world: &World, record: &RunRecord, config: &Config) -> anyhow::Result<Input> {
+    Ok(Input::Begin {
+        run: record.run.clone(),
+        goal: record.goal.clone(),
+        context: context(world, record, config)?,
+        setup: Setup {
+            agents: config.agents.keys().cloned().collect(),
+            checks: config.checks.keys().cloned().collect(),
+            strategy: config.run.strategy,
+            contract_by: config.run.contract_by.clone(),
+        },
+        limits: config.run.limits.clone(),
+    })
+}
+
+/// What a planner may know of the project: what it is called, its checks, and decisions that bear on the goal.
+fn context(world: &World, record: &RunRecord, config: &Config) -> anyhow::Result<serde_json::Value> {
+    let mut context = serde_json::json!({
+        "project": record.project,
+        "native_checks": config.checks.keys().collect::<Vec<_>>(),
+    });
+    if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, &record.project, &record.goal)? {
+        context["decisions"] = decisions;
+    }
+    Ok(context)
+}

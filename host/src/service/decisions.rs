@@ -1,0 +1,63 @@
+//! The decisions of a project: listed, found, judged.
+
+use super::{Answer, Service};
+use crate::run::{StoredRun, decisions};
+use anyhow::bail;
+use longhaul_core::decision::{Decision, Hit, Outcome, relevant};
+use longhaul_core::store::Batch;
+use longhaul_harness::decisions::clamp_score;
+
+impl Service {
+    pub(super) fn decisions(
+        &self,
+        stored: &StoredRun,
+        question: Option<String>,
+        limit: usize,
+    ) -> anyhow::Result<Answer> {
+        let all = decisions::all(&*self.world.store, &stored.record.project)?;
+        let hits = match question {
+            Some(question) => relevant(all, &question, self.world.clock.now_ms(), limit),
+            None => {
+                let hit = |decision| Hit { decision, relevance: 0.0, why: String::new() };
+                all.into_iter().take(limit).map(hit).collect()
+            }
+        };
+        Ok(Answer::Decisions { hits })
+    }
+
+    /// The decision of that id, or the one whose id begins so.
+    pub(super) fn decision(&self, stored: &StoredRun, id: &str) -> anyhow::Result<Decision> {
+        let all = decisions::all(&*self.world.store, &stored.record.project)?;
+        if let Some(exact) = all.iter().find(|decision| decision.id == id) {
+            return Ok(exact.clone());
+        }
+        let mut fitting = all.into_iter().filter(|decision| decision.id.starts_with(id));
+        match (fitting.next(), fitting.next()) {
+            (Some(decision), None) => Ok(decision),
+            (Some(_), Some(_)) => bail!("several decisions begin with `{id}`; write more of it"),
+            (None, _) => bail!("there is no decision `{id}`; `longhaul decisions` lists them"),
+        }
+    }
+
+    pub(super) async fn judge_decision(
+        &self,
+        stored: &StoredRun,
+        id: &str,
+        outcome: Option<Outcome>,
+        score: Option<f64>,
+        lesson: Option<String>,
+    ) -> anyhow::Result<Answer> {
+        let mut decision = self.decision(stored, id)?;
+        decision.outcome = outcome.unwrap_or(decision.outcome);
+        decision.score = score.map(clamp_score).or(decision.score);
+        decision.lesson = lesson.or(decision.lesson);
+        let store = &*self.world.store;
+        let batch = longhaul_core::decision::put(store, Batch::new(), &stored.record.project, &decision)?;
+        store.commit(batch).await?;
+        Ok(one_hit(decision))
+    }
+}
+
+pub(super) fn one_hit(decision: Decision) -> Answer {
+    Answer::Decisions { hits: vec![Hit { decision, relevance: 0.0, why: String::new() }] }
+}

@@ -1,0 +1,165 @@
+//! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
+
+use super::{Answer, Carried, Service, Status, Summary, Which};
+use crate::config::{Config, PluginConfig};
+use crate::run::{self, StoredRun};
+use anyhow::{Context, bail};
+use longhaul_core::event::Event;
+use longhaul_core::work::FeatureStatus;
+use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::State;
+use longhaul_harness::state::Phase;
+
+impl Service {
+    pub(super) fn runs(&self) -> anyhow::Result<Answer> {
+        let runs = run::list(&*self.world.store)?.iter().map(|stored| self.summary(stored)).collect();
+        Ok(Answer::Runs { runs })
+    }
+
+    pub(super) fn summary(&self, stored: &StoredRun) -> Summary {
+        let StoredRun { record, state } = stored;
+        let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+        Summary {
+            run: record.run.clone(),
+            project: record.project.clone(),
+            directory: record.directory.clone(),
+            status: state.status(),
+            project_status: run::project::status_of(state),
+            passing: (state.count(FeatureStatus::Passing), kept),
+            created_ms: record.created_ms,
+            active: self.lock().contains_key(&record.run),
+            wakes_at_ms: state.wakes_at_ms(),
+        }
+    }
+
+    pub(super) fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
+        let StoredRun { record, state } = stored;
+        let question = run::question(&*self.world.store, &record.run, state, None)?;
+        let config = record.config_now()?;
+        Ok(Status {
+            summary: self.summary(stored),
+            branch: record.branch.clone(),
+            why: why(state),
+            question: question.map(|question| question.text),
+            features: state.features.clone(),
+            used: state.used,
+            cost_microdollars_max: state.limits.cost_microdollars_max,
+            tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, &config)),
+        })
+    }
+
+    pub(super) fn journal(&self, stored: &StoredRun, invocation: Option<String>, after: u32) -> anyhow::Result<Answer> {
+        let run = &stored.record.run;
+        let Some(named) = invocation else {
+            return Ok(Answer::Invocations { invocations: self.invocations(run, None)? });
+        };
+        let invocation = full_name(run, &named);
+        let store = &*self.world.store;
+        if longhaul_journal::began(store, &invocation)?.is_none() {
+            bail!("there is no invocation `{invocation}`; `longhaul journal {run}` lists them");
+        }
+        let entries = longhaul_journal::entries(store, &invocation, after, 1_000)?;
+        let finished = longhaul_journal::finished(store, &invocation)?;
+        Ok(Answer::Entries { invocation, entries, finished })
+    }
+
+    /// The invocations of a run, in the order in which they first started.
+    pub(super) fn invocations(&self, run: &RunId, only: Option<String>) -> anyhow::Result<Vec<InvocationId>> {
+        if let Some(only) = only {
+            return Ok(vec![full_name(run, &only)]);
+        }
+        let mut found = Vec::new();
+        let mut after = 0;
+        loop {
+            let page = run::events_after(&*self.world.store, run, after, 1_000)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.number;
+            for event in page {
+                if let Event::InvocationStarted { invocation, .. } = event.event
+                    && !found.contains(&invocation)
+                {
+                    self.with_children(invocation, &mut found)?;
+                }
+            }
+        }
+    }
+
+    pub(super) fn parts(&self, stored: &StoredRun) -> anyhow::Result<Answer> {
+        let mut parts = Vec::new();
+        for invocation in self.invocations(&stored.record.run, None)? {
+            let store = &*self.world.store;
+            let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
+            let until_ms = longhaul_journal::finished(store, &invocation)?.map(|finished| finished.at_ms);
+            parts.push(Carried {
+                invocation,
+                table: began.table,
+                plugin: began.plugin,
+                from_ms: began.at_ms,
+                until_ms,
+            });
+        }
+        Ok(Answer::Parts { parts })
+    }
+
+    /// An invocation, then those that it started, each before its own.
+    pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> anyhow::Result<()> {
+        let children = longhaul_journal::children(&*self.world.store, &invocation)?;
+        found.push(invocation);
+        // As deep as `delegation_depth_max` let it go.
+        children.into_iter().try_for_each(|child| self.with_children(child, found))
+    }
+
+    /// The run that is meant.
+    pub fn find(&self, which: &Which) -> anyhow::Result<StoredRun> {
+        let store = &*self.world.store;
+        match which {
+            Which::Named(name) => {
+                if let Some(stored) = run::load(store, &RunId::from_text(name.clone()))? {
+                    return Ok(stored);
+                }
+                let mut found =
+                    run::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
+                match (found.next(), found.next()) {
+                    (Some(record), None) => {
+                        run::load(store, &record.run)?.with_context(|| format!("run {} is gone", record.run))
+                    }
+                    (Some(_), Some(_)) => bail!("several runs start with `{name}`; `longhaul runs` lists them"),
+                    (None, _) => bail!("there is no run `{name}`; `longhaul runs` lists them"),
+                }
+            }
+            Which::NewestIn(directory) => {
+                let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+                run::newest_in(store, &directory)?.with_context(|| {
+                    format!(
+                        "no run of `{}`; start one with `longhaul run`, or name one of `longhaul runs`",
+                        directory.display()
+                    )
+                })
+            }
+        }
+    }
+}
+
+fn full_name(run: &RunId, named: &str) -> InvocationId {
+    let prefix = format!("{run}/");
+    if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
+}
+
+fn why(state: &State) -> String {
+    match &state.phase {
+        Phase::Ended { summary, .. } => summary.clone(),
+        Phase::New | Phase::Running => {
+            let reasons: Vec<_> = state.waits().map(|(_, wait)| wait.park.reason.as_str()).collect();
+            reasons.join("; ")
+        }
+    }
+}
+
+/// Without a cap of the run's own: what the rounds of plugins that may ask a model may use at most.
+fn tokens_of_all(state: &State, config: &Config) -> u64 {
+    let tokens = |part: &PluginConfig| if part.models.is_empty() { 0 } else { config.limits_of(part).tokens_max };
+    let rounds = state.features.len() as u64 * u64::from(state.limits.iterations_max);
+    let agent = config.agents.values().map(tokens).max().unwrap_or(0);
+    let round = agent.saturating_add(tokens(&config.evaluator));
+    tokens(&config.planner).saturating_add(rounds.saturating_mul(round))
+}

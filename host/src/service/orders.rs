@@ -1,0 +1,136 @@
+//! Orders about a run that is there: go on, pause, give up, answer, change its features. Each goes to the run's
+//! actor, or, when it has none, into its stored state.
+
+use super::begin::begin;
+use super::{Active, Answer, Service, Which};
+use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
+use anyhow::{Context, bail};
+use longhaul_core::RunId;
+use longhaul_core::journal::Resolution;
+use longhaul_harness::{Input, RunStatus};
+use std::sync::Arc;
+
+impl Service {
+    pub(super) async fn resume(
+        self: &Arc<Self>,
+        which: &Which,
+        retry_failing: bool,
+        until: Until,
+    ) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        let stored = &self.ready(which).await?;
+        let run = stored.record.run.clone();
+        let limits = stored.record.config_now()?.run.limits;
+        let resume = Input::Resume { retry_failing, limits: Some(limits) };
+        if let Some(handle) = self.handle(&run) {
+            if until != Until::End {
+                bail!("run {run} is worked on already; pause it first: `longhaul pause {run}`");
+            }
+            handle.input(resume).await?;
+            return Ok(Answer::Run { run });
+        }
+        // What broke off goes on as it was; what was paused, or ended, needs to be told to go on.
+        let first = match stored.state.status() {
+            // Accepted, and broken off before its first step.
+            RunStatus::New => Some(begin(&self.world, &stored.record, &stored.record.config()?)?),
+            RunStatus::Planning | RunStatus::Working if !retry_failing => None,
+            _ => Some(resume),
+        };
+        let bus = Bus::default();
+        let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
+        self.activate(stored.clone(), stage, bus, first, until)?;
+        Ok(Answer::Run { run })
+    }
+
+    pub(super) fn activate(
+        self: &Arc<Self>,
+        stored: StoredRun,
+        stage: run::Stage,
+        bus: Bus,
+        first: Option<Input>,
+        until: Until,
+    ) -> anyhow::Result<()> {
+        let run = stored.record.run.clone();
+        let (actor, handle) = Actor::new(Arc::clone(&self.world), stage, stored, bus, until)?;
+        let (service, own) = (Arc::clone(self), run.clone());
+        let (go, going) = tokio::sync::oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            // Not before it can be found, or an actor that ends at once would be entered after its end.
+            let _ = going.await;
+            actor.live(first).await;
+            service.lock().remove(&own);
+        });
+        self.lock().insert(run, Active { handle, task });
+        let _ = go.send(());
+        Ok(())
+    }
+
+    /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
+    pub(super) async fn order(self: &Arc<Self>, which: &Which, input: Input) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        let stored = match input {
+            // To stop must always be possible.
+            Input::PauseRequested | Input::Abandon { .. } => self.find(which)?,
+            _ => self.ready(which).await?,
+        };
+        refuse_idle(&stored, &input)?;
+        let run = stored.record.run.clone();
+        if let Some(handle) = self.handle(&run) {
+            handle.input(input).await?;
+            return Ok(Answer::Run { run });
+        }
+        run::apply(&self.world, stored, input).await?;
+        Ok(Answer::Run { run })
+    }
+
+    pub(super) async fn answered(
+        self: &Arc<Self>,
+        which: &Which,
+        feature: Option<String>,
+        resolution: Option<Resolution>,
+        text: String,
+    ) -> anyhow::Result<Answer> {
+        let stored = self.find(which)?;
+        let run = &stored.record.run;
+        if let Some(resolution) = resolution {
+            let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
+                .with_context(|| format!("run {run} asks about no effect; answer in words"))?;
+            longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
+        }
+        self.order(which, Input::Answered { feature, answer: text }).await
+    }
+
+    /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one
+    /// of its project came after is refused, since that one moved the branch.
+    pub(super) async fn ready(&self, which: &Which) -> anyhow::Result<StoredRun> {
+        let RunRecord { run, directory, branch, .. } = self.find(which)?.record;
+        run::revert::finish(&self.world, &run).await?;
+        let newest = run::newest_in(&*self.world.store, &directory)?;
+        if let Some(newer) =
+            newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
+        {
+            bail!("run {} came after run {run} on `{branch}`; go on with that one, or start a new run", newer.run);
+        }
+        self.find(&Which::Named(run.to_string()))
+    }
+
+    pub(super) fn handle(&self, run: &RunId) -> Option<Handle> {
+        self.lock().get(run).map(|active| active.handle.clone())
+    }
+}
+
+/// Nobody should be told that a run was paused, or given up, that was over before.
+fn refuse_idle(stored: &StoredRun, input: &Input) -> anyhow::Result<()> {
+    use RunStatus::{Abandoned, Completed, Failed, Incomplete};
+    let status = stored.state.status();
+    let (verb, is_over) = match input {
+        Input::PauseRequested => ("pause", matches!(status, Completed | Incomplete | Failed | Abandoned)),
+        Input::Abandon { .. } => ("abandon", matches!(status, Completed | Failed | Abandoned)),
+        _ => return Ok(()),
+    };
+    let run = &stored.record.run;
+    if is_over {
+        bail!("run {run} is over, so there is nothing to {verb}; `longhaul status {run}` shows how it ended");
+    }
+    Ok(())
+}

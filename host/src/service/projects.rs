@@ -1,0 +1,163 @@
+//! Projects: made with the two files that a person then edits, and listed with what became of them.
+//!
+//! A project's status is that of its newest run; nothing here keeps one. Refuses a name that another project of
+//! this data directory has, since progress and decisions are kept by name.
+
+use super::{Answer, ProjectSummary, Service};
+use crate::config::{Config, FILE};
+use crate::run::{self, ProjectRecord, StoredRun};
+use anyhow::{Context, bail};
+use longhaul_core::project::ProjectStatus;
+use longhaul_core::store::Batch;
+use longhaul_core::work::FeatureStatus;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const CONFIG: &str = include_str!("projects/longhaul.toml");
+const GOAL: &str = include_str!("projects/GOAL.md");
+
+impl Service {
+    pub(super) async fn create_project(
+        &self,
+        directory: PathBuf,
+        name: Option<String>,
+        fresh: bool,
+    ) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        let project = name.map_or_else(|| plain_name(&directory), Ok)?;
+        let config = CONFIG.replace("{{name}}", &project);
+        Config::parse(&config)?;
+        self.refuse_taken(&project, &directory)?;
+        let (place, named) = (directory, project.clone());
+        let (directory, repository_is_new) =
+            tokio::task::spawn_blocking(move || make(&place, &named, &config, fresh)).await??;
+        let record = ProjectRecord { project, directory, created_ms: self.world.clock.now_ms() };
+        self.world.store.commit(record.put(Batch::new())?).await?;
+        let ProjectRecord { project, directory, .. } = record;
+        Ok(Answer::Project { project, directory, repository_is_new })
+    }
+
+    pub(super) fn projects(&self) -> anyhow::Result<Answer> {
+        let mut projects: Vec<ProjectSummary> = self
+            .known_projects()?
+            .into_values()
+            .map(|known| self.project_summary(known))
+            .collect::<anyhow::Result<_>>()?;
+        projects.sort_by_key(|project| std::cmp::Reverse(project.last_ms));
+        Ok(Answer::Projects { projects })
+    }
+
+    /// One whose directory is gone leaves its name.
+    fn refuse_taken(&self, name: &str, directory: &Path) -> anyhow::Result<()> {
+        let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let is_taken = |known: &Known| known.record.project == name && known.record.directory.join(FILE).exists();
+        let known = self.known_projects()?;
+        let taken = known.iter().find(|(other, known)| **other != here && is_taken(known));
+        if let Some((other, _)) = taken {
+            bail!("there is a project `{name}` in `{}`; choose another name with --name", other.display());
+        }
+        Ok(())
+    }
+
+    /// Those that were made here, and those that were run here, by their directory.
+    fn known_projects(&self) -> anyhow::Result<BTreeMap<PathBuf, Known>> {
+        let store = &*self.world.store;
+        let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+        for record in ProjectRecord::list(store)? {
+            known.insert(record.directory.clone(), Known { record, newest: None, runs: 0 });
+        }
+        // Oldest first, so the last one is the newest.
+        for stored in run::list(store)? {
+            let of_run = |stored: &StoredRun| ProjectRecord {
+                project: stored.record.project.clone(),
+                directory: stored.record.directory.clone(),
+                created_ms: stored.record.created_ms,
+            };
+            let directory = stored.record.directory.clone();
+            let entry =
+                known.entry(directory).or_insert_with(|| Known { record: of_run(&stored), newest: None, runs: 0 });
+            entry.runs += 1;
+            entry.newest = Some(stored);
+        }
+        Ok(known)
+    }
+
+    fn project_summary(&self, known: Known) -> anyhow::Result<ProjectSummary> {
+        let Known { record, newest, runs } = known;
+        let ProjectRecord { project, directory, created_ms } = record;
+        let Some(StoredRun { record, state }) = newest else {
+            let (status, passing) = (ProjectStatus::Initializing, (0, 0));
+            return Ok(ProjectSummary {
+                project,
+                directory,
+                status,
+                passing,
+                run: None,
+                runs,
+                created_ms,
+                last_ms: created_ms,
+            });
+        };
+        let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+        Ok(ProjectSummary {
+            // The name may have changed since it was made.
+            project: record.project,
+            directory,
+            status: run::project::status_of(&state),
+            passing: (state.count(FeatureStatus::Passing), kept),
+            last_ms: run::last_event_ms(&*self.world.store, &record.run)?.unwrap_or(record.created_ms),
+            run: Some(record.run),
+            runs,
+            created_ms,
+        })
+    }
+}
+
+/// A project of this data directory.
+struct Known {
+    record: ProjectRecord,
+    newest: Option<StoredRun>,
+    runs: usize,
+}
+
+/// Makes what is missing; answers where it is, and whether the repository is among it.
+fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> anyhow::Result<(PathBuf, bool)> {
+    if fresh {
+        longhaul_worktree::new_project(directory, name)?;
+    }
+    let directory =
+        directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+    let file = directory.join(FILE);
+    if file.exists() {
+        bail!("`{}` is there already; edit it", file.display());
+    }
+    let is_new = longhaul_worktree::init_repository(&directory)?;
+    std::fs::write(&file, config).with_context(|| format!("cannot write `{}`", file.display()))?;
+    let goal = directory.join("GOAL.md");
+    if !goal.exists() {
+        let text = GOAL.replace("{{name}}", name);
+        std::fs::write(&goal, text).with_context(|| format!("cannot write `{}`", goal.display()))?;
+    }
+    Ok((directory, is_new))
+}
+
+/// Makes a directory with a repository, whose first commit holds a configuration and a goal. Without a template
+/// the configuration is that of `longhaul new`; in one, `{{name}}` stands for the name.
+pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&str>) -> anyhow::Result<()> {
+    let config = template.unwrap_or(CONFIG).replace("{{name}}", name);
+    Config::parse(&config)?;
+    longhaul_worktree::new_project_with(directory, name, &[(FILE, &config), ("GOAL.md", goal)])?;
+    Ok(())
+}
+
+/// The directory's name, as far as a project may have it.
+pub fn plain_name(directory: &Path) -> anyhow::Result<String> {
+    let name = std::path::absolute(directory)?;
+    let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).take(64).collect();
+    if plain.trim_matches('-').is_empty() {
+        bail!("`{name}` makes no project name; give one with --name");
+    }
+    Ok(plain.trim_matches('-').to_owned())
+}

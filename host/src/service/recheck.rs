@@ -1,0 +1,127 @@
+//! The pinned checks of features that pass, run again where the branch is now: what somebody merged, or committed
+//! by hand, may have broken them.
+//!
+//! They run on a copy of the branch's tip and never on the tree of the run, and decide nothing but whether a
+//! feature still passes: what fails is told to the harness, which reopens a run that had ended.
+
+use super::reverts::refuse_working;
+use super::{Answer, Service, Which};
+use crate::run::{self, Bus, RunRecord, Stage, StoredRun};
+use anyhow::bail;
+use longhaul_core::RunId;
+use longhaul_core::work::FeatureStatus;
+use longhaul_engine::Cancel;
+use longhaul_harness::{Failure, Feature, Input, Job, Report, Work};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What the checks of one feature said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rechecked {
+    /// The feature.
+    pub feature: String,
+    /// The checks that were run.
+    pub checks: Vec<String>,
+    /// Those of them that failed.
+    pub failed: Vec<String>,
+    /// Why they could not be run, if so; the feature passes as before.
+    pub not_run: Option<String>,
+}
+
+impl Service {
+    pub(super) async fn recheck(&self, which: &Which, only: Option<String>) -> anyhow::Result<Answer> {
+        let stored = {
+            let _alone = self.taking_up.lock().await;
+            self.ready(which).await?
+        };
+        refuse_working(&stored)?;
+        let wanted = wanted(&stored, only.as_deref())?;
+        // Outside the lock: checks take their time.
+        let features = self.run_checks(&stored, wanted).await?;
+        let regressed: Vec<(String, String)> = features.iter().filter_map(regression).collect();
+        let run = stored.record.run;
+        if !regressed.is_empty() {
+            let _alone = self.taking_up.lock().await;
+            let stored = self.ready(&Which::Named(run.to_string())).await?;
+            let input = Input::Regressed { features: regressed };
+            match self.handle(&run) {
+                Some(handle) => handle.input(input).await?,
+                None => run::apply(&self.world, stored, input).await?,
+            }
+        }
+        Ok(Answer::Rechecked { run, features })
+    }
+
+    async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> anyhow::Result<Vec<Rechecked>> {
+        let _alone = self.rechecking.lock().await;
+        // Under a name of its own it gets a tree of its own, which is the tip.
+        let run = RunId::from_text(format!("recheck-{}", stored.record.run));
+        let _copy = Copy::in_place_of_an_older(self.world.home.tree(&run))?;
+        let record = RunRecord { run, ..stored.record.clone() };
+        let stage = Stage::new(Arc::clone(&self.world), record, Bus::default()).await?;
+        let mut all = Vec::new();
+        for feature in wanted {
+            all.push(check(&stage, stored, &feature).await);
+        }
+        Ok(all)
+    }
+}
+
+/// A tree that goes with this.
+struct Copy(PathBuf);
+
+impl Copy {
+    /// One that a kill left is not the tip any more.
+    fn in_place_of_an_older(directory: PathBuf) -> std::io::Result<Self> {
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(Self(directory)),
+        }
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // What is left goes with the next recheck.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn wanted(stored: &StoredRun, only: Option<&str>) -> anyhow::Result<Vec<Feature>> {
+    let passing = |feature: &&Feature| feature.status == FeatureStatus::Passing;
+    let Some(only) = only else { return Ok(stored.state.features.iter().filter(passing).cloned().collect()) };
+    match stored.state.feature(only) {
+        None => bail!("there is no feature `{only}`; `longhaul features` lists them"),
+        Some(feature) if !passing(&feature) => bail!("feature `{only}` does not pass, so there is nothing to recheck"),
+        Some(feature) => Ok(vec![feature.clone()]),
+    }
+}
+
+/// To prepare a session is to run each check once where the branch is, and to say which of them pass.
+async fn check(stage: &Stage, stored: &StoredRun, feature: &Feature) -> Rechecked {
+    let spec = &feature.spec;
+    let checks: Vec<String> = spec.checks.iter().map(|check| check.name.clone()).collect();
+    let work = Work {
+        name: format!("f-{}/recheck", spec.id),
+        attempt: 1,
+        job: Job::Prepare { feature: spec.id.clone(), checks: spec.checks.clone() },
+    };
+    let ended = stage.perform(&work, &stored.state, &Cancel::default()).await;
+    let (failed, not_run) = match ended.end {
+        run::End::Report(Report::Prepared { vacuous: passed, .. }) => {
+            (checks.iter().filter(|check| !passed.contains(check)).cloned().collect(), None)
+        }
+        run::End::Report(Report::Failed(failure)) => (Vec::new(), Some(Failure::text(&failure))),
+        run::End::Outage(outage) => (Vec::new(), Some(outage.to_string())),
+        _ => (Vec::new(), Some("they were called off".to_owned())),
+    };
+    Rechecked { feature: spec.id.clone(), checks, failed, not_run }
+}
+
+fn regression(checked: &Rechecked) -> Option<(String, String)> {
+    let names: Vec<String> = checked.failed.iter().map(|name| format!("`{name}`")).collect();
+    let verb = if names.len() == 1 { "check" } else { "checks" };
+    (!names.is_empty())
+        .then(|| (checked.feature.clone(), format!("passed, and {verb} {} failed since", names.join(", "))))
+}

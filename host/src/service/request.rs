@@ -1,0 +1,406 @@
+//! What a surface can ask for, and what it is answered: one list each, the same for all surfaces.
+
+use super::{Rechecked, Replayed};
+use crate::run::Reverted;
+use crate::run::proposals::Proposal;
+use crate::wiring::ModelOptions;
+use longhaul_core::decision::{Hit, Outcome};
+use longhaul_core::event::{RunEvent, Used};
+use longhaul_core::journal::{Entry, Finished, Resolution};
+use longhaul_core::project::ProjectStatus;
+use longhaul_core::work::FeatureSpec;
+use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::{Feature, RunStatus};
+use longhaul_worktree::Logged;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Something that is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Request {
+    /// Start a run of the project in a directory.
+    Run {
+        /// The project.
+        directory: PathBuf,
+        /// What is done to its models.
+        models: ModelOptions,
+        /// Pause when the plan is there.
+        plan_only: bool,
+        /// Pause after so many sessions.
+        #[serde(default)]
+        sessions: Option<u32>,
+        /// Also when the project was given up.
+        #[serde(default)]
+        again: bool,
+    },
+    /// Go on with a run.
+    Resume {
+        /// Which.
+        run: Which,
+        /// Try failing features again.
+        retry_failing: bool,
+        /// Pause after so many sessions.
+        #[serde(default)]
+        sessions: Option<u32>,
+    },
+    /// Start no new work and stop the work under way; it goes on from its journal later.
+    Pause {
+        /// Which.
+        run: Which,
+    },
+    /// Give a run up.
+    Abandon {
+        /// Which.
+        run: Which,
+        /// Why.
+        reason: String,
+    },
+    /// Answer a question.
+    Answer {
+        /// Which.
+        run: Which,
+        /// The feature that is blocked; none when the run waits.
+        feature: Option<String>,
+        /// What is known of the effect that is asked about, if one is.
+        resolution: Option<Resolution>,
+        /// In words.
+        text: String,
+    },
+    /// Go back to an earlier commit of a run that is not working.
+    Revert {
+        /// Which.
+        run: Which,
+        /// The commit, or the beginning of its name.
+        to: String,
+        /// Keep what is in no commit instead of refusing.
+        stash: bool,
+    },
+    /// The commits of a run.
+    Log {
+        /// Which.
+        run: Which,
+        /// At most so many.
+        limit: usize,
+        /// Those that reverts took back, in place of those of the branch.
+        reverted: bool,
+    },
+    /// Run the checks of features that pass once more.
+    Recheck {
+        /// Which.
+        run: Which,
+        /// Only of this one.
+        feature: Option<String>,
+    },
+    /// What a failing feature, or a revert, left.
+    Kept {
+        /// Which.
+        run: Which,
+        /// The feature, or the name that the revert gave it.
+        name: String,
+    },
+    /// Make a project.
+    CreateProject {
+        /// Where.
+        directory: PathBuf,
+        /// Its name. Default: the directory's.
+        name: Option<String>,
+        /// Whether the directory is to be made, or is empty, or is one that holds files already.
+        fresh: bool,
+    },
+    /// Every project.
+    Projects,
+    /// Every run.
+    Runs,
+    /// One run.
+    Status {
+        /// Which.
+        run: Which,
+    },
+    /// The invocations of a run, or the entries of one.
+    Journal {
+        /// Which.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: Option<String>,
+        /// Entries after this one.
+        after: u32,
+    },
+    /// Run finished invocations again from their journals and compare.
+    Replay {
+        /// Which.
+        run: Which,
+        /// Only this one.
+        invocation: Option<String>,
+        /// With this component in place of the pinned one.
+        with: Option<PathBuf>,
+    },
+    /// Events of a run.
+    Events {
+        /// Which.
+        run: Which,
+        /// After this number.
+        after: u64,
+    },
+    /// Add a feature.
+    AddFeature {
+        /// Which.
+        run: Which,
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// Replace what a feature asks for.
+    EditFeature {
+        /// Which.
+        run: Which,
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// Decisions of the project of a run.
+    Decisions {
+        /// Which.
+        run: Which,
+        /// Those that bear on this question, the best first; none: all, the newest first.
+        question: Option<String>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// One decision.
+    Decision {
+        /// The run whose project it is.
+        run: Which,
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Say what came of a decision.
+    JudgeDecision {
+        /// The run whose project it is.
+        run: Which,
+        /// Its id, or the beginning of it.
+        id: String,
+        /// What came of it.
+        outcome: Option<Outcome>,
+        /// How good it was, from -1 to 1; what is beyond is cut.
+        score: Option<f64>,
+        /// What is to be learnt.
+        lesson: Option<String>,
+    },
+    /// Take a feature off the list.
+    DropFeature {
+        /// Which.
+        run: Which,
+        /// Its id.
+        feature: String,
+    },
+    /// What agents of a run proposed.
+    Proposals {
+        /// Which.
+        run: Which,
+    },
+    /// Do what an agent proposed.
+    AcceptProposal {
+        /// Which.
+        run: Which,
+        /// Its id.
+        proposal: String,
+    },
+    /// Do not do what an agent proposed.
+    RejectProposal {
+        /// Which.
+        run: Which,
+        /// Its id.
+        proposal: String,
+        /// Why.
+        why: String,
+    },
+    /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
+    Parts {
+        /// Which.
+        run: Which,
+    },
+}
+
+/// A run, by its name, by the beginning of it, or as the newest one of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// The name or its beginning.
+    Named(String),
+    /// The newest run of the project in this directory.
+    NewestIn(PathBuf),
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done; the run is this one.
+    Run {
+        /// Its name.
+        run: RunId,
+    },
+    /// A revert is done.
+    Reverted(Box<Reverted>),
+    /// Commits.
+    Log {
+        /// The branch.
+        branch: String,
+        /// The commit that the run began at.
+        base: String,
+        /// Newest first.
+        commits: Vec<Logged>,
+    },
+    /// What the checks said.
+    Rechecked {
+        /// Its name.
+        run: RunId,
+        /// The features that pass, or did.
+        features: Vec<Rechecked>,
+    },
+    /// What was kept.
+    Kept {
+        /// JSON, or whatever was kept.
+        text: String,
+    },
+    /// A project is made.
+    Project {
+        /// Its name.
+        project: String,
+        /// Where it is.
+        directory: PathBuf,
+        /// Whether its git repository was made, too.
+        repository_is_new: bool,
+    },
+    /// Projects.
+    Projects {
+        /// The one that something happened to last comes first.
+        projects: Vec<ProjectSummary>,
+    },
+    /// Runs in short.
+    Runs {
+        /// Oldest first.
+        runs: Vec<Summary>,
+    },
+    /// A run.
+    Status(Box<Status>),
+    /// The invocations of a run.
+    Invocations {
+        /// In the order in which they started; a delegation follows the one that asked for it.
+        invocations: Vec<InvocationId>,
+    },
+    /// The entries of an invocation.
+    Entries {
+        /// Which.
+        invocation: InvocationId,
+        /// With their numbers.
+        entries: Vec<(u32, Entry)>,
+        /// How it ended, if it has.
+        finished: Option<Finished>,
+    },
+    /// What replays gave.
+    Replayed {
+        /// One for each invocation.
+        invocations: Vec<Replayed>,
+    },
+    /// Decisions.
+    Decisions {
+        /// Each with why it is among them.
+        hits: Vec<Hit>,
+    },
+    /// Events.
+    Events {
+        /// In order.
+        events: Vec<RunEvent>,
+    },
+    /// Proposals.
+    Proposals {
+        /// Oldest first, the decided ones included.
+        proposals: Vec<Proposal>,
+    },
+    /// Who carried out what.
+    Parts {
+        /// In the order in which they started; a delegation follows the one that asked for it.
+        parts: Vec<Carried>,
+    },
+}
+
+/// A project in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProjectSummary {
+    /// Its name.
+    pub project: String,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// That of its newest run.
+    pub status: ProjectStatus,
+    /// Features that pass, of all that were not dropped, in its newest run.
+    pub passing: (usize, usize),
+    /// Its newest run.
+    pub run: Option<RunId>,
+    /// How many runs it had.
+    pub runs: usize,
+    /// When it was made, or first run, in milliseconds since 1970-01-01 UTC.
+    pub created_ms: u64,
+    /// When something last happened in its newest run.
+    pub last_ms: u64,
+}
+
+/// A run in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name.
+    pub run: RunId,
+    /// Its project.
+    pub project: String,
+    /// Where that is.
+    pub directory: PathBuf,
+    /// Where the run is.
+    pub status: RunStatus,
+    /// What that means for its project.
+    pub project_status: ProjectStatus,
+    /// Features that pass, of all that were not dropped.
+    pub passing: (usize, usize),
+    /// When it was asked for.
+    pub created_ms: u64,
+    /// Whether it is being worked on in this moment.
+    pub active: bool,
+    /// When it tries again by itself, in milliseconds since 1970-01-01 UTC, if it waits for a service.
+    pub wakes_at_ms: Option<u64>,
+}
+
+/// A run at length.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// In short.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The branch that it commits to.
+    pub branch: String,
+    /// Why it waits or how it ended, in one line.
+    pub why: String,
+    /// The question that it waits with, if one is about an effect.
+    pub question: Option<String>,
+    /// Its features.
+    pub features: Vec<Feature>,
+    /// What it used.
+    pub used: Used,
+    /// The cap on money, in millionths of a US dollar, if one is set.
+    pub cost_microdollars_max: Option<u64>,
+    /// The cap on tokens: the run's own, or what its invocations may use together.
+    pub tokens_max: u64,
+}
+
+/// Who carried out an invocation, and when.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Carried {
+    /// Which.
+    pub invocation: InvocationId,
+    /// The table of `longhaul.toml`, for example `agents.code`.
+    pub table: String,
+    /// The plugin.
+    pub plugin: String,
+    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    pub from_ms: u64,
+    /// When it ended; none while it has not.
+    pub until_ms: Option<u64>,
+}

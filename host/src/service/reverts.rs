@@ -1,0 +1,72 @@
+//! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
+
+use super::{Active, Answer, Service, Which};
+use crate::run::{self, StoredRun};
+use anyhow::{Context, bail};
+use longhaul_core::RunId;
+use longhaul_harness::{Input, RunStatus};
+use longhaul_worktree::{Branch, Project};
+
+impl Service {
+    /// Carries out what kills cut off. What cannot be done now is tried again with the next order for its run.
+    pub(super) async fn finish_reverts(&self) {
+        let runs = run::list(&*self.world.store).unwrap_or_default();
+        for run in runs.into_iter().map(|stored| stored.record.run) {
+            if let Err(error) = run::revert::finish(&self.world, &run).await {
+                tracing::warn!("{error:#}");
+            }
+        }
+    }
+
+    pub(super) async fn revert(&self, which: &Which, to: &str, stash: bool) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        let stored = self.ready(which).await?;
+        refuse_working(&stored)?;
+        // Looked at before anything is stopped, so that a refusal changes nothing.
+        run::revert::look(&self.world, &stored, to, stash).await?;
+        self.let_go(&stored.record.run).await;
+        let stored = self.find(&Which::Named(stored.record.run.to_string()))?;
+        let looked = run::revert::look(&self.world, &stored, to, stash).await?;
+        Ok(Answer::Reverted(Box::new(run::revert::revert(&self.world, stored, looked).await?)))
+    }
+
+    /// Has the actor of a run that waits end, which pauses the run.
+    async fn let_go(&self, run: &RunId) {
+        let active = self.lock().remove(run);
+        if let Some(Active { handle, task }) = active {
+            // One that has just ended by itself takes no order.
+            let _ = handle.input(Input::PauseRequested).await;
+            let _ = task.await;
+        }
+    }
+
+    pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> anyhow::Result<Answer> {
+        let run = &stored.record.run;
+        let kept = run::best_effort(&*self.world.store, run, name)?;
+        let kept = kept.with_context(|| format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed"))?;
+        Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
+    }
+
+    pub(super) async fn log(&self, stored: &StoredRun, limit: usize, reverted: bool) -> anyhow::Result<Answer> {
+        let record = stored.record.clone();
+        tokio::task::spawn_blocking(move || {
+            let (project, branch) = (Project::open(&record.directory)?, Branch::new(&record.branch)?);
+            let commits = match reverted {
+                false => project.log(&branch, &record.base, limit)?,
+                true => project.log_reverted(&branch, &record.base, record.run.as_str(), limit)?,
+            };
+            Ok(Answer::Log { branch: record.branch, base: record.base, commits })
+        })
+        .await?
+    }
+}
+
+/// What works would go on from what is taken away.
+pub(super) fn refuse_working(stored: &StoredRun) -> anyhow::Result<()> {
+    use RunStatus::{Abandoned, Completed, Failed, Incomplete, New, Parked, Paused, Planning, Working};
+    let run = &stored.record.run;
+    match stored.state.status() {
+        Parked | Paused | Completed | Incomplete | Failed | Abandoned => Ok(()),
+        New | Planning | Working => bail!("run {run} is working; pause it first: `longhaul pause {run}`"),
+    }
+}
