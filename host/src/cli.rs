@@ -83,6 +83,9 @@ enum Command {
     Projects,
     /// Turn the goal into features and work on them until each passes or its rounds are used up.
     Run {
+        /// Follow this plan, JSON with `tasks`, instead of asking the planner.
+        #[arg(long, value_name = "FILE")]
+        plan: Option<PathBuf>,
         /// Show the features and what they may cost, and pause before any work on them.
         #[arg(long)]
         plan_only: bool,
@@ -358,10 +361,11 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Init { name } => project::init(context, name).await,
         Command::New { directory, name } => project::new(context, &directory, name).await,
         Command::Projects => project::list(context).await,
-        Command::Run { plan_only, sessions, again, models } => {
+        Command::Run { plan, plan_only, sessions, again, models } => {
             let directory = std::path::absolute(&context.project)?;
             let models = models.options();
-            follow::start(context, Request::Run { directory, models, plan_only, sessions, again }).await
+            let plan = plan.as_deref().map(given::plan).transpose()?;
+            follow::start(context, Request::Run { directory, models, plan, plan_only, sessions, again }).await
         }
         Command::Resume { run, retry_failing, sessions } => {
             let run = context.which(run);

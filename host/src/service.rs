@@ -76,9 +76,9 @@ impl Service {
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
         match request {
-            Request::Run { directory, models, plan_only, sessions, again } => {
+            Request::Run { directory, models, plan, plan_only, sessions, again } => {
                 let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
-                self.start(&directory, models, until, again).await
+                self.start(&directory, models, plan, until, again).await
             }
             Request::Resume { run, retry_failing, sessions } => {
                 self.resume(&run, retry_failing, Until::sessions(sessions)).await

@@ -49,7 +49,14 @@ pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
     let own = Context { home: context.home.clone(), project: directory.clone(), json: context.json };
     follow::start(
         &own,
-        Request::Run { directory, models: models.options(), plan_only: false, sessions: None, again: false },
+        Request::Run {
+            directory,
+            models: models.options(),
+            plan: None,
+            plan_only: false,
+            sessions: None,
+            again: false,
+        },
     )
     .await
 }

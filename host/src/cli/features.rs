@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub enum Command {
     /// Show the features. The default.
     List,
+    /// Show which features can be worked on side by side, one line after the other.
+    Waves,
     /// Add a feature.
     Add(Spec),
     /// Change what a feature asks for; it is then built, and judged, anew.
@@ -74,6 +76,7 @@ pub struct Spec {
 pub async fn run(context: &Context, run: Which, command: Option<Command>) -> anyhow::Result<Exit> {
     match command.unwrap_or(Command::List) {
         Command::List => list(context, run).await,
+        Command::Waves => waves(context, run).await,
         Command::Add(spec) => {
             let spec = spec.onto(None)?;
             order(context, Request::AddFeature { run, spec }, "added").await
@@ -91,6 +94,18 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> any
         Command::Recheck { id } => recheck(context, run, id).await,
         Command::Kept { name } => kept(context, run, name).await,
     }
+}
+
+/// One line a wave: what can be worked on side by side once the lines before it pass.
+async fn waves(context: &Context, run: Which) -> anyhow::Result<Exit> {
+    let specs = features(context, run).await?;
+    let waves = longhaul_harness::select::waves(&specs);
+    if context.json {
+        outln!("{}", serde_json::to_string(&waves)?);
+        return Ok(Exit::Done);
+    }
+    waves.iter().for_each(|wave| outln!("{}", wave.join("  ")));
+    Ok(Exit::Done)
 }
 
 async fn recheck(context: &Context, run: Which, feature: Option<String>) -> anyhow::Result<Exit> {

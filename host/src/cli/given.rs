@@ -1,6 +1,8 @@
-//! What is given to code on the command line: directories and hosts, read as arguments are.
+//! What is given on the command line: directories and hosts for code, a plan for a run.
 
+use anyhow::Context as _;
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_core::work::Plan;
 use std::path::Path;
 
 /// `HOST:GUEST`, writable, or `HOST:GUEST:ro`.
@@ -20,6 +22,19 @@ pub fn directory(text: &str) -> Result<DirectoryGrant, String> {
 /// `SCHEME://HOST[:PORT]`.
 pub fn host(text: &str) -> Result<HostPattern, String> {
     HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Bytes of a file with a plan: the harness keeps far less.
+const PLAN_BYTES_MAX: u64 = 16 << 20;
+
+/// A file with a plan.
+pub fn plan(path: &Path) -> anyhow::Result<Plan> {
+    let bytes = std::fs::metadata(path).with_context(|| format!("cannot read the plan `{}`", path.display()))?.len();
+    if bytes > PLAN_BYTES_MAX {
+        anyhow::bail!("the plan `{}` has {bytes} bytes, more than {PLAN_BYTES_MAX}; split it", path.display());
+    }
+    let text = std::fs::read_to_string(path)?;
+    longhaul_harness::plan::written::read(&text).with_context(|| format!("the plan `{}`", path.display()))
 }
 
 #[cfg(test)]

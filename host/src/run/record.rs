@@ -10,7 +10,7 @@ use anyhow::Context;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_core::work::FeatureStatus;
+use longhaul_core::work::{FeatureStatus, Plan};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::{Wait, WaitFor};
 use longhaul_harness::{State, Work};
@@ -44,6 +44,9 @@ pub struct RunRecord {
     pub pins: Pins,
     /// What is done to its models.
     pub models: ModelOptions,
+    /// The plan that it follows; none: a planner is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     /// When it was asked for.
     pub created_ms: u64,
 }

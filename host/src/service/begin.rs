@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Batch;
+use longhaul_core::work::Plan;
 use longhaul_harness::{Input, RunStatus, Setup, State, step};
 use longhaul_worktree::{Branch, Project, Start};
 use std::path::Path;
@@ -19,6 +20,7 @@ impl Service {
         self: &Arc<Self>,
         directory: &Path,
         models: ModelOptions,
+        plan: Option<Plan>,
         until: Until,
         again: bool,
     ) -> anyhow::Result<Answer> {
@@ -46,6 +48,7 @@ impl Service {
             goal,
             pins: cast::pin(&self.world, &config, &directory, &mut batch)?,
             models,
+            plan,
             created_ms,
         };
         // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
@@ -160,6 +163,7 @@ pub(super) fn begin(world: &World, record: &RunRecord, config: &Config) -> anyho
             checks: config.checks.keys().cloned().collect(),
             strategy: config.run.strategy,
             contract_by: config.run.contract_by.clone(),
+            plan: record.plan.clone(),
         },
         limits: config.run.limits.clone(),
     })

@@ -8,7 +8,7 @@ use longhaul_core::decision::{Hit, Outcome};
 use longhaul_core::event::{RunEvent, Used};
 use longhaul_core::journal::{Entry, Finished, Resolution};
 use longhaul_core::project::ProjectStatus;
-use longhaul_core::work::FeatureSpec;
+use longhaul_core::work::{FeatureSpec, Plan};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_worktree::Logged;
@@ -25,6 +25,9 @@ pub enum Request {
         directory: PathBuf,
         /// What is done to its models.
         models: ModelOptions,
+        /// The plan that it follows; none: a planner is asked.
+        #[serde(default)]
+        plan: Option<Plan>,
         /// Pause when the plan is there.
         plan_only: bool,
         /// Pause after so many sessions.

@@ -116,6 +116,9 @@ pub struct Setup {
     /// lacks; none: features are judged by what they were planned with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract_by: Option<String>,
+    /// The plan that is followed; none: the planner is asked for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 /// How a plan is worked through. Both are the same graph of sessions; they differ in what happens when

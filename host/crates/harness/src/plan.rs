@@ -4,6 +4,8 @@
 //! is looked up, and the dependencies must lead somewhere. Titles and notes are cut; whatever says
 //! what to build or how to judge it is refused rather than changed.
 
+pub mod written;
+
 use crate::HarnessLimits;
 use crate::input::Setup;
 use crate::route::ROUTES;

@@ -22,6 +22,7 @@ fn record() -> RunRecord {
         config: String::new(),
         goal: "\n# A goal".into(),
         pins: BTreeMap::new(),
+        plan: None,
         models: crate::wiring::ModelOptions::default(),
         created_ms: 1,
     }

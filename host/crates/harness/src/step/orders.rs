@@ -4,10 +4,13 @@ use super::{Ignored, Refusal, Turn};
 use crate::action::EndStatus;
 use crate::input::Setup;
 use crate::limits::HarnessLimits;
+use crate::plan;
 use crate::state::{BlockedBy, Counts, Lane, Note, Phase, Wait, WaitFor};
 use longhaul_core::RunId;
 use longhaul_core::event::Event;
+use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{Blocked, Failing, NotStarted};
+use longhaul_core::work::Plan;
 
 /// What an order led to: nothing to add, or why it changed nothing.
 type Taken = Result<Option<Ignored>, Refusal>;
@@ -33,8 +36,20 @@ impl Turn<'_> {
         self.state.context = context;
         self.state.setup = setup;
         self.state.limits = limits;
-        self.start_plan(None);
+        match self.state.setup.plan.take() {
+            None => self.start_plan(None),
+            Some(plan) => self.follow(plan)?,
+        }
         Ok(None)
+    }
+
+    /// With the plan that the operator hands over.
+    fn follow(&mut self, plan: Plan) -> Result<(), Refusal> {
+        let notes = truncate(&plan.notes, self.state.limits.text_bytes_max);
+        let accepted = plan::accept(plan, &self.state.setup, &self.state.limits)?;
+        self.state.phase = Phase::Running;
+        self.take_plan(accepted, notes);
+        Ok(())
     }
 
     /// Work waits for a person, and will go on under its key.

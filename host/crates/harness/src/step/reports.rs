@@ -105,7 +105,7 @@ impl Turn<'_> {
         }
     }
 
-    fn take_plan(&mut self, accepted: Accepted, notes: String) {
+    pub(super) fn take_plan(&mut self, accepted: Accepted, notes: String) {
         let features = accepted.steps.iter().map(|step| (step.spec.id.clone(), step.spec.title.clone())).collect();
         self.state.features = accepted.steps.into_iter().map(|step| self.feature_of(step)).collect();
         self.emit(Event::Planned { features, notes });

@@ -1,17 +1,25 @@
-//! The suites `features`, `task_detector` and `truncate` of `$LONGHAUL_CASES`.
+//! The suites `features`, `orchestrator`, `task_detector` and `truncate` of `$LONGHAUL_CASES`.
 
-use crate::bench::{Bench, feature, outcome, verdict};
+use crate::bench::{Bench, begin, feature, outcome, setup, verdict};
 use longhaul_core::text::truncate;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark};
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Plan, PlanStep};
 use longhaul_harness::detect::detect;
 use longhaul_harness::state::{count, is_complete};
-use longhaul_harness::{Feature, HarnessLimits, Report, decisions, plan, route, select};
+use longhaul_harness::{
+    Action, Feature, HarnessLimits, Input, Job, Report, Setup, State, Strategy, decisions, pending, plan, route,
+    select, wants_replan,
+};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[test]
 fn every_case_of_the_suite_features_holds() {
     every_case("features", feature_case);
+}
+
+#[test]
+fn every_case_of_the_suite_orchestrator_holds() {
+    every_case("orchestrator", orchestrator_case);
 }
 
 #[test]
@@ -174,4 +182,110 @@ fn passes_when(text: &str, by_rubric: bool) -> bool {
         bench.report(Report::Discarded)
     }
     bench.state.features[0].status == FeatureStatus::Passing
+}
+
+fn orchestrator_case(case: &Value) -> Result<(), String> {
+    match (case["kind"].as_str(), case["id"].as_str()) {
+        (Some("batches"), _) => expect(&json!(select::waves(&specs(&case["tasks"])?)), &case["expected"]),
+        (Some("parse_plan"), _) => {
+            let plan = plan::written::read(&case["input"].to_string()).map_err(|error| error.to_string())?;
+            expect(&as_written(&plan), &case["expected"])
+        }
+        (Some("bad_plan"), _) => {
+            let steps = specs(&case["tasks"])?.into_iter().map(|spec| PlanStep { spec, on_failure: OnFailure::Replan });
+            let plan = Plan { steps: steps.collect(), notes: String::new() };
+            let refused = plan::accept(plan, &setup(), &HarnessLimits::default()).is_err();
+            expect(&json!(if refused { "plan_error" } else { "accepted" }), &case["expected"])
+        }
+        (Some("should_replan"), _) => {
+            let success = case["success"].as_bool().ok_or("success is no truth value")?;
+            let threshold = case["threshold"].as_f64().ok_or("threshold is no number")?;
+            expect(&json!(wants_replan(success, case["confidence"].as_f64(), threshold)), &case["expected"])
+        }
+        (Some("scenario"), Some("orch-resume-failed")) => resumed_after_a_failure(),
+        (Some("scenario"), Some("orch-resume-skip-completed")) => resumed_after_a_step(),
+        (Some("scenario"), Some("orch-same-agent-parallel")) => one_agent_twice(),
+        // Elsewhere there may be scenarios that nobody wrote a driver for.
+        (Some("scenario"), Some(id)) if std::env::var_os("LONGHAUL_CASES").is_some() => {
+            println!("not driven: {id}");
+            Ok(())
+        }
+        (kind, id) => Err(format!("unknown kind {kind:?} of {id:?}; write a driver for it in {}", file!())),
+    }
+}
+
+fn specs(tasks: &Value) -> Result<Vec<FeatureSpec>, String> {
+    let tasks = tasks.as_array().ok_or("tasks is no list")?;
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let spec = |task: &Value| {
+        let id = task["id"].as_str().ok_or("a task without an id")?;
+        Ok(FeatureSpec { depends_on: texts(&task["depends_on"]), ..feature(id, &[]) })
+    };
+    tasks.iter().map(spec).collect()
+}
+
+fn as_written(plan: &Plan) -> Value {
+    let word = |on_failure| match on_failure {
+        OnFailure::Retry(_) => "retry",
+        OnFailure::Skip => "skip",
+        OnFailure::Replan => "replan",
+        OnFailure::Abort => "abort",
+    };
+    let task = |PlanStep { spec, on_failure }: &PlanStep| {
+        json!({
+            "id": spec.id, "agent_id": spec.agent, "instruction": spec.instruction,
+            "depends_on": spec.depends_on, "on_failure": word(*on_failure),
+        })
+    };
+    json!({ "rationale": plan.notes, "tasks": plan.steps.iter().map(task).collect::<Vec<_>>() })
+}
+
+/// A pipeline of `t1` and, after it, `t2`, at its first round.
+fn two_tasks() -> Bench {
+    let text =
+        r#"{"tasks": [{"id": "t1", "instruction": "a"}, {"id": "t2", "instruction": "b", "depends_on": ["t1"]}]}"#;
+    let plan = plan::written::read(text).expect("a plan");
+    let limits = HarnessLimits { iterations_max: 1, ..HarnessLimits::default() };
+    follow(plan, limits)
+}
+
+fn follow(plan: Plan, limits: HarnessLimits) -> Bench {
+    let Input::Begin { run, goal, context, .. } = begin(limits.clone()) else { panic!("a beginning") };
+    let setup = Setup { strategy: Strategy::Pipeline, plan: Some(plan), ..setup() };
+    Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
+}
+
+/// What a new process stands at, which loads the state as it was stored.
+fn after_a_kill(bench: &mut Bench) -> Vec<String> {
+    bench.state = State::from_json(&bench.state.to_json()).expect("it loads");
+    let work = |action| if let Action::Work(work) = action { Some(work.key()) } else { None };
+    pending(&bench.state).into_iter().filter_map(work).collect()
+}
+
+fn resumed_after_a_failure() -> Result<(), String> {
+    let mut bench = two_tasks();
+    bench.exhaust();
+    expect(&json!(after_a_kill(&mut bench)), &json!(["replan/1"]))?;
+    let counts = json!([bench.state.count(FeatureStatus::Passing), bench.state.count(FeatureStatus::Failing)]);
+    expect(&counts, &json!([0, 1]))
+}
+
+fn resumed_after_a_step() -> Result<(), String> {
+    let mut bench = two_tasks();
+    bench.pass();
+    expect(&json!(after_a_kill(&mut bench)), &json!(["f-t2/1/generate"]))?;
+    let Job::Generate { task, .. } = bench.work().job else { return Err("no round of t2".into()) };
+    expect(&task.context["depends_on"], &json!([{"id": "t1", "summary": "did it"}]))
+}
+
+fn one_agent_twice() -> Result<(), String> {
+    let text = r#"{"tasks": [{"agent_id": "code", "instruction": "a"}, {"agent_id": "code", "instruction": "b"}]}"#;
+    let plan = plan::written::read(text).expect("a plan");
+    let mut bench = follow(plan, HarnessLimits { parallel_max: 2, ..HarnessLimits::default() });
+    // An invocation, and so a journal and a context, of its own each; and a tree.
+    expect(&json!(after_a_kill(&mut bench)), &json!(["f-t0/1/generate", "f-t1/1/generate"]))?;
+    let slots: Vec<_> = ["t0", "t1"].iter().filter_map(|id| Some(bench.state.session(id)?.slot)).collect();
+    expect(&json!(slots), &json!([0, 1]))
 }
