@@ -13,6 +13,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use support::guest::{guest, guest_of_text, with_instances, with_module, with_nesting};
 use support::lab::{Call, Ended, Lab, engine_with, pooled_engine, private_directory};
@@ -209,14 +212,73 @@ async fn futures<T, F: Future<Output = T>>(count: usize, one: impl Fn() -> F) ->
     let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
         for (future, done) in running.iter_mut().zip(&mut done).filter(|(_, done)| done.is_none()) {
-            if let std::task::Poll::Ready(value) = future.as_mut().poll(cx) {
+            if let Poll::Ready(value) = future.as_mut().poll(cx) {
                 *done = Some(value);
             }
         }
-        if done.iter().all(Option::is_some) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     done.into_iter().flatten().collect()
+}
+
+#[test]
+fn a_loop_among_busy_neighbours_ends_when_it_is_cancelled_and_not_when_its_turn_comes() {
+    const NEIGHBOURS: usize = 50;
+    const LOOPS: usize = 5;
+    // One thread, so that who was on it in between can be counted.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let lab = Arc::new(Lab::new());
+        let endless = Arc::new(lab.load("endless", &guest("endless")).await);
+        let (turns, over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        for _ in 0..NEIGHBOURS {
+            let (turns, over) = (Arc::clone(&turns), Arc::clone(&over));
+            tokio::spawn(async move {
+                while !over.load(Ordering::Relaxed) {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    let_others().await;
+                }
+            });
+        }
+        let mut waited = 0;
+        for _ in 0..LOOPS {
+            let (call, cancelled) = (Call::of("go", unlimited()), Arc::clone(&turns));
+            let cancel = call.cancel.clone();
+            let (lab, endless, returned) = (Arc::clone(&lab), Arc::clone(&endless), Arc::clone(&turns));
+            let call = tokio::spawn(async move {
+                let ended = lab.call(&endless, &call).await;
+                (told(&ended), returned.load(Ordering::Relaxed))
+            });
+            let decided = tokio::spawn(async move {
+                // Each time all have had a turn.
+                for _ in 0..5 {
+                    let_others().await;
+                }
+                cancel.cancel();
+                cancelled.load(Ordering::Relaxed)
+            });
+            let both = async { (decided.await.expect("decided"), call.await.expect("called")) };
+            let (decided, (told, returned)) = tokio::time::timeout(PATIENCE, both).await.expect("it ends");
+            assert_eq!(told, "cancelled");
+            waited += returned - decided;
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(waited < NEIGHBOURS, "{waited} turns of others in {LOOPS} calls");
+    });
+}
+
+/// Lets all others have a turn that want one.
+async fn let_others() {
+    let mut have = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut have, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// More calls than the pool of instances has places.

@@ -3,10 +3,12 @@
 //! A guest yields about every million fuel, at most 0.3 ms apart, so a call ends that much late. Work
 //! of the host on its behalf is awaited here too, and so is bounded by the same wall time.
 
+use crate::turn::Turns;
 use longhaul_capabilities::{InFlight, Stop};
 use longhaul_core::journal::Journal;
 use longhaul_core::{LimitHit, Limits};
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -51,14 +53,25 @@ pub(crate) async fn govern<T>(
     cancel: &Cancel,
     in_flight: &InFlight,
 ) -> Result<T, Stop> {
-    let watched = Watched { call: Box::pin(call), cpu: Duration::ZERO, cpu_ms_max: limits.cpu_ms_max, journal };
-    let wall = tokio::time::sleep(Duration::from_millis(limits.wall_ms_max));
-    tokio::select! {
-        biased;
-        () = called_off(cancel, in_flight) => Err(Stop::Cancelled),
-        done = watched => done,
-        () = wall => Err(LimitHit::new("wall_ms_max", limits.wall_ms_max, limits.wall_ms_max).into()),
-    }
+    let mut watched = Watched { call: Turns::new(call), cpu: Duration::ZERO, cpu_ms_max: limits.cpu_ms_max, journal };
+    let mut called_off = pin!(called_off(cancel, in_flight));
+    let mut wall = pin!(tokio::time::sleep(Duration::from_millis(limits.wall_ms_max)));
+    poll_fn(|cx| {
+        // What was cancelled before it began never runs.
+        if called_off.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Stop::Cancelled));
+        }
+        if let Poll::Ready(done) = Pin::new(&mut watched).poll(cx) {
+            return Poll::Ready(done);
+        }
+        // What is cancelled while it is on a thread ends as it leaves it, and not when its turn comes again.
+        if called_off.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Stop::Cancelled));
+        }
+        let late = || LimitHit::new("wall_ms_max", limits.wall_ms_max, limits.wall_ms_max);
+        wall.as_mut().poll(cx).map(|()| Err(late().into()))
+    })
+    .await
 }
 
 /// How long a call that was cancelled may go on for the effects that have left, in milliseconds. Most
@@ -74,7 +87,7 @@ async fn called_off(cancel: &Cancel, in_flight: &InFlight) {
 
 /// Adds up the time in which the call is on a thread.
 struct Watched<'a, F> {
-    call: Pin<Box<F>>,
+    call: Turns<F>,
     cpu: Duration,
     cpu_ms_max: u64,
     journal: Option<&'a Arc<dyn Journal>>,
@@ -98,7 +111,7 @@ impl<F: Future> Future for Watched<'_, F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let start = Instant::now();
-        let polled = self.call.as_mut().poll(cx);
+        let polled = Pin::new(&mut self.call).poll(cx);
         self.cpu += start.elapsed();
         match polled {
             Poll::Ready(done) => Poll::Ready(Ok(done)),

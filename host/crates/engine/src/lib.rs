@@ -19,6 +19,7 @@ mod plugin;
 mod rehearsal;
 mod role;
 mod sections;
+mod turn;
 
 pub use cache::CrashHook;
 pub use callee::{Called, Standby, Start};
