@@ -348,7 +348,7 @@ impl Executor {
             let searched: Vec<String> = places.runtimes.iter().map(|path| path.display().to_string()).collect();
             return Err(ExecError::NoRuntime { name, searched: searched.join(", ") });
         };
-        let plugin = engine.load(name, &engine.read(name, &path)?).await?;
+        let plugin = engine.load_file(name, &path).await?;
         plugin.expect(Role::Tool)?;
         Ok(Arc::new(plugin))
     }

@@ -10,6 +10,7 @@ use common::lab::Lab;
 use common::repository;
 use longhaul::exec::{Code, CompileLimits, ExecError, Executor, Job, JobLimits, Language, Places, Report};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_engine::{Engine, EngineOptions, Jail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -428,6 +429,54 @@ async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
         random.insert(report.stdout);
     }
     assert_eq!(random.len(), 6, "fresh randomness each time: {random:?}");
+}
+
+/// The notes about files in a cache.
+fn notes(cache: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(cache).expect("readable").filter_map(Result::ok).map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|end| end == "known")).collect()
+}
+
+#[tokio::test]
+async fn a_file_that_did_not_change_is_known_and_one_that_did_is_read() {
+    let (place, _) = folder();
+    let cache = place.path().join("cache");
+    // Each time as a new process would.
+    let load = async |path: &Path| {
+        let jail = Jail {
+            program: env!("CARGO_BIN_EXE_longhaul").into(),
+            arguments: vec!["compile-child".into()],
+            limits: CompileLimits::default(),
+        };
+        let options = EngineOptions { on_demand: true };
+        let engine = Engine::new(cache.clone(), jail, &options).expect("an engine");
+        engine.load_file("files", path).await.unwrap_or_else(|error| panic!("{error}")).inspection().clone()
+    };
+    let shipped = |name: &str| repository().join("target/plugins").join(name);
+    let first = load(&shipped("files.wasm")).await;
+    let [note] = notes(&cache).try_into().expect("it was built a while ago");
+    let known = load(&shipped("files.wasm")).await;
+    assert_eq!((known.digest, known.exports, known.bytes), (first.digest, first.exports.clone(), first.bytes));
+    // What is known is taken from the note, or this would not show.
+    let text = fs::read_to_string(&note).expect("text");
+    fs::write(&note, text.replace("\"functions\":", "\"functions\":1")).expect("ours");
+    assert_ne!(load(&shipped("files.wasm")).await.functions, first.functions);
+    // Without what it was compiled to, or with half a note, it is read and compiled as at first.
+    for entry in fs::read_dir(&cache).expect("readable").filter_map(Result::ok) {
+        if entry.path().extension().is_some_and(|end| end == "cwasm") {
+            fs::remove_file(entry.path()).expect("ours");
+        }
+    }
+    assert_eq!(load(&shipped("files.wasm")).await.functions, first.functions);
+    fs::write(&note, &text[..text.len() / 2]).expect("ours");
+    assert_eq!(load(&shipped("files.wasm")).await.functions, first.functions);
+    // A file that changed a moment ago is not noted, so that its next change shows.
+    let path = place.path().join("changes.wasm");
+    for (name, same) in [("files.wasm", true), ("check-evaluator.wasm", false)] {
+        fs::copy(shipped(name), &path).expect("copied");
+        assert_eq!(load(&path).await.digest == first.digest, same, "{name}");
+        assert_eq!(notes(&cache), [note.clone()]);
+    }
 }
 
 /// The cases about running code; those about agents as records, hand-offs and resources need what runs

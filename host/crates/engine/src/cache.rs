@@ -16,7 +16,7 @@ use std::time::Duration;
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// How the names of files start that are being written.
-const UNFINISHED: &str = ".compiling-";
+pub(crate) const UNFINISHED: &str = ".compiling-";
 
 pub(crate) struct Cache {
     directory: PathBuf,
@@ -106,7 +106,8 @@ impl Cache {
         }
     }
 
-    fn path(&self, digest: &Digest) -> PathBuf {
+    /// Where the compiled code of a component is, once it is there.
+    pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
         let key = Digest::of_parts(&[digest.as_bytes(), self.fingerprint.as_bytes()]);
         self.directory.join(format!("{key}.cwasm"))
     }

@@ -10,10 +10,10 @@ use longhaul_core::{Digest, LimitHit};
 use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload};
 
 /// What is known of a component from its bytes.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Inspection {
     /// Its role.
-    #[serde(serialize_with = "role_name")]
+    #[serde(with = "role_name")]
     pub role: Role,
     /// The version of the contract that it was built for.
     pub contract: String,
@@ -29,8 +29,19 @@ pub struct Inspection {
     pub exports: Vec<String>,
 }
 
-fn role_name<S: serde::Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(role.name())
+mod role_name {
+    use super::Role;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(role.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Role::ALL.into_iter().find(|role| role.name() == name);
+        found.ok_or_else(|| D::Error::custom(format!("`{name}` is no role")))
+    }
 }
 
 /// Looks at the bytes of a plugin, as a host does that speaks the default editions.

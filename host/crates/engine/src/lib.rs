@@ -15,6 +15,7 @@ mod governor;
 mod inspect;
 mod instance;
 mod jail;
+mod known;
 mod plugin;
 mod rehearsal;
 mod role;

@@ -7,6 +7,7 @@ use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
 use crate::inspect::{Inspection, inspect_for};
 use crate::jail::{CompileLimits, Jail};
+use crate::known::{Note, Stamp};
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_capabilities::Ctx;
@@ -102,11 +103,50 @@ impl Engine {
     /// # Errors
     /// Every [`LoadError`].
     pub async fn load(&self, name: &str, bytes: &[u8]) -> Result<Plugin, LoadError> {
-        let wrong = |reason| LoadError::WrongWorld { name: name.to_owned(), reason };
         let (inspection, edition) = inspect_for(&self.editions, name, bytes, &self.inner.jail.limits)?;
         let component = self.component(name, &inspection.digest, bytes).await?;
+        self.plugin(name, inspection, edition, &component)
+    }
+
+    /// Makes a plugin of a component's file. A file that was loaded before, by this process or another one of
+    /// this cache, is not read again as long as it did not change.
+    ///
+    /// # Errors
+    /// Every [`LoadError`].
+    pub async fn load_file(&self, name: &str, path: &Path) -> Result<Plugin, LoadError> {
+        let Inner { cache, jail, .. } = &*self.inner;
+        let note = Note::about(path, cache.directory(), &jail.limits);
+        let stamp = Stamp::of(path);
+        if let Some(inspection) = stamp.as_ref().and_then(|stamp| note.read(stamp))
+            && let Some(plugin) = self.known(name, inspection)
+        {
+            return Ok(plugin);
+        }
+        let plugin = self.load(name, &self.read(name, path)?).await?;
+        // It may have changed while it was read.
+        if let Some(stamp) = stamp.filter(|before| Stamp::of(path).as_ref() == Some(before)) {
+            note.write(stamp, &plugin.inspection);
+        }
+        Ok(plugin)
+    }
+
+    /// The plugin of a file that is known; none where its compiled code is not there, or no longer fits.
+    fn known(&self, name: &str, inspection: Inspection) -> Option<Plugin> {
+        let edition = self.editions.serving(&inspection.contract)?;
+        let component = self.compiled(&self.inner.cache.path(&inspection.digest)).ok()?;
+        self.plugin(name, inspection, edition, &component).ok()
+    }
+
+    fn plugin(
+        &self,
+        name: &str,
+        inspection: Inspection,
+        edition: &dyn Edition,
+        component: &Component,
+    ) -> Result<Plugin, LoadError> {
+        let wrong = |reason| LoadError::WrongWorld { name: name.to_owned(), reason };
         let pre = self
-            .link(inspection.role, edition, &component)
+            .link(inspection.role, edition, component)
             .map_err(|error| wrong(unlinked(&inspection, edition, &error)))?;
         let exports = edition.exports(inspection.role, &pre).map_err(|error| wrong(format!("{error:#}")))?;
         let callee = Callee { name: name.into(), engine: self.inner.engine.clone(), pre };
@@ -123,20 +163,22 @@ impl Engine {
     }
 
     pub(crate) async fn component(&self, name: &str, digest: &Digest, bytes: &[u8]) -> Result<Component, LoadError> {
-        let Inner { engine, cache, jail, .. } = &*self.inner;
+        let Inner { cache, jail, .. } = &*self.inner;
         let path = cache.compiled(name, digest, bytes, jail).await?;
-        // SAFETY: the file was written by our own compiling child into a directory that belongs to us
-        // and that nobody else can write; see `cache`.
-        let loaded = unsafe { Component::deserialize_file(engine, &path) };
-        if let Ok(component) = loaded {
+        if let Ok(component) = self.compiled(&path) {
             return Ok(component);
         }
         // A file that wasmtime refuses is cut off or of other settings: compile once more.
         cache.forget(digest);
         let path = cache.compiled(name, digest, bytes, jail).await?;
-        // SAFETY: as above.
-        let loaded = unsafe { Component::deserialize_file(engine, &path) };
-        loaded.map_err(|error| LoadError::Compile { name: name.to_owned(), reason: format!("{error:#}") })
+        self.compiled(&path).map_err(|error| LoadError::Compile { name: name.to_owned(), reason: format!("{error:#}") })
+    }
+
+    /// Maps compiled code.
+    fn compiled(&self, path: &Path) -> wasmtime::Result<Component> {
+        // SAFETY: the file was written by our own compiling child into a directory that belongs to us
+        // and that nobody else can write; see `cache`.
+        unsafe { Component::deserialize_file(&self.inner.engine, path) }
     }
 
     fn link(&self, role: Role, edition: &dyn Edition, component: &Component) -> wasmtime::Result<InstancePre<Ctx>> {
