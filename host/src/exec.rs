@@ -258,7 +258,8 @@ impl Executor {
             arguments: vec!["compile-child".into()],
             limits: places.compile_limits.clone(),
         };
-        let engine = Engine::new(places.cache.clone(), jail, &EngineOptions::default())?;
+        let options = EngineOptions { clears_aside: true, ..EngineOptions::default() };
+        let engine = Engine::new(places.cache.clone(), jail, &options)?;
         let inner =
             Inner { engine, places, python: OnceCell::new(), javascript: OnceCell::new(), ready: Ready::default() };
         Ok(Self { inner: Arc::new(inner) })

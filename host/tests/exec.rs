@@ -448,7 +448,7 @@ async fn a_file_that_did_not_change_is_known_and_one_that_did_is_read() {
             arguments: vec!["compile-child".into()],
             limits: CompileLimits::default(),
         };
-        let options = EngineOptions { on_demand: true };
+        let options = EngineOptions { on_demand: true, ..EngineOptions::default() };
         let engine = Engine::new(cache.clone(), jail, &options).expect("an engine");
         engine.load_file("files", path).await.unwrap_or_else(|error| panic!("{error}")).inspection().clone()
     };

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use support::guest::{guest, guest_of_text, with_instances, with_module, with_nesting};
-use support::lab::{Call, Ended, Lab, engine_with, pooled_engine, private_directory};
+use support::lab::{Call, Ended, Lab, engine_that_clears_aside, engine_with, pooled_engine, private_directory};
 use support::repository;
 
 /// How long one call may take before its test fails instead of hanging. Far above what any needs.
@@ -330,6 +330,24 @@ fn a_host_without_a_free_place_says_so_and_does_not_blame_the_guest() {
             }
         }
         stays_healthy(&lab, &healthy).await;
+    });
+}
+
+#[test]
+fn a_host_that_clears_aside_has_its_places_again_when_calls_have_returned() {
+    /// As many as the pool promises.
+    const PLACES: usize = 256;
+    let directory = private_directory();
+    let engine = engine_that_clears_aside(directory.path().join("cache")).unwrap_or_else(|error| panic!("{error}"));
+    block_on(async {
+        let lab = Lab::new();
+        let sleeper = engine.load("sleeps", &guest("sleeps")).await.unwrap_or_else(|error| panic!("{error}"));
+        let call = Call::of("go", Limits { wall_ms_max: 100, ..Limits::default() });
+        for _ in 0..4 {
+            for ended in futures(PLACES, || lab.call(&sleeper, &call)).await {
+                assert_eq!(told(&ended), "sleeps in tool.call: limit wall_ms_max of 100");
+            }
+        }
     });
 }
 

@@ -28,12 +28,18 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
 
 /// An engine of its own, that allocates instances one by one.
 pub fn engine_with(cache: PathBuf, limits: CompileLimits) -> Result<Engine, LoadError> {
-    Engine::new(cache, jail(limits), &EngineOptions { on_demand: true })
+    Engine::new(cache, jail(limits), &EngineOptions { on_demand: true, ..EngineOptions::default() })
 }
 
 /// An engine of its own with a pool of its own, where the machine gives the address space.
 pub fn pooled_engine(cache: PathBuf) -> Result<Engine, LoadError> {
     Engine::new(cache, jail(CompileLimits::default()), &EngineOptions::default())
+}
+
+/// The same, and what calls leave is cleared beside their path.
+pub fn engine_that_clears_aside(cache: PathBuf) -> Result<Engine, LoadError> {
+    let options = EngineOptions { clears_aside: true, ..EngineOptions::default() };
+    Engine::new(cache, jail(CompileLimits::default()), &options)
 }
 
 fn jail(limits: CompileLimits) -> Jail {

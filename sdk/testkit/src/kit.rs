@@ -34,7 +34,7 @@ impl Kit {
     pub fn with_program(program: PathBuf, cache: PathBuf) -> Result<Self, KitError> {
         let jail = Jail { program, arguments: vec!["compile-child".to_owned()], limits: CompileLimits::default() };
         // A test has few instances; a pool takes terabytes of address space.
-        Ok(Self { engine: Engine::new(cache, jail, &EngineOptions { on_demand: true })? })
+        Ok(Self { engine: Engine::new(cache, jail, &EngineOptions { on_demand: true, ..EngineOptions::default() })? })
     }
 
     /// A kit over an engine that is there already.

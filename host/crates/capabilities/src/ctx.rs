@@ -147,6 +147,12 @@ impl Ctx {
         })
     }
 
+    /// Closes what the guest left open, its streams too: what it printed and did not end by a line feed is in its
+    /// log then. It makes no call after this.
+    pub fn close(&mut self) {
+        self.table = ResourceTable::new();
+    }
+
     /// Its effects on their way.
     #[must_use]
     pub fn in_flight(&self) -> InFlight {

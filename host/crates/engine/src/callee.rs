@@ -4,6 +4,7 @@
 //! An instance may be made ready before there is anything to call it for, and may rehearse what calls do;
 //! it still serves one call.
 
+use crate::clearing::Clearing;
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
 use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
@@ -109,6 +110,8 @@ pub(crate) struct Callee {
     pub(crate) name: String,
     pub(crate) engine: wasmtime::Engine,
     pub(crate) pre: InstancePre<Ctx>,
+    /// Who clears what a call leaves; none: its caller.
+    pub(crate) clearing: Option<Clearing<Store<Ctx>>>,
 }
 
 impl Callee {
@@ -187,10 +190,17 @@ impl Callee {
         let result = self
             .governed(export, governed, &mut store, limits)
             .and_then(|value| self.bounded(export, value, limits.output_bytes_max));
-        // What was printed and not ended by a line feed is written when its stream goes.
-        drop(store);
+        store.data_mut().close();
+        self.clear(store);
         let (log, log_dropped) = frame.log.take();
         Called { result, used, delegated, refused, log, log_dropped }
+    }
+
+    fn clear(&self, store: Store<Ctx>) {
+        match &self.clearing {
+            Some(clearing) => clearing.take(store),
+            None => drop(store),
+        }
     }
 
     fn store(&self, setup: Setup) -> Result<(Store<Ctx>, Frame), String> {

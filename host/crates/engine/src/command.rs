@@ -39,7 +39,7 @@ impl Engine {
         longhaul_capabilities::http::add_to_linker(&mut linker).map_err(wrong)?;
         let pre = linker.instantiate_pre(&component).map_err(wrong)?;
         let indices = CommandIndices::new(&pre).map_err(wrong)?;
-        let callee = Callee { name: name.to_owned(), engine: self.wasmtime().clone(), pre };
+        let callee = self.callee(name, pre);
         Ok(Command { digest, callee, indices })
     }
 }

@@ -1,5 +1,6 @@
 //! How wasmtime is set up, for the host and for the child that compiles.
 
+use crate::clearing::CLEARING_MAX;
 use longhaul_core::Digest;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -13,8 +14,8 @@ const MEMORY_RESERVATION_BYTES: u64 = 4 << 30;
 /// How many instances the pool holds. 5 maps each, of the 65 530 that Linux gives a process.
 const POOL_INSTANCES: u32 = 256;
 
-/// Core instances of the pool. An interpreter's component has about 40.
-const POOL_CORE_INSTANCES: u32 = POOL_INSTANCES * 16;
+/// Core instances of the pool for each place. An interpreter's component has about 40.
+const CORE_INSTANCES_EACH: u32 = 16;
 
 /// Bytes of a memory that are zeroed by hand and stay mapped: measured to halve a warm start.
 const MEMORY_KEEP_RESIDENT_BYTES: usize = 128 << 10;
@@ -32,6 +33,10 @@ pub struct EngineOptions {
     /// Whether instances are allocated one by one instead of from a pool. The pool needs terabytes of
     /// address space; where those are not to be had it is left out without asking.
     pub on_demand: bool,
+    /// Whether what a call leaves is cleared on a thread of the engine, so that the call returns before. For
+    /// interpreters, which leave much; a small instance is cleared sooner than it is handed over. What the call's
+    /// services share is let go of on that thread, too: a little after the call has returned. Default no.
+    pub clears_aside: bool,
 }
 
 /// The settings that compiled code depends on. The same in the host and in the child that compiles.
@@ -56,29 +61,30 @@ pub fn compile_config() -> Config {
 pub(crate) fn host_config(options: &EngineOptions) -> Config {
     let mut config = compile_config();
     if !options.on_demand {
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
+        let places = if options.clears_aside { POOL_INSTANCES + CLEARING_MAX } else { POOL_INSTANCES };
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(places)));
     }
     config
 }
 
-fn pool() -> PoolingAllocationConfig {
+fn pool(places: u32) -> PoolingAllocationConfig {
     let tells_written = PoolingAllocationConfig::is_pagemap_scan_available();
     let memory_keep_resident = if tells_written { WRITTEN_KEEP_RESIDENT_BYTES } else { MEMORY_KEEP_RESIDENT_BYTES };
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(POOL_INSTANCES)
+    pool.total_component_instances(places)
         .max_component_instance_size(4 << 20)
-        .total_core_instances(POOL_CORE_INSTANCES)
+        .total_core_instances(places * CORE_INSTANCES_EACH)
         .max_core_instance_size(4 << 20)
         .max_core_instances_per_component(256)
-        .total_memories(POOL_INSTANCES * 2)
+        .total_memories(places * 2)
         .max_memories_per_component(8)
         .max_memories_per_module(8)
         .max_memory_size(usize::try_from(MEMORY_RESERVATION_BYTES).unwrap_or(usize::MAX))
-        .total_tables(POOL_INSTANCES * 4)
+        .total_tables(places * 4)
         .max_tables_per_component(32)
         .max_tables_per_module(32)
         .table_elements(100_000)
-        .total_stacks(POOL_INSTANCES)
+        .total_stacks(places)
         .pagemap_scan(Enabled::Auto)
         .linear_memory_keep_resident(memory_keep_resident)
         .table_keep_resident(TABLE_KEEP_RESIDENT_BYTES)

@@ -7,6 +7,7 @@
 mod cache;
 mod callee;
 mod calls;
+mod clearing;
 mod command;
 mod config;
 pub mod edition;

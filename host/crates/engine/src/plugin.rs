@@ -2,6 +2,7 @@
 
 use crate::cache::{Cache, CrashHook};
 use crate::callee::Callee;
+use crate::clearing::Clearing;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
 use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
@@ -15,6 +16,7 @@ use longhaul_core::{Digest, LimitHit};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wasmtime::Store;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 /// Loads plugins. Clones share the compiler and its cache.
@@ -29,6 +31,7 @@ struct Inner {
     fingerprint: String,
     cache: Cache,
     jail: Jail,
+    clearing: Option<Clearing<Store<Ctx>>>,
 }
 
 impl Engine {
@@ -37,13 +40,15 @@ impl Engine {
     /// # Errors
     /// [`LoadError::Cache`] when the directory is not ours alone.
     pub fn new(cache: PathBuf, jail: Jail, options: &EngineOptions) -> Result<Self, LoadError> {
-        let engine = wasmtime_engine(options).map_err(|error| LoadError::Compile {
-            name: "engine".into(),
-            reason: format!("wasmtime does not start on this machine: {error:#}"),
-        })?;
+        let refused = |reason| LoadError::Compile { name: "engine".into(), reason };
+        let engine = wasmtime_engine(options)
+            .map_err(|error| refused(format!("wasmtime does not start on this machine: {error:#}")))?;
         let fingerprint = fingerprint(&engine);
         let cache = Cache::open(cache, fingerprint.clone())?;
-        Ok(Self { inner: Arc::new(Inner { engine, fingerprint, cache, jail }), editions: Editions::default() })
+        let clearing = options.clears_aside.then(Clearing::start).transpose();
+        let clearing = clearing.map_err(|error| refused(format!("no thread can be started: {error}")))?;
+        let inner = Inner { engine, fingerprint, cache, jail, clearing };
+        Ok(Self { inner: Arc::new(inner), editions: Editions::default() })
     }
 
     /// With other versions of the contract than the default.
@@ -149,8 +154,13 @@ impl Engine {
             .link(inspection.role, edition, component)
             .map_err(|error| wrong(unlinked(&inspection, edition, &error)))?;
         let exports = edition.exports(inspection.role, &pre).map_err(|error| wrong(format!("{error:#}")))?;
-        let callee = Callee { name: name.into(), engine: self.inner.engine.clone(), pre };
+        let callee = self.callee(name, pre);
         Ok(Plugin { inspection, callee, exports })
+    }
+
+    pub(crate) fn callee(&self, name: &str, pre: InstancePre<Ctx>) -> Callee {
+        let Inner { engine, clearing, .. } = &*self.inner;
+        Callee { name: name.to_owned(), engine: engine.clone(), pre, clearing: clearing.clone() }
     }
 
     /// The caps on what is compiled.
