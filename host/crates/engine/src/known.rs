@@ -48,11 +48,17 @@ impl Stamp {
         })
     }
 
-    /// Whether the next change would show. A clock that was set back makes it wait.
-    fn has_rested(&self, now: Duration) -> bool {
+    /// Whether every change from `now` on would show, if the stamp was taken by then. A clock that was set back makes
+    /// it wait.
+    pub(crate) fn has_rested(&self, now: Duration) -> bool {
         let latest = self.modified.max(self.changed).0;
         u64::try_from(latest).is_ok_and(|latest| Duration::from_secs(latest) + RESTED <= now)
     }
+}
+
+/// The time since 1970, as file systems count it.
+pub(crate) fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The note about one file.
@@ -83,13 +89,9 @@ impl Note {
         (written.stamp == *stamp).then_some(written.inspection)
     }
 
-    /// Notes what the file is that had this stamp before it was read and has it still. A note that cannot be
-    /// written is done without.
+    /// Notes what the file is that had this stamp before it was read, had rested by then, and has it still. A note
+    /// that cannot be written is done without.
     pub(crate) fn write(&self, stamp: Stamp, inspection: &Inspection) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        if !stamp.has_rested(now) {
-            return;
-        }
         let written = Written { stamp, inspection: inspection.clone() };
         if let Err(error) = self.replace(&written) {
             tracing::debug!("a note about a file could not be kept: {error}");
@@ -183,11 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_just_now_is_not_noted() {
-        let (_place, path, note) = file();
+    fn a_file_that_changed_just_now_has_not_rested() {
+        let (_place, path, _note) = file();
         let stamp = Stamp::of(&path).unwrap();
-        note.write(stamp.clone(), &inspection());
-        assert!(note.read(&stamp).is_none());
         let changed = Duration::from_secs(stamp.changed.0.max(stamp.modified.0).try_into().unwrap());
         assert!(!stamp.has_rested(changed + RESTED - Duration::from_nanos(1)), "one below");
         assert!(stamp.has_rested(changed + RESTED), "the edge");

@@ -8,7 +8,7 @@ use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
 use crate::inspect::{Inspection, inspect_for};
 use crate::jail::{CompileLimits, Jail};
-use crate::known::{Note, Stamp};
+use crate::known::{self, Note, Stamp};
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_capabilities::Ctx;
@@ -121,15 +121,16 @@ impl Engine {
     pub async fn load_file(&self, name: &str, path: &Path) -> Result<Plugin, LoadError> {
         let Inner { cache, jail, .. } = &*self.inner;
         let note = Note::about(path, cache.directory(), &jail.limits);
-        let stamp = Stamp::of(path);
+        let (stamp, looked_at) = (Stamp::of(path), known::now());
         if let Some(inspection) = stamp.as_ref().and_then(|stamp| note.read(stamp))
             && let Some(plugin) = self.known(name, inspection)
         {
             return Ok(plugin);
         }
         let plugin = self.load(name, &self.read(name, path)?).await?;
-        // It may have changed while it was read.
-        if let Some(stamp) = stamp.filter(|before| Stamp::of(path).as_ref() == Some(before)) {
+        // It may have changed while it was read, so often within one tick of the clock that it would not show.
+        let stays = |before: &Stamp| before.has_rested(looked_at) && Stamp::of(path).as_ref() == Some(before);
+        if let Some(stamp) = stamp.filter(stays) {
             note.write(stamp, &plugin.inspection);
         }
         Ok(plugin)
