@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(report.tokens_over_time, [(1_700_000_004_000, 120)]);
         let Share { agent, plugin, calls, worked_ms, .. } = &report.agents[0];
         assert_eq!((agent.as_str(), plugin.as_str(), *calls, *worked_ms), ("agents.code", "react", 1, 900));
-        assert_eq!(report.took_ms, 10_000);
+        assert_eq!(report.took_ms, 11_000);
         assert_eq!((report.commits.len(), report.caps.len(), report.resumes), (1, 1, 1));
     }
 

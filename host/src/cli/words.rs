@@ -32,11 +32,17 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Committed { feature, commit, files } => {
             format!("  committed {feature} as {}: {}", &commit[..commit.len().min(10)], files.join(", "))
         }
-        Event::SessionStarting { feature, session } => format!("  session {session} of {feature} starts"),
-        Event::SessionComplete { feature, session, outcome, next_action } => {
-            let outcome = super::show::feature_word(*outcome);
-            format!("  session {session} of {feature} is over: {outcome}; next: {next_action}")
+        // For programs: people see the feature itself begin and end.
+        Event::SessionStarting { .. } | Event::SessionComplete { .. } => return None,
+        Event::Contract { criteria, checks, .. } if criteria.is_empty() && checks.is_empty() => return None,
+        Event::Contract { feature, criteria, .. } => {
+            format!("  {feature} is also judged by: {}", criteria.join(", "))
         }
+        Event::Replanned { replan, features, kept, notes } => {
+            let kept = if kept.is_empty() { String::new() } else { format!("; kept: {}", kept.join(", ")) };
+            format!("replan {replan}{kept}; {}", planned(features, notes))
+        }
+        Event::Answered { answer, confidence } => format!("answer ({:.0} % sure): {answer}", confidence * 100.0),
         Event::Reverted { to, features, .. } => {
             let back =
                 if features.is_empty() { String::new() } else { format!("; taken back: {}", features.join(", ")) };
@@ -95,6 +101,8 @@ fn judged(passed: bool, judgements: &[longhaul_core::work::Judgement]) -> String
 fn verb(export: &str) -> &'static str {
     match export {
         "planner.plan" => "plan",
+        "planner.replan" => "plan again",
+        "planner.synthesize" => "sum up",
         "agent.run" => "work on",
         "evaluator.judge" => "judge",
         _ => "call",

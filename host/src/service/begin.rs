@@ -163,7 +163,7 @@ pub(super) fn begin(world: &World, record: &RunRecord, config: &Config) -> anyho
             checks: config.checks.keys().cloned().collect(),
             strategy: config.run.strategy,
             contract_by: config.run.contract_by.clone(),
-            plan: record.plan.clone(),
+            plan: record.plan.clone().map(Box::new),
         },
         limits: config.run.limits.clone(),
     })

@@ -118,7 +118,7 @@ pub struct Setup {
     pub contract_by: Option<String>,
     /// The plan that is followed; none: the planner is asked for one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plan>,
+    pub plan: Option<Box<Plan>>,
 }
 
 /// How a plan is worked through. Both are the same graph of sessions; they differ in what happens when

@@ -38,7 +38,7 @@ impl Turn<'_> {
         self.state.limits = limits;
         match self.state.setup.plan.take() {
             None => self.start_plan(None),
-            Some(plan) => self.follow(plan)?,
+            Some(plan) => self.follow(*plan)?,
         }
         Ok(None)
     }

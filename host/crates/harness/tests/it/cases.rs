@@ -253,7 +253,7 @@ fn two_tasks() -> Bench {
 
 fn follow(plan: Plan, limits: HarnessLimits) -> Bench {
     let Input::Begin { run, goal, context, .. } = begin(limits.clone()) else { panic!("a beginning") };
-    let setup = Setup { strategy: Strategy::Pipeline, plan: Some(plan), ..setup() };
+    let setup = Setup { strategy: Strategy::Pipeline, plan: Some(Box::new(plan)), ..setup() };
     Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
 }
 
