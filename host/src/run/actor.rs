@@ -84,7 +84,11 @@ pub struct Actor {
 /// # Errors
 /// The refusal of the harness, or the store's error.
 pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Result<()> {
-    Ok(world.store.commit(applied(world, &stored, input)?).await?)
+    let batch = applied(world, &stored, input)?;
+    if !batch.ops.is_empty() {
+        world.store.commit(batch).await?;
+    }
+    Ok(())
 }
 
 /// What [`apply`] stores, for a caller that stores something with it.

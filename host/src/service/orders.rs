@@ -7,7 +7,7 @@ use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::journal::Resolution;
-use longhaul_harness::{Input, RunStatus};
+use longhaul_harness::{Input, RunStatus, step};
 use std::sync::Arc;
 
 impl Service {
@@ -36,6 +36,10 @@ impl Service {
             RunStatus::Planning | RunStatus::Working if !retry_failing => None,
             _ => Some(resume),
         };
+        if let Some(input) = &first {
+            // What the harness refuses is said before anything is loaded for it.
+            step(&mut stored.state.clone(), self.world.clock.now_ms(), input.clone())?;
+        }
         let bus = Bus::default();
         let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
         self.activate(stored.clone(), stage, bus, first, until)?;
