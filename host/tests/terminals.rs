@@ -188,9 +188,10 @@ fn a_run_can_be_paused_and_abandoned_from_another_terminal() {
         (status["status"].as_str(), status["why"].as_str().map(|why| why.contains("enough"))),
         (Some("abandoned"), Some(true))
     );
-    // The next one may start.
+    // The next one starts when a person says so.
     lab.fake.model_takes(Duration::ZERO);
-    lab.run(&["run"]).expect(0);
+    assert!(lab.run(&["run"]).expect(1).stderr.contains("longhaul run --again"));
+    lab.run(&["run", "--again"]).expect(0);
 }
 
 #[test]
