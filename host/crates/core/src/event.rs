@@ -1,9 +1,10 @@
 //! What happened in a run, numbered and durable, for people and programs who watch.
 
+use crate::context::{Anxiety, Policy};
 use crate::model::Usage;
 use crate::project::ProjectStatus;
 use crate::work::{FeatureStatus, Judgement};
-use crate::{InvocationId, RunId};
+use crate::{Digest, InvocationId, RunId};
 use serde::{Deserialize, Serialize};
 
 /// One event of a run.
@@ -203,6 +204,30 @@ pub enum Event {
         /// In one line.
         text: String,
     },
+    /// A conversation was cut back: older turns became summaries or references.
+    ContextCompacted {
+        /// Whose conversation.
+        invocation: InvocationId,
+        /// What was done to it.
+        #[serde(flatten)]
+        cut: ContextCut,
+    },
+    /// A conversation began anew, with a hand-off.
+    ContextReset {
+        /// Whose conversation.
+        invocation: InvocationId,
+        /// What was done to it.
+        #[serde(flatten)]
+        cut: ContextCut,
+    },
+    /// A model seems to hurry because its context fills.
+    ContextAnxiety {
+        /// Whose conversation.
+        invocation: InvocationId,
+        /// The sign of it.
+        #[serde(flatten)]
+        sign: Anxiety,
+    },
     /// The run ended.
     RunEnded {
         /// `completed`, `incomplete`, `failed`, `abandoned`.
@@ -212,6 +237,25 @@ pub enum Event {
         /// Of the whole run.
         used: Used,
     },
+}
+
+/// What was done to a conversation that was full.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextCut {
+    /// The policy that was configured.
+    pub policy: Policy,
+    /// Tokens before, as far as they are known.
+    pub tokens_before: u64,
+    /// Tokens after.
+    pub tokens_after: u64,
+    /// Messages that a summary took the place of.
+    pub messages_replaced: u32,
+    /// Texts that a reference took the place of.
+    pub texts_referred: u32,
+    /// What the summary replaced, as JSON in the store's content. None: there was no need of one.
+    pub replaced: Option<Digest>,
+    /// Why the beginning of the text stands where a model was to write a summary. None: it did.
+    pub unsummarised: Option<String>,
 }
 
 /// What something used.
@@ -227,6 +271,12 @@ pub struct Used {
     pub model_calls: u32,
     /// Calls of models that were in flight at a kill and were sent again.
     pub possibly_paid_twice: u32,
+    /// Conversations that began anew with a hand-off.
+    #[serde(default)]
+    pub context_resets: u32,
+    /// Conversations whose older turns became summaries or references.
+    #[serde(default)]
+    pub context_compactions: u32,
     /// Tokens and money.
     pub usage: Usage,
 }
@@ -241,6 +291,8 @@ impl Used {
             host_calls: self.host_calls.saturating_add(other.host_calls),
             model_calls: self.model_calls.saturating_add(other.model_calls),
             possibly_paid_twice: self.possibly_paid_twice.saturating_add(other.possibly_paid_twice),
+            context_resets: self.context_resets.saturating_add(other.context_resets),
+            context_compactions: self.context_compactions.saturating_add(other.context_compactions),
             usage: self.usage.plus(other.usage),
         }
     }

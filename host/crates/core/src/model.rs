@@ -71,17 +71,23 @@ impl Message {
         Self { speaker, parts: vec![Part::Text(text.into())] }
     }
 
-    /// A rough count of tokens: a quarter of the characters, 500 an image, 4 for the frame.
+    /// A rough count of tokens: that of its texts, 500 an image, 4 for the frame.
     #[must_use]
     pub fn tokens_estimated(&self) -> u64 {
         let part = |part: &Part| match part {
-            Part::Text(text) => text.chars().count() as u64 / 4,
+            Part::Text(text) => text_tokens(text),
             Part::Image { .. } => 500,
-            Part::Requested(call) => call.arguments.chars().count() as u64 / 4 + 8,
-            Part::Answered { output, .. } => output.chars().count() as u64 / 4 + 4,
+            Part::Requested(call) => text_tokens(&call.arguments) + 8,
+            Part::Answered { output, .. } => text_tokens(output) + 4,
         };
         4 + self.parts.iter().map(part).sum::<u64>()
     }
+}
+
+/// A rough count of tokens: a quarter of the characters.
+#[must_use]
+pub fn text_tokens(text: &str) -> u64 {
+    text.chars().count() as u64 / 4
 }
 
 /// How a reply must look.
@@ -110,6 +116,13 @@ pub struct OfferedTool {
     pub parameters: serde_json::Value,
 }
 
+/// A rough count of the tokens that offered functions cost.
+#[must_use]
+pub fn tools_tokens(tools: &[OfferedTool]) -> u64 {
+    let one = |tool: &OfferedTool| text_tokens(&tool.description) + text_tokens(&tool.parameters.to_string()) + 8;
+    tools.iter().map(one).sum()
+}
+
 /// One request to a model: everything that its reply can depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
@@ -136,6 +149,13 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// A rough count of the tokens that the model reads, the offered functions included.
+    #[must_use]
+    pub fn tokens_estimated(&self) -> u64 {
+        let said: u64 = self.messages.iter().map(Message::tokens_estimated).sum();
+        text_tokens(&self.system) + said + tools_tokens(&self.tools)
+    }
+
     /// What a recording finds the reply by. The model's name is left out, so that a recording made
     /// with one provider serves for another name.
     ///
