@@ -227,6 +227,7 @@ fn setup() -> Setup {
         limits: Limits::default(),
         services: nobody::services(Arc::new(Machine)),
         journal: None,
+        context: None,
         seed: [7; 32],
         console: Some(Console::new(1_000)),
     }

@@ -110,6 +110,7 @@ fn setup() -> Setup {
         limits: Limits::default(),
         services: nobody::services(Arc::new(Still)),
         journal: None,
+        context: None,
         seed: [7; 32],
         console: None,
     }

@@ -208,6 +208,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
         limits: Limits::default(),
         services: Services { store: Arc::clone(store), ..nobody::services(Arc::new(Machine)) },
         journal: None,
+        context: None,
         seed: [7; 32],
         console: None,
     }
@@ -222,6 +223,7 @@ fn began() -> Began {
         input: Digest::of(b""),
         seed: [7; 32],
         fingerprint: String::new(),
+        context: None,
         at_ms: Machine.now_ms(),
     }
 }

@@ -9,6 +9,7 @@ use crate::toolbox::built_in;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
@@ -67,6 +68,8 @@ pub struct Part {
     pub grants: Grants,
     /// What it may use.
     pub limits: Limits,
+    /// How its conversations are cut back.
+    pub context: ContextRules,
     /// What the operator hands it, an object.
     pub settings: serde_json::Value,
     /// Whether the operator vouches for its effects.
@@ -121,6 +124,7 @@ impl Cast {
                 plugin,
                 grants,
                 limits: config.limits_of(configured),
+                context: config.context_of(configured),
                 settings: serde_json::Value::Object(configured.settings.clone()),
                 confirm_effects: configured.confirm_effects,
             };
@@ -180,6 +184,7 @@ impl Cast {
                 exchange: None,
             },
             journal: None,
+            context: None,
             seed: self.world.fresh_seed(),
             console: None,
         }

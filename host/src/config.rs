@@ -6,11 +6,13 @@
 use crate::manifest::Asks;
 use anyhow::{Context, bail};
 use longhaul_core::Limits;
+use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
 use longhaul_engine::CompileLimits;
 use longhaul_harness::{HarnessLimits, Strategy};
 use longhaul_models::ModelConfig;
 use longhaul_worktree::NativeCheck;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,9 @@ pub struct Config {
     /// What every invocation may use.
     #[serde(default)]
     pub limits: Limits,
+    /// When and how every conversation is cut back.
+    #[serde(default)]
+    pub context: ContextRules,
     /// What compiling a plugin may cost.
     #[serde(default)]
     pub compile: CompileLimits,
@@ -104,6 +109,8 @@ pub struct PluginConfig {
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// Its own limits, over those of `[limits]`: a field that is missing is as there.
     pub limits: toml::Table,
+    /// When and how its conversations are cut back, over `[context]` in the same way.
+    pub context: toml::Table,
 }
 
 /// One granted directory.
@@ -164,6 +171,7 @@ impl Config {
         if let Some(name) = self.run.contract_by.as_ref().filter(|name| !self.agents.contains_key(*name)) {
             bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
+        self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
         }
@@ -179,6 +187,8 @@ impl Config {
         }
         crate::toolbox::built_in::check(table, part)?;
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
+        let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
+        rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;
         let known = [
             ("models", &part.models, self.models.keys().collect::<Vec<_>>()),
             ("tools", &part.tools, self.tools.keys().collect()),
@@ -226,10 +236,25 @@ impl Config {
     }
 
     fn own_limits(&self, part: &PluginConfig) -> anyhow::Result<Limits> {
-        let mut all = toml::Table::try_from(&self.limits)?;
-        all.extend(part.limits.clone());
-        Ok(all.try_into()?)
+        overlaid(&self.limits, &part.limits)
     }
+
+    /// When and how the conversations of the plugin of a table are cut back.
+    pub fn context_of(&self, part: &PluginConfig) -> ContextRules {
+        // What does not fit was refused when the file was read.
+        self.own_context(part).unwrap_or_else(|_| self.context.clone())
+    }
+
+    fn own_context(&self, part: &PluginConfig) -> anyhow::Result<ContextRules> {
+        overlaid(&self.context, &part.context)
+    }
+}
+
+/// The fields of all, with those of one over them.
+fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Table) -> anyhow::Result<T> {
+    let mut fields = toml::Table::try_from(all)?;
+    fields.extend(own.clone());
+    Ok(fields.try_into()?)
 }
 
 /// What a plugin may do: what it asks for, as far as the operator gives it.
@@ -261,6 +286,7 @@ fn asks_host(asks: &Asks, given: &HostPattern) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::context::Policy;
 
     const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n";
 
@@ -277,6 +303,10 @@ mod tests {
         check("[tools.files]\n", "[tools.files] has no plugin");
         check("[limits]\nfuel = 1", "unknown field `fuel`");
         check("[agents.code.limits]\nfuel = 1", "[agents.code.limits]: unknown field `fuel`");
+        check("[context]\npolicy = \"forget\"", "unknown variant `forget`");
+        check("[context]\nfull_percent_max = 0", "[context]: full_percent_max is 0; take 1 to 100");
+        check("[agents.code.context]\nfull = 1", "[agents.code.context]: unknown field `full`");
+        check("[agents.code.context]\nreset_percent_max = 80", "[agents.code.context]: compact_percent_max is 40");
     }
 
     #[test]
@@ -286,6 +316,13 @@ mod tests {
         let limits = config.limits_of(&config.agents["code"]);
         assert_eq!((limits.fuel_max, limits.wall_ms_max), (7, 5));
         assert_eq!(config.limits_of(&config.planner).fuel_max, 9);
+        let text = format!(
+            "{SMALL}[agents.code.context]\npolicy = \"halve\"\n[context]\nwindow_tokens_max = 8000\nfull_percent_max = 70\n"
+        );
+        let config = Config::parse(&text).unwrap();
+        let rules = config.context_of(&config.agents["code"]);
+        assert_eq!((rules.policy, rules.window_tokens_max, rules.full_percent_max), (Policy::Halve, Some(8_000), 70));
+        assert_eq!(config.context_of(&config.planner).policy, Policy::Auto);
     }
 
     #[test]

@@ -387,6 +387,7 @@ fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPa
         limits: limits.of_call(),
         services: nobody::services(Arc::new(crate::wiring::MachineClock)),
         journal: None,
+        context: None,
         seed: [0; 32],
         console: Some(console.clone()),
     }

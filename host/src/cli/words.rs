@@ -1,7 +1,8 @@
 //! Words and numbers for people.
 
 use crate::service::Answer;
-use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::context::Anxiety;
+use longhaul_core::event::{ContextCut, Event, RunEvent, Used};
 use longhaul_core::work::{FeatureStatus, Mark};
 
 /// Prints an answer that has nothing to show but that it is done.
@@ -62,9 +63,39 @@ pub fn line(event: &RunEvent) -> Option<String> {
             )
         }
         Event::Warning { text } => format!("  note: {text}"),
+        Event::ContextCompacted { cut, .. } => format!("    context compacted{}", cut_words(cut)),
+        Event::ContextReset { cut, .. } => format!("    context reset{}", cut_words(cut)),
+        Event::ContextAnxiety { sign, .. } => format!("    note: context anxiety: {}", anxiety_words(sign)),
         Event::RunEnded { status, summary, used } => format!("{status}: {summary} ({})", used_words(used)),
         _ => return None,
     })
+}
+
+fn cut_words(cut: &ContextCut) -> String {
+    let ContextCut { policy, tokens_before, tokens_after, messages_replaced, texts_referred, .. } = cut;
+    let mut text = format!(
+        " ({}): {tokens_before} to {tokens_after} tokens, {messages_replaced} messages replaced, {texts_referred} texts put away",
+        policy.name()
+    );
+    if let Some(why) = &cut.unsummarised {
+        text.push_str(&format!("; without a summary: {why}"));
+    }
+    text
+}
+
+fn anxiety_words(sign: &Anxiety) -> String {
+    match sign {
+        Anxiety::ShortAnswer { chars, median_chars } => {
+            format!("an answer of {chars} characters, where the five before it have a median of {median_chars}")
+        }
+        Anxiety::CriteriaUnmet { criteria } => {
+            format!(
+                "the agent finished without a doubt, and {} criteria are unmet: {}",
+                criteria.len(),
+                criteria.join(", ")
+            )
+        }
+    }
 }
 
 fn planned(features: &[(String, String)], notes: &str) -> String {
@@ -119,6 +150,9 @@ pub fn used_words(used: &Used) -> String {
         parts.push(format!("${:.4}", used.usage.cost_microdollars / 1e6));
     }
     parts.push(format!("{} fuel", short_number(used.fuel)));
+    if used.context_resets + used.context_compactions > 0 {
+        parts.push(format!("{} context resets, {} compactions", used.context_resets, used.context_compactions));
+    }
     if used.possibly_paid_twice > 0 {
         parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }

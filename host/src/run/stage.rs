@@ -76,7 +76,7 @@ pub struct Ended {
     limit: Option<(String, String)>,
     outcome: String,
     log: Vec<LogLine>,
-    /// What people hear of the sub-agents that it asked.
+    /// What people hear of the sub-agents that it asked, and of its conversations.
     sub_agents: Vec<Event>,
 }
 
@@ -230,7 +230,7 @@ impl Stage {
         InvocationId::of_action(&self.record.run, &work.key())
     }
 
-    /// The output of an agent, from its journal: the harness keeps only its summary.
+    /// The outcome of an agent, from its journal: the harness keeps only its summary.
     fn outcome_of(&self, key: &str) -> anyhow::Result<Outcome> {
         let invocation = InvocationId::of_action(&self.record.run, key);
         let finished = longhaul_journal::finished(&*self.world.store, &invocation)?;
@@ -351,9 +351,10 @@ impl Place<'_> {
         let part = self.part("evaluator")?;
         let repository = &self.desk.repository;
         let judged = repository.subject(self.base).await?;
+        let outcome = self.stage.outcome_of(generated)?;
         let subject = Subject {
             instruction: instruction.to_owned(),
-            output: self.stage.outcome_of(generated)?.output,
+            output: outcome.output.clone(),
             evidence: repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
         };
         let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
@@ -439,7 +440,8 @@ impl Place<'_> {
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
         let called = call(setup).await;
         world.crash.reach("invocation.end");
-        let ended = ended(recorder, called, report, team.take_events(), world.clock.now_ms());
+        let heard = [team.take_events(), called.events.clone()].concat();
+        let ended = ended(recorder, called, report, heard, world.clock.now_ms());
         let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
         Ok(Ended { sub_agents: [ended.sub_agents, proposed].concat(), batch, ..ended })
     }

@@ -135,6 +135,7 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
         },
         journal: Some(Arc::new(recorder.clone())),
         seed: recorder.began().seed,
+        context: recorder.began().context.clone(),
         console: None,
     }
 }

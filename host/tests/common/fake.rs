@@ -2,8 +2,9 @@
 //! a place that counts what it is told.
 //!
 //! `POST /post/TEXT` counts every time, `PUT /put/TEXT` once for a key, `GET /look/TEXT` never, and
-//! `POST /v1/chat/completions` is the model.
+//! `POST /v1/chat/completions` is the model, which has two kinds of answers: see [`reader`].
 
+use super::reader;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,6 +32,7 @@ struct Seen {
     posts: Vec<Told>,
     puts: BTreeMap<String, String>,
     asked: Vec<String>,
+    tokens_most: u64,
     requests: BTreeMap<&'static str, u32>,
     model_takes: Duration,
     posts_take: Duration,
@@ -113,6 +115,11 @@ impl Fake {
         self.inner.seen().asked.clone()
     }
 
+    /// Tokens of the longest request to the model, as it counts.
+    pub fn tokens_most(&self) -> u64 {
+        self.inner.seen().tokens_most
+    }
+
     /// How often each kind was requested.
     pub fn requests(&self) -> BTreeMap<&'static str, u32> {
         self.inner.seen().requests.clone()
@@ -181,9 +188,13 @@ impl Seen {
             "look" => {}
             _ => {
                 let question = last_message(body);
-                let line = format!("line {:016x}", fnv(&question));
+                let (text, tokens) = match reader::reply(body) {
+                    Some(reply) => (reply, reader::tokens(body)),
+                    None => (format!("line {:016x}", fnv(&question)), 10),
+                };
                 self.asked.push(question);
-                return (completion(&line), self.model_takes);
+                self.tokens_most = self.tokens_most.max(tokens);
+                return (completion(&text, tokens), self.model_takes);
             }
         }
         let pause = if kind == "post" { self.posts_take } else { Duration::ZERO };
@@ -196,11 +207,11 @@ pub fn answer_to(kind: &str, text: &str) -> Value {
     json!({ kind: text })
 }
 
-fn completion(text: &str) -> Value {
+fn completion(text: &str, tokens: u64) -> Value {
     json!({
         "id": "fake", "object": "chat.completion", "created": 0, "model": "fake",
         "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
-        "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+        "usage": { "prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5 },
     })
 }
 

@@ -116,6 +116,7 @@ impl Lab {
             input: Digest::of(b""),
             seed: [7; 32],
             fingerprint: ENGINE.fingerprint().into(),
+            context: None,
             at_ms: self.clock.now_ms(),
         };
         match Recorder::open(self.store.clone(), self.clock.clone(), invocation.clone(), began, limits) {
@@ -144,6 +145,7 @@ impl Lab {
             },
             journal,
             seed: [7; 32],
+            context: None,
             console: None,
         }
     }

@@ -1,7 +1,7 @@
 //! What came of one call, and assertions on it.
 
 use longhaul_capabilities::LogLine;
-use longhaul_core::event::Used;
+use longhaul_core::event::{Event, Used};
 use longhaul_core::{Digest, LimitHit};
 use longhaul_engine::CallError;
 use serde_json::{Value, json};
@@ -65,6 +65,8 @@ pub struct Done {
     /// Calls of imports, of a planner, an agent or an evaluator. The calls of other plugins are only
     /// counted, in `used`.
     pub calls: Vec<Made>,
+    /// What people would hear of its conversations.
+    pub events: Vec<Event>,
     /// Its log.
     pub log: Vec<LogLine>,
     /// Lines of its log that were over the cap.
@@ -186,6 +188,7 @@ impl Done {
             "model_calls": self.used.model_calls,
             "wall_ms": self.wall.as_secs_f64() * 1_000.0,
             "calls": calls,
+            "events": self.events,
             "log": self.log,
             "log_dropped": self.log_dropped,
             "not_json": self.not_json,

@@ -6,7 +6,7 @@ use crate::clock::HandClock;
 use crate::done::Made;
 use crate::store::MemoryStore;
 use longhaul_core::journal::{Began, Journal, JournalError, NewCall, Next, Question, Ticket};
-use longhaul_core::store::Batch;
+use longhaul_core::store::{Batch, Store};
 use longhaul_core::{InvocationId, Limits};
 use longhaul_journal::{Opened, Recorder};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +16,8 @@ const SLEEP: &str = "timer.sleep";
 
 pub(crate) struct Listening {
     recorder: Recorder,
+    /// Where what is kept beside an answer goes: the journal's own store ends with the call.
+    kept: Arc<dyn Store>,
     clock: Arc<HandClock>,
     made: Mutex<Vec<Made>>,
 }
@@ -25,11 +27,12 @@ impl Listening {
         invocation: InvocationId,
         began: Began,
         clock: Arc<HandClock>,
+        kept: Arc<dyn Store>,
         limits: &Limits,
     ) -> Result<Self, JournalError> {
         let store = Arc::new(MemoryStore::new());
         match Recorder::open(store, clock.clone(), invocation.clone(), began, limits)? {
-            Opened::Running(recorder) => Ok(Self { recorder, clock, made: Mutex::default() }),
+            Opened::Running(recorder) => Ok(Self { recorder, kept, clock, made: Mutex::default() }),
             // The store is new, so there is nothing that could have ended.
             Opened::Finished { .. } => Err(JournalError::ReplayOnly(invocation)),
         }
@@ -69,7 +72,10 @@ impl Journal for Listening {
         if let Some(made) = self.lock().get_mut((ticket.entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
         }
-        self.recorder.answer_with(ticket, answer, also).await
+        if !also.is_empty() {
+            self.kept.commit(also).await?;
+        }
+        self.recorder.answer(ticket, answer).await
     }
 
     fn question(&self, ticket: &Ticket, why: &str) -> Question {

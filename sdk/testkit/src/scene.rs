@@ -14,6 +14,7 @@ use crate::scripted::Scripted;
 use crate::shown;
 use crate::store::MemoryStore;
 use longhaul_capabilities::{Exchange, Scope, Services, Setup};
+use longhaul_core::context::{ContextRules, PinnedContext};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
 use longhaul_core::model::ModelRequest;
@@ -39,6 +40,7 @@ pub struct Scene {
     clock: Arc<HandClock>,
     store: Arc<dyn Store>,
     limits: Limits,
+    context: ContextRules,
     settings: Value,
     directories: Vec<DirectoryGrant>,
     hosts: Vec<HostPattern>,
@@ -56,6 +58,7 @@ impl Scene {
             scripted: Scripted::new(script),
             store: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
+            context: ContextRules::default(),
             settings: json!({}),
             directories: Vec::new(),
             hosts: Vec::new(),
@@ -83,6 +86,12 @@ impl Scene {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// With these rules for cutting conversations back. Default: those of a run.
+    #[must_use]
+    pub fn context(self, context: ContextRules) -> Self {
+        Self { context, ..self }
     }
 
     /// With these settings, an object, for every call that has none of its own.
@@ -258,9 +267,10 @@ impl Scene {
             input: Digest::of(b""),
             seed: self.seed,
             fingerprint: self.fingerprint.clone(),
+            context: Some(self.pinned_context()),
             at_ms: self.clock.now_ms(),
         };
-        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), &self.limits)
+        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), Arc::clone(&self.store), &self.limits)
     }
 
     /// The same for every call: what belongs to one run is there in its next invocation.
@@ -289,8 +299,15 @@ impl Scene {
             },
             journal,
             seed: self.seed,
+            context: self.role().is_pure().then(|| self.pinned_context()),
             console: None,
         }
+    }
+
+    fn pinned_context(&self) -> PinnedContext {
+        let script = self.scripted.script();
+        let windows = script.model_names.iter().map(|name| (name.clone(), script.context_tokens_max));
+        PinnedContext::new(self.context.clone(), windows)
     }
 
     fn table(&self) -> String {

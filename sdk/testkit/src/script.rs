@@ -26,6 +26,8 @@ pub struct Script {
     pub seed: u32,
     /// The names under which the model can be asked; the first is the default. Default `default`.
     pub model_names: Vec<String>,
+    /// The window of the model, in tokens. Default 1 000 000: no test is to run into it by chance.
+    pub context_tokens_max: u32,
     pub(crate) models: Vec<ModelAnswer>,
     pub(crate) tools: Vec<ScriptedTool>,
     pub(crate) checks: Vec<ScriptedCheck>,
@@ -39,6 +41,7 @@ impl Default for Script {
             clock_ms: HandClock::START_MS,
             seed: 1,
             model_names: vec!["default".to_owned()],
+            context_tokens_max: 1_000_000,
             models: Vec::new(),
             tools: Vec::new(),
             checks: Vec::new(),

@@ -19,9 +19,6 @@ use longhaul_core::{Denial, InvocationId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The window of a scripted model, in tokens: no test is to run into it by chance.
-const CONTEXT_TOKENS_MAX: u32 = 1_000_000;
-
 /// A script that is being played: it knows which answers are used up.
 #[derive(Clone)]
 pub(crate) struct Scripted(Arc<Inner>);
@@ -132,7 +129,7 @@ impl Watch for Scripted {
 #[async_trait::async_trait]
 impl Model for Scripted {
     fn info(&self) -> ModelInfo {
-        ModelInfo { id: "testkit/scripted".to_owned(), context_tokens_max: CONTEXT_TOKENS_MAX }
+        ModelInfo { id: "testkit/scripted".to_owned(), context_tokens_max: self.script().context_tokens_max }
     }
 
     async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {

@@ -22,14 +22,14 @@ pub(crate) fn done<T, E: Serialize + Display>(
     called: Called<Result<T, E>>,
     show: impl FnOnce(T, &mut NotJson) -> Value,
 ) -> Done {
-    let Called { result, used, log, log_dropped, .. } = called;
+    let Called { result, used, events, log, log_dropped, .. } = called;
     let mut not_json = NotJson::new();
     let ending = match result {
         Ok(Ok(value)) => Ending::Returned(show(value, &mut not_json)),
         Ok(Err(error)) => Ending::Refused(refusal(&error)),
         Err(error) => Ending::Stopped(error),
     };
-    Done { export, ending, not_json, used, calls: Vec::new(), log, log_dropped, wall: Duration::ZERO }
+    Done { export, ending, not_json, used, calls: Vec::new(), events, log, log_dropped, wall: Duration::ZERO }
 }
 
 /// The same for planners, whose question has a case of its own.

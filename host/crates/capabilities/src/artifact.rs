@@ -29,6 +29,7 @@ impl artifact::Host for Ctx {
         if let Err(error) = serde_json::from_str::<serde_json::Value>(&state) {
             return Ok(Err(ArtifactError::Invalid(format!("the state is not JSON: {error}"))));
         }
+        self.note_phase();
         // The number is an answer of the journal, so that a repeated save does not count twice.
         let known = self.ask_repeatable("artifact.number", String::new(), &(), EffectClass::ReadOnly).await?;
         let run_number: u32 = match known {

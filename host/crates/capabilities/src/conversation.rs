@@ -1,22 +1,37 @@
 //! Talk with a model. The host owns the context, and the journal holds only what is new of it.
 //!
 //! Pushing a message is no entry: what was pushed is part of the digest of the next request. Replies
-//! are entries. An outage is none: the same request is made again later.
+//! are entries, and so are the summaries by which a full context is cut back ([`cut`]). An outage is none:
+//! the same request is made again later.
+
+mod answers;
+mod cut;
+mod gauge;
+mod halve;
+mod held;
+mod prompts;
+mod reference;
+mod summary;
 
 use crate::ctx::Ctx;
 use crate::gate::Stop;
+use cut::{Asking, tokens_of};
+use held::{Context, Held, Kind};
 use longhaul_bindings::imports::conversation::{
     self, Conversation, HostConversation, ModelError, Options, ReplyFormat, Turn,
 };
 use longhaul_bindings::message_types::Message as BoundMessage;
 use longhaul_bindings::types::Usage as BoundUsage;
+use longhaul_core::event::Event;
 use longhaul_core::journal::{EffectClass, Ticket};
-use longhaul_core::model::{self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, Usage};
+use longhaul_core::model::{self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, tools_tokens};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, LimitHit};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use wasmtime::component::Resource;
+
+pub(crate) use held::Notes;
 
 /// Tokens of a reply, where neither the guest nor the operator says. Enough for a file of 300 lines.
 const OUTPUT_TOKENS_DEFAULT: u32 = 4_096;
@@ -30,44 +45,12 @@ pub(crate) struct Conversations {
     answered: Vec<Digest>,
     /// The models as this invocation has them, by name.
     models: HashMap<String, Arc<dyn Model>>,
-}
-
-/// One context.
-struct Context {
-    system: String,
-    messages: Vec<(Message, bool)>,
-    usage: Usage,
-    resets: u32,
-}
-
-impl Context {
-    fn new(system: String) -> Self {
-        Self { system, messages: Vec::new(), usage: Usage::default(), resets: 0 }
-    }
-
-    fn tokens_estimated(&self) -> u64 {
-        let said: u64 = self.messages.iter().map(|(message, _)| message.tokens_estimated()).sum();
-        self.system.chars().count() as u64 / 4 + said
-    }
-
-    /// Keeps what is pinned, then the summary in the guest's words.
-    fn reset(&mut self, summary: String) {
-        self.messages.retain(|(_, pinned)| *pinned);
-        self.resets = self.resets.saturating_add(1);
-        self.messages.push((Message::text(Speaker::User, summary), false));
-    }
-}
-
-/// Bytes that the host needs for a message: every text of it, and the room of its parts.
-fn bytes_held(message: &Message) -> u64 {
-    let part = |part: &Part| match part {
-        Part::Text(text) => text.len(),
-        Part::Image { media_type, data } => media_type.len() + data.len(),
-        Part::Requested(call) => call.id.len() + call.tool.len() + call.function.len() + call.arguments.len(),
-        Part::Answered { id, output, .. } => id.len() + output.len(),
-    };
-    let texts: usize = message.parts.iter().map(part).sum();
-    (size_of::<Message>() + message.parts.len() * size_of::<Part>() + texts) as u64
+    /// What the invocation did that tells how to cut a context back.
+    pub(crate) notes: Notes,
+    /// What was taken out of contexts and may be read again, by the first digits of its digest.
+    put_away: BTreeMap<String, Digest>,
+    /// Windows that providers told when they refused something as too long, by model.
+    windows_told: BTreeMap<String, u64>,
 }
 
 impl conversation::Host for Ctx {}
@@ -79,7 +62,8 @@ impl HostConversation for Ctx {
             return Err(Stop::from(LimitHit::new("handles_max", open + 1, self.limits.handles_max.into())).into());
         }
         self.hold((size_of::<Context>() + system.len()) as u64)?;
-        self.conversations.open.push(Context::new(system));
+        let notes = self.conversations.notes;
+        self.conversations.open.push(Context::new(system, notes));
         // Below `handles_max`, which is a u32.
         Ok(Resource::new_own(u32::try_from(open).unwrap_or(u32::MAX)))
     }
@@ -90,9 +74,10 @@ impl HostConversation for Ctx {
         message: BoundMessage,
         pinned: bool,
     ) -> wasmtime::Result<Result<(), ModelError>> {
-        let message = Message::from(message);
-        self.hold(bytes_held(&message))?;
-        self.context(&handle)?.messages.push((message, pinned));
+        let notes = self.conversations.notes;
+        let held = self.context(&handle)?.told(Message::from(message), pinned, notes);
+        self.hold(held.bytes())?;
+        self.context(&handle)?.messages.push(held);
         Ok(Ok(()))
     }
 
@@ -101,38 +86,34 @@ impl HostConversation for Ctx {
         handle: Resource<Conversation>,
         options: Options,
     ) -> wasmtime::Result<Result<Turn, ModelError>> {
-        let chosen = self.grants.choose_model(options.model.as_deref());
-        let model = chosen.as_ref().map_or_else(|_| String::new(), String::clone);
         // The tools are an entry of their own, so they are asked for before the request is announced.
         let tools = self.offered(&options.offer_tools).await?;
-        let request = match self.request(&handle, model, &options, tools)? {
-            Ok(request) => request,
-            Err(error) => return Ok(Err(error.into())),
+        self.context(&handle)?;
+        let asking = Asking {
+            at: handle.rep() as usize,
+            chosen: self.grants.choose_model(options.model.as_deref()),
+            pinned: self.pinned_model(options.model.as_deref()),
+            tools_tokens: tools_tokens(&tools),
         };
-        let (digest, summary) = (request.digest(), summary(&request));
-        // The model that the guest named, not the one it got: a refusal that was mended stays an answer.
-        let asking = (handle.rep(), &options.model, digest);
-        let known = self.ask_repeatable("conversation.complete", summary, &asking, EffectClass::ReadOnly).await?;
-        let reply: Result<ModelReply, model::ModelError> = match known {
-            Ok(reply) => reply,
-            Err(ticket) => match chosen {
-                Ok(_) => self.reply(ticket, &request).await?,
-                Err(denial) => self.answer(ticket, Err(model::ModelError::Denied(denial))).await?,
-            },
-        };
-        match reply {
-            Ok(reply) => {
-                self.conversations.answered.push(digest);
-                Ok(Ok(self.heard(&handle, reply)?))
-            }
-            Err(error) => Ok(Err(error.into())),
+        self.make_room(&asking, false).await?;
+        let first = self.turn(&asking, &options, tools.clone()).await?;
+        let Err(model::ModelError::ContextFull(hit)) = &first else { return Ok(first.map_err(Into::into)) };
+        // It is longer, or its window smaller, than we knew: once more, if anything can be cut back.
+        self.told_window(&asking, hit);
+        if !self.make_room(&asking, true).await? {
+            return Ok(first.map_err(Into::into));
         }
+        Ok(self.turn(&asking, &options, tools).await?.map_err(Into::into))
     }
 
     async fn usage(&mut self, handle: Resource<Conversation>) -> wasmtime::Result<conversation::ContextUsage> {
+        // In a journal from before contexts were cut back, the guest saw the estimate.
+        let model = self.pinned_model(None);
+        let is_cut_back = self.pinned_context.is_some();
         let context = self.context(&handle)?;
         let total: BoundUsage = context.usage.into();
-        let context_tokens = u32::try_from(context.tokens_estimated()).unwrap_or(u32::MAX);
+        let tokens = if is_cut_back { context.tokens(&model, 0) } else { context.estimated() };
+        let context_tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         let resets = context.resets;
         let context_tokens_max = self.window().await?;
         Ok(conversation::ContextUsage { total, context_tokens, context_tokens_max, resets })
@@ -171,21 +152,76 @@ impl Ctx {
         Ok(())
     }
 
-    /// Asks the model and keeps what it said.
-    async fn reply(
+    /// The model that was meant when the invocation began.
+    fn pinned_model(&self, named: Option<&str>) -> String {
+        let default = || self.pinned_context.as_ref().and_then(|pinned| pinned.model.clone());
+        named.map(str::to_owned).or_else(default).unwrap_or_default()
+    }
+
+    /// A phase of the work ended.
+    pub(crate) fn note_phase(&mut self) {
+        let notes = &mut self.conversations.notes;
+        notes.phases_ended = notes.phases_ended.saturating_add(1);
+    }
+
+    /// A decision was recorded or looked up.
+    pub(crate) fn note_decision(&mut self) {
+        let notes = &mut self.conversations.notes;
+        notes.decisions_visited = notes.decisions_visited.saturating_add(1);
+    }
+
+    /// One request and its reply: from the journal, or from the model.
+    async fn turn(
         &mut self,
-        ticket: Ticket,
+        asking: &Asking,
+        options: &Options,
+        tools: Vec<OfferedTool>,
+    ) -> wasmtime::Result<Result<Turn, model::ModelError>> {
+        let request = match self.request(asking, options, tools) {
+            Ok(request) => request,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (digest, summary) = (request.digest(), summary(&request));
+        // The model that the guest named, not the one it got: a refusal that was mended stays an answer.
+        let arguments = (asking.at, &options.model, digest);
+        let known = self.ask_repeatable("conversation.complete", summary, &arguments, EffectClass::ReadOnly).await?;
+        let reply: Result<ModelReply, model::ModelError> = match known {
+            Ok(reply) => reply,
+            Err(ticket) => {
+                let reply = self.ask_model(&ticket, asking, &request).await?;
+                self.answer(ticket, reply).await?
+            }
+        };
+        let context = &mut self.conversations.open[asking.at];
+        match &reply {
+            Ok(reply) => context.counted(&asking.pinned, &request, reply.usage.input_tokens.into()),
+            Err(model::ModelError::ContextFull(hit)) => context.counted(&asking.pinned, &request, tokens_of(hit.used)),
+            Err(_) => {}
+        }
+        let Ok(reply) = reply else { return Ok(reply.map(Turn::from)) };
+        self.conversations.answered.push(digest);
+        Ok(Ok(self.heard(asking, reply)?))
+    }
+
+    /// What the chosen model says to a request. An outage ends the invocation.
+    async fn ask_model(
+        &mut self,
+        ticket: &Ticket,
+        asking: &Asking,
         request: &ModelRequest,
-    ) -> wasmtime::Result<Result<ModelReply, model::ModelError>> {
+    ) -> Result<Result<ModelReply, model::ModelError>, Stop> {
+        if let Err(denial) = &asking.chosen {
+            return Ok(Err(model::ModelError::Denied(denial.clone())));
+        }
         let reply = match self.check_model_limits() {
             Err(hit) => Err(model::ModelError::Limit(hit)),
             Ok(()) => self.complete_live(request).await,
         };
         if let Err(model::ModelError::Unavailable(outage)) = reply {
-            return Err(Stop::Unavailable(outage).into());
+            return Err(Stop::Unavailable(outage));
         }
         self.used.possibly_paid_twice += u32::from(ticket.repeated);
-        Ok(self.answer(ticket, reply).await?)
+        Ok(reply)
     }
 
     fn check_model_limits(&self) -> Result<(), LimitHit> {
@@ -234,30 +270,25 @@ impl Ctx {
     }
 
     fn request(
-        &mut self,
-        handle: &Resource<Conversation>,
-        model: String,
+        &self,
+        asking: &Asking,
         options: &Options,
         tools: Vec<OfferedTool>,
-    ) -> wasmtime::Result<Result<ModelRequest, model::ModelError>> {
-        let format = match reply_format(&options.format) {
-            Ok(format) => format,
-            Err(text) => return Ok(Err(model::ModelError::Invalid(text))),
-        };
-        let context = self.context(handle)?;
-        Ok(Ok(ModelRequest {
-            model,
+    ) -> Result<ModelRequest, model::ModelError> {
+        let context = &self.conversations.open[asking.at];
+        Ok(ModelRequest {
+            model: asking.model(),
             system: context.system.clone(),
-            messages: context.messages.iter().map(|(message, _)| message.clone()).collect(),
+            messages: context.messages.iter().map(|held| held.message.clone()).collect(),
             tools,
-            format,
+            format: reply_format(&options.format).map_err(model::ModelError::Invalid)?,
             prefill: options.prefill.clone(),
             stop: options.stop.clone(),
             output_tokens_max: options.output_tokens_max.unwrap_or(OUTPUT_TOKENS_DEFAULT),
             // Guest-controlled: outside of 0 to 2, or not a number, no provider takes it.
             temperature: options.temperature.filter(|t| t.is_finite()).unwrap_or(0.0).clamp(0.0, 2.0),
             seed: options.seed,
-        }))
+        })
     }
 
     /// The functions of the tools that the guest wants offered, of those that were granted.
@@ -265,7 +296,8 @@ impl Ctx {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let infos = self.granted_tools().await?;
+        let granted = self.granted_tools().await?;
+        let infos = self.with_own_tool(granted);
         let mut offered = Vec::new();
         for info in infos.iter().filter(|info| wanted.contains(&info.id)) {
             for function in &info.functions {
@@ -282,16 +314,19 @@ impl Ctx {
     }
 
     /// Takes a reply, new or from the journal, into the context.
-    fn heard(&mut self, handle: &Resource<Conversation>, reply: ModelReply) -> wasmtime::Result<Turn> {
+    fn heard(&mut self, asking: &Asking, reply: ModelReply) -> wasmtime::Result<Turn> {
         self.used.model_calls = self.used.model_calls.saturating_add(1);
         self.used.usage = self.used.usage.plus(reply.usage);
         let mut parts = vec![Part::Text(reply.text.clone())];
         parts.extend(reply.calls.iter().cloned().map(Part::Requested));
-        let message = Message { speaker: Speaker::Assistant, parts };
-        self.hold(bytes_held(&message))?;
-        let context = self.context(handle)?;
-        context.usage = context.usage.plus(reply.usage);
-        context.messages.push((message, false));
+        let held = Held::new(Message { speaker: Speaker::Assistant, parts }, false, Kind::Replied);
+        self.hold(held.bytes())?;
+        let notes = self.conversations.notes;
+        let context = &mut self.conversations.open[asking.at];
+        context.heard(held, reply.usage, notes);
+        if let Some(sign) = context.answers.next(&reply) {
+            self.tell(Event::ContextAnxiety { invocation: self.invocation.clone(), sign });
+        }
         Ok(reply.into())
     }
 }
@@ -315,10 +350,8 @@ fn reply_format(format: &ReplyFormat) -> Result<model::ReplyFormat, String> {
     })
 }
 
-/// Whether the request and its reply fit the window, by a rough count; the provider knows better.
+/// Whether the request fits the window, by a rough count; the provider knows better.
 fn fits(request: &ModelRequest, window: u32) -> Result<(), LimitHit> {
-    let said: u64 = request.messages.iter().map(Message::tokens_estimated).sum();
-    let wanted = said + request.system.chars().count() as u64 / 4;
-    let window = u64::from(window);
+    let (wanted, window) = (request.tokens_estimated(), u64::from(window));
     if window > 0 && wanted > window { Err(LimitHit::new("context_tokens_max", wanted, window)) } else { Ok(()) }
 }

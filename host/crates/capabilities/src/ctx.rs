@@ -10,7 +10,8 @@ use crate::log::LogBook;
 use crate::meter::Meter;
 use crate::poll::Timers;
 use crate::time::GuestClock;
-use longhaul_core::event::Used;
+use longhaul_core::context::PinnedContext;
+use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::Journal;
 use longhaul_core::model::Model;
@@ -74,6 +75,8 @@ pub struct Setup {
     pub journal: Option<Arc<dyn Journal>>,
     /// Where randomness comes from.
     pub seed: [u8; 32],
+    /// How its conversations are cut back, as its journal has it; none: never.
+    pub context: Option<PinnedContext>,
     /// What it reads and prints, when that is not its log.
     pub console: Option<Console>,
 }
@@ -86,6 +89,7 @@ pub struct Ctx {
     pub(crate) limits: Limits,
     pub(crate) services: Services,
     pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) pinned_context: Option<PinnedContext>,
     pub(crate) clock: Arc<GuestClock>,
     pub(crate) in_flight: InFlight,
     pub(crate) conversations: Conversations,
@@ -105,6 +109,8 @@ pub struct Ctx {
     pub used: Used,
     /// What its sub-agents used.
     pub delegated: Used,
+    /// What people should hear of it once it has ended; an attempt that broke off says it again.
+    pub events: Vec<Event>,
     pub(crate) delegations_asked: u32,
     /// Bytes in its key-value space, once they were counted.
     pub(crate) space_bytes: Option<u64>,
@@ -130,6 +136,7 @@ impl Ctx {
             limits: setup.limits,
             services: setup.services,
             journal: setup.journal,
+            pinned_context: setup.context,
             clock,
             in_flight: InFlight::default(),
             conversations: Conversations::default(),
@@ -142,6 +149,7 @@ impl Ctx {
             fuel_used: 0,
             used: Used::default(),
             delegated: Used::default(),
+            events: Vec::new(),
             delegations_asked: 0,
             space_bytes: None,
         })

@@ -22,6 +22,7 @@ impl decisions::Host for Ctx {
             let hit = LimitHit::new("decision_bytes_max", bytes as u64, DECISION_BYTES_MAX as u64);
             return Ok(Err(DecisionError::Limit(hit.into())));
         }
+        self.note_decision();
         let summary = truncate(&decision.decision, 120);
         let id = match self.ask_repeatable("decisions.record", summary, &decision, EffectClass::Idempotent).await? {
             Ok(id) => id,
@@ -39,6 +40,7 @@ impl decisions::Host for Ctx {
     }
 
     async fn find(&mut self, query: String, limit: u32) -> wasmtime::Result<Result<Vec<Decision>, DecisionError>> {
+        self.note_decision();
         let found = match self
             .ask_repeatable("decisions.find", query.clone(), &(&query, limit), EffectClass::ReadOnly)
             .await?

@@ -19,6 +19,7 @@ impl progress::Host for Ctx {
         outcome: String,
         files: Vec<String>,
     ) -> wasmtime::Result<Result<(), ProgressError>> {
+        self.note_phase();
         let summary = truncate(&action, 120);
         match self
             .ask_repeatable("progress.log", summary, &(&action, &outcome, &files), EffectClass::Idempotent)

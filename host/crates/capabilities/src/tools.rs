@@ -21,7 +21,8 @@ type Answer = Result<ToolOutput, ToolError>;
 
 impl tools::Host for Ctx {
     async fn list(&mut self) -> wasmtime::Result<Vec<BoundInfo>> {
-        Ok(self.granted_tools().await?.into_iter().map(BoundInfo::from).collect())
+        let granted = self.granted_tools().await?;
+        Ok(self.with_own_tool(granted).into_iter().map(BoundInfo::from).collect())
     }
 
     async fn call(&mut self, call: BoundCall) -> wasmtime::Result<Result<ToolResult, BoundError>> {
@@ -93,7 +94,12 @@ impl Ctx {
     }
 
     async fn announce(&mut self, call: ToolCall) -> Result<Pending, Stop> {
+        let notes = &mut self.conversations.notes;
+        notes.tools_called = notes.tools_called.saturating_add(1);
         let infos = self.granted_tools().await?;
+        if self.is_own_call(&call, &infos) {
+            return self.answer_itself(call).await;
+        }
         if let Err(denial) = self.grants.check_tool(&call.tool) {
             return self.refuse(call, ToolError::Denied(denial)).await;
         }
@@ -113,6 +119,18 @@ impl Ctx {
 }
 
 impl Ctx {
+    /// A call of the host's own tool, which is an entry like any other.
+    async fn answer_itself(&mut self, call: ToolCall) -> Result<Pending, Stop> {
+        let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
+        Ok(Pending::Known(match known {
+            Ok(answer) => answer,
+            Err(ticket) => {
+                let answer = self.own_call(&call)?;
+                self.answer(ticket, answer).await?
+            }
+        }))
+    }
+
     /// A refusal is an entry: a replay answers it again, also when the grant was mended meanwhile.
     async fn refuse(&mut self, call: ToolCall, error: ToolError) -> Result<Pending, Stop> {
         let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;

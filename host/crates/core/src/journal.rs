@@ -3,6 +3,7 @@
 //! The journal of an invocation is a list of entries. Entry 0 says what was called with which seed;
 //! each further entry is one call of an import: what was asked and, once it is known, what came back.
 
+use crate::context::PinnedContext;
 use crate::store::{Batch, StoreError};
 use crate::{Digest, InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,10 @@ pub struct Began {
     pub seed: [u8; 32],
     /// The engine's version and settings: equal fuel is promised within one fingerprint.
     pub fingerprint: String,
+    /// How its conversations are cut back, as it was then. None in journals from before there was such a
+    /// thing: never.
+    #[serde(default)]
+    pub context: Option<PinnedContext>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }

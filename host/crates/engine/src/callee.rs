@@ -8,7 +8,7 @@ use crate::clearing::Clearing;
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
 use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
-use longhaul_core::event::Used;
+use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::Journal;
 use longhaul_core::text::truncate;
 use longhaul_core::{LimitHit, Limits};
@@ -28,6 +28,8 @@ pub struct Called<T> {
     pub used: Used,
     /// What its sub-agents used.
     pub delegated: Used,
+    /// What people should hear of it.
+    pub events: Vec<Event>,
     /// The last cap on memory or tables that said no, whatever the guest made of it.
     pub refused: Option<LimitHit>,
     /// The log of the plugin.
@@ -44,6 +46,7 @@ impl<T> Called<T> {
             result: Err(error),
             used: Used::default(),
             delegated: Used::default(),
+            events: Vec::new(),
             refused: None,
             log: Vec::new(),
             log_dropped: 0,
@@ -52,8 +55,8 @@ impl<T> Called<T> {
 
     /// With something made of what was returned.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Called<U> {
-        let Self { result, used, delegated, refused, log, log_dropped } = self;
-        Called { result: result.map(make), used, delegated, refused, log, log_dropped }
+        let Self { result, used, delegated, events, refused, log, log_dropped } = self;
+        Called { result: result.map(make), used, delegated, events, refused, log, log_dropped }
     }
 }
 
@@ -187,13 +190,14 @@ impl Callee {
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight).await;
         let used = used(&mut store, limits.fuel_max);
         let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
+        let events = std::mem::take(&mut store.data_mut().events);
         let result = self
             .governed(export, governed, &mut store, limits)
             .and_then(|value| self.bounded(export, value, limits.output_bytes_max));
         store.data_mut().close();
         self.clear(store);
         let (log, log_dropped) = frame.log.take();
-        Called { result, used, delegated, refused, log, log_dropped }
+        Called { result, used, delegated, events, refused, log, log_dropped }
     }
 
     fn clear(&self, store: Store<Ctx>) {

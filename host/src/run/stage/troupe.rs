@@ -6,7 +6,8 @@ use crate::cast::{Cast, Part};
 use crate::run::bus::Bus;
 use crate::toolbox::Toolbox;
 use crate::wiring::{ModelSet, World};
-use longhaul_capabilities::{Services, Setup};
+use longhaul_capabilities::{Models as _, Services, Setup};
+use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::{Began, JournalError};
 use longhaul_core::store::Batch;
@@ -37,7 +38,9 @@ impl Troupe {
         input: &impl Serialize,
     ) -> Result<Opened, JournalError> {
         let input = serde_json::to_vec(input).unwrap_or_default();
+        let context = Some(self.context(part));
         let began = began(&self.world, part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
+        let began = Began { context, ..began };
         let store = Arc::clone(&self.world.store);
         let opened = Recorder::open(store, Arc::clone(&self.world.clock), invocation.clone(), began, &part.limits)?;
         if let Opened::Running(recorder) = &opened
@@ -49,6 +52,17 @@ impl Troupe {
             self.world.store.commit(batch).await?;
         }
         Ok(opened)
+    }
+
+    }
+
+    /// How the conversations of a part are cut back, as things are now.
+    fn context(&self, part: &Part) -> PinnedContext {
+        let window = |name: &String| {
+            let model = self.models.model(name);
+            (name.clone(), model.map_or(0, |model| model.info().context_tokens_max))
+        };
+        PinnedContext::new(part.context.clone(), part.grants.models.iter().map(window))
     }
 
     /// What the call of a pure plugin starts with.
@@ -77,6 +91,7 @@ impl Troupe {
             },
             journal: Some(Arc::new(recorder.clone())),
             seed: recorder.began().seed,
+            context: recorder.began().context.clone(),
             console: None,
             invocation,
         }
@@ -93,6 +108,7 @@ pub(super) fn began(world: &World, plugin: &str, table: &str, component: Digest,
         input: Digest::of(input),
         seed: world.fresh_seed(),
         fingerprint: world.engine.fingerprint().to_owned(),
+        context: None,
         at_ms: world.clock.now_ms(),
     }
 }
@@ -137,17 +153,18 @@ impl Team {
         let called = part.plugin.run(setup, &self.cancel, task).await;
         self.troupe.world.crash.reach("delegate.end");
         let used = called.used.plus(called.delegated);
+        let events = called.events.clone();
         let at_ms = self.troupe.world.clock.now_ms();
         let (finished, concluded) = finish(&recorder, called, at_ms).map_err(broken_off)?;
-        self.hear(child, &concluded.kept, used);
+        self.hear(child, events, &concluded.kept, used);
         let closing = recorder.finish_batch(finished).await.map_err(of_journal)?;
         Ok(Delegated { answer: answer(concluded.kept), used, closing })
     }
 
-    fn hear(&self, invocation: InvocationId, kept: &Kept<Outcome>, used: Used) {
+    fn hear(&self, invocation: InvocationId, events: Vec<Event>, kept: &Kept<Outcome>, used: Used) {
         let ok = matches!(kept, Kept::Returned(_));
-        let event = Event::InvocationEnded { invocation, outcome: truncate(&words(kept), 300), ok, used };
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        let ended = Event::InvocationEnded { invocation, outcome: truncate(&words(kept), 300), ok, used };
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(events.into_iter().chain([ended]));
     }
 }
 

@@ -187,6 +187,7 @@ fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fa
         limits: Limits::default(),
         services,
         journal: Some(Arc::clone(&journal) as Arc<dyn Journal>),
+        context: None,
         seed: [7; 32],
         console: None,
     });

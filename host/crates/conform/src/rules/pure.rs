@@ -87,6 +87,7 @@ mod tests {
             not_json: Vec::new(),
             used: Used { fuel: 100, ..Used::default() },
             calls: vec![made("timer.sleep"), made("tools.call")],
+            events: Vec::new(),
             log: serde_json::from_value(json!([{ "level": "info", "text": "begun" }])).unwrap(),
             log_dropped: 0,
             wall: Duration::ZERO,

@@ -206,6 +206,7 @@ pub(crate) fn began() -> Began {
         input: Digest::of(b"input"),
         seed: [7; 32],
         fingerprint: "engine 1".to_owned(),
+        context: None,
         at_ms: START_MS,
     }
 }

@@ -1,0 +1,144 @@
+//! Asking a model for a summary: an entry of the journal of its own.
+//!
+//! The request goes to the model that the conversation is with, through the same limits as the guest's own,
+//! and counts for the invocation. A model that cannot or will not write one does not end anything: the
+//! beginning of what was said stands in its place, and people are told. Only an outage is waited for.
+
+use super::cut::Cut;
+use super::prompts::{self, Purpose};
+use super::reference;
+use crate::ctx::Ctx;
+use crate::gate::Stop;
+use longhaul_core::Digest;
+use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, Usage, text_tokens};
+use longhaul_core::store::Batch;
+use longhaul_core::text::truncate;
+use serde::{Deserialize, Serialize};
+
+/// A model is told how long its summary may be. What is more than this many times as long in bytes is cut.
+const BYTES_A_TOKEN_MAX: usize = 8;
+
+/// What stands in place of messages.
+pub(super) struct Summary {
+    /// For the conversation.
+    pub(super) text: String,
+    /// What stays of it when it is old.
+    pub(super) brief: Option<String>,
+    /// What it says that failed.
+    pub(super) failed: Vec<String>,
+    /// What it replaced.
+    pub(super) replaced: Digest,
+    /// Why the beginning stands there instead of a summary.
+    pub(super) unsummarised: Option<String>,
+}
+
+impl Summary {
+    pub(super) fn is_written(&self) -> bool {
+        self.unsummarised.is_none()
+    }
+
+    /// By our estimate, as a message.
+    pub(super) fn tokens(&self) -> u64 {
+        text_tokens(&self.text) + 4
+    }
+}
+
+/// What the journal keeps.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    written: Result<Written, ModelError>,
+    /// What the summary replaces: JSON, in the store's content.
+    replaced: Digest,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    text: String,
+    usage: Usage,
+}
+
+impl Ctx {
+    /// Has the model summarise messages, by their places.
+    pub(super) async fn summarise(&mut self, cut: &Cut, purpose: Purpose, places: &[usize]) -> Result<Summary, Stop> {
+        let context = &self.conversations.open[cut.asking.at];
+        let messages: Vec<Message> = places.iter().map(|place| context.messages[*place].message.clone()).collect();
+        let bytes_max = transcript_bytes_max(cut);
+        let request = prompts::request(purpose, cut.asking.model(), &messages, bytes_max, &cut.budget);
+        let written = self.written(cut, purpose, &request, &messages).await?;
+        self.remember(written.replaced)?;
+        let (words, unsummarised) = match said(written.written) {
+            Ok(words) => (words, None),
+            Err(why) => (prompts::beginning(&messages), Some(why)),
+        };
+        let link = reference::link(&written.replaced, self.can_read());
+        let failed = &self.conversations.open[cut.asking.at].failed;
+        Ok(Summary {
+            text: prompts::record(purpose, messages.len(), &link, &words, failed),
+            brief: (purpose == Purpose::Compact).then(|| prompts::brief(&words)),
+            failed: prompts::failed_lines(&words),
+            replaced: written.replaced,
+            unsummarised,
+        })
+    }
+
+    /// What the journal has as the answer, or what the model says now.
+    async fn written(
+        &mut self,
+        cut: &Cut,
+        purpose: Purpose,
+        request: &ModelRequest,
+        messages: &[Message],
+    ) -> Result<Kept, Stop> {
+        let digest = request.digest();
+        let summary = format!("{}, {} messages", request.model, messages.len());
+        let asking = (cut.asking.at, digest);
+        let kept = match self.ask_repeatable(purpose.entry(), summary, &asking, EffectClass::ReadOnly).await? {
+            Ok(kept) => kept,
+            Err(ticket) => self.write(cut, ticket, request, messages).await?,
+        };
+        if let Kept { written: Ok(Written { usage, .. }), .. } = &kept {
+            self.used.model_calls = self.used.model_calls.saturating_add(1);
+            self.used.usage = self.used.usage.plus(*usage);
+            let context = &mut self.conversations.open[cut.asking.at];
+            context.usage = context.usage.plus(*usage);
+            self.conversations.answered.push(digest);
+        }
+        Ok(kept)
+    }
+
+    async fn write(
+        &mut self,
+        cut: &Cut,
+        ticket: Ticket,
+        request: &ModelRequest,
+        messages: &[Message],
+    ) -> Result<Kept, Stop> {
+        let reply = self.ask_model(&ticket, &cut.asking, request).await?;
+        let bytes_max = usize::try_from(cut.budget.summary_tokens).unwrap_or(usize::MAX);
+        let bytes_max = bytes_max.saturating_mul(BYTES_A_TOKEN_MAX);
+        let written =
+            reply.map(|ModelReply { text, usage, .. }| Written { text: truncate(text.trim(), bytes_max), usage });
+        let mut batch = Batch::new();
+        let json = serde_json::to_vec(messages).map_err(|error| Stop::Broken(error.to_string()))?;
+        let replaced = batch.blob(json);
+        self.answer_with(ticket, Kept { written, replaced }, batch).await
+    }
+}
+
+/// The words of a summary, or why there are none.
+fn said(written: Result<Written, ModelError>) -> Result<String, String> {
+    match written {
+        Ok(Written { text, .. }) if text.trim().is_empty() => Err("the model wrote nothing".to_owned()),
+        Ok(Written { text, .. }) => Ok(text),
+        Err(error) => Err(truncate(&error.to_string(), 200)),
+    }
+}
+
+/// What of a transcript fits into the window beside the instruction and the summary.
+fn transcript_bytes_max(cut: &Cut) -> usize {
+    let beside = prompts::PROMPT_TOKENS + cut.budget.summary_tokens;
+    let tokens = cut.budget.window_tokens.saturating_sub(beside).max(64);
+    // Four bytes a token is an estimate on the safe side: what is not ASCII has more bytes than characters.
+    usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
+}

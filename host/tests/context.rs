@@ -1,0 +1,183 @@
+//! A conversation that is longer than its window is cut back, and a run that is killed while that is done ends
+//! as the same run that was not.
+//!
+//! The agent is `react`, and reads twelve files of which four fill the window; see [`common::reader`] for its
+//! model, which knows what to do next from its context alone.
+
+mod common;
+
+use common::fake::Kill;
+use common::lab::Lab;
+use common::outcome::Outcome;
+use common::reader::{FAILED, NEXT};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The window, in tokens as the model counts.
+const WINDOW: u64 = 6_000;
+
+/// Files to read.
+const FILES: usize = 12;
+
+/// `{policy}` is the rule.
+const CONFIG: &str = r#"
+[project]
+name = "long"
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+context_tokens_max = 6000
+
+[context]
+policy = "{policy}"
+
+[agents.code]
+plugin = "react"
+models = ["fake"]
+tools = ["files"]
+settings = { steps_max = 60 }
+
+[tools.files]
+plugin = "files"
+directories = [{ guest = "/work", host = "tree", access = "write" }]
+confirm_effects = true
+
+[checks]
+done = { argv = ["grep", "-q", "done", "done.txt"] }
+
+[run.limits]
+unavailable_wait_ms_min = 100
+"#;
+
+const GOAL: &str = "# Long
+
+## Feature: all files are read
+- id: read
+- check: done
+
+Read file after file; each names the next. NEXT-FILE: a00.txt
+";
+
+fn lab(policy: &str) -> Lab {
+    let lab = Lab::new(&CONFIG.replace("{policy}", policy), GOAL);
+    for number in 0..FILES {
+        let next = if number + 1 < FILES { format!("a{:02}.txt", number + 1) } else { "none".to_owned() };
+        let text = format!("{NEXT}{next}\n{}", format!("line of file {number}\n").repeat(150));
+        std::fs::write(lab.project().join(format!("a{number:02}.txt")), text).expect("ours");
+    }
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "files"]);
+    lab
+}
+
+/// The entries of the agent's journal with that name.
+fn entries(lab: &Lab, name: &str) -> Vec<Value> {
+    let run = lab.runs().pop().expect("a run");
+    let answer = lab.json(&["journal", &run, "--invocation", "f-read/1/generate"]);
+    let entries = answer["entries"].as_array().expect("a list");
+    entries.iter().map(|entry| entry[1].clone()).filter(|entry| entry["asked"]["name"] == name).collect()
+}
+
+/// Summaries that the model was asked for.
+fn summaries_asked(lab: &Lab) -> Vec<String> {
+    lab.fake.asked().into_iter().filter(|asked| is_summary(asked)).collect()
+}
+
+fn is_summary(asked: &str) -> bool {
+    asked.contains("The transcript stands between")
+}
+
+#[test]
+fn every_policy_keeps_a_long_conversation_within_its_window_and_on_its_way() {
+    let cases = [
+        ("reset", "conversation.reset", "context reset (reset)"),
+        ("auto", "conversation.reset", "context reset (auto)"),
+        ("compact", "conversation.refer", "context compacted (compact)"),
+        ("halve", "conversation.halve", "context compacted (halve)"),
+    ];
+    for (policy, entry, shown) in cases {
+        let lab = lab(policy);
+        let ran = lab.run(&["run"]).expect(0);
+        assert!(ran.stdout.contains(shown), "{policy}: {}", ran.said());
+        assert!(!entries(&lab, entry).is_empty(), "{policy} leaves entries");
+        let reads = entries(&lab, "tools.call")
+            .iter()
+            .filter(|entry| entry["asked"]["summary"].to_string().contains("files.read"))
+            .count();
+        assert_eq!(reads, FILES, "{policy}: each file is read once, so the thread was not lost");
+        let most = lab.fake.tokens_most();
+        assert!(most > WINDOW / 2 && most <= WINDOW, "{policy}: {most} tokens");
+        lab.run(&["replay"]).expect(0);
+    }
+}
+
+#[test]
+fn without_a_policy_the_conversation_is_refused_as_before() {
+    let lab = lab("off");
+    let ran = lab.run(&["run"]);
+    assert!(ran.said().contains("context_tokens_max"), "{}", ran.said());
+    assert_eq!(summaries_asked(&lab), Vec::<String>::new());
+}
+
+#[test]
+fn what_failed_is_in_every_hand_off_and_every_summary_has_a_link() {
+    let lab = lab("reset");
+    let ran = lab.run(&["--json", "run"]).expect(0);
+    let events: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let resets: Vec<&Value> = events.iter().filter(|event| event["type"] == "context_reset").collect();
+    assert!(resets.len() >= 2, "{}", ran.said());
+    for reset in &resets {
+        assert!(reset["tokens_before"].as_u64() > Some(WINDOW * 8 / 10), "{reset}");
+        assert!(reset["tokens_after"].as_u64() < Some(WINDOW * 4 / 10), "{reset}");
+        assert_eq!(reset["replaced"].as_str().map(str::len), Some(64), "{reset}");
+    }
+    let ended = events.iter().rfind(|event| event["type"] == "run_ended").expect("it ended");
+    assert_eq!(ended["used"]["context_resets"], resets.len(), "{ended}");
+    let second = &summaries_asked(&lab)[1];
+    assert!(second.contains(FAILED), "the model that hands off is told what failed before: {second}");
+}
+
+#[test]
+fn a_kill_around_a_summary_asks_for_it_at_most_once_more() {
+    let reference = lab("auto");
+    reference.run(&["run"]).expect(0);
+    let expected = Outcome::of(&reference);
+    let asked = reference.fake.asked();
+    let summaries: Vec<usize> = (0..asked.len()).filter(|place| is_summary(&asked[*place])).collect();
+    assert!(summaries.len() >= 2, "{asked:#?}");
+    // Each summary while it is on its way, answered or not, and the request after it.
+    let kills = summaries.iter().take(2).flat_map(|place| [(place + 1, true), (place + 1, false), (place + 2, true)]);
+    for (number, happens) in kills {
+        let lab = lab("auto");
+        let started = lab.start(&["run"]);
+        let number = u32::try_from(number).expect("few");
+        lab.fake.kill_at(Kill { pid: started.pid(), kind: "model", number, happens });
+        assert!(started.wait().was_killed(), "request {number}");
+        lab.fake.settle();
+        lab.run(&["resume"]).expect(0);
+        assert_eq!(Outcome::of(&lab), expected, "killed at request {number}");
+        let asked = lab.fake.asked();
+        let again = asked.len() - asked.iter().collect::<BTreeSet<_>>().len();
+        // The one in flight, if it got through; nothing that was answered.
+        assert_eq!(again, usize::from(happens), "killed at request {number}: {asked:#?}");
+        lab.run(&["replay"]).expect(0);
+    }
+}
+
+#[test]
+fn a_changed_rule_counts_from_the_next_invocation_on() {
+    let lab = lab("reset");
+    let started = lab.start(&["run"]);
+    let number = 8;
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "model", number, happens: true });
+    assert!(started.wait().was_killed());
+    let path = lab.project().join("longhaul.toml");
+    let config = std::fs::read_to_string(&path).expect("ours");
+    let changed = config.replace("policy = \"reset\"", "policy = \"off\"");
+    std::fs::write(&path, changed).expect("ours");
+    lab.run(&["resume"]).expect(0);
+    assert!(entries(&lab, "conversation.reset").len() >= 2, "the invocation goes on with the rules that it began with");
+    lab.run(&["replay"]).expect(0);
+}
