@@ -10,6 +10,7 @@ use common::fake::Kill;
 use common::lab::Lab;
 use common::outcome::Outcome;
 use common::reader::{FAILED, NEXT};
+use common::{DOER_CONFIG, THREE_FEATURES};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -180,4 +181,18 @@ fn a_changed_rule_counts_from_the_next_invocation_on() {
     lab.run(&["resume"]).expect(0);
     assert!(entries(&lab, "conversation.reset").len() >= 2, "the invocation goes on with the rules that it began with");
     lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn an_agent_that_says_it_is_done_and_is_not_is_a_sign_of_anxiety() {
+    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
+    let ran = lab.run(&["--json", "run"]).expect(3);
+    let events = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let signs: Vec<Value> = events.filter(|event| event["type"] == "context_anxiety").collect();
+    let unmet: Vec<&Value> = signs.iter().filter(|sign| sign["sign"] == "criteria_unmet").collect();
+    assert!(!unmet.is_empty(), "{}", ran.said());
+    for sign in unmet {
+        assert!(sign["invocation"].as_str().is_some_and(|name| name.contains("/f-three/")), "{sign}");
+        assert!(sign["criteria"].as_array().is_some_and(|criteria| !criteria.is_empty()), "{sign}");
+    }
 }

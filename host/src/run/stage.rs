@@ -3,6 +3,7 @@
 
 mod orientation;
 mod repository;
+mod rushed;
 mod troupe;
 
 pub use repository::Native;
@@ -366,6 +367,8 @@ impl Place<'_> {
                 part.plugin.judge(setup, self.cancel, subject, rubric).await
             })
             .await?;
+        let agent = InvocationId::of_action(&self.stage.record.run, generated);
+        ended.sub_agents.extend(rushed::sign(agent, &outcome, &ended.end, criteria));
         // What is committed later must be what was judged now.
         ended.batch = put_judged(ended.batch, &self.stage.record.run, feature, judged);
         Ok(ended)

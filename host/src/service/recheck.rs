@@ -83,8 +83,9 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // What is left goes with the next recheck.
+        // What is left goes with the next recheck, or run.
         let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_file(self.0.with_extension("at"));
     }
 }
 

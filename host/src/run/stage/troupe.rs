@@ -54,8 +54,6 @@ impl Troupe {
         Ok(opened)
     }
 
-    }
-
     /// How the conversations of a part are cut back, as things are now.
     fn context(&self, part: &Part) -> PinnedContext {
         let window = |name: &String| {
