@@ -76,6 +76,8 @@ fn without(used: Used, others: Used) -> Used {
         host_calls: used.host_calls.saturating_sub(others.host_calls),
         model_calls: used.model_calls.saturating_sub(others.model_calls),
         possibly_paid_twice: used.possibly_paid_twice.saturating_sub(others.possibly_paid_twice),
+        context_resets: used.context_resets.saturating_sub(others.context_resets),
+        context_compactions: used.context_compactions.saturating_sub(others.context_compactions),
         usage: Usage {
             input_tokens: all.input_tokens.saturating_sub(less.input_tokens),
             cached_tokens: all.cached_tokens.saturating_sub(less.cached_tokens),
