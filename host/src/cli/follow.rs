@@ -13,8 +13,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 
 /// Starts or resumes a run, and follows it.
-pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> {
+pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Exit> {
     let mut door = context.door().await?;
+    let asked_ms = jiff::Timestamp::now().as_millisecond();
     let plan_only = matches!(request, Request::Run { plan_only: true, .. });
     let sessions = match &request {
         Request::Run { sessions, .. } | Request::Resume { sessions, .. } => *sessions,
@@ -31,10 +32,10 @@ pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> 
         match answered {
             Ok(Answer::Run { run }) => break run,
             Ok(_) => bail!("the service answered something else"),
-            // A run that it took before it stopped refuses the second one, by its name.
             Err(error) if error.is::<OwnerGone>() && tries > 0 => {
                 tokio::time::sleep(OWNER_PAUSE).await;
                 door = context.door().await?;
+                request = taken(&door, &request, asked_ms).await.unwrap_or(request);
             }
             Err(error) => {
                 door.close().await;
@@ -49,6 +50,16 @@ pub async fn start(context: &Context, request: Request) -> anyhow::Result<Exit> 
         super::features::run(context, Which::Named(run.to_string()), None).await?;
     }
     Ok(exit)
+}
+
+/// How to go on with the run that an owner took before it stopped, and did not tell, if it did.
+async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request> {
+    // To pause at the plan is not in what is stored, so such a run is left to its person.
+    let Request::Run { directory, sessions, plan_only: false, .. } = request else { return None };
+    let summary = status(door, Which::NewestIn(directory.clone())).await.ok()?.summary;
+    let is_later = i64::try_from(summary.created_ms).is_ok_and(|created_ms| created_ms >= asked_ms);
+    let run = Which::Named(summary.run.to_string());
+    is_later.then_some(Request::Resume { run, retry_failing: false, sessions: *sessions })
 }
 
 /// Follows a run that somebody else started.
