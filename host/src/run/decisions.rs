@@ -3,7 +3,7 @@
 //! Both go into the transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
 
 use super::RunRecord;
-use longhaul_core::decision::{self, Decision, LogError, Outcome, newest, relevant};
+use longhaul_core::decision::{self, Decision, Hit, LogError, Outcome, newest, relevant};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::text::truncate;
@@ -22,6 +22,9 @@ const OF_FEATURE_MAX: usize = 1_000;
 /// Decisions that a planner is told of.
 const PLANNER_MAX: usize = 10;
 
+/// Decisions that a session is told of.
+const SESSION_MAX: usize = 3;
+
 /// Longest text of a decision that a planner is told, in bytes: ten decisions stay a page of its prompt.
 const PLANNER_TEXT_BYTES_MAX: usize = 300;
 
@@ -36,8 +39,24 @@ pub fn all(store: &dyn Store, project: &str) -> Result<Vec<Decision>, LogError> 
 /// What a planner is told of earlier decisions that bear on its goal: the best first, each with why it was chosen.
 /// None when there is none.
 pub fn for_planner(store: &dyn Store, clock: &dyn Clock, project: &str, goal: &str) -> Result<Option<Value>, LogError> {
+    Ok(told(relevant(all(store, project)?, goal, clock.now_ms(), PLANNER_MAX)))
+}
+
+/// What a session is told: decisions of earlier runs that bear on what it is to do. Those of its own run are found
+/// by asking, and would differ with the order in which its features went.
+pub(super) fn of_earlier_runs(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    record: &RunRecord,
+    wanted: &str,
+) -> Result<Option<Value>, LogError> {
+    let mut earlier = all(store, &record.project)?;
+    earlier.retain(|decision| decision.run != record.run.as_str());
+    Ok(told(relevant(earlier, wanted, clock.now_ms(), SESSION_MAX)))
+}
+
+fn told(hits: Vec<Hit>) -> Option<Value> {
     let cut = |text: &str| truncate(text, PLANNER_TEXT_BYTES_MAX);
-    let hits = relevant(all(store, project)?, goal, clock.now_ms(), PLANNER_MAX);
     let told = hits.iter().map(|hit| {
         let Decision { context, decision, reasoning, outcome, lesson, .. } = &hit.decision;
         json!({
@@ -49,7 +68,7 @@ pub fn for_planner(store: &dyn Store, clock: &dyn Clock, project: &str, goal: &s
             "chosen_because": cut(&hit.why),
         })
     });
-    Ok((!hits.is_empty()).then(|| told.collect()))
+    (!hits.is_empty()).then(|| told.collect())
 }
 
 /// What the events of a step mean for the log.

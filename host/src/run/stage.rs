@@ -29,7 +29,7 @@ use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
 use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_harness::{Failure, Job, Report, State, StepReport, Work};
 use longhaul_journal::{Opened, Recorder};
-use orientation::orientation;
+use orientation::{Found, orientation};
 use repository::Repository;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -390,7 +390,11 @@ impl Place<'_> {
                 Err(error) => return Ok(Ended::failed(format!("check `{}` cannot run: {error}", spec.name))),
             }
         }
-        let orientation = orientation(&self.stage.world, &self.stage.record, &overwritten)?;
+        let commits = self.desk.repository.log(orientation::COMMITS_MAX).await?;
+        let wanted = self.work.feature().and_then(|id| self.state.feature(id));
+        let wanted = wanted.map(|feature| format!("{} {}", feature.spec.title, feature.spec.instruction));
+        let found = Found { wanted: &wanted.unwrap_or_default(), commits: &commits, overwritten: &overwritten };
+        let orientation = orientation(&self.stage.world, &self.stage.record, &found)?;
         Ok(Ended::of(End::Report(Report::Prepared { base, vacuous, orientation })))
     }
 

@@ -1,25 +1,60 @@
-//! What a session is told of the project before its work begins: what was done last, and what a person
-//! changed. It becomes part of the state, so a resume tells the same.
+//! What a session is told of the project before its work begins: what was done last, what was committed, what
+//! was decided in earlier runs that bears on the feature, and what a person changed.
+//!
+//! It becomes part of the state, so a resume tells the same. Refuses times and commit ids: they say nothing to an
+//! agent, and with them no recording of a model would fit a second run.
 
+use crate::run::decisions;
 use crate::run::record::{self, RunRecord};
 use crate::wiring::World;
+use longhaul_worktree::Logged;
 use serde_json::{Value, json};
 
 /// Entries of the project's progress that are told, the newest ones.
 const PROGRESS_MAX: usize = 10;
 
+/// Commits that are told, the newest ones.
+pub(super) const COMMITS_MAX: usize = 10;
+
 /// Names of files that are told.
 const FILES_MAX: usize = 20;
 
+/// What is at hand when a session is prepared.
+pub(super) struct Found<'a> {
+    /// What the feature asks for, in words.
+    pub(super) wanted: &'a str,
+    /// The branch's newest commits, newest first.
+    pub(super) commits: &'a [Logged],
+    /// Files that a person changed in the tree and that are now as the branch has them.
+    pub(super) overwritten: &'a [String],
+}
+
 /// The object that [`longhaul_harness::Report::Prepared`] carries.
-pub(super) fn orientation(world: &World, record: &RunRecord, overwritten: &[String]) -> anyhow::Result<Value> {
-    let mut told = json!({ "progress": record::progress_last(&*world.store, &record.project, PROGRESS_MAX)? });
-    if !overwritten.is_empty() {
-        let files: Vec<_> = overwritten.iter().take(FILES_MAX).collect();
+pub(super) fn orientation(world: &World, record: &RunRecord, found: &Found<'_>) -> anyhow::Result<Value> {
+    let store = &*world.store;
+    let progress = record::progress_last(store, &record.project, PROGRESS_MAX)?;
+    let mut told = json!({
+        "progress": progress.iter().map(without_times).collect::<Vec<_>>(),
+        "commits": found.commits.iter().rev().map(|commit| &commit.subject).collect::<Vec<_>>(),
+    });
+    let earlier = decisions::of_earlier_runs(store, &*world.clock, record, found.wanted)?;
+    if let Some(decisions) = earlier {
+        told["decisions"] = decisions;
+    }
+    if !found.overwritten.is_empty() {
+        let files: Vec<_> = found.overwritten.iter().take(FILES_MAX).collect();
         told["overwritten"] = json!({
             "files": files,
             "why": "a person changed these in the tree, and the branch changed them too; the branch's version is there",
         });
     }
     Ok(told)
+}
+
+/// What was done, and what came of it unless that is a commit's name.
+fn without_times(entry: &Value) -> Value {
+    let is_commit =
+        entry["outcome"].as_str().is_some_and(|it| it.len() == 40 && it.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let outcome = if is_commit { Value::Null } else { entry["outcome"].clone() };
+    json!({ "action": entry["action"], "outcome": outcome, "files": entry["files"] })
 }

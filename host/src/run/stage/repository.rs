@@ -14,8 +14,8 @@ use longhaul_core::work::CheckReport;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_worktree::{
-    Branch, CheckHost, CommitOrder, Committed, ExactCopy, Merge, NativeCheck, NativeError, Project, Tree, TreeCaps,
-    TreeError,
+    Branch, CheckHost, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Tree,
+    TreeCaps, TreeError,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -127,6 +127,11 @@ impl Repository {
     /// The last commit of the branch, or where the run started.
     pub async fn tip(&self) -> anyhow::Result<String> {
         self.blocking(Inner::tip).await
+    }
+
+    /// The newest commits of the run's branch, newest first.
+    pub async fn log(&self, limit: usize) -> anyhow::Result<Vec<Logged>> {
+        self.blocking(move |inner| inner.project.log(&inner.branch, &inner.base, limit)).await
     }
 
     /// Keeps what there is since `base` as a blob, then restores the tree to the branch's tip.
