@@ -1,7 +1,7 @@
 //! What all invocations of a run share, and how one of them asks another: a delegation is an invocation
 //! of its own, begun here and ended in the transaction that answers its caller.
 
-use super::{Kept, finish, words};
+use super::ending::{Kept, finish, words};
 use crate::cast::{Cast, Part};
 use crate::run::bus::Bus;
 use crate::toolbox::Toolbox;

@@ -1,0 +1,214 @@
+//! One piece of work, done at a desk: a plugin is called with what it gets, or checks are run.
+
+use super::ending::{End, Ended, Kept, Words, ended, reported, stuck};
+use super::orientation::{self, Found, orientation};
+use super::troupe::Team;
+use super::{Desk, Stage, rushed};
+use crate::cast::Part;
+use crate::nobody::Nobody;
+use crate::run::checks::PinnedChecks;
+use crate::run::proposals;
+use crate::run::record::put_judged;
+use longhaul_capabilities::Setup;
+use longhaul_core::InvocationId;
+use longhaul_core::tool::{CheckError, Checks};
+use longhaul_core::work::{CheckSpec, Criterion, Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Task};
+use longhaul_engine::{Called, Cancel};
+use longhaul_harness::{Job, Report, State, StepReport, Work};
+use longhaul_journal::Opened;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// Bytes of evidence that an evaluator sees, all files together.
+const EVIDENCE_BYTES_MAX: usize = 200_000;
+
+/// One piece of work, and where it is done.
+pub(super) struct Place<'a> {
+    pub(super) stage: &'a Stage,
+    pub(super) desk: &'a Desk,
+    /// The commit that what is in the tree is compared with.
+    pub(super) base: &'a str,
+    pub(super) work: &'a Work,
+    pub(super) state: &'a State,
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Place<'_> {
+    pub(super) async fn plan(&self, mut goal: Goal) -> anyhow::Result<Ended> {
+        let part = self.part("planner")?;
+        goal.settings = part.settings.clone();
+        let input = goal.clone();
+        self.invoke(part, "planner.plan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
+            part.plugin.plan(setup, self.cancel, goal).await
+        })
+        .await
+    }
+
+    pub(super) async fn replan(&self, mut goal: Goal, plan: Plan, results: &[StepReport]) -> anyhow::Result<Ended> {
+        let part = self.part("planner")?;
+        goal.settings = part.settings.clone();
+        let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
+        let input = (goal.clone(), plan.clone(), results.clone());
+        self.invoke(part, "planner.replan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
+            part.plugin.replan(setup, self.cancel, goal, plan, results).await
+        })
+        .await
+    }
+
+    pub(super) async fn synthesize(&self, mut goal: Goal, results: &[StepReport]) -> anyhow::Result<Ended> {
+        let part = self.part("planner")?;
+        goal.settings = part.settings.clone();
+        let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
+        let input = (goal.clone(), results.clone());
+        self.invoke(part, "planner.synthesize", &input, Arc::new(Nobody), Report::Synthesized, async |setup| {
+            part.plugin.synthesize(setup, self.cancel, goal, results).await
+        })
+        .await
+    }
+
+    /// With the output, which the harness does not keep. A step that never came to one has none.
+    fn result_of(&self, report: &StepReport) -> StepResult {
+        let outcome = report.generated.as_ref().and_then(|key| self.stage.outcome_of(key).ok());
+        StepResult { step: report.step.clone(), passed: report.passed, outcome, issues: report.issues.clone() }
+    }
+
+    pub(super) async fn propose(&self, agent: &str, task: Task) -> anyhow::Result<Ended> {
+        let report = |outcome: Outcome| Report::Proposed { output: outcome.output };
+        self.ask_agent(agent, task, Vec::new(), Vec::new(), report).await
+    }
+
+    pub(super) async fn generate(&self, agent: &str, task: Task) -> anyhow::Result<Ended> {
+        let (specs, vacuous) = self.pinned();
+        self.ask_agent(agent, task, specs, vacuous, Report::Generated).await
+    }
+
+    async fn ask_agent(
+        &self,
+        agent: &str,
+        mut task: Task,
+        specs: Vec<CheckSpec>,
+        vacuous: Vec<String>,
+        report: impl FnOnce(Outcome) -> Report,
+    ) -> anyhow::Result<Ended> {
+        let part = self.part(&format!("agents.{agent}"))?;
+        task.settings = part.settings.clone();
+        let input = task.clone();
+        let checks = Arc::new(self.checks(specs, vacuous));
+        self.invoke(part, "agent.run", &input, checks, report, async |setup| {
+            part.plugin.run(setup, self.cancel, task).await
+        })
+        .await
+    }
+
+    pub(super) async fn judge(
+        &self,
+        feature: &str,
+        generated: &str,
+        instruction: &str,
+        criteria: &[Criterion],
+    ) -> anyhow::Result<Ended> {
+        let part = self.part("evaluator")?;
+        let repository = &self.desk.repository;
+        let judged = repository.subject(self.base).await?;
+        let outcome = self.stage.outcome_of(generated)?;
+        let subject = Subject {
+            instruction: instruction.to_owned(),
+            output: outcome.output.clone(),
+            evidence: repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
+        };
+        let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
+        let input = (subject.clone(), rubric.clone());
+        let (specs, vacuous) = self.pinned();
+        let checks = Arc::new(self.checks(specs, vacuous));
+        let mut ended = self
+            .invoke(part, "evaluator.judge", &input, checks, Report::Judged, async |setup| {
+                part.plugin.judge(setup, self.cancel, subject, rubric).await
+            })
+            .await?;
+        let agent = InvocationId::of_action(&self.stage.record.run, generated);
+        ended.sub_agents.extend(rushed::sign(agent, &outcome, &ended.end, criteria));
+        // What is committed later must be what was judged now.
+        ended.batch = put_judged(ended.batch, &self.stage.record.run, feature, judged);
+        Ok(ended)
+    }
+
+    /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves
+    /// nothing later.
+    pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> anyhow::Result<Ended> {
+        let (base, overwritten) = self.desk.repository.prepare().await?;
+        let checks = self.checks(specs.to_vec(), Vec::new());
+        let mut vacuous = Vec::new();
+        for spec in specs {
+            match checks.run(&spec.name).await {
+                Ok(report) if report.passed => vacuous.push(spec.name.clone()),
+                Ok(_) => {}
+                Err(_) if self.cancel.is_cancelled() => return Ok(Ended::of(End::Cancelled)),
+                // Nothing is wrong with the feature: somebody has to make room, and then it goes on.
+                Err(CheckError::Unavailable(outage)) => return Ok(Ended::of(End::Outage(outage))),
+                Err(error) => return Ok(Ended::failed(format!("check `{}` cannot run: {error}", spec.name))),
+            }
+        }
+        let commits = self.desk.repository.log(orientation::COMMITS_MAX).await?;
+        let wanted = self.work.feature().and_then(|id| self.state.feature(id));
+        let wanted = wanted.map(|feature| format!("{} {}", feature.spec.title, feature.spec.instruction));
+        let found = Found { wanted: &wanted.unwrap_or_default(), commits: &commits, overwritten: &overwritten };
+        let orientation = orientation(&self.stage.world, &self.stage.record, &found)?;
+        Ok(Ended::of(End::Report(Report::Prepared { base, vacuous, orientation })))
+    }
+
+    /// What the feature at hand is judged by.
+    fn pinned(&self) -> (Vec<CheckSpec>, Vec<String>) {
+        let found = self.work.feature().and_then(|feature| self.state.feature(feature));
+        found.map(|feature| (feature.spec.checks.clone(), feature.vacuous.clone())).unwrap_or_default()
+    }
+
+    fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> PinnedChecks {
+        // Before a session is prepared its tree is at the tip.
+        let base = (!matches!(self.work.job, Job::Prepare { .. })).then_some(self.base);
+        PinnedChecks {
+            cast: Arc::clone(&self.desk.cast),
+            config: Arc::clone(&self.stage.config),
+            native: self.desk.repository.native(base),
+            caller: self.stage.invocation(self.work),
+            cancel: self.cancel.clone(),
+            specs,
+            vacuous,
+        }
+    }
+
+    fn part(&self, table: &str) -> anyhow::Result<&Part> {
+        self.desk.cast.part(table).ok_or_else(|| anyhow::anyhow!("there is no [{table}] in longhaul.toml"))
+    }
+
+    /// One invocation of a pure plugin: begun, or continued from its journal.
+    async fn invoke<T: Serialize + DeserializeOwned + Words>(
+        &self,
+        part: &Part,
+        export: &str,
+        input: &impl Serialize,
+        checks: Arc<dyn Checks>,
+        report: impl FnOnce(T) -> Report,
+        call: impl AsyncFnOnce(Setup) -> Called<Result<T, RoleError>>,
+    ) -> anyhow::Result<Ended> {
+        let (troupe, world) = (&self.desk.troupe, &self.stage.world);
+        let invocation = self.stage.invocation(self.work);
+        let recorder = match troupe.open(&invocation, part, export, input).await {
+            Ok(Opened::Running(recorder)) => recorder,
+            Ok(Opened::Finished { finished, .. }) => {
+                let kept: Kept<T> = serde_json::from_str(&finished.result)?;
+                return Ok(Ended::of(End::Report(reported(kept, report))));
+            }
+            Err(error) => return Ok(Ended::of(stuck(error))),
+        };
+        world.crash.reach("invocation.start");
+        let team = Arc::new(Team::new(troupe, Arc::clone(&checks), self.cancel));
+        let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
+        let called = call(setup).await;
+        world.crash.reach("invocation.end");
+        let heard = [team.take_events(), called.events.clone()].concat();
+        let ended = ended(recorder, called, report, heard, world.clock.now_ms());
+        let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
+        Ok(Ended { sub_agents: [ended.sub_agents, proposed].concat(), batch, ..ended })
+    }
+}
