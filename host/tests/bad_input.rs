@@ -644,7 +644,7 @@ fn a_full_file_system_parks_or_ends_a_run_that_goes_on_with_room_again() {
     let lab = Lab::new(&format!("{DOER_CONFIG}unavailable_retries_max = 2\n"), GOAL);
     let small = lab.path("small");
     fs::create_dir_all(&small).expect("ours");
-    let Some(_mounted) = Mounted::tmpfs(&small, "64m") else {
+    let Some(_mounted) = Mounted::tmpfs(&small, "96m") else {
         println!("skipped: mounting a small file system takes root");
         return;
     };

@@ -22,9 +22,6 @@ const OF_FEATURE_MAX: usize = 1_000;
 /// Decisions that a planner is told of.
 const PLANNER_MAX: usize = 10;
 
-/// Decisions that a session is told of.
-const SESSION_MAX: usize = 3;
-
 /// Longest text of a decision that a planner is told, in bytes: ten decisions stay a page of its prompt.
 const PLANNER_TEXT_BYTES_MAX: usize = 300;
 
@@ -40,19 +37,6 @@ pub fn all(store: &dyn Store, project: &str) -> Result<Vec<Decision>, LogError> 
 /// None when there is none.
 pub fn for_planner(store: &dyn Store, clock: &dyn Clock, project: &str, goal: &str) -> Result<Option<Value>, LogError> {
     Ok(told(relevant(all(store, project)?, goal, clock.now_ms(), PLANNER_MAX)))
-}
-
-/// What a session is told: decisions of earlier runs that bear on what it is to do. Those of its own run are found
-/// by asking, and would differ with the order in which its features went.
-pub(super) fn of_earlier_runs(
-    store: &dyn Store,
-    clock: &dyn Clock,
-    record: &RunRecord,
-    wanted: &str,
-) -> Result<Option<Value>, LogError> {
-    let mut earlier = all(store, &record.project)?;
-    earlier.retain(|decision| decision.run != record.run.as_str());
-    Ok(told(relevant(earlier, wanted, clock.now_ms(), SESSION_MAX)))
 }
 
 fn told(hits: Vec<Hit>) -> Option<Value> {

@@ -58,6 +58,9 @@ pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task 
             fields.entry(name).or_insert_with(|| value.clone());
         });
     }
+    if let Some(decisions) = state.context.get("decisions") {
+        context["decisions"] = decisions.clone();
+    }
     if session.handoffs > 0 {
         context["handoffs"] = json!(session.handoffs);
     }

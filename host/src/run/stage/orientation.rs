@@ -1,10 +1,9 @@
-//! What a session is told of the project before its work begins: what was done last, what was committed, what
-//! was decided in earlier runs that bears on the feature, and what a person changed.
+//! What a session is told of the project before its work begins: what was done last, what was committed, and what
+//! a person changed. Decisions of earlier runs reach it with the goal.
 //!
 //! It becomes part of the state, so a resume tells the same. Refuses times and commit ids: they say nothing to an
 //! agent, and with them no recording of a model would fit a second run.
 
-use crate::run::decisions;
 use crate::run::record::{self, RunRecord};
 use crate::wiring::World;
 use longhaul_worktree::Logged;
@@ -21,8 +20,6 @@ const FILES_MAX: usize = 20;
 
 /// What is at hand when a session is prepared.
 pub(super) struct Found<'a> {
-    /// What the feature asks for, in words.
-    pub(super) wanted: &'a str,
     /// The branch's newest commits, newest first.
     pub(super) commits: &'a [Logged],
     /// Files that a person changed in the tree and that are now as the branch has them.
@@ -37,10 +34,6 @@ pub(super) fn orientation(world: &World, record: &RunRecord, found: &Found<'_>) 
         "progress": progress.iter().map(without_times).collect::<Vec<_>>(),
         "commits": found.commits.iter().rev().map(|commit| &commit.subject).collect::<Vec<_>>(),
     });
-    let earlier = decisions::of_earlier_runs(store, &*world.clock, record, found.wanted)?;
-    if let Some(decisions) = earlier {
-        told["decisions"] = decisions;
-    }
     if !found.overwritten.is_empty() {
         let files: Vec<_> = found.overwritten.iter().take(FILES_MAX).collect();
         told["overwritten"] = json!({

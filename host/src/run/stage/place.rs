@@ -150,9 +150,7 @@ impl Place<'_> {
             }
         }
         let commits = self.desk.repository.log(orientation::COMMITS_MAX).await?;
-        let wanted = self.work.feature().and_then(|id| self.state.feature(id));
-        let wanted = wanted.map(|feature| format!("{} {}", feature.spec.title, feature.spec.instruction));
-        let found = Found { wanted: &wanted.unwrap_or_default(), commits: &commits, overwritten: &overwritten };
+        let found = Found { commits: &commits, overwritten: &overwritten };
         let orientation = orientation(&self.stage.world, &self.stage.record, &found)?;
         Ok(Ended::of(End::Report(Report::Prepared { base, vacuous, orientation })))
     }

@@ -42,7 +42,8 @@ impl Turn<'_> {
             _ => {}
         }
         let open = |feature: &Feature| !matches!(feature.status, Passing | Dropped) && !select::is_skipped(feature);
-        if self.state.answer.is_some() || self.state.features.iter().any(open) {
+        let nothing_to_say = self.passing().next().is_none();
+        if nothing_to_say || self.state.answer.is_some() || self.state.features.iter().any(open) {
             return self.end_as_it_stands();
         }
         self.synthesize();

@@ -36,8 +36,11 @@ impl Turn<'_> {
             self.take_back(&id, &why);
         }
         self.settle();
-        if !is_complete(&self.state.features) {
-            self.leave_to_a_resume();
+        match (is_complete(&self.state.features), self.ended()) {
+            (false, _) => self.leave_to_a_resume(),
+            // What held it back was taken back.
+            (true, Some(EndStatus::Incomplete)) => self.end_as_it_stands(),
+            (true, _) => {}
         }
         Ok(None)
     }
