@@ -126,10 +126,8 @@ impl ProjectTool {
 
     fn next(&self, Nothing {}: Nothing) -> Told {
         let state = self.run()?.state;
-        let next = {
-            let worked_on = |id: &str| state.session(id).is_some();
-            select::next(&state.features, worked_on, |_| state.limits.feature_attempts_max)
-        };
+        // One that is worked on is the answer, and not what comes after it.
+        let next = select::next(&state.features, |_| false, |_| state.limits.feature_attempts_max);
         let told = next.map(|at| &state.features[at]).map(|feature| {
             let mut told = in_short(feature);
             told["instruction"] = feature.spec.instruction.clone().into();
