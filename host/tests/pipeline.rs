@@ -93,3 +93,28 @@ fn a_kill_around_a_replan_or_an_answer_changes_nothing() {
 fn statuses(lab: &Lab) -> Vec<String> {
     events(lab, "feature").iter().map(|it| format!("{} {} {}", it["feature"], it["status"], it["why"])).collect()
 }
+
+#[test]
+fn a_plan_that_is_written_is_followed_and_a_wrong_one_makes_no_run() {
+    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
+    let plan = lab.path("plan.json");
+    let plan = plan.to_str().expect("plain");
+    let refused = |text: &str, expected: &str| {
+        std::fs::write(plan, text).expect("ours");
+        let ran = lab.run(&["run", "--plan", plan]).expect(1);
+        assert!(ran.stderr.contains(expected) && ran.stderr.lines().count() == 1, "{}", ran.said());
+    };
+    refused("{", "line 1 column 1");
+    refused(r#"{"tasks": [{"instruction": "x", "dependson": []}]}"#, "unknown field `dependson`");
+    refused(r#"{"tasks": []}"#, "has no features");
+    refused(r#"{"tasks": [{"id": "a", "instruction": "x", "depends_on": ["a"]}]}"#, "a -> a");
+    refused(r#"{"tasks": [{"instruction": "x", "checks": [{"name": "c", "native": "rm"}]}]}"#, "not in [checks]");
+    assert_eq!(lab.runs(), Vec::<String>::new());
+    let tasks = r#"{"rationale": "as agreed", "tasks": [
+        {"id": "one", "title": "The first", "instruction": "Do it.", "checks": [{"name": "c", "native": "wrote_one"}]}]}"#;
+    std::fs::write(plan, tasks).expect("ours");
+    lab.run(&["run", "--plan", plan]).expect(0);
+    assert_eq!(lab.git(&["log", "-1", "--format=%s", "longhaul/kept"]), "The first\n");
+    let asked = events(&lab, "invocation_started");
+    assert!(asked.iter().all(|event| event["plugin"] != "initializer"), "no planner was asked: {asked:?}");
+}
