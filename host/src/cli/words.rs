@@ -65,7 +65,11 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Warning { text } => format!("  note: {text}"),
         Event::ContextCompacted { cut, .. } => format!("    context compacted{}", cut_words(cut)),
         Event::ContextReset { cut, .. } => format!("    context reset{}", cut_words(cut)),
-        Event::ContextAnxiety { sign, .. } => format!("    note: context anxiety: {}", anxiety_words(sign)),
+        // The verdict says it already.
+        Event::ContextAnxiety { sign: Anxiety::CriteriaUnmet { .. }, .. } => return None,
+        Event::ContextAnxiety { sign: Anxiety::ShortAnswer { chars, median_chars }, .. } => format!(
+            "    note: context anxiety: an answer of {chars} characters, where the five before it have a median of {median_chars}"
+        ),
         Event::RunEnded { status, summary, used } => format!("{status}: {summary} ({})", used_words(used)),
         _ => return None,
     })
@@ -81,21 +85,6 @@ fn cut_words(cut: &ContextCut) -> String {
         text.push_str(&format!("; without a summary: {why}"));
     }
     text
-}
-
-fn anxiety_words(sign: &Anxiety) -> String {
-    match sign {
-        Anxiety::ShortAnswer { chars, median_chars } => {
-            format!("an answer of {chars} characters, where the five before it have a median of {median_chars}")
-        }
-        Anxiety::CriteriaUnmet { criteria } => {
-            format!(
-                "the agent finished without a doubt, and {} criteria are unmet: {}",
-                criteria.len(),
-                criteria.join(", ")
-            )
-        }
-    }
 }
 
 fn planned(features: &[(String, String)], notes: &str) -> String {

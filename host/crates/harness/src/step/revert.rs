@@ -38,9 +38,9 @@ impl Turn<'_> {
         self.settle();
         match (is_complete(&self.state.features), self.ended()) {
             (false, _) => self.leave_to_a_resume(),
-            // What held it back was taken back.
-            (true, Some(EndStatus::Incomplete)) => self.end_as_it_stands(),
-            (true, _) => {}
+            // What was left to do was taken back.
+            (true, None | Some(EndStatus::Incomplete)) => self.end_as_it_stands(),
+            (true, Some(EndStatus::Completed | EndStatus::Failed | EndStatus::Abandoned)) => {}
         }
         Ok(None)
     }
