@@ -107,6 +107,19 @@ impl Home {
         }
     }
 
+    /// The numbers of a run's trees that are there, but for the first, in order.
+    pub fn trees_beside(&self, run: &longhaul_core::RunId) -> std::io::Result<Vec<u32>> {
+        let first = self.tree(run);
+        let beside = format!("{run}.");
+        let mut numbers = Vec::new();
+        for entry in first.parent().map(std::fs::read_dir).transpose()?.into_iter().flatten() {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            numbers.extend(name.strip_prefix(&beside).and_then(|number| number.parse::<u32>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
     /// Removes the trees of all numbers but the first; they are made again when they are needed.
     pub fn forget_trees_beside(&self, run: &longhaul_core::RunId) -> std::io::Result<()> {
         let first = self.tree(run);

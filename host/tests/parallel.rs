@@ -6,7 +6,7 @@ mod common;
 use common::fake::Kill;
 use common::lab::{Lab, Ran};
 use common::outcome::leftovers;
-use common::{DOER_CONFIG, answer_if_asked};
+use common::{DOER_CONFIG, answer_if_asked, refused};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -175,4 +175,49 @@ fn a_person_edits_a_file_between_two_sessions_and_the_agent_finds_it_so() {
     std::fs::write(lab.home().join("trees").join(run).join("note.txt"), "from a person\n").expect("ours");
     bring_to_end(&lab, "their edit");
     assert_eq!(file(&lab, "note.txt"), "from a person\n");
+}
+
+#[test]
+fn a_revert_loses_no_work_of_sessions_side_by_side() {
+    let lab = lab(3);
+    let started = lab.start(&["run"]);
+    // At least two have written their files, and none has passed.
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "post", number: 3, happens: false });
+    assert!(started.wait().was_killed());
+    lab.fake.settle();
+    lab.run(&["pause"]).expect(0);
+    let base = lab.git(&["rev-parse", "main"]);
+    let refusal = lab.run(&["revert", "--to", base.trim()]);
+    refused(&refusal, &["in no commit", "--stash"]);
+    let written: Vec<_> =
+        ["one", "four", "five"].into_iter().filter(|id| refusal.stderr.contains(&format!("`{id}.txt`"))).collect();
+    assert!(written.len() >= 2, "{}", refusal.said());
+    let ran = lab.run(&["revert", "--to", base.trim(), "--stash"]).expect(0);
+    let run = lab.newest().expect("a run")["run"].as_str().expect("a name").to_owned();
+    for feature in written {
+        assert!(ran.stdout.contains(&format!("features {run} kept {feature}")), "{}", ran.said());
+        let kept = lab.run(&["features", &run, "kept", feature]).expect(0).stdout;
+        assert!(kept.contains(&format!("written {feature}-1")), "{kept}");
+    }
+    bring_to_end(&lab, "a revert");
+    all_is_built(&lab);
+}
+
+#[test]
+fn a_revert_after_sessions_side_by_side_finds_nothing_loose_in_trees_that_others_passed_by() {
+    let lab = lab(3);
+    lab.run(&["run"]).expect(0);
+    let first = lab.git(&["log", "--reverse", "--format=%H", "main..longhaul/kept"]);
+    lab.run(&["revert", "--to", first.lines().next().expect("a commit")]).expect(0);
+    lab.run(&["resume"]).expect(0);
+    all_is_built(&lab);
+}
+
+/// Each feature is in the branch, whatever was told to the world on the way.
+#[track_caller]
+fn all_is_built(lab: &Lab) {
+    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+    for id in ["one", "four", "five"] {
+        assert!(file(lab, &format!("{id}.txt")).starts_with(&format!("written {id}-1: ")));
+    }
 }

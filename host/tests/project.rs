@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::DOER_CONFIG;
-use common::lab::{Lab, Ran};
+use common::lab::Lab;
+use common::{DOER_CONFIG, refused};
 use serde_json::Value;
 use std::fs;
 
@@ -46,15 +46,6 @@ fn life(lab: &Lab) -> Vec<String> {
         _ => None,
     };
     events(lab).iter().filter_map(of).collect()
-}
-
-#[track_caller]
-fn refused(ran: &Ran, words: &[&str]) {
-    assert_eq!(ran.code(), Some(1), "{}", ran.said());
-    assert_eq!(ran.stderr.trim_end().lines().count(), 1, "one line: {}", ran.said());
-    for words in words {
-        assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.said());
-    }
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::DOER_CONFIG;
-use common::lab::{Lab, Ran};
+use common::lab::Lab;
 use common::outcome::{decisions, leftovers};
+use common::{DOER_CONFIG, refused};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,15 +42,6 @@ fn features(lab: &Lab) -> Vec<(String, String, String)> {
 fn in_tree(lab: &Lab, path: &str) -> std::path::PathBuf {
     let run = lab.runs().pop().expect("a run");
     lab.home().join("trees").join(run).join(path)
-}
-
-#[track_caller]
-fn refused(ran: &Ran, words: &[&str]) {
-    assert_eq!(ran.code(), Some(1), "{}", ran.said());
-    assert_eq!(ran.stderr.trim_end().lines().count(), 1, "one line: {}", ran.said());
-    for words in words {
-        assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.said());
-    }
 }
 
 #[test]

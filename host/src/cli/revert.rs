@@ -43,7 +43,7 @@ fn told(reverted: &Reverted) -> String {
     if let Some(kept_as) = kept_as {
         text.push_str(&format!("\n  kept as {kept_as}"));
     }
-    if let Some(name) = stashed {
+    for name in stashed {
         text.push_str(&format!("\n  what was in no commit: longhaul features {run} kept {name}"));
     }
     if !features.is_empty() {

@@ -1,35 +1,42 @@
-//! The tree of a run beside its branch: what is in no commit. A person may have added to the branch of a run that
-//! rests, of which its tree knows nothing. Everything here blocks.
+//! The trees of a run beside its branch: what in them is in no commit. Everything here blocks, and changes nothing
+//! but that a first tree which is gone is made again.
 
 use super::record::RunRecord;
 use crate::wiring::World;
-use longhaul_worktree::{Branch, Project, Tree, TreeCaps, TreeError};
+use longhaul_worktree::{Project, Tree, TreeCaps, TreeError};
+use std::path::Path;
 
-/// The tree of a run, made from `commit` where it is gone.
+/// The first tree of the run, made from `commit` where it is gone.
 pub(super) fn tree(world: &World, record: &RunRecord, project: &Project, commit: &str) -> Result<Tree, TreeError> {
-    let hook = |point: &'static str| world.crash.reach(point);
-    Ok(Tree::checkout(project, &world.home.tree(&record.run), commit, &TreeCaps::default(), &hook)?.tree)
+    open(world, project, &world.home.tree(&record.run), commit)
 }
 
-/// Paths in the tree that are in no commit, or why it cannot be read. None when it is as the branch is, or as the
-/// run left it with its last commit.
-pub(super) fn loose(
-    tree: &Tree,
-    project: &Project,
-    branch: &Branch,
+/// Every tree of the run that is there, with the number of the sessions that work in it.
+pub(super) fn trees(
+    world: &World,
     record: &RunRecord,
-) -> Result<Vec<String>, TreeError> {
-    let own = project.last_of(branch, &record.base, record.run.as_str())?;
-    let tip = project.end_of(branch, &record.base)?;
-    let since_tip = differs(tree, project, &tip)?;
-    if since_tip.is_empty() || tip == own {
-        return Ok(since_tip);
+    project: &Project,
+    commit: &str,
+) -> Result<Vec<(u32, Tree)>, TreeError> {
+    let mut trees = vec![(0, tree(world, record, project, commit)?)];
+    let beside = world.home.trees_beside(&record.run);
+    for number in
+        beside.map_err(|source| TreeError::Io { doing: "list", path: world.home.path().to_owned(), source })?
+    {
+        trees.push((number, open(world, project, &world.home.tree_of(&record.run, number), commit)?));
     }
-    differs(tree, project, &own)
+    Ok(trees)
 }
 
-fn differs(tree: &Tree, project: &Project, commit: &str) -> Result<Vec<String>, TreeError> {
-    match tree.scan(project, commit) {
+fn open(world: &World, project: &Project, dir: &Path, commit: &str) -> Result<Tree, TreeError> {
+    let hook = |point: &'static str| world.crash.reach(point);
+    Ok(Tree::checkout(project, dir, commit, &TreeCaps::default(), &hook)?.tree)
+}
+
+/// Paths in a tree that are in no commit, or why it cannot be read: what differs from the commit that it was last
+/// brought to. The branch may have gone on since, by others.
+pub(super) fn loose(tree: &Tree, project: &Project, tip: &str) -> Result<Vec<String>, TreeError> {
+    match tree.scan(project, &tree.at().unwrap_or_else(|| tip.to_owned())) {
         Ok(scan) => {
             let left_out = scan.left_out.into_iter().map(|file| file.path);
             Ok(scan.changes.into_iter().map(|change| change.path).chain(left_out).collect())

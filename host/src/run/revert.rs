@@ -42,22 +42,23 @@ pub struct Reverted {
     pub kept_as: Option<String>,
     /// Features that no longer pass, or are no longer worked on.
     pub features: Vec<String>,
-    /// The name under which the work is kept that was in no commit, if there was some.
-    pub stashed: Option<String>,
+    /// The names under which the work is kept that was in no commit, one for each tree that held some.
+    pub stashed: Vec<String>,
 }
 
 impl Reverted {
     /// Whether there was nothing to do.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.left.is_empty() && self.stashed.is_none()
+        self.left.is_empty() && self.stashed.is_empty()
     }
 }
 
 /// A revert that can be carried out.
 pub struct Looked {
     noted: Noted,
-    stash: Option<Vec<u8>>,
+    /// In the order of the names in [`Reverted::stashed`].
+    stashes: Vec<Vec<u8>>,
 }
 
 /// The order as it is kept until it is carried out.
@@ -80,12 +81,13 @@ pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: boo
     let number = number(world, run, ground.last_kept)?;
     let WayBack { from, to, left, .. } = ground.way;
     let kept_as = (!left.is_empty()).then(|| keep_as(run.as_str(), number));
-    let stashed = ground.stash.as_ref().map(|_| stash_name(&stored.state, number));
+    let stashed = ground.stashes.iter().map(|(slot, _)| stash_name(&stored.state, number, *slot)).collect();
     let mut order = Reverted { run: run.clone(), from, to, left, kept_as, features, stashed };
     if !order.is_nothing() {
         order.features = rehearse(&stored.state, world.clock.now_ms(), &order)?;
     }
-    Ok(Looked { noted: Noted { number, order }, stash: ground.stash })
+    let stashes = ground.stashes.into_iter().map(|(_, bytes)| bytes).collect();
+    Ok(Looked { noted: Noted { number, order }, stashes })
 }
 
 /// Carries out what was looked at.
@@ -93,13 +95,13 @@ pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: boo
 /// # Errors
 /// When git, the file system or the store refuses. Where the branch has not moved, nothing has happened then.
 pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> anyhow::Result<Reverted> {
-    let Looked { noted, stash } = looked;
+    let Looked { noted, stashes } = looked;
     if noted.order.is_nothing() {
         return Ok(noted.order);
     }
     let run = &stored.record.run;
     let mut batch = Batch::new().put(Table::States, key(run), serde_json::to_vec(&noted)?);
-    if let (Some(bytes), Some(name)) = (stash, &noted.order.stashed) {
+    for (bytes, name) in stashes.into_iter().zip(&noted.order.stashed) {
         (batch, _) = put_best_effort(batch, run, name, bytes);
     }
     world.store.commit(batch).await?;
@@ -200,11 +202,12 @@ fn number(world: &World, run: &RunId, last: u32) -> anyhow::Result<u32> {
     bail!("run {run} was reverted {} times, which is enough", u32::MAX)
 }
 
-/// What there is in the repository and in the tree.
+/// What there is in the repository and in the trees.
 struct Ground {
     way: WayBack,
     last_kept: u32,
-    stash: Option<Vec<u8>>,
+    /// Work that is in no commit, by the number of its tree.
+    stashes: Vec<(u32, Vec<u8>)>,
 }
 
 impl Ground {
@@ -215,8 +218,15 @@ impl Ground {
         if !way.left.is_empty() {
             project.check_movable(&branch)?;
         }
-        let tree = grounds::tree(world, record, &project, &way.from)?;
-        let loose = grounds::loose(&tree, &project, &branch, record)?;
+        let (mut loose, mut stashes) = (Vec::new(), Vec::new());
+        for (number, tree) in grounds::trees(world, record, &project, &way.from)? {
+            let found = grounds::loose(&tree, &project, &way.from)?;
+            if !found.is_empty() {
+                let at = tree.at().unwrap_or_else(|| way.from.clone());
+                stashes.push((number, tree.best_effort(&project, &at, STASH_BYTES_MAX)?));
+            }
+            loose.extend(found);
+        }
         if !loose.is_empty() && !stash {
             let run = &record.run;
             bail!(
@@ -225,8 +235,7 @@ impl Ground {
             );
         }
         let last_kept = project.last_kept(record.run.as_str())?;
-        let stash = (!loose.is_empty()).then(|| tree.best_effort(&project, &way.from, STASH_BYTES_MAX)).transpose()?;
-        Ok(Self { way, last_kept, stash })
+        Ok(Self { way, last_kept, stashes })
     }
 }
 
@@ -258,10 +267,10 @@ fn has_not_moved(record: &RunRecord, order: &Reverted) -> bool {
 }
 
 /// The feature that was worked on has it as its best effort; without one it is the revert's own.
-fn stash_name(state: &State, number: u32) -> String {
-    // The tree that a revert looks at is the first.
-    let session = state.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.slot == 0);
-    session.map_or_else(|| format!("revert-{number}"), |session| session.feature.clone())
+fn stash_name(state: &State, number: u32, slot: u32) -> String {
+    let session = state.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.slot == slot);
+    let own = || if slot == 0 { format!("revert-{number}") } else { format!("revert-{number}-{slot}") };
+    session.map_or_else(own, |session| session.feature.clone())
 }
 
 /// The features that the harness would take back, or its refusal.

@@ -11,7 +11,7 @@ pub mod outcome;
 pub mod reader;
 
 use fake::answer_to;
-use lab::Lab;
+use lab::{Lab, Ran};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -110,4 +110,14 @@ pub fn answer_if_asked(lab: &Lab) -> Option<Value> {
     let resolution: &[&str] = if happened { &["--happened", &answer] } else { &["--did-not-happen"] };
     lab.run(&[&["answer", &run, "--feature", feature], resolution].concat()).expect(0);
     Some(status)
+}
+
+/// One line on standard error that has these words, and exit code 1.
+#[track_caller]
+pub fn refused(ran: &Ran, words: &[&str]) {
+    assert_eq!(ran.code(), Some(1), "{}", ran.said());
+    assert_eq!(ran.stderr.trim_end().lines().count(), 1, "one line: {}", ran.said());
+    for words in words {
+        assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.said());
+    }
 }

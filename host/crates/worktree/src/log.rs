@@ -4,7 +4,7 @@
 //! the way that the branch itself went, and never beyond the commit that the run began at.
 
 use crate::TreeError;
-use crate::git::{Branch, Project, TRAILER, end_of};
+use crate::git::{Branch, Project, end_of};
 use crate::revert::kept;
 use git2::{Oid, Repository};
 use std::collections::HashSet;
@@ -44,23 +44,6 @@ impl Project {
         let repo = self.repo()?;
         let history = history(&repo, branch, end_of(&repo, branch, base)?, base)?;
         history.iter().take(history.len() - 1).take(limit).map(|id| logged(&repo, *id)).collect()
-    }
-
-    /// The newest commit of `branch` that `run` made, or `base`: where the tree of the run was last brought to.
-    ///
-    /// # Errors
-    /// As [`Project::log`].
-    pub fn last_of(&self, branch: &Branch, base: &str, run: &str) -> Result<String, TreeError> {
-        let repo = self.repo()?;
-        let own = format!("{run}/");
-        for id in history(&repo, branch, end_of(&repo, branch, base)?, base)? {
-            let commit = repo.find_commit(id).map_err(TreeError::git("read a commit"))?;
-            let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-            if trailer(&message, TRAILER).is_some_and(|effect| effect.starts_with(&own)) {
-                return Ok(id.to_string());
-            }
-        }
-        Ok(base.to_owned())
     }
 
     /// The commits that reverts of `run` took back from `branch`, those of the latest first, at most `limit`.
