@@ -11,11 +11,12 @@ use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
-use longhaul_core::store::{Batch, Store};
-use longhaul_core::{Clock, Digest, InvocationId, Limits};
+use longhaul_core::store::Batch;
+use longhaul_core::tool::HostTool;
+use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ pub struct Cast {
     project: String,
     parts: BTreeMap<String, Part>,
     /// Tools that the host answers itself, by their names.
-    own_tools: BTreeSet<String>,
+    own_tools: BTreeMap<String, Arc<dyn HostTool>>,
 }
 
 impl Cast {
@@ -131,7 +132,7 @@ impl Cast {
             parts.insert(table.clone(), part);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let own_tools = own_tools.map(|(name, _)| name.clone()).collect();
+        let own_tools = own_tools.map(|(name, _)| (name.clone(), built_in::open(&world))).collect();
         Ok(Self { world, project: config.project.name.clone(), parts, own_tools })
     }
 
@@ -151,13 +152,13 @@ impl Cast {
     }
 
     /// The tools that the host answers itself.
-    pub fn own_tools(&self) -> impl Iterator<Item = &str> {
-        self.own_tools.iter().map(String::as_str)
+    pub fn own_tools(&self) -> impl Iterator<Item = (&str, &dyn HostTool)> {
+        self.own_tools.iter().map(|(name, tool)| (name.as_str(), &**tool))
     }
 
-    /// What one of them works on; none if the name is not one of them.
-    pub fn own_tool(&self, name: &str) -> Option<(Arc<dyn Store>, Arc<dyn Clock>)> {
-        self.own_tools.contains(name).then(|| (Arc::clone(&self.world.store), Arc::clone(&self.world.clock)))
+    /// The one of them that has this name.
+    pub fn own_tool(&self, name: &str) -> Option<&dyn HostTool> {
+        self.own_tools.get(name).map(|tool| &**tool)
     }
 
     /// Whose memory the plugin of a part reads and writes.

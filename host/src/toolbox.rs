@@ -1,8 +1,8 @@
 //! The tools of a run: components, each call in a fresh instance with the directories it was granted.
 //!
 //! What a tool says of its effects is a claim. It counts when its grants prove it, or when the operator
-//! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. One tool is the
-//! host's own, `builtin:project`, and no component.
+//! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are the
+//! host's own (`built_in.rs`), and no components.
 
 pub mod built_in;
 mod project;
@@ -14,7 +14,6 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
-use project::ProjectTool;
 use std::sync::Arc;
 
 /// The tools that one invocation may be given.
@@ -34,12 +33,6 @@ impl Toolbox {
         self.cast.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
     }
 
-    /// The host's own tool, if that is what was granted under this name.
-    fn own(&self, tool: &str) -> Option<ProjectTool> {
-        let (store, clock) = self.cast.own_tool(tool)?;
-        Some(ProjectTool { store, clock, caller: self.caller.clone() })
-    }
-
     fn setup(&self, part: &Part) -> Setup {
         self.cast.setup_tool(part, &self.caller, part.grants.clone())
     }
@@ -53,11 +46,16 @@ impl Tools for Toolbox {
             let told = part.plugin.describe(self.setup(part), &self.cancel).await;
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
-        infos.extend(self.cast.own_tools().map(project::info));
+        for (name, own) in self.cast.own_tools() {
+            infos.push(own.info(name).await?);
+        }
         Ok(infos)
     }
 
     async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError> {
+        if let Some(own) = self.cast.own_tool(&call.tool) {
+            return own.prepare(call).await;
+        }
         let part = self.part(&call.tool)?;
         // It has no effect, so it cannot write.
         let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
@@ -65,6 +63,9 @@ impl Tools for Toolbox {
     }
 
     async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError> {
+        if let Some(own) = self.cast.own_tool(&call.tool) {
+            return own.verify(call, prepared).await;
+        }
         let part = self.part(&call.tool)?;
         let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
         flat(part.plugin.verify(setup, &unhurried(), call, prepared).await)
@@ -72,8 +73,8 @@ impl Tools for Toolbox {
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         self.cast.crash().reach("tool.before-call");
-        let answer = match self.own(&call.tool) {
-            Some(own) => own.call(call, key).await,
+        let answer = match self.cast.own_tool(&call.tool) {
+            Some(own) => own.call(call, &self.caller, key, attempt).await,
             None => {
                 let part = self.part(&call.tool)?;
                 let setup = self.setup(part);

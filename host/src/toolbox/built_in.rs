@@ -1,7 +1,11 @@
 //! Tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its place.
 
+use super::project::ProjectTool;
 use crate::config::PluginConfig;
+use crate::wiring::World;
 use anyhow::bail;
+use longhaul_core::tool::HostTool;
+use std::sync::Arc;
 
 /// What a built-in tool's name starts with.
 const PREFIX: &str = "builtin:";
@@ -12,6 +16,11 @@ const PROJECT: &str = "builtin:project";
 /// Whether a table names a built-in tool.
 pub fn is_built_in(part: &PluginConfig) -> bool {
     part.plugin.starts_with(PREFIX)
+}
+
+/// The tool of a table that [`check`] let through.
+pub fn open(world: &World) -> Arc<dyn HostTool> {
+    Arc::new(ProjectTool { store: Arc::clone(&world.store), clock: Arc::clone(&world.clock) })
 }
 
 /// Refuses a built-in tool that there is not, or where no tool stands, or with grants: it needs none.

@@ -7,18 +7,15 @@
 
 mod functions;
 
-pub use functions::info;
-
 use crate::run::proposals::{self, Change, PROPOSALS_MAX, Proposal, Standing};
 use crate::run::{self, RunRecord, StoredRun};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::text::truncate;
-use longhaul_core::tool::{ToolCall, ToolError, ToolOutput};
+use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus};
 use longhaul_core::{Clock, InvocationId, LimitHit};
 use longhaul_harness::{Feature, plan, select};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -41,32 +38,53 @@ const GOAL_BYTES_MAX: usize = 64 << 10;
 /// Files that an entry of the log names; the rest is left out, as by the capability `progress`.
 const FILES_MAX: usize = 100;
 
-/// The tool, for one caller.
+/// The tool.
 pub struct ProjectTool {
     /// Where everything is.
     pub store: Arc<dyn Store>,
     /// The machine's clock.
     pub clock: Arc<dyn Clock>,
-    /// Who calls.
-    pub caller: InvocationId,
+}
+
+#[async_trait::async_trait]
+impl HostTool for ProjectTool {
+    async fn info(&self, name: &str) -> Result<ToolInfo, ToolError> {
+        Ok(functions::info(name))
+    }
+
+    async fn call(
+        &self,
+        call: &ToolCall,
+        caller: &InvocationId,
+        key: &str,
+        _attempt: u32,
+    ) -> Result<ToolOutput, ToolError> {
+        Calling { store: &*self.store, clock: &*self.clock, caller }.answer(call, key).await
+    }
+}
+
+/// The tool, for one caller.
+struct Calling<'a> {
+    store: &'a dyn Store,
+    clock: &'a dyn Clock,
+    caller: &'a InvocationId,
 }
 
 /// What a call answers: JSON.
 type Told = Result<Value, ToolError>;
 
-impl ProjectTool {
-    /// Carries a call out. `key` is the same for every attempt of one call.
-    pub async fn call(&self, call: &ToolCall, key: &str) -> Result<ToolOutput, ToolError> {
+impl Calling<'_> {
+    async fn answer(&self, call: &ToolCall, key: &str) -> Result<ToolOutput, ToolError> {
         let told = match call.function.as_str() {
-            "get_project_status" => self.status(read(call)?),
-            "list_project_features" => self.features(read(call)?),
-            "get_project_progress_log" => self.log(read(call)?),
-            "list_long_running_projects" => self.projects(read(call)?),
-            "get_next_feature_to_work_on" => self.next(read(call)?),
-            "log_project_progress" => self.note(read(call)?, key).await,
-            "add_project_feature" => self.add(read(call)?, key).await,
-            "update_feature_status" => self.update(read(call)?, key).await,
-            "create_long_running_project" => self.create(read(call)?, key).await,
+            "get_project_status" => self.status(call.read()?),
+            "list_project_features" => self.features(call.read()?),
+            "get_project_progress_log" => self.log(call.read()?),
+            "list_long_running_projects" => self.projects(call.read()?),
+            "get_next_feature_to_work_on" => self.next(call.read()?),
+            "log_project_progress" => self.note(call.read()?, key).await,
+            "add_project_feature" => self.add(call.read()?, key).await,
+            "update_feature_status" => self.update(call.read()?, key).await,
+            "create_long_running_project" => self.create(call.read()?, key).await,
             other => Err(ToolError::UnknownFunction(truncate(other, 120))),
         };
         Ok(ToolOutput { output: told?.to_string(), truncated: false })
@@ -106,13 +124,13 @@ impl ProjectTool {
 
     fn projects(&self, Nothing {}: Nothing) -> Told {
         let mut newest: Vec<RunRecord> = Vec::new();
-        for record in run::records(&*self.store).map_err(broken)?.into_iter().rev() {
+        for record in run::records(self.store).map_err(broken)?.into_iter().rev() {
             if newest.len() < PROJECTS_MAX && !newest.iter().any(|known| known.project == record.project) {
                 newest.push(record);
             }
         }
         let told = newest.iter().map(|record| {
-            let stored = run::load(&*self.store, &record.run).map_err(broken)?;
+            let stored = run::load(self.store, &record.run).map_err(broken)?;
             let state = stored.ok_or_else(|| broken(format!("run {} is gone", record.run)))?.state;
             let kept = state.features.len() - state.count(FeatureStatus::Dropped);
             let passing = state.count(FeatureStatus::Passing);
@@ -222,10 +240,10 @@ impl ProjectTool {
             "standing": "open",
             "decided_by": "a person, with `longhaul features accept` or `longhaul features reject`",
         });
-        if proposals::get(&*self.store, &run, &id).map_err(broken)?.is_some() {
+        if proposals::get(self.store, &run, &id).map_err(broken)?.is_some() {
             return Ok(told);
         }
-        let all = proposals::list(&*self.store, &run).map_err(broken)?;
+        let all = proposals::list(self.store, &run).map_err(broken)?;
         let open = all.iter().filter(|one| one.standing == Standing::Open).count();
         if open >= PROPOSALS_MAX {
             return Err(ToolError::Limit(LimitHit::new("proposals_max", open as u64 + 1, PROPOSALS_MAX as u64)));
@@ -246,12 +264,12 @@ impl ProjectTool {
 
     fn run(&self) -> Result<StoredRun, ToolError> {
         let run = self.caller.run();
-        run::load(&*self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
+        run::load(self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
     }
 
     fn record(&self) -> Result<RunRecord, ToolError> {
         let run = self.caller.run();
-        run::record(&*self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
+        run::record(self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
     }
 }
 
@@ -355,11 +373,6 @@ fn in_short(feature: &Feature) -> Value {
 /// A status as it is written in arguments and answers.
 fn word(status: FeatureStatus) -> String {
     serde_json::to_value(status).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn read<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolError> {
-    let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
-    serde_json::from_str(arguments).map_err(invalid)
 }
 
 fn invalid(why: impl std::fmt::Display) -> ToolError {

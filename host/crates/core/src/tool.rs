@@ -5,7 +5,9 @@ use crate::journal::{EffectClass, JournalError, Question};
 use crate::store::Batch;
 use crate::work::{CheckReport, Outcome, Task};
 use crate::{Denial, InvocationId, LimitHit, Outage};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// A function of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,21 @@ pub struct FunctionInfo {
     pub parameters: String,
     /// The class of its effect, after the host looked at the claim.
     pub effect: EffectClass,
+}
+
+impl FunctionInfo {
+    /// A function whose arguments are an object of `properties`, and of nothing else.
+    #[must_use]
+    pub fn of(name: &str, description: &str, effect: EffectClass, properties: Value, required: &[&str]) -> Self {
+        let parameters = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        });
+        Self { name: name.to_owned(), description: description.to_owned(), parameters: parameters.to_string(), effect }
+    }
 }
 
 /// A tool.
@@ -47,6 +64,15 @@ impl ToolCall {
     #[must_use]
     pub fn summary(&self) -> String {
         crate::text::truncate(&format!("{}.{} {}", self.tool, self.function, self.arguments), 160)
+    }
+
+    /// The arguments, read strictly. None at all are an empty object.
+    ///
+    /// # Errors
+    /// [`ToolError::InvalidArguments`] with the place.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        let arguments = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
+        serde_json::from_str(arguments).map_err(|error| ToolError::InvalidArguments(error.to_string()))
     }
 }
 
@@ -123,6 +149,45 @@ pub trait Tools: Send + Sync {
     /// # Errors
     /// Every [`ToolError`].
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError>;
+}
+
+/// A tool that is the host's own code, or that speaks for a program beside the host. What it says of its effects is
+/// believed.
+#[async_trait::async_trait]
+pub trait HostTool: Send + Sync {
+    /// The tool under the name that it was granted by. The same during the whole run.
+    ///
+    /// # Errors
+    /// When it cannot be known what the tool does: what it speaks for is not there.
+    async fn info(&self, name: &str) -> Result<ToolInfo, ToolError>;
+
+    /// What `verify` will need. Has no effect. Asked only of functions that are `verifiable`.
+    ///
+    /// # Errors
+    /// Every [`ToolError`].
+    async fn prepare(&self, _call: &ToolCall) -> Result<String, ToolError> {
+        Ok(String::new())
+    }
+
+    /// Whether a call that was cut off has happened. Asked only of functions that are `verifiable`.
+    ///
+    /// # Errors
+    /// Every [`ToolError`].
+    async fn verify(&self, _call: &ToolCall, _prepared: &str) -> Result<Verification, ToolError> {
+        Ok(Verification::Unknown("this tool cannot tell".to_owned()))
+    }
+
+    /// Does it, for `caller`. `key` is the same for every attempt of one call.
+    ///
+    /// # Errors
+    /// Every [`ToolError`].
+    async fn call(
+        &self,
+        call: &ToolCall,
+        caller: &InvocationId,
+        key: &str,
+        attempt: u32,
+    ) -> Result<ToolOutput, ToolError>;
 }
 
 /// A pinned check, without what it runs.

@@ -1,8 +1,8 @@
 //! What `builtin:project` says of itself: its functions, their arguments, their effects.
 
-use longhaul_core::journal::EffectClass::{self, Idempotent, ReadOnly};
+use longhaul_core::journal::EffectClass::{Idempotent, ReadOnly};
 use longhaul_core::tool::{FunctionInfo, ToolInfo};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The tool under the name that it was granted by.
 pub fn info(name: &str) -> ToolInfo {
@@ -15,55 +15,39 @@ pub fn info(name: &str) -> ToolInfo {
     }
 }
 
-fn function(name: &str, description: &str, effect: EffectClass, properties: Value, required: &[&str]) -> FunctionInfo {
-    let parameters = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    });
-    FunctionInfo {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters: parameters.to_string(),
-        effect,
-    }
-}
-
 fn reads() -> Vec<FunctionInfo> {
     let status = json!({ "type": "string", "enum": STATUSES, "description": "Only features of this status." });
     let limit = |default: u32, max: u32| json!({ "type": "integer", "minimum": 0, "maximum": max, "description": format!("At most so many. Default {default}.") });
     vec![
-        function(
+        FunctionInfo::of(
             "get_project_status",
             "Where the project is: features by status, how many percent pass, and the last 5 entries of its log.",
             ReadOnly,
             json!({}),
             &[],
         ),
-        function(
+        FunctionInfo::of(
             "list_project_features",
             "The features in the order of the plan, each with its status and why.",
             ReadOnly,
             json!({ "status": status, "limit": limit(200, 1_000) }),
             &[],
         ),
-        function(
+        FunctionInfo::of(
             "get_project_progress_log",
             "What was done in the project, the newest first.",
             ReadOnly,
             json!({ "limit": limit(20, 200) }),
             &[],
         ),
-        function(
+        FunctionInfo::of(
             "list_long_running_projects",
             "The projects of this data directory, each by its newest run, the newest first.",
             ReadOnly,
             json!({}),
             &[],
         ),
-        function(
+        FunctionInfo::of(
             "get_next_feature_to_work_on",
             "The feature that is worked on next, with its instruction and its criteria; null when nothing is left.",
             ReadOnly,
@@ -78,7 +62,7 @@ fn proposals() -> Vec<FunctionInfo> {
     let texts = |what: &str| json!({ "type": "array", "items": { "type": "string" }, "description": what });
     let reason = text("Why, for the person who decides.");
     vec![
-        function(
+        FunctionInfo::of(
             "log_project_progress",
             "Add an entry to the project's log.",
             Idempotent,
@@ -89,7 +73,7 @@ fn proposals() -> Vec<FunctionInfo> {
             }),
             &["action"],
         ),
-        function(
+        FunctionInfo::of(
             "add_project_feature",
             "Propose a feature.",
             Idempotent,
@@ -105,7 +89,7 @@ fn proposals() -> Vec<FunctionInfo> {
             }),
             &["id", "instruction", "criteria"],
         ),
-        function(
+        FunctionInfo::of(
             "update_feature_status",
             "Propose that a feature is dropped, or that a dropped one is built after all. Whether a feature passes is \
              decided by the evaluator alone.",
@@ -117,7 +101,7 @@ fn proposals() -> Vec<FunctionInfo> {
             }),
             &["feature", "status"],
         ),
-        function(
+        FunctionInfo::of(
             "create_long_running_project",
             "Propose a project of its own, with its own repository and features.",
             Idempotent,
