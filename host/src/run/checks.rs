@@ -85,7 +85,7 @@ impl PinnedChecks {
         }
         let setup = self.cast.setup_tool(part, &self.caller, grants);
         let called = part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await;
-        tokio::task::spawn_blocking(move || copy.remove());
+        tokio::task::spawn_blocking(move || copy.done());
         match called.result {
             Ok(Ok(output)) => report(name, &output.output, output.truncated),
             Ok(Err(error)) => Ok(failed(name, &tool_words(error))),

@@ -48,7 +48,12 @@ impl Stamp {
     /// changes in one tick look alike.
     pub(crate) fn is_settled(&self) -> bool {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.is_ok_and(|now| i64::try_from(now.as_secs()).is_ok_and(|now| self.changed.0.saturating_add(2) < now))
+        now.is_ok_and(|now| i64::try_from(now.as_secs()).is_ok_and(|now| self.is_settled_at(now)))
+    }
+
+    /// True when a change at `now_s`, seconds of the clock, or later would show.
+    pub(crate) fn is_settled_at(&self, now_s: i64) -> bool {
+        self.changed.0.saturating_add(2) < now_s
     }
 }
 
@@ -159,6 +164,23 @@ impl Root {
                 return;
             }
         }
+    }
+
+    /// Refuses a directory with attributes or special bits, or one that its owner cannot use.
+    pub(crate) fn check_plain(&self, rel: &[u8]) -> io::Result<()> {
+        let dir = self.open_dir(rel)?;
+        let mode = rustix::fs::fstat(&dir)?.st_mode;
+        let mut names = [0_u8; 4096];
+        let len = match rustix::fs::flistxattr(&dir, &mut names) {
+            Err(rustix::io::Errno::NOTSUP) => 0,
+            other => other?,
+        };
+        // Labels are the system's own.
+        let mut names = names[..len].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        if mode & 0o7000 != 0 || mode & 0o700 != 0o700 || names.any(|name| !name.starts_with(b"security.")) {
+            return Err(io::Error::other("it has attributes or a mode of its own"));
+        }
+        Ok(())
     }
 
     /// Everything written so far is on the disk when this returns.

@@ -1,7 +1,7 @@
 //! Running the operator's checks.
 //!
-//! A check runs on a fresh copy of exactly what would be committed, with the files that decide it taken
-//! from the base commit. Refuses a shell, the host's environment and, where the system can, the network
+//! A check runs on a copy of exactly what would be committed, with the files that decide it taken from the base
+//! commit. Refuses a shell, the host's environment and, where the system can, the network
 //! and every file but the copy. A check that fails or reaches a limit is a report and no error.
 
 mod check;
@@ -9,9 +9,11 @@ mod copy;
 mod output;
 mod pinned;
 mod run;
+mod spare;
 
 pub use check::NativeCheck;
 pub use copy::{ExactCopy, clear_scratch};
+pub(crate) use spare::Shelf;
 
 use crate::TreeError;
 use crate::git::Project;
@@ -136,8 +138,8 @@ pub fn pins(project: &Project, base: &str, name: &str, check: &NativeCheck) -> R
     Ok(Pins { base: base.commit.to_string(), digest: pinned.digest(check), files, notes })
 }
 
-/// Runs `check` on a fresh copy of what would be committed on `parent`, with the pinned files of
-/// `pins.base` over it. The copy is removed afterwards.
+/// Runs `check` on a copy of exactly what would be committed on `parent`, with the pinned files of
+/// `pins.base` over it. What the check left there is removed afterwards; the tree keeps one copy for the next check.
 ///
 /// # Errors
 /// When it did not run. A check that fails, or reaches a limit, is a report.
@@ -158,11 +160,11 @@ pub async fn run_native(
         let make = move || Copy::make(&host, &project, &tree, &parent, &name, &check, &pins);
         tokio::task::spawn_blocking(make).await.map_err(|error| failed(error.to_string()))??
     };
-    let run = Run { host, name, check, scratch: copy.scratch.path() };
+    let run = Run { host, name, check, scratch: copy.dir() };
     let done = run.in_the_best_sandbox().await;
     let subject = copy.scan.digest;
     // Deleting a build takes a while, and is nobody's concern.
-    tokio::task::spawn_blocking(move || copy.remove());
+    tokio::task::spawn_blocking(move || copy.done());
     let (report, sandbox, wall_ms) = done?;
     Ok(NativeReport { report, sandbox, wall_ms, subject })
 }

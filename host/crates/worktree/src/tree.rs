@@ -6,6 +6,7 @@
 
 use crate::at::{Root, remove_all, sync_dir, write_whole};
 use crate::git::{CommitOrder, Committed, Project};
+use crate::native::Shelf;
 use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, cap, content, count, shown};
 use crate::write::Writer;
 use crate::{Hook, TreeError};
@@ -35,12 +36,14 @@ impl Default for TreeCaps {
     }
 }
 
-/// A plain directory made from a commit. Cheap to clone; clones share what they know of blob ids.
+/// A plain directory made from a commit. Cheap to clone; clones share what they know of blob ids, and the copy that
+/// checks run on.
 #[derive(Clone, Debug)]
 pub struct Tree {
     dir: PathBuf,
     caps: TreeCaps,
     known: Arc<Known>,
+    shelf: Shelf,
 }
 
 /// A tree, and what a person should know about it.
@@ -70,7 +73,7 @@ impl Tree {
         let dir = std::path::absolute(dir).map_err(TreeError::io("find", dir))?;
         remove_left_over(&dir)?;
         let is_there = std::fs::symlink_metadata(&dir).is_ok();
-        let tree = Self { dir, caps: caps.clone(), known: Arc::default() };
+        let tree = Self { dir, caps: caps.clone(), known: Arc::default(), shelf: Shelf::default() };
         if is_there {
             // Refuses what is no directory.
             tree.root()?;
@@ -85,6 +88,11 @@ impl Tree {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Where the copy for its checks waits.
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// All that differs from the commit `parent`.

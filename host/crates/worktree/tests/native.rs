@@ -4,7 +4,7 @@
 mod repo;
 
 use expect_test::{Expect, expect};
-use longhaul_worktree::{CheckHost, NativeCheck, NativeError, NativeReport, Pins, Sandbox, pins, run_native};
+use longhaul_worktree::{CheckHost, NativeCheck, NativeError, NativeReport, Pins, Sandbox, Tree, pins, run_native};
 use repo::{Repo, read, write};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -28,17 +28,32 @@ fn shell(script: &str) -> NativeCheck {
 }
 
 async fn run_with(repo: &Repo, check: &NativeCheck, pins: &Pins) -> Result<NativeReport, NativeError> {
-    let (project, tree) = (repo.project(), repo.checkout());
-    let parent = project.head().unwrap();
-    let report = run_native(&host(repo), &project, &tree, &parent, "test", check, pins).await;
-    // Deleting goes on in the background.
-    for _ in 0..100 {
-        if std::fs::read_dir(repo.dir.path().join("scratch")).unwrap().next().is_none() {
-            return report;
+    let report = run_on(repo, &repo.checkout(), check, pins).await;
+    // The tree is gone, and its copy with it.
+    wait_for(|| scratch(repo).is_empty()).await;
+    report
+}
+
+async fn run_on(repo: &Repo, tree: &Tree, check: &NativeCheck, pins: &Pins) -> Result<NativeReport, NativeError> {
+    let project = repo.project();
+    run_native(&host(repo), &project, tree, &project.head().unwrap(), "test", check, pins).await
+}
+
+/// What checks run in.
+fn scratch(repo: &Repo) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repo.dir.path().join("scratch")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Tidying goes on in the background.
+async fn wait_for(is_done: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if is_done() {
+            return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the copy was not removed");
+    panic!("the copy was not tidied");
 }
 
 async fn run(repo: &Repo, check: &NativeCheck) -> Result<NativeReport, NativeError> {
@@ -95,6 +110,63 @@ async fn a_check_changes_neither_the_tree_nor_the_repository() {
         .await;
     assert_eq!(repo.users_view(), before);
     assert_eq!(read(&repo.tree_dir(), "a.txt"), "one");
+}
+
+/// A tree whose checks each get one script, on the copy that the one before left.
+struct Again {
+    repo: Repo,
+    tree: Tree,
+}
+
+impl Again {
+    fn of(files: &[(&str, &str)]) -> Self {
+        let repo = Repo::with(files);
+        let tree = repo.checkout();
+        Self { repo, tree }
+    }
+
+    /// Answers the number of the directory that the script ran in, and what it wrote.
+    async fn run(&self, script: &str) -> (String, String) {
+        let check = shell(&format!("stat -c %i .; {script}; echo left > ../left"));
+        let project = self.repo.project();
+        let pins = pins(&project, &project.head().unwrap(), "test", &check).unwrap();
+        let report = run_on(&self.repo, &self.tree, &check, &pins).await.unwrap().report;
+        wait_for(|| scratch(&self.repo).iter().all(|dir| !dir.join("left").exists())).await;
+        let (inode, output) = report.stdout.split_once('\n').expect("the number comes first");
+        (inode.to_owned(), format!("{output}{}", report.stderr))
+    }
+}
+
+#[tokio::test]
+async fn what_a_check_leaves_does_not_reach_the_next() {
+    let again = Again::of(&[("a.txt", "one"), ("d/e/f", "deep"), ("g", "x"), ("h", "y")]);
+    let (first, _) = again
+        .run(
+            "printf two > a.txt; mkdir -p new/dir; echo x > new/dir/x; mv d/e d/moved; ln -s /etc d/e; rm g; mkdir g; \
+             echo x > g/x; chmod 0 h; echo x > $HOME/x; echo x > $TMPDIR/x; mkfifo pipe",
+        )
+        .await;
+    // What the agent does in between arrives too.
+    write(again.tree.dir(), "i/new", "agent");
+    let (second, seen) = again.run("find . | sort; cat a.txt d/e/f g h i/new; ls -A $HOME $TMPDIR").await;
+    assert_eq!(first, second, "the same directory");
+    let listed = seen.split_once("./i/new\n").expect("the agent's file").0;
+    assert_eq!(listed.lines().collect::<Vec<_>>(), [".", "./a.txt", "./d", "./d/e", "./d/e/f", "./g", "./h", "./i"]);
+    assert!(seen.contains("onedeepxyagent"), "{seen}");
+    assert!(!seen.contains("\nx\n"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_directory_that_a_check_marked_is_given_to_no_other() {
+    for script in ["chmod 2755 d", "chmod 1777 .", "chmod 300 d", "setfattr -n user.seen -v 1 d"] {
+        let again = Again::of(&[("d/f", "x")]);
+        let (first, said) = again.run(script).await;
+        if said.contains("not found") || said.contains("not supported") {
+            continue;
+        }
+        let (second, seen) = again.run("stat -c %a . d; cat d/f").await;
+        assert!(first != second && seen.ends_with('x') && seen.starts_with("755\n755"), "{script}: {said} {seen}");
+    }
 }
 
 #[tokio::test]

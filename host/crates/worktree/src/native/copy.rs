@@ -1,6 +1,7 @@
-//! What a check runs on: a fresh copy of exactly what would be committed, below the scratch directory.
+//! What a check runs on: a copy of exactly what would be committed, below the scratch directory.
 
 use super::pinned::Pinned;
+use super::spare::{Shelf, Spare};
 use super::{CheckHost, NativeCheck, NativeError, Pins};
 use crate::at::{Root, remove_all};
 use crate::git::Project;
@@ -26,12 +27,12 @@ impl ExactCopy {
     /// Where it is.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
-        self.0.scratch.path().join("work")
+        self.0.dir().join("work")
     }
 
-    /// Removes it. Blocks.
-    pub fn remove(self) {
-        self.0.remove();
+    /// Gives it back, for the next check. Blocks.
+    pub fn done(self) {
+        self.0.done();
     }
 }
 
@@ -41,9 +42,17 @@ pub(super) enum Source {
     Tree(Entry),
 }
 
+impl Source {
+    fn entry(&self) -> Entry {
+        let (Self::Base(entry) | Self::Tree(entry)) = self;
+        *entry
+    }
+}
+
 /// What a check runs on.
 pub(super) struct Copy {
-    pub(super) scratch: tempfile::TempDir,
+    held: Spare,
+    shelf: Shelf,
     pub(super) scan: Scan,
 }
 
@@ -82,26 +91,26 @@ impl Copy {
         let mut files = sources(&seen);
         put_over(&mut files);
         remove_left_over(&host.scratch);
-        let prefix = format!("check-{}-", std::process::id());
-        let scratch = tempfile::Builder::new().prefix(&prefix).tempdir_in(&host.scratch);
-        let scratch = scratch.map_err(TreeError::io("make a copy in", &host.scratch))?;
-        for dir in ["work", "home", "tmp", "dev"] {
-            let dir = scratch.path().join(dir);
-            std::fs::create_dir(&dir).map_err(TreeError::io("make", &dir))?;
+        let entries = files.iter().map(|(path, source)| (path.clone(), source.entry())).collect();
+        let write = |copy: &Root, path: &[u8]| write_source(&repo, &root, copy, path, &files[path], tree.caps());
+        let shelf = tree.shelf().clone();
+        if let Some(mut held) = shelf.take(&host.scratch)
+            && held.bring_to(&entries, write).is_ok()
+        {
+            return Ok(Self { held, shelf, scan });
         }
-        let work = scratch.path().join("work");
-        let copy = Root::open(&work).map_err(TreeError::io("open", &work))?;
-        for (path, source) in &files {
-            write_source(&repo, &root, &copy, path, source, tree.caps())?;
-        }
-        Ok(Self { scratch, scan })
+        let mut held = Spare::fresh(&host.scratch)?;
+        held.bring_to(&entries, write)?;
+        Ok(Self { held, shelf, scan })
     }
 
-    pub(super) fn remove(self) {
-        let path = self.scratch.keep();
-        if let Err(error) = remove_all(&path) {
-            tracing::warn!(path = %path.display(), %error, "cannot remove the copy of a check");
-        }
+    pub(super) fn dir(&self) -> &Path {
+        self.held.dir()
+    }
+
+    /// Gives the directory back, for the next check.
+    pub(super) fn done(self) {
+        self.shelf.put(self.held);
     }
 }
 

@@ -1,0 +1,193 @@
+//! A directory that checks run in, kept from one to the next.
+//!
+//! Writing thousands of files for each check, and deleting them again, costs more than most checks do. So a copy is
+//! kept, and only what differs is written. What a check left is not trusted: everything that was not written here
+//! goes, and a file stays when its stamp is the one it was written with. Refuses to mend a directory that a check
+//! gave modes or attributes of its own: then another one is made.
+
+use crate::TreeError;
+use crate::at::{Root, Sort, Stamp, remove_all};
+use crate::scan::{Entry, Mode, content, join, shown};
+use git2::{ObjectType, Oid};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+/// What a check finds beside its work, empty.
+const BESIDE: [&str; 3] = ["home", "tmp", "dev"];
+
+/// Where a tree keeps the copy that no check uses. Clones are the same place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelf(Arc<Mutex<Option<Spare>>>);
+
+impl Shelf {
+    /// The copy that was put back last, if it lies below `scratch`.
+    pub(super) fn take(&self, scratch: &Path) -> Option<Spare> {
+        let spare = self.0.lock().ok()?.take()?;
+        (spare.dir.path().parent() == Some(scratch)).then_some(spare)
+    }
+
+    /// Keeps a copy for the next check, without what the last one left. One is enough: where there is another, or
+    /// where this one cannot be tidied, it is removed.
+    pub(super) fn put(&self, mut spare: Spare) {
+        if let Err(error) = spare.tidy() {
+            tracing::debug!(path = %spare.dir.path().display(), %error, "a check's copy is not kept");
+            return;
+        }
+        if let Ok(mut place) = self.0.lock() {
+            place.get_or_insert(spare);
+        }
+    }
+}
+
+/// A scratch directory with `work` in it, and what was written there.
+#[derive(Debug)]
+pub(super) struct Spare {
+    dir: tempfile::TempDir,
+    written: HashMap<Vec<u8>, (Entry, Stamp)>,
+    /// Seconds of the clock when a check was last given it.
+    given_s: i64,
+}
+
+impl Spare {
+    /// A directory with nothing in it. Its name begins with our process id.
+    pub(super) fn fresh(scratch: &Path) -> Result<Self, TreeError> {
+        let prefix = format!("check-{}-", std::process::id());
+        let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(scratch);
+        let dir = dir.map_err(TreeError::io("make a copy in", scratch))?;
+        make_dir(&dir.path().join("work"))?;
+        Ok(Self { dir, written: HashMap::new(), given_s: 0 })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Makes `work` hold exactly `files`; `write` puts one there.
+    pub(super) fn bring_to(
+        &mut self,
+        files: &BTreeMap<Vec<u8>, Entry>,
+        write: impl Fn(&Root, &[u8]) -> Result<(), TreeError>,
+    ) -> Result<(), TreeError> {
+        self.empty_beside()?;
+        let root = self.root()?;
+        let mut kept = self.clear(&root, files)?;
+        self.written.clear();
+        for (path, entry) in files {
+            let stamp = match kept.remove(path) {
+                Some(stamp) => stamp,
+                None => {
+                    write(&root, path)?;
+                    let found = root.stamp(path).map_err(TreeError::io("look at", root.path(path)))?;
+                    found.ok_or_else(|| TreeError::Raced { path: shown(path) })?
+                }
+            };
+            self.written.insert(path.clone(), (*entry, stamp));
+        }
+        self.given_s = now_s();
+        Ok(())
+    }
+
+    /// Removes what is not as it was written.
+    fn tidy(&mut self) -> Result<(), TreeError> {
+        self.empty_beside()?;
+        let files = self.written.iter().map(|(path, (entry, _))| (path.clone(), *entry)).collect();
+        let root = self.root()?;
+        let kept = self.clear(&root, &files)?;
+        self.written.retain(|path, _| kept.contains_key(path));
+        Ok(())
+    }
+
+    fn root(&self) -> Result<Root, TreeError> {
+        let work = self.dir.path().join("work");
+        Root::open(&work).map_err(TreeError::io("open", &work))
+    }
+
+    /// A check may write beside `work` too.
+    fn empty_beside(&self) -> Result<(), TreeError> {
+        let top = self.dir.path();
+        let entries = std::fs::read_dir(top).map_err(TreeError::io("list", top))?;
+        for entry in entries {
+            let path = entry.map_err(TreeError::io("list", top))?.path();
+            let is_dir = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+            let removed = match is_dir {
+                true if path == top.join("work") => Ok(()),
+                true => remove_all(&path),
+                false => std::fs::remove_file(&path),
+            };
+            removed.map_err(TreeError::io("remove", &path))?;
+        }
+        BESIDE.iter().try_for_each(|name| make_dir(&top.join(name)))
+    }
+
+    /// Removes what is not wanted or not as it was written; answers what stays, with its stamp.
+    fn clear(&self, root: &Root, files: &BTreeMap<Vec<u8>, Entry>) -> Result<HashMap<Vec<u8>, Stamp>, TreeError> {
+        let dirs = directories(files);
+        let mut kept = HashMap::new();
+        let mut waiting = vec![Vec::new()];
+        while let Some(dir) = waiting.pop() {
+            root.check_plain(&dir).map_err(TreeError::io("keep", root.path(&dir)))?;
+            for (name, stamp) in root.list(&dir).map_err(TreeError::io("list", root.path(&dir)))? {
+                let path = join(&dir, &name);
+                if stamp.sort == Sort::Dir && dirs.contains(&*path) {
+                    waiting.push(path);
+                } else if files.get(&path).is_some_and(|entry| self.is_as_written(root, &path, stamp, *entry)) {
+                    kept.insert(path, stamp);
+                } else {
+                    root.remove(&path).map_err(TreeError::io("remove", root.path(&path)))?;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    /// A stamp says all once it is older than the time when a check was let at the file; until then the content does.
+    fn is_as_written(&self, root: &Root, path: &[u8], stamp: Stamp, wanted: Entry) -> bool {
+        if self.written.get(path) != Some(&(wanted, stamp)) {
+            return false;
+        }
+        stamp.is_settled_at(self.given_s) || {
+            let bytes = content(root, path, wanted.mode == Mode::Link, stamp.len).ok();
+            bytes.and_then(|bytes| Oid::hash_object(ObjectType::Blob, &bytes).ok()) == Some(wanted.id)
+        }
+    }
+}
+
+impl Drop for Spare {
+    /// Checks nest directories deeper than what the library removes, and take permissions away.
+    fn drop(&mut self) {
+        self.dir.disable_cleanup(true);
+        let path: PathBuf = self.dir.path().to_owned();
+        if let Err(error) = remove_all(&path) {
+            tracing::warn!(path = %path.display(), %error, "cannot remove the copy of a check");
+        }
+    }
+}
+
+/// The directories that `files` need. A submodule is one, with nothing in it.
+fn directories(files: &BTreeMap<Vec<u8>, Entry>) -> HashSet<&[u8]> {
+    let mut dirs = HashSet::new();
+    for (path, entry) in files {
+        let mut path: &[u8] = path;
+        if entry.mode == Mode::Module {
+            dirs.insert(path);
+        }
+        while let Some(slash) = path.iter().rposition(|byte| *byte == b'/') {
+            path = &path[..slash];
+            if !dirs.insert(path) {
+                break;
+            }
+        }
+    }
+    dirs
+}
+
+fn make_dir(dir: &Path) -> Result<(), TreeError> {
+    std::fs::create_dir(dir).map_err(TreeError::io("make", dir))
+}
+
+fn now_s() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+}
