@@ -102,7 +102,7 @@ fn a_plan_that_is_written_is_followed_and_a_wrong_one_makes_no_run() {
     let refused = |text: &str, expected: &str| {
         std::fs::write(plan, text).expect("ours");
         let ran = lab.run(&["run", "--plan", plan]).expect(1);
-        assert!(ran.stderr.contains(expected) && ran.stderr.lines().count() == 1, "{}", ran.said());
+        assert!(ran.stderr.contains(expected) && ran.error_lines() == 1, "{}", ran.said());
     };
     refused("{", "line 1 column 1");
     refused(r#"{"tasks": [{"instruction": "x", "dependson": []}]}"#, "unknown field `dependson`");

@@ -23,7 +23,12 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Planned { features, notes } => planned(features, notes),
         Event::Feature { feature, status, why } => feature_line(feature, *status, why)?,
         Event::InvocationStarted { plugin, export, feature, round, .. } => {
-            let of = feature.as_ref().map(|feature| format!(" {feature}, round {round}")).unwrap_or_default();
+            let of = match feature {
+                None => String::new(),
+                // Before the first round it is about what the feature is judged by.
+                Some(feature) if *round == 0 => format!(" the rubric of {feature}"),
+                Some(feature) => format!(" {feature}, round {round}"),
+            };
             format!("  {}{of}: {plugin}", verb(export))
         }
         Event::InvocationEnded { outcome, ok, used, .. } => {

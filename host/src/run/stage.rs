@@ -74,6 +74,7 @@ impl Stage {
             Job::Synthesize { .. } => ("planner".to_owned(), "planner.synthesize", 1),
             Job::Propose { agent, .. } => (format!("agents.{agent}"), "agent.run", 0),
             Job::Generate { agent, round, .. } => (format!("agents.{agent}"), "agent.run", *round),
+            Job::Agree { .. } => ("evaluator".to_owned(), "evaluator.judge", 0),
             Job::Judge { round, .. } => ("evaluator".to_owned(), "evaluator.judge", *round),
             Job::Prepare { .. } | Job::Merge { .. } | Job::Commit { .. } | Job::Discard { .. } => return None,
         };
@@ -108,6 +109,9 @@ impl Stage {
             Job::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,
             Job::Propose { agent, task, .. } => place.propose(agent, task.clone()).await,
             Job::Prepare { checks, .. } => place.prepare(checks).await,
+            Job::Agree { instruction, output, criteria, .. } => {
+                place.ask_evaluator(instruction, output, criteria).await
+            }
             Job::Generate { agent, task, .. } => place.generate(agent, task.clone()).await,
             Job::Judge { feature, generated, instruction, criteria, .. } => {
                 place.judge(feature, generated, instruction, criteria).await

@@ -47,6 +47,11 @@ impl Ran {
         self.status.signal() == Some(9)
     }
 
+    /// Lines on standard error, without what the log tells: who comes first has a plugin compiled.
+    pub fn error_lines(&self) -> usize {
+        self.stderr.lines().filter(|line| !line.trim_start().starts_with("INFO ")).count()
+    }
+
     /// Everything that it printed.
     pub fn said(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)

@@ -116,7 +116,7 @@ pub fn answer_if_asked(lab: &Lab) -> Option<Value> {
 #[track_caller]
 pub fn refused(ran: &Ran, words: &[&str]) {
     assert_eq!(ran.code(), Some(1), "{}", ran.said());
-    assert_eq!(ran.stderr.trim_end().lines().count(), 1, "one line: {}", ran.said());
+    assert_eq!(ran.error_lines(), 1, "one line: {}", ran.said());
     for words in words {
         assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.said());
     }

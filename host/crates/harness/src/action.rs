@@ -113,6 +113,7 @@ impl Work {
             Job::Plan { .. } | Job::Replan { .. } | Job::Synthesize { .. } => None,
             Job::Propose { feature, .. }
             | Job::Prepare { feature, .. }
+            | Job::Agree { feature, .. }
             | Job::Generate { feature, .. }
             | Job::Judge { feature, .. }
             | Job::Merge { feature }
@@ -180,6 +181,18 @@ pub enum Job {
         /// Its checks.
         checks: Vec<CheckSpec>,
     },
+    /// Ask the evaluator, before the work on a feature begins, which of the criteria that were offered it can judge:
+    /// by judging the tree as it is. Ends in [`crate::Report::Judged`].
+    Agree {
+        /// The feature.
+        feature: String,
+        /// What is asked for.
+        instruction: String,
+        /// What the evaluator reads in the place of an output.
+        output: String,
+        /// What was offered.
+        criteria: Vec<Criterion>,
+    },
     /// Have an agent work on the tree. Ends in [`crate::Report::Generated`].
     Generate {
         /// The feature.
@@ -235,6 +248,7 @@ impl Job {
             | Self::Replan { .. }
             | Self::Synthesize { .. }
             | Self::Propose { .. }
+            | Self::Agree { .. }
             | Self::Generate { .. }
             | Self::Judge { .. } => true,
             Self::Prepare { .. } | Self::Merge { .. } | Self::Commit { .. } | Self::Discard { .. } => false,
@@ -250,6 +264,7 @@ impl Job {
             Self::Synthesize { .. } => "synthesize",
             Self::Propose { .. } => "propose",
             Self::Prepare { .. } => "prepare",
+            Self::Agree { .. } => "agree on",
             Self::Generate { .. } => "generate",
             Self::Judge { .. } => "judge",
             Self::Merge { .. } => "merge",

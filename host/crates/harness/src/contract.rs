@@ -13,6 +13,7 @@
 use crate::input::Setup;
 use crate::limits::HarnessLimits;
 use crate::plan::{self, PlanError};
+use crate::state::Offered;
 use crate::texts::line;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use serde::Deserialize;
@@ -85,6 +86,16 @@ pub fn extend(
     extended.judge_by_every_check();
     extended.spec = plan::accept_alone(extended.spec, setup, limits)?;
     Ok(extended)
+}
+
+/// Takes the criteria of an offer that are `refused` out of `spec` again, and the checks of it that nothing names then.
+pub(crate) fn withdraw(spec: &mut FeatureSpec, offered: &mut Offered, refused: impl Fn(&str) -> bool) {
+    let is_refused = |id: &String, offered: &Offered| offered.criteria.contains(id) && refused(id);
+    spec.criteria.retain(|criterion| !is_refused(&criterion.id, offered));
+    let is_named = |check: &String| spec.criteria.iter().any(|criterion| criterion.check.as_ref() == Some(check));
+    spec.checks.retain(|check| !offered.checks.contains(&check.name) || is_named(&check.name));
+    offered.criteria.retain(|id| !refused(id));
+    offered.checks.retain(is_named);
 }
 
 /// Models that finish with a text hand the object over inside a string.

@@ -192,6 +192,18 @@ pub struct Feature {
     /// Whether somebody looked for criteria and checks to add, see [`crate::Job::Propose`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proposed: bool,
+    /// What was added then and waits for the evaluator's consent, see [`crate::Job::Agree`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Offered>,
+}
+
+/// What an agent added to a rubric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offered {
+    /// Ids of criteria.
+    pub criteria: Vec<String>,
+    /// Names of checks.
+    pub checks: Vec<String>,
 }
 
 /// Rounds that a feature remembers of the sessions before: enough not to try the same again.
@@ -469,6 +481,7 @@ impl Feature {
             issues: Vec::new(),
             history: Vec::new(),
             proposed: false,
+            offered: None,
         }
     }
 

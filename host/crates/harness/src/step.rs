@@ -20,6 +20,7 @@ mod orders;
 mod pipeline;
 mod reports;
 mod revert;
+mod rubric;
 mod sessions;
 
 pub use pipeline::wants_replan;

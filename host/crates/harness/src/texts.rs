@@ -105,6 +105,11 @@ JSON object: {\"checks\": [{\"name\": \"short-name\", \"python\": \"source that 
 the directory of the work\"}], \"criteria\": [{\"id\": \"short-id\", \"text\": \"what must hold\", \"check\": \"the name of \
 the check that decides it, if one does\"}]}. Both lists may be empty. A check must fail before the feature is built.";
 
+/// What the evaluator reads in the place of an output when it is asked which criteria it can judge.
+pub const NOTHING_YET: &str = "\
+Nothing is built yet. These criteria are offered for the rubric that the work will be judged by. Judge the files as \
+they are now: FAIL what does not hold yet, and UNKNOWN what you could not decide by the files and the checks.";
+
 fn done(state: &State) -> Vec<Value> {
     let passing = state.features.iter().rev().filter(|other| other.status == Passing).take(DONE_SHOWN_MAX);
     let mut done: Vec<_> = passing.map(|other| json!({"id": other.spec.id, "title": other.spec.title})).collect();

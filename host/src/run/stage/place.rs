@@ -108,29 +108,37 @@ impl Place<'_> {
         instruction: &str,
         criteria: &[Criterion],
     ) -> anyhow::Result<Ended> {
-        let part = self.part("evaluator")?;
-        let repository = &self.desk.repository;
-        let judged = repository.subject(self.base).await?;
+        let judged = self.desk.repository.subject(self.base).await?;
         let outcome = self.stage.outcome_of(generated)?;
-        let subject = Subject {
-            instruction: instruction.to_owned(),
-            output: outcome.output.clone(),
-            evidence: repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
-        };
-        let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
-        let input = (subject.clone(), rubric.clone());
-        let (specs, vacuous) = self.pinned();
-        let checks = Arc::new(self.checks(specs, vacuous));
-        let mut ended = self
-            .invoke(part, "evaluator.judge", &input, checks, Report::Judged, async |setup| {
-                part.plugin.judge(setup, self.cancel, subject, rubric).await
-            })
-            .await?;
+        let mut ended = self.ask_evaluator(instruction, &outcome.output, criteria).await?;
         let agent = InvocationId::of_action(&self.stage.record.run, generated);
         ended.sub_agents.extend(rushed::sign(agent, &outcome, &ended.end, criteria));
         // What is committed later must be what was judged now.
         ended.batch = put_judged(ended.batch, &self.stage.record.run, feature, judged);
         Ok(ended)
+    }
+
+    /// Asks the evaluator for a verdict on the tree as it is.
+    pub(super) async fn ask_evaluator(
+        &self,
+        instruction: &str,
+        output: &str,
+        criteria: &[Criterion],
+    ) -> anyhow::Result<Ended> {
+        let part = self.part("evaluator")?;
+        let subject = Subject {
+            instruction: instruction.to_owned(),
+            output: output.to_owned(),
+            evidence: self.desk.repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
+        };
+        let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
+        let input = (subject.clone(), rubric.clone());
+        let (specs, vacuous) = self.pinned();
+        let checks = Arc::new(self.checks(specs, vacuous));
+        self.invoke(part, "evaluator.judge", &input, checks, Report::Judged, async |setup| {
+            part.plugin.judge(setup, self.cancel, subject, rubric).await
+        })
+        .await
     }
 
     /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves

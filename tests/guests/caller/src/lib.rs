@@ -1,7 +1,8 @@
 //! The agent `caller`: it does what its settings say, in their order, and hands back what came of each.
 //!
-//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools. In all of them `{id}`
-//! stands for the task, so that one agent does another thing for each feature.
+//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools; `output` is handed
+//! back in the place of what came of them. In all of them `{id}` stands for the task, so that one agent does another
+//! thing for each feature.
 
 use longhaul_sdk::agent::{Agent, Failure};
 use longhaul_sdk::conversation::Conversation;
@@ -31,7 +32,8 @@ fn work(task: &Task) -> Result<Outcome, Error> {
         decide(task, text)?;
     }
     answers.extend(settings["calls"].as_array().into_iter().flatten().map(call));
-    Ok(outcome(&json!(answers), format!("made {} calls", answers.len())))
+    let summary = format!("made {} calls", answers.len());
+    Ok(outcome(settings.get("output").unwrap_or(&json!(answers)), summary))
 }
 
 fn decide(task: &Task, text: &str) -> Result<(), Error> {

@@ -35,6 +35,8 @@ impl Turn<'_> {
         let id = spec.id.clone();
         let feature = &mut self.state.features[position];
         feature.spec = spec;
+        // A person said what it is judged by, so nothing waits for consent any more.
+        feature.offered = None;
         feature.attempts_forgiven = feature.attempts;
         let goes_on = feature.status == InProgress;
         // It stays in progress, so that it is taken up first, unless it now waits for another.

@@ -146,6 +146,7 @@ impl Turn<'_> {
         feature.on_failure = on_failure;
         feature.attempts_forgiven = feature.attempts;
         feature.proposed = false;
+        feature.offered = None;
         self.set_status(&id, NotStarted, "planned again");
     }
 

@@ -6,7 +6,6 @@
 
 use super::{Ignored, Turn, plus};
 use crate::action::{EndStatus, Job, Work};
-use crate::contract;
 use crate::input::{Failure, Report, Strategy};
 use crate::plan::{self, Accepted};
 use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, WaitFor};
@@ -63,6 +62,7 @@ impl Turn<'_> {
             Report::Proposed { output } => self.proposed(session, &output),
             Report::Prepared { base, vacuous, orientation } => self.prepared(session, base, &vacuous, orientation),
             Report::Generated(outcome) => self.generated(session, &work, &outcome),
+            Report::Judged(verdict) if matches!(work.job, Job::Agree { .. }) => self.agreed(session, &verdict),
             Report::Judged(verdict) => self.judged(session, &verdict),
             Report::Moved => self.start_merge(session),
             Report::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
@@ -88,6 +88,7 @@ impl Turn<'_> {
             (None, Job::Synthesize { .. }) => self.not_synthesized(&text),
             (None, _) => self.plan_failed(work, failure, text),
             (Some(session), Job::Propose { .. }) => self.not_proposed(session, &text),
+            (Some(session), Job::Agree { .. }) => self.not_agreed(session, &text),
             (Some(session), Job::Prepare { .. }) => self.prepare_failed(session, failure, &text),
             (Some(session), Job::Generate { .. }) => self.generate_failed(session, failure, &text),
             (Some(session), Job::Judge { .. }) => self.judge_failed(session, &text),
@@ -144,39 +145,17 @@ impl Turn<'_> {
 
     // The rounds.
 
-    fn proposed(&mut self, session: Session, output: &str) {
-        let Some((position, feature)) = self.find(&session.feature) else { return };
-        match contract::extend(&feature.spec, output, &self.state.setup, &self.state.limits) {
-            Ok(contract::Extended { spec, criteria, checks, left_out }) => {
-                let feature = &mut self.state.features[position];
-                feature.spec = spec;
-                feature.proposed = true;
-                self.emit(Event::Contract { feature: session.feature.clone(), criteria, checks });
-                left_out.into_iter().for_each(|why| self.warn(format!("feature `{}`: {why}", session.feature)));
-                self.start_prepare(session);
-            }
-            Err(error) => self.not_proposed(session, &error.to_string()),
-        }
-    }
-
-    /// The rubric stays as it was planned: it can be added to, and whoever fails to add takes nothing away.
-    fn not_proposed(&mut self, session: Session, why: &str) {
-        if let Some(feature) = self.state.feature_mut(&session.feature) {
-            feature.proposed = true;
-        }
-        self.warn(format!("feature `{}`: nothing was added to its rubric: {why}", session.feature));
-        self.start_prepare(session);
-    }
-
     fn prepared(&mut self, session: Session, base: String, vacuous: &[String], orientation: serde_json::Value) {
         let Some(feature) = self.state.feature_mut(&session.feature) else { return };
         let own = feature.spec.checks.iter().map(|check| &check.name);
         let vacuous: Vec<_> = own.filter(|name| vacuous.contains(name)).cloned().collect();
         feature.vacuous.clone_from(&vacuous);
+        let is_offered = feature.offered.is_some();
         for check in vacuous {
             self.emit(Event::VacuousCheck { feature: session.feature.clone(), check });
         }
-        self.start_generate(Session { base: Some(base), orientation, ..session });
+        let session = Session { base: Some(base), orientation, ..session };
+        if is_offered { self.start_agree(session) } else { self.start_generate(session) }
     }
 
     /// Nothing was built yet, so there is nothing to discard.
@@ -373,7 +352,7 @@ fn fits(job: &Job, report: &Report) -> bool {
             | (Job::Propose { .. }, Report::Proposed { .. })
             | (Job::Prepare { .. }, Report::Prepared { .. })
             | (Job::Generate { .. }, Report::Generated(_))
-            | (Job::Judge { .. }, Report::Judged(_))
+            | (Job::Judge { .. } | Job::Agree { .. }, Report::Judged(_))
             | (Job::Merge { .. }, Report::Merged { .. } | Report::Conflicted { .. })
             | (Job::Commit { .. }, Report::Committed { .. } | Report::Moved)
             | (Job::Discard { .. }, Report::Discarded)

@@ -1,6 +1,6 @@
 //! One attempt at a feature: how it begins, the work that it asks for, and how it ends.
 //!
-//! A session passes through `propose` (once a feature), `prepare`, then rounds of `generate` and
+//! A session passes through `propose` (once a feature), `prepare`, `agree` where something was proposed, then rounds of `generate` and
 //! `judge`, and ends in `commit` or `discard`. Where the branch went on meanwhile, `merge` brings its
 //! commits into the tree, and what then is there is judged again: only what was judged is committed.
 
@@ -123,7 +123,7 @@ impl Turn<'_> {
         self.work_of(session, "discard", Job::Discard { feature: session.feature.clone() })
     }
 
-    fn start_work(&mut self, session: Session, name: &str, job: Job) {
+    pub(super) fn start_work(&mut self, session: Session, name: &str, job: Job) {
         if let Some(work) = self.work_of(&session, name, job) {
             self.start(Some(session), work);
         }

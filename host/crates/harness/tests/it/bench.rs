@@ -194,7 +194,7 @@ pub(crate) fn outcome(summary: &str) -> Outcome {
 
 /// A verdict with this mark for every criterion that is asked for.
 pub(crate) fn verdict(work: &Work, mark: Mark) -> Verdict {
-    let longhaul_harness::Job::Judge { criteria, feature, .. } = &work.job else {
+    let (Job::Judge { criteria, feature, .. } | Job::Agree { criteria, feature, .. }) = &work.job else {
         panic!("nothing to judge: {work:?}")
     };
     let judgement = |criterion: &Criterion| Judgement { criterion: criterion.id.clone(), mark, why: "seen".into() };

@@ -1,9 +1,11 @@
 //! The strategy `pipeline`: failures lead to another plan, passed steps are kept, and in the end the
 //! planner says what the results come to.
 
-use crate::bench::{Bench, begin, feature, plan, setup};
+use crate::bench::{Bench, begin, feature, plan, prepared, setup};
 use expect_test::expect;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, OnFailure, Outcome, Plan, PlanStep, Synthesis};
+use longhaul_core::work::{
+    FeatureSpec, FeatureStatus, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Synthesis, Verdict,
+};
 use longhaul_harness::{Failure, HarnessLimits, Input, Job, Report, RunStatus, Setup, State, Strategy};
 
 fn limits() -> HarnessLimits {
@@ -216,6 +218,36 @@ fn a_rubric_is_added_to_before_the_work_and_never_weakened() {
     let Job::Prepare { checks, .. } = bench.work().job else { panic!("they are pinned") };
     assert_eq!(checks.len(), 1);
     assert!(bench.look().contains("the proposed criterion `works` was left out"));
+    bench.report(prepared(&[]));
+    let Job::Agree { criteria, output, .. } = bench.work().job else { panic!("the evaluator is asked") };
+    assert_eq!(criteria.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["empty", "rejects"]);
+    assert!(output.contains("Nothing is built yet"));
+    let mark = |id: &str, mark| Judgement { criterion: id.into(), mark, why: "by the files".into() };
+    let judgements = vec![mark("empty", Mark::Unknown), mark("rejects", Mark::Fail), mark("works", Mark::Unknown)];
+    bench.report(Report::Judged(Verdict { judgements, issues: vec![] }));
+    expect![[r#"
+        do f-a/agree
+        - Contract { feature: "a", criteria: ["rejects"], checks: ["rejects"] }
+        - warning: feature `a`: criterion `empty` is not added, the evaluator cannot judge it: by the files
+        do f-a/1/generate"#]]
+    .assert_eq(&bench.look());
+    let spec = &bench.state.feature("a").expect("a").spec;
+    assert_eq!(spec.criteria.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["works", "rejects"]);
+    assert_eq!(spec.checks.len(), 1);
+}
+
+#[test]
+fn what_the_evaluator_cannot_judge_is_not_added_with_its_check() {
+    let Input::Begin { run, goal, context, limits, .. } = begin(limits()) else { panic!("a beginning") };
+    let setup = Setup { contract_by: Some("testing".into()), ..setup() };
+    let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
+    bench.report(Report::Planned(plan(vec![feature("a", &[])])));
+    let output = r#"{"checks": [{"name": "rejects", "python": "import lib"}]}"#;
+    bench.report(Report::Proposed { output: output.into() });
+    bench.report(prepared(&["rejects"]));
+    bench.fail(Failure::Failed("no model".into()));
+    assert_eq!(bench.state.feature("a").expect("a").spec, feature("a", &[]));
+    assert_eq!(bench.key(), "f-a/1/generate");
 }
 
 #[test]

@@ -465,6 +465,11 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
         Job::Merge { .. } if dice.one_in(3) => Report::Conflicted { files: vec!["a.txt".into()] },
         Job::Merge { .. } => Report::Merged { base: format!("c-{}", work.key()) },
         Job::Generate { feature, .. } => generated(feature, dice),
+        Job::Agree { .. } if dice.one_in(6) => Report::Failed(limit()),
+        Job::Agree { .. } => {
+            let marks = [Mark::Pass, Mark::Fail, Mark::Unknown];
+            Report::Judged(verdict(work, marks[usize::try_from(dice.below(3)).expect("small")]))
+        }
         Job::Judge { .. } => match dice.below(10) {
             0 => Report::Failed(limit()),
             1 => Report::Failed(denied()),
