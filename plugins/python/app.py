@@ -94,7 +94,7 @@ class Tool(exports.Tool):
             # Anything else would end the instance without a message.
             raise Err(tool_types.ToolError_Failed(f"{type(error).__name__}: {error}")) from None
         truncated = output.pop("truncated", False)
-        return tool_types.ToolResult(output=json.dumps(output), truncated=truncated)
+        return tool_types.ToolResult(output=_write_object(output), truncated=truncated)
 
 
 def _function(name, description):
@@ -128,29 +128,37 @@ def _call(function, arguments, context):
 # Arguments and settings: others wrote them.
 
 
+_ARGUMENTS = {"source": str, "stdin": str, "timeout": (int, float), "files": dict, "context": dict}
+
+
 def _read_arguments(text):
     request = _read_object("the arguments", text)
-    known = {"source": str, "stdin": str, "timeout": (int, float), "files": dict, "context": dict}
-    for name, value in request.items():
-        if name not in known:
-            _invalid(f"`{name}` is not an argument; known: {', '.join(known)}")
+    for name, value in [*request.items()]:
+        expected = _ARGUMENTS.get(name)
+        if expected is None:
+            _invalid(f"`{name}` is not an argument; known: {', '.join(_ARGUMENTS)}")
         # Models send null for what they leave out.
-        if value is not None and (not isinstance(value, known[name]) or isinstance(value, bool)):
+        if value is None:
+            del request[name]
+        elif not isinstance(value, expected) or isinstance(value, bool):
             _invalid(f"`{name}` has the wrong type: {type(value).__name__}")
-    request = {name: value for name, value in request.items() if value is not None}
     if "source" not in request:
         _invalid("`source` is missing; it is the Python source to run")
-    sources = [request["source"], *request.get("files", {}).values()]
-    if not all(isinstance(source, str) for source in sources):
-        _invalid("`files` maps names to texts")
-    if sum(len(source) for source in sources) > SOURCE_BYTES_MAX:
+    length = len(request["source"])
+    for source in request.get("files", {}).values():
+        if not isinstance(source, str):
+            _invalid("`files` maps names to texts")
+        length += len(source)
+    if length > SOURCE_BYTES_MAX:
         _invalid(f"source and files are longer than {SOURCE_BYTES_MAX} characters")
     if not request.get("timeout", 1) > 0:
         _invalid("`timeout` is in seconds and more than 0")
     return request
 
 
+@functools.lru_cache(maxsize=4)
 def _read_settings(text):
+    """Nobody changes what it gives, so that the same text is read once."""
     settings = {"output_bytes_max": OUTPUT_BYTES_MAX, "stream": False}
     for name, value in _read_object("the settings of the tool `python`", text or "{}").items():
         if name not in settings:
@@ -161,6 +169,13 @@ def _read_settings(text):
             _invalid(f"the setting `{name}` is a whole number of 1 or more")
         settings[name] = value
     return settings
+
+
+def _write_object(fields):
+    """As `json.dumps`, which takes longer than many a source, for what most runs answer that stream."""
+    if fields["stdout"] or fields["stderr"] or len(fields) > 3:
+        return json.dumps(fields)
+    return f'{{"stdout": "", "stderr": "", "exit_code": {fields["exit_code"]}}}'
 
 
 def _read_object(what, text):
@@ -244,6 +259,10 @@ os._exit = _exit
 os.abort = lambda: _exit(134)
 
 
+# Taken before any source runs, which may put something else in its place.
+_os_write = os.write
+
+
 class _Output(io.TextIOBase):
     """Keeps the first bytes of what is written, and drops and notes the rest.
 
@@ -266,18 +285,23 @@ class _Output(io.TextIOBase):
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        self.write_bytes(text[: self._left + 1].encode("utf-8", "backslashreplace"))
-        self.truncated = self.truncated or len(text) > self._left + 1
-        return len(text)
+        if len(text) > self._left:
+            self.truncated = True
+            text, length = text[: self._left + 1], len(text)
+        else:
+            length = len(text)
+        self.write_bytes(text.encode("utf-8", "backslashreplace"))
+        return length
 
     def write_bytes(self, data):
-        self.truncated = self.truncated or len(data) > self._left
-        kept = bytes(data[: self._left])
-        self._left -= len(kept)
-        if kept and self._stream is not None:
-            os.write(self._stream, kept)
-        elif kept:
-            self._parts.append(kept)
+        if len(data) > self._left:
+            self.truncated = True
+            data = data[: self._left]
+        self._left -= len(data)
+        if data and self._stream is not None:
+            _os_write(self._stream, data)
+        elif data:
+            self._parts.append(bytes(data))
 
     def text(self):
         return b"".join(self._parts).decode("utf-8", "replace")
@@ -335,7 +359,8 @@ class _Modules:
 def _start_instance():
     """What an instance does once, since it takes more than a small source: tells whether there is a `/work`."""
     # The image carries the generator's state of its build: without this all instances would repeat it.
-    random.seed(os.urandom(32))
+    # Of bytes it would take a digest first.
+    random.seed(int.from_bytes(os.urandom(32)))
     return os.path.isdir(WORK)
 
 
@@ -373,6 +398,16 @@ def _execute(request, bytes_max, stream, is_check):
 
 
 def _stdin(text):
+    return _make_stdin(text) if text else _no_input()
+
+
+@functools.cache
+def _no_input():
+    """Serves one run: an instance serves one call, and what is empty cannot be read empty."""
+    return _make_stdin("")
+
+
+def _make_stdin(text):
     return io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "replace")), "utf-8", newline=None)
 
 

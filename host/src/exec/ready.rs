@@ -1,6 +1,7 @@
 //! Instances that were made ahead of the jobs that need them.
 //!
-//! One shelf a language: a job takes an instance, and its place is refilled off the job's path. An
+//! One shelf a language: a job takes an instance, and its place is refilled off the job's path: when no other job came
+//! for a moment, or when half of the shelf is empty. An
 //! instance serves one job and is dropped, whoever it served. While it waits it runs [`rehearsal`], a source
 //! of ours: what that leaves in an interpreter is a warmer heap, and nothing that a job could tell from a
 //! fresh start but time, fuel and addresses.
@@ -11,6 +12,10 @@ use longhaul_engine::{CallError, Plugin, Standby};
 use serde_json::json;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// For how long no job may come before places are refilled.
+const REST: Duration = Duration::from_millis(2);
 
 /// The shelves.
 #[derive(Clone, Default)]
@@ -25,6 +30,8 @@ struct Shelf {
     /// How many should wait, and how many are being made.
     count: usize,
     making: usize,
+    /// Jobs that came so far.
+    jobs: u64,
 }
 
 impl Ready {
@@ -39,7 +46,7 @@ impl Ready {
         for _ in 0..count {
             waiting.push_back(make(language, &plugin, &limits).await?);
         }
-        self.lock().insert(language, Shelf { plugin, limits, waiting, count, making: 0 });
+        self.lock().insert(language, Shelf { plugin, limits, waiting, count, making: 0, jobs: 0 });
         Ok(())
     }
 
@@ -57,8 +64,26 @@ impl Ready {
     /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
     /// where pages are touched for the first time. Also those that could not be made when it was their turn.
     pub(super) fn restock(&self, language: Language) {
+        let Some(jobs) = self.note_job(language) else { return };
+        let ready = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(REST).await;
+            ready.refill_all(language, |shelf| shelf.jobs == jobs);
+        });
+        self.refill_all(language, |shelf| 2 * (shelf.waiting.len() + shelf.making) < shelf.count);
+    }
+
+    fn note_job(&self, language: Language) -> Option<u64> {
         let mut shelves = self.lock();
-        let Some(shelf) = shelves.get_mut(&language) else { return };
+        let shelf = shelves.get_mut(&language)?;
+        shelf.jobs += 1;
+        Some(shelf.jobs)
+    }
+
+    /// Starts to make what is missing, if it is time.
+    fn refill_all(&self, language: Language, is_time: impl Fn(&Shelf) -> bool) {
+        let mut shelves = self.lock();
+        let Some(shelf) = shelves.get_mut(&language).filter(|shelf| is_time(shelf)) else { return };
         for _ in shelf.waiting.len() + shelf.making..shelf.count {
             shelf.making += 1;
             let (ready, plugin, limits) = (self.clone(), Arc::clone(&shelf.plugin), shelf.limits.clone());
