@@ -34,7 +34,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::InvocationEnded { outcome, ok, used, .. } => {
             format!("    {}{} ({})", if *ok { "" } else { "ended early: " }, outcome, used_words(used))
         }
-        Event::Judged { passed, judgements, .. } => judged(*passed, judgements),
+        Event::Judged { feature, passed, judgements, .. } => judged(feature, *passed, judgements),
         Event::Committed { feature, commit, files } => {
             format!("  committed {feature} as {}: {}", &commit[..commit.len().min(10)], files.join(", "))
         }
@@ -115,8 +115,8 @@ fn feature_line(feature: &str, status: FeatureStatus, why: &str) -> Option<Strin
     })
 }
 
-fn judged(passed: bool, judgements: &[longhaul_core::work::Judgement]) -> String {
-    let mut text = format!("    judged: {}", if passed { "passes" } else { "does not pass" });
+fn judged(feature: &str, passed: bool, judgements: &[longhaul_core::work::Judgement]) -> String {
+    let mut text = format!("    {feature} {}", if passed { "passes" } else { "does not pass" });
     for judgement in judgements.iter().filter(|judgement| judgement.mark != Mark::Pass) {
         text.push_str(&format!("\n      {}: {}", judgement.criterion, judgement.why));
     }
