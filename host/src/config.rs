@@ -9,7 +9,7 @@ use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
 use longhaul_engine::CompileLimits;
-use longhaul_harness::{HarnessLimits, Strategy};
+use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_models::ModelConfig;
 use longhaul_worktree::NativeCheck;
 use serde::de::DeserializeOwned;
@@ -98,6 +98,8 @@ pub struct PluginConfig {
     pub tools: Vec<String>,
     /// Agents that it may delegate to, by their names under `[agents]`.
     pub agents: Vec<String>,
+    /// Categories of features that go to this agent, over the usual ones. Only for agents.
+    pub categories: Vec<String>,
     /// Directories that it may use. Only for tools.
     pub directories: Vec<DirectoryConfig>,
     /// Hosts that it may reach. Only for tools.
@@ -171,6 +173,7 @@ impl Config {
         if let Some(name) = self.run.contract_by.as_ref().filter(|name| !self.agents.contains_key(*name)) {
             bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
+        self.check_categories()?;
         self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
@@ -200,6 +203,36 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Each is one that features can have, and goes to one agent.
+    fn check_categories(&self) -> anyhow::Result<()> {
+        for (table, part) in self.parts().filter(|(_, part)| !part.categories.is_empty()) {
+            if !table.starts_with("agents.") {
+                bail!("[{table}] takes no categories: features go to agents; remove the line");
+            }
+            if let Some(unknown) = part.categories.iter().find(|category| !route::is_category(category)) {
+                let known = route::ROUTES.map(|(category, _)| category).join(", ");
+                bail!("[{table}] categories names `{unknown}`; there are {known}");
+            }
+        }
+        let mut taken = BTreeMap::new();
+        for (name, part) in &self.agents {
+            for category in &part.categories {
+                if let Some(other) = taken.insert(category, name) {
+                    bail!("category `{category}` is given to [agents.{other}] and to [agents.{name}]; keep one");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The agents of those categories that were given to one.
+    pub fn categories(&self) -> BTreeMap<String, String> {
+        let of = |(name, part): (&String, &PluginConfig)| {
+            part.categories.iter().map(|category| (category.clone(), name.clone())).collect::<Vec<_>>()
+        };
+        self.agents.iter().flat_map(of).collect()
     }
 
     /// Every table that names a plugin, with its name.
@@ -301,6 +334,12 @@ mod tests {
         check("tols = [\"files\"]", "unknown field `tols`");
         check("tools = [\"files\"]", "[agents.code] tools names `files`, and there is no [tools.files]");
         check("[tools.files]\n", "[tools.files] has no plugin");
+        check("categories = [\"poetry\"]", "[agents.code] categories names `poetry`; there are functional");
+        check(
+            "categories = [\"ui\"]\n[agents.b]\nplugin = \"react\"\ncategories = [\"ui\"]",
+            "category `ui` is given to [agents.b] and to [agents.code]; keep one",
+        );
+        check("[evaluator]\nplugin = \"x\"\ncategories = [\"ui\"]", "[evaluator] takes no categories");
         check("[limits]\nfuel = 1", "unknown field `fuel`");
         check("[agents.code.limits]\nfuel = 1", "[agents.code.limits]: unknown field `fuel`");
         check("[context]\npolicy = \"forget\"", "unknown variant `forget`");

@@ -160,6 +160,7 @@ pub(super) fn begin(world: &World, record: &RunRecord, config: &Config) -> anyho
         context: context(world, record, config)?,
         setup: Setup {
             agents: config.agents.keys().cloned().collect(),
+            categories: config.categories(),
             checks: config.checks.keys().cloned().collect(),
             strategy: config.run.strategy,
             contract_by: config.run.contract_by.clone(),

@@ -9,8 +9,10 @@ use longhaul_core::event::Used;
 use longhaul_core::work::{FeatureSpec, Outcome, Plan, Synthesis, Verdict};
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Something that happened.
+#[expect(clippy::large_enum_variant, reason = "the large one begins a run, once")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
@@ -108,6 +110,9 @@ pub enum Input {
 pub struct Setup {
     /// The names under `[agents]`.
     pub agents: Vec<String>,
+    /// Categories that the operator gave to an agent, over [`crate::route::ROUTES`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub categories: BTreeMap<String, String>,
     /// The names under `[checks]`.
     pub checks: Vec<String>,
     /// What becomes of a plan whose steps fail.

@@ -8,7 +8,7 @@ pub mod written;
 
 use crate::HarnessLimits;
 use crate::input::Setup;
-use crate::route::ROUTES;
+use crate::route;
 use crate::texts::line;
 use longhaul_core::text::truncate;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
@@ -423,7 +423,7 @@ fn mend(spec: &mut FeatureSpec, setup: &Setup, limits: &HarnessLimits, warnings:
     let mut seen = BTreeSet::new();
     spec.depends_on.retain(|id| seen.insert(id.clone()));
     let category = spec.category.trim().to_ascii_lowercase();
-    if ROUTES.iter().any(|(name, _)| *name == category) {
+    if route::is_category(&category) {
         spec.category = category;
     } else {
         let unknown = line(&spec.category, 40);

@@ -47,7 +47,7 @@ impl Turn<'_> {
 
     fn agent_of(&self, feature: &Feature) -> &str {
         let spec = &feature.spec;
-        route::agent_of(spec.agent.as_deref(), &spec.category, &self.state.setup.agents)
+        route::agent_of(spec.agent.as_deref(), &spec.category, &self.state.setup)
     }
 
     fn start_propose(&mut self, session: Session, agent: String) {

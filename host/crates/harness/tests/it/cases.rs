@@ -151,8 +151,9 @@ fn listed(value: &Value) -> Result<Feature, String> {
 
 fn routed(case: &Value) -> Result<(), String> {
     let category = case["category"].as_str().ok_or("category is no text")?;
-    let agents = ["code", "research", "testing", "documentation"].map(String::from);
-    expect(&json!(route::agent_for(category, &agents)), &case["expected_sub_agent"])
+    let agents = ["code", "research", "testing", "documentation"].map(String::from).to_vec();
+    let setup = Setup { agents, ..Setup::default() };
+    expect(&json!(route::agent_for(category, &setup)), &case["expected_sub_agent"])
 }
 
 fn score(case: &Value) -> Result<(), String> {
