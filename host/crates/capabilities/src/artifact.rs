@@ -43,8 +43,7 @@ impl artifact::Host for Ctx {
         match self.ask_repeatable("artifact.save", String::new(), &handoff, EffectClass::Idempotent).await? {
             Ok(()) => {}
             Err(ticket) => {
-                self.keep_record(Table::Artifacts, self.handoff_key(), &handoff).await?;
-                self.answer(ticket, ()).await?;
+                self.answer_keeping(ticket, Table::Artifacts, self.handoff_key(), &handoff).await?;
             }
         }
         Ok(Ok(()))

@@ -36,8 +36,7 @@ impl progress::Host for Ctx {
                     "files": files.iter().take(FILES_MAX).map(|file| truncate(file, TEXT_BYTES_MAX)).collect::<Vec<_>>(),
                 });
                 let key = Key::of(&self.scope.project).number(at_ms).and(&ticket.key);
-                self.keep_record(Table::Progress, key, &entry).await?;
-                self.answer(ticket, ()).await?;
+                self.answer_keeping(ticket, Table::Progress, key, &entry).await?;
             }
         }
         Ok(Ok(()))

@@ -38,8 +38,7 @@ impl recall::Host for Ctx {
                     plugin: self.scope.plugin.clone(),
                     at_ms: self.services.clock.now_ms(),
                 };
-                self.keep_record(Table::Memory, self.tier_key(tier).and(&key), &fact).await?;
-                self.answer(ticket, ()).await?;
+                self.answer_keeping(ticket, Table::Memory, self.tier_key(tier).and(&key), &fact).await?;
             }
         }
         Ok(Ok(()))

@@ -1,19 +1,26 @@
 //! Records that capabilities keep in the store, read with suspicion and ranked by words.
 
 use crate::ctx::Ctx;
+use crate::gate::Stop;
+use longhaul_core::journal::Ticket;
 use longhaul_core::store::{Batch, Key, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::gate::Stop;
 
 /// Records that a search looks at, in the order of their keys. What is beyond is not found.
 const SEARCHED_MAX: usize = 2_000;
 
 impl Ctx {
-    pub(crate) async fn keep_record(&mut self, table: Table, key: Key, record: &impl Serialize) -> Result<(), Stop> {
+    /// Answers a call whose effect is a record, both in one transaction: a kill leaves both or neither.
+    pub(crate) async fn answer_keeping(
+        &mut self,
+        ticket: Ticket,
+        table: Table,
+        key: Key,
+        record: &impl Serialize,
+    ) -> Result<(), Stop> {
         let bytes = serde_json::to_vec(record).map_err(failed)?;
-        self.services.store.commit(Batch::new().put(table, key, bytes)).await.map_err(failed)
+        self.answer_with(ticket, (), Batch::new().put(table, key, bytes)).await
     }
 
     pub(crate) fn record<T: DeserializeOwned>(&self, table: Table, key: &Key) -> Result<Option<T>, Stop> {
