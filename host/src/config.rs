@@ -5,6 +5,7 @@
 
 use crate::manifest::Asks;
 use anyhow::{Context, bail};
+use longhaul_approval::Policy;
 use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
@@ -105,6 +106,8 @@ pub struct PluginConfig {
     /// Whether the operator vouches for what the tool says of its effects. Without it every effect
     /// that its grants do not prove harmless counts as `acts`.
     pub confirm_effects: bool,
+    /// What asks first, and what is refused, of a tool's calls. Only for tools.
+    pub approval: Policy,
     /// Handed to the plugin as it is.
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// Its own limits, over those of `[limits]`: a field that is missing is as there.
@@ -186,6 +189,7 @@ impl Config {
             bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
         }
         crate::toolbox::built_in::check(table, part)?;
+        crate::toolbox::gate::check(table, part)?;
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
         rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;

@@ -8,6 +8,7 @@
 //! | `service.rs` | the entry, and which runs are active here |
 //! | `service/request.rs` | requests and answers |
 //! | `service/projects.rs` | projects: made, listed |
+//! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/begin.rs` | a run is started |
 //! | `service/orders.rs` | resume, pause, abandon, answer, edit |
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
@@ -17,6 +18,7 @@
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/replay.rs` | invocations run again and compared |
 
+mod approvals;
 mod begin;
 mod decisions;
 mod look;
@@ -117,6 +119,10 @@ impl Service {
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
+            Request::Approvals { run } => self.approvals(run.as_ref()),
+            Request::Approval { id } => self.approval(&id),
+            Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,
+            Request::RevokeRule { run, rule } => self.revoke_rule(&run, &rule).await,
         }
     }
 

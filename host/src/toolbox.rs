@@ -4,7 +4,9 @@
 //! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are the
 //! host's own (`built_in.rs`), and no components.
 
+mod ask_human;
 pub mod built_in;
+pub mod gate;
 mod project;
 
 use crate::cast::{Cast, Part};

@@ -1,5 +1,6 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
+use super::prompt::{Asked, Person};
 use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, words};
 use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
@@ -43,9 +44,9 @@ pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Ex
             }
         }
     };
-    let exit = Follower { context, run: run.clone(), after, owns: true, sessions, view: View::new(context.json) }
-        .follow(door)
-        .await?;
+    let view = View::new(context.json);
+    let follower = Follower { context, run: run.clone(), after, owns: true, sessions, view, person: Person::default() };
+    let exit = follower.follow(door).await?;
     if plan_only && exit == Exit::Paused {
         super::features::run(context, Which::Named(run.to_string()), None).await?;
     }
@@ -71,7 +72,8 @@ pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Resu
         door.close().await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    Follower { context, run, after, owns: false, sessions: None, view: View::new(context.json) }.follow(door).await
+    let view = View::new(context.json);
+    Follower { context, run, after, owns: false, sessions: None, view, person: Person::default() }.follow(door).await
 }
 
 /// Events up to here were shown by whoever followed before.
@@ -102,6 +104,7 @@ struct Follower<'a> {
     /// After how many sessions it is to pause by itself.
     sessions: Option<u32>,
     view: View,
+    person: Person,
 }
 
 /// What ended the watching of one owner.
@@ -136,6 +139,7 @@ impl Follower<'_> {
                 Over::Gone(None) => {
                     let status = status(&door, Which::Named(self.run.to_string())).await;
                     match status {
+                        Ok(status) if self.is_answered(&door, &status).await? => {}
                         Ok(status) if !broke_off(&status.summary) => return self.end(door, &status).await,
                         // The owner let go of it, or died: somebody has to go on with it.
                         _ => door = self.take_over(door).await?,
@@ -200,6 +204,22 @@ impl Follower<'_> {
             door.ask(Request::Resume { run: named, retry_failing: false, sessions: self.sessions }).await?;
         }
         Ok(())
+    }
+
+    /// Whether the person at this terminal answered what the run waits with; it goes on then.
+    async fn is_answered(&mut self, door: &Door, status: &Status) -> anyhow::Result<bool> {
+        if status.summary.status != RunStatus::Parked {
+            return Ok(false);
+        }
+        self.view.finish();
+        if self.person.ask(self.context, door, &self.run).await? != Asked::Answered {
+            return Ok(false);
+        }
+        let run = Which::Named(self.run.to_string());
+        // Who answered elsewhere may have resumed it, too.
+        door.ask(Request::Resume { run, retry_failing: false, sessions: self.sessions }).await?;
+        self.view = View::new(self.context.json);
+        Ok(true)
     }
 
     async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {

@@ -96,6 +96,10 @@ impl Service {
     ) -> anyhow::Result<Answer> {
         let stored = self.find(which)?;
         let run = &stored.record.run;
+        if let (None, Some(asked)) = (&resolution, self.open_question(which, feature.as_deref())?) {
+            self.answer_approval(&asked.id, &text).await?;
+            return Ok(Answer::Run { run: run.clone() });
+        }
         if let Some(resolution) = resolution {
             let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
                 .with_context(|| format!("run {run} asks about no effect; answer in words"))?;

@@ -1,0 +1,94 @@
+//! Approvals and the rules of runs: listed, answered, revoked.
+
+use super::{Answer, Service, Which};
+use crate::run::approvals;
+use anyhow::Context as _;
+use longhaul_approval::{Approval, Asks, RunRule, Standing};
+use longhaul_core::approval::Decision;
+use longhaul_core::store::Batch;
+use longhaul_harness::{Input, Refusal};
+use std::sync::Arc;
+
+impl Service {
+    /// Those of one run, or of all.
+    pub(super) fn approvals(&self, which: Option<&Which>) -> anyhow::Result<Answer> {
+        let store = &*self.world.store;
+        let runs = match which {
+            Some(which) => vec![self.find(which)?.record.run],
+            None => crate::run::records(store)?.into_iter().map(|record| record.run).collect(),
+        };
+        let (mut found, mut rules) = (Vec::new(), Vec::new());
+        for run in runs {
+            found.extend(approvals::list(store, &run)?);
+            rules.extend(approvals::rules(store, &run)?.into_iter().map(|rule| (run.clone(), rule)));
+        }
+        Ok(Answer::Approvals { approvals: found, rules })
+    }
+
+    pub(super) fn approval(&self, id: &str) -> anyhow::Result<Answer> {
+        let found = approvals::find(&*self.world.store, id)?;
+        Ok(Answer::Approvals { approvals: vec![found], rules: Vec::new() })
+    }
+
+    /// Keeps the answer, then tells the run. A kill in between leaves a run that waits with its answer there, so that
+    /// the next resume goes on.
+    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> anyhow::Result<Answer> {
+        let before = approvals::find(&*self.world.store, id)?;
+        let run = before.subject.invocation.run();
+        let (now, rule) = before.answered(text, self.world.clock.now_ms())?;
+        let mut batch = approvals::swap(Batch::new(), &before, &now)?;
+        if let Some(rule) = &rule {
+            batch = approvals::put_rule(batch, &run, rule)?;
+        }
+        self.world.store.commit(batch).await.context("somebody else answered at the same time")?;
+        self.world.crash.reach("approval.answered");
+        if self.is_last(&now)? {
+            self.tell_answered(&now).await?;
+        }
+        let active = self.handle(&run).is_some();
+        Ok(Answer::Approved { approval: Box::new(now), rule, active })
+    }
+
+    pub(super) async fn revoke_rule(&self, which: &Which, id: &str) -> anyhow::Result<Answer> {
+        let run = self.find(which)?.record.run;
+        let rules = approvals::rules(&*self.world.store, &run)?;
+        let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
+        let rule = rule.with_context(|| {
+            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
+        })?;
+        let revoked = RunRule { revoked_ms: Some(self.world.clock.now_ms()), ..rule };
+        self.world.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
+        Ok(Answer::Run { run })
+    }
+
+    /// The one open question of a run, or of a feature of it, that words can answer.
+    pub(super) fn open_question(&self, which: &Which, feature: Option<&str>) -> anyhow::Result<Option<Approval>> {
+        let run = self.find(which)?.record.run;
+        let mut open = approvals::open(&*self.world.store, &run)?;
+        open.retain(|one| {
+            one.asks == Asks::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
+        });
+        Ok(if open.len() == 1 { open.pop() } else { None })
+    }
+
+    /// Whether the work that asked can go on: nothing else is open for it, or a correction ended its batch.
+    fn is_last(&self, answered: &Approval) -> anyhow::Result<bool> {
+        if matches!(answered.standing, Standing::Answered { decision: Decision::Corrected(_), .. }) {
+            return Ok(true);
+        }
+        let invocation = &answered.subject.invocation;
+        let open = approvals::open(&*self.world.store, &invocation.run())?;
+        Ok(!open.iter().any(|one| one.subject.invocation == *invocation))
+    }
+
+    async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> anyhow::Result<()> {
+        let invocation = &approval.subject.invocation;
+        let feature = invocation.feature().map(str::to_owned);
+        let input = Input::Answered { feature, answer: approval.words() };
+        match self.order(&Which::Named(invocation.run().to_string()), input).await {
+            // It does not wait yet, or not any more; it looks for the answer before it does.
+            Err(error) if error.downcast_ref::<Refusal>().is_some() => Ok(()),
+            told => told.map(drop),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What an agent must not do without being asked about: asked before it happens, once, and never lost.
+
+mod common;
+
+use common::lab::{Lab, Ran};
+use serde_json::{Value, json};
+
+/// A project whose agent makes these calls, or lists of calls at once, and whose only feature passes by a check.
+fn lab(calls: &Value, batches: &Value) -> Lab {
+    lab_with(calls, batches, "functions = { post = \"ask\", look = \"deny\" }")
+}
+
+fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
+    let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
+    let config = config.replace("{policy}", policy);
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+}
+
+const CONFIG: &str = r#"
+[project]
+name = "kept"
+
+[agents.code]
+plugin = "caller"
+tools = ["poster", "shell", "human"]
+settings = {settings}
+
+[tools.poster]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+confirm_effects = true
+
+[tools.poster.approval]
+{policy}
+
+[tools.shell]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+
+[tools.shell.approval]
+default = "ask"
+
+[tools.human]
+plugin = "builtin:ask-human"
+
+[checks]
+fine = { argv = ["true"] }
+
+[run.limits]
+iterations_max = 1
+"#;
+
+/// JSON as TOML writes it on one line.
+fn in_toml(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", in_toml(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+fn post(text: &str) -> Value {
+    json!({ "tool": "poster", "function": "post", "arguments": { "text": text } })
+}
+
+fn shell(line: &str, text: &str) -> Value {
+    json!({ "tool": "shell", "function": "post", "arguments": { "cmd": line, "text": text } })
+}
+
+fn ask(question: &str) -> Value {
+    json!({ "tool": "human", "function": "ask", "arguments": { "question": question } })
+}
+
+/// The open approvals, in the order in which they were asked.
+fn open(lab: &Lab) -> Vec<Value> {
+    let all = lab.json(&["approvals"])["approvals"].as_array().expect("a list").clone();
+    all.into_iter().filter(|one| one["standing"]["standing"] == "open").collect()
+}
+
+/// The one that is open.
+#[track_caller]
+fn the_open(lab: &Lab) -> String {
+    let open = open(lab);
+    let [one] = &open[..] else { panic!("{open:?}") };
+    one["id"].as_str().expect("an id").to_owned()
+}
+
+fn answer(lab: &Lab, id: &str, words: &str) -> Ran {
+    lab.run(&["approvals", "answer", id, words])
+}
+
+/// What the calls answered, in their order.
+fn answers(lab: &Lab) -> Vec<Value> {
+    let entries = lab.json(&["journal", "--invocation", "f-one/1/generate"]);
+    let result: Value = serde_json::from_str(entries["finished"]["result"].as_str().expect("a result")).expect("JSON");
+    serde_json::from_str(result["returned"]["output"].as_str().expect("an output")).expect("a list")
+}
+
+fn posted(lab: &Lab) -> Vec<String> {
+    lab.fake.settle();
+    lab.fake.posts().into_iter().map(|told| told.text).collect()
+}
+
+#[track_caller]
+fn error(answer: &Value, expected: &str) {
+    let text = answer["error"].as_str().unwrap_or_else(|| panic!("no error: {answer}"));
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn a_call_that_asks_waits_for_its_answer_and_is_made_once() {
+    let lab = lab(&json!([post("a")]), &json!([]));
+    let ran = lab.run(&["run"]).expect(5);
+    let id = the_open(&lab);
+    let run = lab.runs().remove(0);
+    for shown in [
+        format!("approval {id}"),
+        "poster.post".to_owned(),
+        "text = \"a\"".to_owned(),
+        "agents.code (plugin caller)".to_owned(),
+        "f-one/1/generate, entry 2".to_owned(),
+        "acts: changes something".to_owned(),
+        format!("longhaul approvals answer {id} ANSWER"),
+        format!("longhaul resume {run}"),
+    ] {
+        assert!(ran.stdout.contains(&shown), "{shown}: {}", ran.said());
+    }
+    assert!(posted(&lab).is_empty(), "asked before the effect");
+    // A resume without an answer asks the same again.
+    lab.run(&["resume"]).expect(5);
+    assert_eq!(the_open(&lab), id);
+    let status = lab.run(&["status"]).expect(0);
+    assert!(status.stdout.contains("wants to call `poster.post`"), "{}", status.said());
+    common::refused(&answer(&lab, &id, " "), &["no answer"]);
+    let ran = answer(&lab, &id, "y").expect(0);
+    assert!(ran.stdout.contains(&format!("longhaul resume {run}")), "{}", ran.said());
+    common::refused(&answer(&lab, &id, "n"), &["was answered before: allowed by a person, once"]);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"]);
+    assert!(open(&lab).is_empty());
+
+    // The journal answers from here on, whatever the operator says now.
+    let journal = lab.run(&["journal", "--invocation", "f-one/1/generate"]).expect(0).stdout;
+    assert!(journal.contains("tools.approve"), "{journal}");
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn a_persons_no_their_correction_and_the_operators_no_are_three_errors() {
+    let look = json!({ "tool": "poster", "function": "look", "arguments": { "text": "x" } });
+    let lab = lab(&json!([post("a"), post("b"), look, post("c"), post("d")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    for words in ["n", "n too early", "use put", "y"] {
+        answer(&lab, &the_open(&lab), words).expect(0);
+        lab.run(&["resume"]);
+    }
+    let answers = answers(&lab);
+    error(&answers[0], "rejected by a person: no reason given");
+    error(&answers[1], "rejected by a person: too early");
+    error(&answers[2], "the operator forbids this call of `look`");
+    error(&answers[2], "[tools.poster.approval]");
+    error(&answers[3], "Human guidance: use put");
+    assert_eq!(posted(&lab), ["d"]);
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn an_answer_by_rule_holds_for_what_is_like_it_in_this_run_until_it_is_revoked() {
+    let calls =
+        json!([shell("git status", "a"), shell("git log", "b"), shell("git log; rm x", "c"), shell("git diff", "d")]);
+    let calls: Vec<Value> = calls.as_array().expect("a list").iter().cloned().collect();
+    // `text` is where the server hears of it, and all but the command has to stay as it was.
+    let same = |call: &Value| shell(call["arguments"]["cmd"].as_str().expect("a line"), "x");
+    let calls: Vec<Value> = calls.iter().map(same).collect();
+    let lab = lab(&json!(calls), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let said = answer(&lab, &the_open(&lab), "a").expect(0).stdout;
+    assert!(said.contains("plain commands of `git`") && said.contains("approvals revoke"), "{said}");
+    lab.run(&["resume"]).expect(5);
+    assert_eq!(posted(&lab).len(), 2, "the second passed by the rule");
+    let third = the_open(&lab);
+    common::refused(&answer(&lab, &third, "a"), &["cannot be allowed by rule", "`;`"]);
+    let run = lab.runs().remove(0);
+    let listed = lab.json(&["approvals", "list", &run]);
+    let rule = listed["rules"][0][1]["id"].as_str().expect("a rule").to_owned();
+    lab.run(&["approvals", "revoke", &run, &rule]).expect(0);
+    common::refused(&lab.run(&["approvals", "revoke", &run, &rule]), &["there is no rule"]);
+    answer(&lab, &third, "n").expect(0);
+    lab.run(&["resume"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab).len(), 3);
+    error(&answers(&lab)[2], "rejected by a person");
+}
+
+/// A batch of these calls, answered in order; what ran, and what each call answered.
+fn batch(calls: &[Value], words: &[&str]) -> (Vec<String>, Vec<Value>) {
+    let lab = lab(&json!([]), &json!([calls]));
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert_eq!(asked.len(), words.len(), "each call is asked about on its own: {asked:?}");
+    for (one, words) in asked.iter().zip(words) {
+        answer(&lab, one["id"].as_str().expect("an id"), words).expect(0);
+    }
+    lab.run(&["resume"]).expect(0);
+    let answers = answers(&lab)[0].as_array().expect("a list").clone();
+    lab.run(&["replay"]).expect(0);
+    (posted(&lab), answers)
+}
+
+#[test]
+fn a_refusal_keeps_its_place_in_a_batch_and_a_correction_stops_all_of_it() {
+    let put = json!({ "tool": "poster", "function": "put", "arguments": { "text": "free" } });
+    let (ran, answers) = batch(&[post("t1"), put.clone(), post("t2")], &["y", "n"]);
+    assert_eq!(ran, ["t1"]);
+    assert_eq!(answers.len(), 3);
+    assert!(answers[0].get("error").is_none() && answers[1].get("error").is_none(), "{answers:?}");
+    error(&answers[2], "rejected by a person");
+    let (ran, answers) = batch(&[post("t1"), put, post("t2")], &["y", "do X"]);
+    assert!(ran.is_empty(), "{ran:?}");
+    error(&answers[0], "none of it ran");
+    error(&answers[1], "none of it ran");
+    error(&answers[2], "Human guidance: do X");
+}
+
+#[test]
+fn a_correction_that_comes_first_takes_the_other_questions_of_its_batch_back() {
+    let lab = lab(&json!([]), &json!([[post("t1"), post("t2")]]));
+    lab.run(&["run"]).expect(5);
+    let second = open(&lab)[1]["id"].as_str().expect("an id").to_owned();
+    answer(&lab, &second, "do X").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert!(posted(&lab).is_empty() && open(&lab).is_empty());
+}
+
+#[test]
+fn a_question_of_an_agent_waits_for_a_person_and_gets_their_words() {
+    let lab = lab(&json!([ask("Which colour?"), ask("Which size?")]), &json!([]));
+    let ran = lab.run(&["run"]).expect(5);
+    assert!(ran.stdout.contains("Which colour?"), "{}", ran.said());
+    answer(&lab, &the_open(&lab), "blue, please").expect(0);
+    lab.run(&["resume"]).expect(5);
+    // `answer` is how a person answers any other question of a run.
+    lab.run(&["answer", "--text", "y"]).expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(answers(&lab), [json!({ "answer": "blue, please" }), json!({ "answer": "y" })]);
+}
+
+#[test]
+fn arguments_that_two_readers_read_differently_are_refused_and_patterns_decide() {
+    let raw = |text: &str| json!({ "tool": "poster", "function": "post", "arguments": text });
+    let calls = json!([
+        raw(r#"{"text":"safe","text":"evil"}"#),
+        post("docs/a"),
+        post("my-SECRET"),
+        raw(r#"{"text":"docs/../etc"}"#)
+    ]);
+    let policy = "default = \"ask\"\nrules = [{ where = { text = \"docs/*\" }, then = \"allow\" }, { where = { text = \"*secret*\" }, then = \"deny\" }]";
+    let lab = lab_with(&calls, &json!([]), policy);
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert!(asked[0]["subject"]["arguments"].as_str().is_some_and(|text| text.contains("..")), "{asked:?}");
+    answer(&lab, &the_open(&lab), "n").expect(0);
+    lab.run(&["resume"]).expect(0);
+    let answers = answers(&lab);
+    error(&answers[0], "`text` stands twice");
+    error(&answers[2], "the operator forbids");
+    error(&answers[3], "rejected by a person");
+    assert_eq!(lab.fake.requests().get("post").copied(), Some(1), "only docs/a left");
+}
+
+#[test]
+fn what_was_decided_is_not_decided_again_when_the_operator_changes_the_policy() {
+    let lab = lab(&json!([post("a"), post("b")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(5);
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, text.replace("post = \"ask\"", "post = \"deny\"")).expect("ours");
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"], "what was made stays, and what was not made is refused by now");
+    error(&answers(&lab)[1], "the operator forbids");
+}
+
+#[test]
+fn a_policy_that_makes_no_sense_is_refused_with_its_place() {
+    for (policy, expected) in [
+        ("defualt = \"ask\"", "unknown field `defualt`"),
+        ("default = \"maybe\"", "unknown variant `maybe`"),
+        ("rules = [{ where = {}, then = \"deny\" }]", "[tools.poster.approval]: a rule has no `where`"),
+    ] {
+        let ran = lab_with(&json!([]), &json!([]), policy).run(&["run"]).expect(1);
+        assert!(ran.stderr.contains(expected), "{}", ran.said());
+    }
+}
