@@ -4,6 +4,7 @@
 //! and nowhere else: what it asks for, intersected with what the operator gives.
 
 use crate::manifest::Asks;
+use crate::notify::config::NotifyConfig;
 use anyhow::{Context, bail};
 use longhaul_approval::Policy;
 use longhaul_core::Limits;
@@ -61,6 +62,9 @@ pub struct Config {
     /// Native checks: fixed commands that decide features.
     #[serde(default)]
     pub checks: BTreeMap<String, NativeCheck>,
+    /// Who is told when a run asks, parks, fails or completes. Default: nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyConfig>,
 }
 
 /// `[project]`.
@@ -174,6 +178,7 @@ impl Config {
         if let Some(name) = self.run.contract_by.as_ref().filter(|name| !self.agents.contains_key(*name)) {
             bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
+        self.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
         self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;

@@ -48,6 +48,8 @@ pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Whi
 pub struct Service {
     world: Arc<World>,
     active: Mutex<HashMap<RunId, Active>>,
+    /// Sends letters, from the first run that is worked on here.
+    courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked for and taken up, so that no run gets two actors.
     taking_up: tokio::sync::Mutex<()>,
     /// Held while checks are run again: they share the copy that they run on.
@@ -67,6 +69,7 @@ impl Service {
         Self {
             world: Arc::new(world),
             active: Mutex::default(),
+            courier: Mutex::default(),
             taking_up: tokio::sync::Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
@@ -142,6 +145,10 @@ impl Service {
         for Active { handle, task } in active {
             handle.stop().await;
             let _ = task.await;
+        }
+        let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(courier) = courier {
+            crate::notify::deliver_last(&self.world, courier).await;
         }
     }
 

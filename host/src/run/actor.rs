@@ -252,6 +252,7 @@ impl Actor {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.world.store.commit(batch).await?,
         }
+        self.world.mail.wake();
         for event in numbered {
             self.event_number = event.number;
             self.bus.tell(Heard::Event(event));

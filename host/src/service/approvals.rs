@@ -1,6 +1,7 @@
 //! Approvals and the rules of runs: listed, answered, revoked.
 
 use super::{Answer, Service, Which};
+use crate::run::StoredRun;
 use crate::run::approvals;
 use anyhow::Context as _;
 use longhaul_approval::{Approval, Asks, RunRule, Standing};
@@ -30,8 +31,8 @@ impl Service {
         Ok(Answer::Approvals { approvals: vec![found], rules: Vec::new() })
     }
 
-    /// Keeps the answer, then tells the run. A kill in between leaves a run that waits with its answer there, so that
-    /// the next resume goes on.
+    /// Keeps the answer, then tells the run. A kill in between leaves a run that waits though its answer is there; see
+    /// [`Service::told_of_answers`].
     pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> anyhow::Result<Answer> {
         let before = approvals::find(&*self.world.store, id)?;
         let run = before.subject.invocation.run();
@@ -79,6 +80,24 @@ impl Service {
         let invocation = &answered.subject.invocation;
         let open = approvals::open(&*self.world.store, &invocation.run())?;
         Ok(!open.iter().any(|one| one.subject.invocation == *invocation))
+    }
+
+    /// A run that nobody works on, after it heard of the answers that were kept and that a kill kept from it.
+    pub(super) async fn told_of_answers(&self, stored: StoredRun) -> anyhow::Result<StoredRun> {
+        let run = stored.record.run.clone();
+        let answered = approvals::list(&*self.world.store, &run)?;
+        let answered = answered.into_iter().filter(|one| matches!(one.standing, Standing::Answered { .. }));
+        let mut stored = stored;
+        for one in answered {
+            if !self.is_last(&one)? {
+                continue;
+            }
+            let feature = one.subject.invocation.feature().map(str::to_owned);
+            let told = crate::run::apply(&self.world, stored, Input::Answered { feature, answer: one.words() }).await;
+            told.or_else(|error| if error.is::<Refusal>() { Ok(()) } else { Err(error) })?;
+            stored = self.find(&Which::Named(run.to_string()))?;
+        }
+        Ok(stored)
     }
 
     async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> anyhow::Result<()> {

@@ -29,6 +29,7 @@
 //! | | run, `judged`, feature | the digest of what was judged last; text |
 //! | | run, `best-effort`, feature | the digest of a blob with what a failing feature, or a revert, left; text |
 //! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
+//! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
 //! | | `projects`, directory | a project that was made, with its name and when |
 //! | `events` | run, number from 1 without gaps | `RunEvent` |
 //! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |
