@@ -3,6 +3,7 @@
 mod common;
 
 use common::gated::{answer, answers, ask, error, lab, lab_with, open, post, posted, shell, the_open};
+use common::lab::Lab;
 use serde_json::{Value, json};
 
 #[test]
@@ -64,12 +65,8 @@ fn a_persons_no_their_correction_and_the_operators_no_are_three_errors() {
 
 #[test]
 fn an_answer_by_rule_holds_for_what_is_like_it_in_this_run_until_it_is_revoked() {
-    let calls =
-        json!([shell("git status", "a"), shell("git log", "b"), shell("git log; rm x", "c"), shell("git diff", "d")]);
-    let calls: Vec<Value> = calls.as_array().expect("a list").iter().cloned().collect();
     // `text` is where the server hears of it, and all but the command has to stay as it was.
-    let same = |call: &Value| shell(call["arguments"]["cmd"].as_str().expect("a line"), "x");
-    let calls: Vec<Value> = calls.iter().map(same).collect();
+    let calls = ["git status", "git log", "git log; rm x", "git diff"].map(|line| shell(line, "x"));
     let lab = lab(&json!(calls), &json!([]));
     lab.run(&["run"]).expect(5);
     let said = answer(&lab, &the_open(&lab), "a").expect(0).stdout;
@@ -192,4 +189,51 @@ fn a_policy_that_makes_no_sense_is_refused_with_its_place() {
         let ran = lab_with(&json!([]), &json!([]), policy).run(&["run"]).expect(1);
         assert!(ran.stderr.contains(expected), "{}", ran.said());
     }
+}
+
+#[test]
+fn a_run_that_is_over_waits_for_no_answer() {
+    let lab = lab(&json!([post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let id = the_open(&lab);
+    lab.run(&["abandon"]).expect(0);
+    common::refused(&answer(&lab, &id, "y"), &["is over, so nobody waits for an answer"]);
+    assert!(open(&lab).is_empty() && posted(&lab).is_empty());
+}
+
+#[test]
+fn every_call_of_a_long_run_and_of_its_sub_agents_asks_and_is_made_once() {
+    let free = Lab::new(common::DOER_CONFIG, common::THREE_FEATURES);
+    // Its third feature does not pass, so that each of its rounds is there as well.
+    free.run(&["run"]).expect(3);
+    let config =
+        format!("{}\n[tools.poster.approval]\nfunctions = {{ post = \"ask\", put = \"ask\" }}\n", common::DOER_CONFIG);
+    let lab = Lab::new(&config, common::THREE_FEATURES);
+    let mut ran = lab.run(&["run"]);
+    let mut asked = 0;
+    while ran.code() == Some(5) {
+        for one in open(&lab) {
+            answer(&lab, one["id"].as_str().expect("an id"), "y").expect(0);
+            asked += 1;
+        }
+        ran = lab.run(&["resume"]);
+    }
+    ran.expect(3);
+    let sorted = |lab: &Lab| {
+        let mut texts = posted(lab);
+        texts.sort();
+        texts
+    };
+    assert_eq!(sorted(&lab), sorted(&free));
+    let texts = |lab: &Lab| lab.fake.puts().into_values().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(texts(&lab), texts(&free));
+    assert_eq!(asked, lab.fake.posts().len() + lab.fake.puts().len(), "each was asked about once");
+    let agents: std::collections::BTreeSet<String> = lab.json(&["approvals", "list", &lab.runs()[0]])["approvals"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["agent"].as_str().expect("a table").to_owned())
+        .collect();
+    assert!(agents.contains("agents.code") && agents.contains("agents.helper"), "{agents:?}");
+    lab.run(&["replay"]).expect(0);
 }

@@ -95,8 +95,11 @@ fn more_than_anybody_reads_is_not_sent_and_the_next_letter_says_so() {
     assert_eq!((&told[1]["occasion"], &told[1]["suppressed"]), (&json!("completes"), &json!(1)));
 }
 
+/// Heads and bodies of requests.
+type Heard = Arc<Mutex<Vec<(String, String)>>>;
+
 /// A server that answers with these statuses, one after the other, and keeps what it heard.
-fn server(statuses: &'static [&'static str]) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+fn server(statuses: &'static [&'static str]) -> (String, Heard) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("ours").to_string();
     let heard = Arc::new(Mutex::new(Vec::new()));

@@ -3,11 +3,12 @@
 use super::{Answer, Service, Which};
 use crate::run::StoredRun;
 use crate::run::approvals;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, Asks, RunRule, Standing};
+use longhaul_core::RunId;
 use longhaul_core::approval::Decision;
 use longhaul_core::store::Batch;
-use longhaul_harness::{Input, Refusal};
+use longhaul_harness::{Input, Refusal, RunStatus};
 use std::sync::Arc;
 
 impl Service {
@@ -20,7 +21,12 @@ impl Service {
         };
         let (mut found, mut rules) = (Vec::new(), Vec::new());
         for run in runs {
-            found.extend(approvals::list(store, &run)?);
+            let mut of_run = approvals::list(store, &run)?;
+            if which.is_none() && of_run.iter().any(|one| one.standing == Standing::Open) && self.is_over(&run)? {
+                // Nobody waits for an answer any more.
+                of_run.retain(|one| one.standing != Standing::Open);
+            }
+            found.extend(of_run);
             rules.extend(approvals::rules(store, &run)?.into_iter().map(|rule| (run.clone(), rule)));
         }
         Ok(Answer::Approvals { approvals: found, rules })
@@ -36,6 +42,9 @@ impl Service {
     pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> anyhow::Result<Answer> {
         let before = approvals::find(&*self.world.store, id)?;
         let run = before.subject.invocation.run();
+        if self.is_over(&run)? {
+            bail!("run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended");
+        }
         let (now, rule) = before.answered(text, self.world.clock.now_ms())?;
         let mut batch = approvals::swap(Batch::new(), &before, &now)?;
         if let Some(rule) = &rule {
@@ -70,6 +79,11 @@ impl Service {
             one.asks == Asks::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
         });
         Ok(if open.len() == 1 { open.pop() } else { None })
+    }
+
+    fn is_over(&self, run: &RunId) -> anyhow::Result<bool> {
+        use RunStatus::{Abandoned, Completed, Failed};
+        Ok(matches!(self.find(&Which::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
     }
 
     /// Whether the work that asked can go on: nothing else is open for it, or a correction ended its batch.

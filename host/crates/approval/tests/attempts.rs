@@ -192,11 +192,14 @@ fn a_program_that_starts_others_is_no_rule_and_neither_is_what_cannot_be_read() 
     }
 }
 
+/// What makes another call of one.
+type Change = fn(&mut Subject);
+
 #[test]
 fn an_approval_is_for_one_call_and_once() {
     let asked = approval(subject("shell", &cmd("git status")));
     let (answered, _) = asked.answered("y", 2).expect("an answer");
-    let tricks: [(&str, fn(&mut Subject)); 7] = [
+    let tricks: [(&str, Change); 7] = [
         ("changed arguments", |s| s.arguments = cmd("git push")),
         ("one more space", |s| s.arguments.push(' ')),
         ("a changed component", |s| s.component = "0f1f".to_owned()),
