@@ -31,6 +31,7 @@ fn a_call_that_asks_waits_for_its_answer_and_is_made_once() {
     let status = lab.run(&["status"]).expect(0);
     assert!(status.stdout.contains("wants to call `poster.post`"), "{}", status.said());
     common::refused(&answer(&lab, &id, " "), &["no answer"]);
+    common::refused(&lab.run(&["answer", "--text", "y"]), &[&format!("longhaul approvals answer {id} ANSWER")]);
     let ran = answer(&lab, &id, "y").expect(0);
     assert!(ran.stdout.contains(&format!("longhaul resume {run}")), "{}", ran.said());
     common::refused(&answer(&lab, &id, "n"), &["was answered before: allowed by a person, once"]);
@@ -129,8 +130,38 @@ fn a_correction_that_comes_first_takes_the_other_questions_of_its_batch_back() {
 }
 
 #[test]
+fn an_answer_by_rule_answers_what_is_open_and_like_it() {
+    let lab = lab(&json!([]), &json!([[post("t1"), post("t2"), shell("ls", "t3")]]));
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert_eq!(asked.len(), 3);
+    answer(&lab, asked[0]["id"].as_str().expect("an id"), "a").expect(0);
+    let left = open(&lab);
+    assert_eq!((left.len(), &left[0]["subject"]["tool"]), (1, &json!("shell")));
+    answer(&lab, &the_open(&lab), "n").expect(0);
+    lab.run(&["resume"]).expect(0);
+    let mut told = posted(&lab);
+    told.sort();
+    assert_eq!(told, ["t1", "t2"]);
+}
+
+#[test]
+fn the_time_that_a_person_takes_counts_for_no_limit() {
+    let lab = lab(&json!([post("a")]), &json!([]));
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, format!("{text}\n[limits]\nwall_ms_max = 3_000\n")).expect("ours");
+    lab.git(&["commit", "-aqm", "limit"]);
+    lab.run(&["run"]).expect(5);
+    std::thread::sleep(std::time::Duration::from_millis(3_100));
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"]);
+}
+
+#[test]
 fn a_question_of_an_agent_waits_for_a_person_and_gets_their_words() {
-    let lab = lab(&json!([ask("Which colour?"), ask("Which size?")]), &json!([]));
+    let lab = lab(&json!([ask("  "), ask("Which colour?"), ask("Which size?")]), &json!([]));
     let ran = lab.run(&["run"]).expect(5);
     assert!(ran.stdout.contains("Which colour?"), "{}", ran.said());
     answer(&lab, &the_open(&lab), "blue, please").expect(0);
@@ -138,7 +169,9 @@ fn a_question_of_an_agent_waits_for_a_person_and_gets_their_words() {
     // `answer` is how a person answers any other question of a run.
     lab.run(&["answer", "--text", "y"]).expect(0);
     lab.run(&["resume"]).expect(0);
-    assert_eq!(answers(&lab), [json!({ "answer": "blue, please" }), json!({ "answer": "y" })]);
+    let answers = answers(&lab);
+    error(&answers[0], "a question has 1 to 2000 characters");
+    assert_eq!(answers[1..], [json!({ "answer": "blue, please" }), json!({ "answer": "y" })]);
 }
 
 #[test]

@@ -44,15 +44,15 @@ enum Said {
 impl Person {
     /// Shows what is open in a run and asks about each.
     pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> anyhow::Result<Asked> {
+        if context.json || !std::io::stdin().is_terminal() {
+            let open = open(door, run).await?;
+            open.iter().filter(|_| !context.json).for_each(|approval| outln!("{}", banner(approval)));
+            return Ok(if open.is_empty() { Asked::Nothing } else { Asked::Left });
+        }
         let mut asked = Asked::Nothing;
-        for approval in open(door, run).await? {
-            if !context.json {
-                outln!("{}", banner(&approval));
-            }
-            if context.json || !std::io::stdin().is_terminal() {
-                asked = Asked::Left;
-                continue;
-            }
+        // Looked at again each time: an answer by rule may answer others.
+        while let Some(approval) = open(door, run).await?.into_iter().next() {
+            outln!("{}", banner(&approval));
             if !self.ask_one(door, &approval).await? {
                 return Ok(Asked::Left);
             }

@@ -37,10 +37,8 @@ impl Gatekeeper {
     async fn decided(&self, intent: &Intent) -> anyhow::Result<Result<(Decision, Batch), Question>> {
         let (gate, call) = (self.gate(&intent.call)?, &intent.call);
         let subject = subject(intent, gate);
-        if gate.asks == Asks::Call
-            && let Some(decision) = self.without_a_person(gate, call, &subject)?
-        {
-            return Ok(Ok((decision, Batch::new())));
+        if let Some(decision) = self.without_a_person(gate, call, &subject)? {
+            return Ok(Ok((decision, self.taken_back(&subject)?)));
         }
         let approval = match approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())? {
             Some(approval) => approval,
@@ -68,9 +66,24 @@ impl Gatekeeper {
             Verdict::Deny(denial) => return Ok(Some(Decision::Denied(denial))),
             Verdict::Ask => {}
         }
+        if gate.asks == Asks::Question {
+            return Ok(None);
+        }
         let rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
         let rule = rules.into_iter().find(|rule| rule.covers(subject, gate.runs_commands(call)));
         Ok(rule.map(|rule| Decision::Allowed(format!("rule {} of this run", rule.id))))
+    }
+
+    /// What takes the question about this call back, where one is open.
+    fn taken_back(&self, subject: &Subject) -> anyhow::Result<Batch> {
+        let found = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
+        match found.filter(|approval| approval.standing == Standing::Open) {
+            Some(open) => {
+                let now = Approval { standing: Standing::Withdrawn, ..open.clone() };
+                approvals::swap(Batch::new(), &open, &now)
+            }
+            None => Ok(Batch::new()),
+        }
     }
 
     /// The question is durable before its run waits with it.
@@ -110,15 +123,9 @@ impl Approvals for Gatekeeper {
     }
 
     fn withdraw(&self, intent: &Intent) -> Batch {
-        let taken_back = || -> anyhow::Result<Batch> {
-            let subject = subject(intent, self.gate(&intent.call)?);
-            let found = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
-            let Some(approval) = found else { return Ok(Batch::new()) };
-            let now = Approval { standing: Standing::Withdrawn, ..approval.clone() };
-            approvals::swap(Batch::new(), &approval, &now)
-        };
+        let gate = self.gate(&intent.call);
         // A question that stays open asks for nothing that could happen: its entry has its decision.
-        taken_back().unwrap_or_default()
+        gate.and_then(|gate| self.taken_back(&subject(intent, gate))).unwrap_or_default()
     }
 }
 

@@ -45,15 +45,24 @@ impl Service {
         if self.is_over(&run)? {
             bail!("run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended");
         }
-        let (now, rule) = before.answered(text, self.world.clock.now_ms())?;
+        let at_ms = self.world.clock.now_ms();
+        let (now, rule) = before.answered(text, at_ms)?;
         let mut batch = approvals::swap(Batch::new(), &before, &now)?;
+        let mut answered = vec![now.clone()];
         if let Some(rule) = &rule {
             batch = approvals::put_rule(batch, &run, rule)?;
+            for other in approvals::open(&*self.world.store, &run)?.iter().filter(|other| other.id != now.id) {
+                let Some(passed) = other.passed_by(rule, at_ms) else { continue };
+                batch = approvals::swap(batch, other, &passed)?;
+                answered.push(passed);
+            }
         }
         self.world.store.commit(batch).await.context("somebody else answered at the same time")?;
         self.world.crash.reach("approval.answered");
-        if self.is_last(&now)? {
-            self.tell_answered(&now).await?;
+        for one in &answered {
+            if self.is_last(one)? {
+                self.tell_answered(one).await?;
+            }
         }
         let active = self.handle(&run).is_some();
         Ok(Answer::Approved { approval: Box::new(now), rule, active })
@@ -79,6 +88,16 @@ impl Service {
             one.asks == Asks::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
         });
         Ok(if open.len() == 1 { open.pop() } else { None })
+    }
+
+    /// Words for a run are no answer to an approval: who says `y` to one thing must not say it to another.
+    pub(super) fn refuse_approvals(&self, run: &RunId, feature: Option<&str>) -> anyhow::Result<()> {
+        let open = approvals::open(&*self.world.store, run)?;
+        let about = |one: &&Approval| feature.is_none() || one.subject.invocation.feature() == feature;
+        if let Some(one) = open.iter().find(about) {
+            bail!("run {run} waits for an approval; answer it with `longhaul approvals answer {} ANSWER`", one.id);
+        }
+        Ok(())
     }
 
     fn is_over(&self, run: &RunId) -> anyhow::Result<bool> {

@@ -103,6 +103,9 @@ impl Service {
             self.answer_approval(&asked.id, &text).await?;
             return Ok(Answer::Run { run: run.clone() });
         }
+        if resolution.is_none() {
+            self.refuse_approvals(run, feature.as_deref())?;
+        }
         if let Some(resolution) = resolution {
             let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
                 .with_context(|| format!("run {run} asks about no effect; answer in words"))?;

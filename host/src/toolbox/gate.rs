@@ -7,6 +7,10 @@ use anyhow::{Context as _, bail};
 use longhaul_approval::{Arguments, Asks, Policy, Verdict, runs_commands};
 use longhaul_core::Denial;
 use longhaul_core::tool::ToolCall;
+use serde_json::Value;
+
+/// Longest question of an agent, in characters: what fits on a screen.
+const QUESTION_CHARS_MAX: usize = 2_000;
 
 /// One tool at the gate.
 pub struct ToolGate {
@@ -44,14 +48,20 @@ impl ToolGate {
         self.policy.lets_all_pass(self.always_asks) || self.verdict(call) == Verdict::Allow
     }
 
-    /// What the operator says of a call. One whose arguments cannot be read is refused: nobody could approve of it.
+    /// What the operator says of a call. One that nobody could approve of, or answer, is refused.
     pub fn verdict(&self, call: &ToolCall) -> Verdict {
-        match Arguments::read(&call.arguments) {
-            Ok(arguments) => self.policy.verdict(&self.table, &call.function, &arguments, self.always_asks),
-            Err(wrong) => Verdict::Deny(Denial {
-                reason: wrong.to_string(),
-                fix: "send one JSON object in which each name stands once".to_owned(),
-            }),
+        let refused = |reason: String, fix: &str| Verdict::Deny(Denial { reason, fix: fix.to_owned() });
+        let arguments = match Arguments::read(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(wrong) => return refused(wrong.to_string(), "send one JSON object in which each name stands once"),
+        };
+        let always_asks = self.always_asks || self.asks == Asks::Question;
+        match self.policy.verdict(&self.table, &call.function, &arguments, always_asks) {
+            Verdict::Ask if self.asks == Asks::Question && !is_question(&arguments) => refused(
+                format!("a question has 1 to {QUESTION_CHARS_MAX} characters"),
+                "send { \"question\": \"...\" } and nothing else",
+            ),
+            verdict => verdict,
         }
     }
 
@@ -61,10 +71,18 @@ impl ToolGate {
     }
 }
 
+/// Whether a person can be asked this.
+fn is_question(arguments: &Arguments) -> bool {
+    let text = arguments.get("question").and_then(Value::as_str).unwrap_or_default();
+    let chars = text.chars().count();
+    arguments.0.len() == 1 && !text.trim().is_empty() && chars <= QUESTION_CHARS_MAX
+}
+
 /// Refuses a policy where no tool stands, and one that lets a tool pass which always asks.
 pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     if part.approval != Policy::default() && !table.starts_with("tools.") {
         bail!("[{table}.approval] is for tools; write it under the table of a tool");
     }
-    part.approval.check(built_in::always_asks(part)).with_context(|| format!("[{table}.approval]"))
+    let always_asks = built_in::always_asks(part) || part.plugin == built_in::ASK_HUMAN;
+    part.approval.check(always_asks).with_context(|| format!("[{table}.approval]"))
 }

@@ -146,6 +146,15 @@ impl Approval {
         Ok((Self { standing, ..self.clone() }, rule))
     }
 
+    /// It with the answer that a rule gives: none where the rule does not cover it, or somebody has answered.
+    #[must_use]
+    pub fn passed_by(&self, rule: &RunRule, at_ms: u64) -> Option<Self> {
+        let open = self.standing == Standing::Open && self.asks == Asks::Call;
+        let decision = Decision::Allowed(format!("rule {} of this run", rule.id));
+        (open && rule.covers(&self.subject, self.runs_commands))
+            .then(|| Self { standing: Standing::Answered { decision, at_ms }, ..self.clone() })
+    }
+
     /// The decision for `subject`, and the approval used up by it. None while nobody has answered.
     ///
     /// # Errors
