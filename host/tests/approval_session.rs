@@ -6,6 +6,7 @@ use common::lab::Lab;
 use common::terminal::Terminal;
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
 
 /// A project whose agent tells the server two things, each of which asks first.
 fn lab() -> Lab {
@@ -75,17 +76,46 @@ fn a_person_at_the_terminal_is_asked_and_the_run_goes_on_by_itself() {
     }
 }
 
+/// What a person does at a terminal.
+type Act = fn(&mut Terminal);
+
 #[test]
-fn the_end_of_input_parks_the_run_and_refuses_nothing() {
-    let lab = lab();
+fn to_leave_parks_the_run_and_refuses_nothing() {
+    let ways: [(&str, Act); 2] =
+        [("the end of input", Terminal::ends_input), ("Ctrl-C", |terminal| terminal.interrupt())];
+    for (name, leave) in ways {
+        let lab = lab();
+        let mut terminal = Terminal::start(&lab, &["run"], &[]);
+        terminal.wait_for(PROMPT, 1);
+        leave(&mut terminal);
+        let (status, screen) = terminal.wait();
+        assert_eq!(status.code(), Some(5), "{name}: {screen}");
+        assert!(screen.contains("no answer; the run waits"), "{name}: {screen}");
+        assert_eq!(open(&lab).len(), 1, "{name}");
+        assert!(posted(&lab).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_person_is_asked_while_the_rest_of_the_run_goes_on() {
+    let config = CONFIG
+        .replace("iterations_max = 1", "iterations_max = 1\nparallel_max = 2")
+        .replace("text = \"first\"", "text = \"w-{id}\"")
+        .replace("functions = { post = \"ask\" }", "rules = [{ where = { text = \"w-one\" }, then = \"ask\" }]");
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n\n## Feature: the second\n- id: two\n- check: fine\n\nDo it.\n";
+    let lab = Lab::new(&config, goal);
+    lab.fake.posts_take(Duration::from_secs(6));
     let mut terminal = Terminal::start(&lab, &["run"], &[]);
     terminal.wait_for(PROMPT, 1);
-    terminal.ends_input();
+    assert!(!terminal.screen().contains("PASS two"), "{}", terminal.screen());
+    terminal.types("n not one");
+    terminal.wait_for("rejected: not one", 1);
+    assert!(!terminal.screen().contains("PASS two"), "{}", terminal.screen());
     let (status, screen) = terminal.wait();
-    assert_eq!(status.code(), Some(5), "{screen}");
-    assert!(screen.contains("no answer; the run waits"), "{screen}");
-    assert_eq!(open(&lab).len(), 1);
-    assert!(posted(&lab).is_empty());
+    assert_eq!(status.code(), Some(0), "{screen}");
+    let mut told = posted(&lab);
+    told.sort();
+    assert_eq!(told, ["second", "second", "w-two"], "{screen}");
 }
 
 #[test]

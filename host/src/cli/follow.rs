@@ -12,6 +12,10 @@ use longhaul_harness::RunStatus;
 use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
+use tokio::time::Instant;
+
+/// How long a run that has a question is given to come to rest, before the person is asked beside its work.
+const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
 /// Starts or resumes a run, and follows it.
 pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Exit> {
@@ -151,17 +155,31 @@ impl Follower<'_> {
     }
 
     async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> anyhow::Result<Over> {
+        // When it is looked whether a run that goes on has a question; one that comes to rest is asked about then.
+        let mut look_at: Option<Instant> = None;
         loop {
             tokio::select! {
                 next = seen.recv() => match next {
                     Some(Seen::Event(event)) => {
                         self.after = event.number;
                         self.view.event(&event)?;
+                        self.person.prompt();
+                        if matches!(event.event, Event::Parked { .. }) {
+                            look_at = Some(Instant::now() + QUESTION_PAUSE);
+                        }
                     }
                     Some(Seen::Token(text)) => self.view.token(&text),
                     Some(Seen::Gone(why)) => return Ok(Over::Gone(why)),
                     None => return Ok(Over::OwnerLost),
                 },
+                () = at(look_at) => {
+                    look_at = None;
+                    self.look_for_questions(door).await?;
+                }
+                line = self.person.line(), if self.person.is_asked() => {
+                    self.person.take(door, line).await?;
+                    self.look_for_questions(door).await?;
+                }
                 _ = tokio::signal::ctrl_c() => {
                     if !self.owns {
                         return Ok(Over::Left);
@@ -173,6 +191,18 @@ impl Follower<'_> {
                 }
             }
         }
+    }
+
+    /// Asks the person what is open while the rest goes on. The line that lives makes way for their answer.
+    async fn look_for_questions(&mut self, door: &Door) -> anyhow::Result<()> {
+        if self.person.is_asked() {
+            return Ok(());
+        }
+        self.view.finish();
+        if !self.person.begin(self.context, door, &self.run).await? {
+            self.view = View::new(self.context.json);
+        }
+        Ok(())
     }
 
     /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
@@ -243,6 +273,14 @@ impl Follower<'_> {
             outln!("{hint}");
         }
         Ok(exit)
+    }
+}
+
+/// Returns at that time; never, if there is none.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

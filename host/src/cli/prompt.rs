@@ -9,7 +9,8 @@ use crate::service::{Answer, Request, Which};
 use anyhow::bail;
 use longhaul_approval::{Approval, Asks, Standing, banner, visible};
 use longhaul_core::RunId;
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::process::getpgrp;
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -32,6 +33,10 @@ pub enum Asked {
 #[derive(Default)]
 pub struct Person {
     lines: Option<mpsc::UnboundedReceiver<String>>,
+    /// What they are asked while the rest of the run goes on.
+    asked: Option<Approval>,
+    /// Whether they closed their input.
+    left: bool,
 }
 
 /// What the person did.
@@ -42,17 +47,20 @@ enum Said {
 }
 
 impl Person {
-    /// Shows what is open in a run and asks about each.
+    /// Shows what is open in a run that waits, and asks about each until all have answers.
     pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> anyhow::Result<Asked> {
-        if context.json || !std::io::stdin().is_terminal() {
+        if !self.is_here(context) {
             let open = open(door, run).await?;
             open.iter().filter(|_| !context.json).for_each(|approval| outln!("{}", banner(approval)));
             return Ok(if open.is_empty() { Asked::Nothing } else { Asked::Left });
         }
+        let was_asked = self.asked.take().map(|approval| approval.id);
         let mut asked = Asked::Nothing;
         // Looked at again each time: an answer by rule may answer others.
         while let Some(approval) = open(door, run).await?.into_iter().next() {
-            outln!("{}", banner(&approval));
+            if was_asked.as_ref() != Some(&approval.id) {
+                outln!("{}", banner(&approval));
+            }
             if !self.ask_one(door, &approval).await? {
                 return Ok(Asked::Left);
             }
@@ -61,15 +69,60 @@ impl Person {
         Ok(asked)
     }
 
+    /// Shows what is open in a run that goes on beside it. Whether there is something.
+    pub async fn begin(&mut self, context: &Context, door: &Door, run: &RunId) -> anyhow::Result<bool> {
+        if self.asked.is_none() && self.is_here(context) {
+            self.asked = open(door, run).await?.into_iter().next();
+            if let Some(approval) = &self.asked {
+                outln!("{}", banner(approval));
+                self.forget_what_was_typed();
+                self.prompt();
+            }
+        }
+        Ok(self.asked.is_some())
+    }
+
+    /// Whether they are asked something by [`Person::begin`].
+    pub fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Shows again what they are asked, under what was printed meanwhile.
+    pub fn prompt(&self) {
+        if let Some(approval) = &self.asked {
+            show_prompt(approval);
+        }
+    }
+
+    /// Their next line; none when they close their input.
+    pub async fn line(&mut self) -> Option<String> {
+        self.lines.get_or_insert_with(listen).recv().await
+    }
+
+    /// Takes a line as the answer to what they are asked.
+    pub async fn take(&mut self, door: &Door, line: Option<String>) -> anyhow::Result<()> {
+        let Some(approval) = self.asked.take() else { return Ok(()) };
+        let Some(line) = line else {
+            self.left = true;
+            outln!("\nno answer; the rest of the run goes on");
+            return Ok(());
+        };
+        if !answered(door, &approval, line).await? && shown(door, &approval.id).await?.standing == Standing::Open {
+            self.asked = Some(approval);
+            self.prompt();
+        }
+        Ok(())
+    }
+
+    fn is_here(&self, context: &Context) -> bool {
+        !context.json && !self.left && std::io::stdin().is_terminal() && is_in_front()
+    }
+
     /// Whether it has an answer now.
     async fn ask_one(&mut self, door: &Door, approval: &Approval) -> anyhow::Result<bool> {
         self.forget_what_was_typed();
         loop {
-            let choices = if approval.asks == Asks::Question { "text" } else { "y/n/a/text" };
-            let mut out = std::io::stdout().lock();
-            let _ = write!(out, "{} [{choices}]? ", approval.id);
-            let _ = out.flush();
-            drop(out);
+            show_prompt(approval);
             let line = match self.hears(door, approval).await? {
                 Said::Line(line) => line,
                 Said::AnsweredElsewhere => return Ok(true),
@@ -78,13 +131,8 @@ impl Person {
                     return Ok(false);
                 }
             };
-            match door.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
-                Ok(Answer::Approved { approval, rule, .. }) => {
-                    approvals::tell(&approval, rule.as_ref());
-                    return Ok(true);
-                }
-                Ok(_) => bail!("the service answered something else"),
-                Err(error) => outln!("{error:#}"),
+            if answered(door, approval, line).await? {
+                return Ok(true);
             }
         }
     }
@@ -110,6 +158,34 @@ impl Person {
         // What is no terminal has no queue to be cleared.
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
         while self.lines.as_mut().is_some_and(|lines| lines.try_recv().is_ok()) {}
+    }
+}
+
+/// Whether the terminal is ours to read. One that is another job's would stop this process, and with it the owner of
+/// the data directory, so that nobody could answer from elsewhere.
+fn is_in_front() -> bool {
+    tcgetpgrp(std::io::stdin()).map_or(true, |front| front == getpgrp())
+}
+
+fn show_prompt(approval: &Approval) {
+    let choices = if approval.asks == Asks::Question { "text" } else { "y/n/a/text" };
+    let mut out = std::io::stdout().lock();
+    let _ = write!(out, "{} [{choices}]? ", approval.id);
+    let _ = out.flush();
+}
+
+/// Hands a line in. False, and the reason shown, when it was not taken.
+async fn answered(door: &Door, approval: &Approval, line: String) -> anyhow::Result<bool> {
+    match door.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
+        Ok(Answer::Approved { approval, rule, .. }) => {
+            approvals::tell(&approval, rule.as_ref());
+            Ok(true)
+        }
+        Ok(_) => bail!("the service answered something else"),
+        Err(error) => {
+            outln!("{error:#}");
+            Ok(false)
+        }
     }
 }
 

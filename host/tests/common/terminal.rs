@@ -66,6 +66,11 @@ impl Terminal {
         self.keyboard.write_all(b"\x04").expect("a keyboard");
     }
 
+    /// SIGINT, as Ctrl-C sends it.
+    pub fn interrupt(&mut self) {
+        super::lab::interrupt(self.child.id());
+    }
+
     /// SIGKILL.
     pub fn kill(&mut self) {
         super::lab::kill(self.child.id());
