@@ -51,6 +51,9 @@ impl Tools for Toolbox {
         for (name, own) in self.cast.own_tools() {
             infos.push(own.info(name).await?);
         }
+        for info in &infos {
+            self.cast.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
+        }
         Ok(infos)
     }
 

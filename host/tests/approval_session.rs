@@ -1,4 +1,6 @@
 //! A person at a terminal who is asked before an agent acts: every answer, every way to leave, and every kill.
+//!
+//! `LONGHAUL_SESSION=FILE` keeps what the first of them saw.
 
 mod common;
 

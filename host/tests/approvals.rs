@@ -146,6 +146,17 @@ fn an_answer_by_rule_answers_what_is_open_and_like_it() {
 }
 
 #[test]
+fn a_persons_no_to_a_call_counts_more_than_a_rule_that_they_make_later() {
+    let lab = lab(&json!([]), &json!([[post("t1"), post("t2")]]));
+    lab.run(&["run"]).expect(5);
+    let asked: Vec<String> = open(&lab).iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect();
+    answer(&lab, &asked[1], "n").expect(0);
+    answer(&lab, &asked[0], "a").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["t1"]);
+}
+
+#[test]
 fn the_time_that_a_person_takes_counts_for_no_limit() {
     let lab = lab(&json!([post("a")]), &json!([]));
     let path = lab.project().join("longhaul.toml");
@@ -269,4 +280,21 @@ fn every_call_of_a_long_run_and_of_its_sub_agents_asks_and_is_made_once() {
         .collect();
     assert!(agents.contains("agents.code") && agents.contains("agents.helper"), "{agents:?}");
     lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn a_policy_for_a_function_that_there_is_not_lets_no_call_pass() {
+    let lab = lab_with(&json!([post("a")]), &json!([]), "functions = { pots = \"ask\" }");
+    let mut started = lab.start(&["run"]);
+    started.wait_for("[tools.poster.approval] names `pots`, and the tool has: post, put, look");
+    started.kill();
+    started.wait();
+    assert!(posted(&lab).is_empty());
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, text.replace("pots", "post")).expect("ours");
+    lab.run(&["resume"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"]);
 }

@@ -34,56 +34,43 @@ impl Gatekeeper {
         self.cast.gate(&call.tool).ok_or_else(|| anyhow::anyhow!("the gate does not know the tool `{}`", call.tool))
     }
 
+    /// The operator's no comes first, then what a person said of this very call, then what lets calls like it pass.
     async fn decided(&self, intent: &Intent) -> anyhow::Result<Result<(Decision, Batch), Question>> {
-        let (gate, call) = (self.gate(&intent.call)?, &intent.call);
+        let gate = self.gate(&intent.call)?;
         let subject = subject(intent, gate);
-        if let Some(decision) = self.without_a_person(gate, call, &subject)? {
-            return Ok(Ok((decision, self.taken_back(&subject)?)));
+        let known = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
+        let verdict = gate.verdict(&intent.call);
+        if let Verdict::Deny(denial) = verdict {
+            return Ok(Ok((Decision::Denied(denial), taken_back(known)?)));
         }
-        let approval = match approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())? {
-            Some(approval) => approval,
-            None => self.ask(intent, gate, subject.clone()).await?,
+        if let Some(approval) = &known
+            && let Some((decision, used)) = approval.used(&subject, self.world.clock.now_ms())?
+        {
+            return Ok(Ok((decision, approvals::swap(Batch::new(), approval, &used)?)));
+        }
+        let passes = match verdict {
+            Verdict::Allow => Some("the operator's policy".to_owned()),
+            _ => self.rule_for(gate, &intent.call, &subject)?,
         };
-        match approval.used(&subject, self.world.clock.now_ms())? {
-            Some((decision, used)) => Ok(Ok((decision, approvals::swap(Batch::new(), &approval, &used)?))),
-            None => Ok(Err(Question {
-                invocation: subject.invocation,
-                entry: subject.entry,
-                text: question(&approval),
-                approval: Some(approval.id),
-            })),
+        if let Some(by) = passes {
+            return Ok(Ok((Decision::Allowed(by), taken_back(known)?)));
         }
+        let approval = match known {
+            Some(open) => open,
+            None => self.ask(intent, gate, subject).await?,
+        };
+        let (text, Subject { invocation, entry, .. }) = (question(&approval), approval.subject);
+        Ok(Err(Question { invocation, entry, text, approval: Some(approval.id) }))
     }
 
-    fn without_a_person(
-        &self,
-        gate: &ToolGate,
-        call: &ToolCall,
-        subject: &Subject,
-    ) -> anyhow::Result<Option<Decision>> {
-        match gate.verdict(call) {
-            Verdict::Allow => return Ok(Some(Decision::Allowed("the operator's policy".to_owned()))),
-            Verdict::Deny(denial) => return Ok(Some(Decision::Denied(denial))),
-            Verdict::Ask => {}
-        }
+    /// The rule of the run that lets a call pass, in words.
+    fn rule_for(&self, gate: &ToolGate, call: &ToolCall, subject: &Subject) -> anyhow::Result<Option<String>> {
         if gate.asks == Asks::Question {
             return Ok(None);
         }
         let rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
         let rule = rules.into_iter().find(|rule| rule.covers(subject, gate.runs_commands(call)));
-        Ok(rule.map(|rule| Decision::Allowed(format!("rule {} of this run", rule.id))))
-    }
-
-    /// What takes the question about this call back, where one is open.
-    fn taken_back(&self, subject: &Subject) -> anyhow::Result<Batch> {
-        let found = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
-        match found.filter(|approval| approval.standing == Standing::Open) {
-            Some(open) => {
-                let now = Approval { standing: Standing::Withdrawn, ..open.clone() };
-                approvals::swap(Batch::new(), &open, &now)
-            }
-            None => Ok(Batch::new()),
-        }
+        Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
     }
 
     /// The question is durable before its run waits with it.
@@ -123,9 +110,24 @@ impl Approvals for Gatekeeper {
     }
 
     fn withdraw(&self, intent: &Intent) -> Batch {
-        let gate = self.gate(&intent.call);
+        let withdrawn = || -> anyhow::Result<Batch> {
+            let subject = subject(intent, self.gate(&intent.call)?);
+            taken_back(approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?)
+        };
         // A question that stays open asks for nothing that could happen: its entry has its decision.
-        gate.and_then(|gate| self.taken_back(&subject(intent, gate))).unwrap_or_default()
+        withdrawn().unwrap_or_default()
+    }
+}
+
+/// What takes a question back that is open, or was answered and is not to be used.
+fn taken_back(known: Option<Approval>) -> anyhow::Result<Batch> {
+    let is_unused = |one: &Approval| matches!(one.standing, Standing::Open | Standing::Answered { .. });
+    match known.filter(is_unused) {
+        Some(unused) => {
+            let now = Approval { standing: Standing::Withdrawn, ..unused.clone() };
+            approvals::swap(Batch::new(), &unused, &now)
+        }
+        None => Ok(Batch::new()),
     }
 }
 

@@ -6,7 +6,8 @@ use crate::config::PluginConfig;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{Arguments, Asks, Policy, Verdict, runs_commands};
 use longhaul_core::Denial;
-use longhaul_core::tool::ToolCall;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
 use serde_json::Value;
 
 /// Longest question of an agent, in characters: what fits on a screen.
@@ -63,6 +64,17 @@ impl ToolGate {
             ),
             verdict => verdict,
         }
+    }
+
+    /// Refuses a policy that names a function which the tool does not have: a slip there would let calls pass.
+    pub fn check_functions(&self, info: &ToolInfo) -> Result<(), ToolError> {
+        let has = |name: &&str| info.functions.iter().any(|function| function.name == *name);
+        let Some(unknown) = self.policy.named().find(|name| !has(name)) else { return Ok(()) };
+        let functions: Vec<&str> = info.functions.iter().map(|function| function.name.as_str()).collect();
+        let (table, functions) = (&self.table, truncate(&functions.join(", "), 300));
+        Err(ToolError::Failed(format!(
+            "[{table}.approval] names `{unknown}`, and the tool has: {functions}; mend longhaul.toml, then resume"
+        )))
     }
 
     /// Whether the call runs a command, so that `a` means a program.

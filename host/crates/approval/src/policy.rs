@@ -88,6 +88,12 @@ impl Policy {
         Ok(())
     }
 
+    /// The functions that it names.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let in_rules = self.rules.iter().filter_map(|rule| rule.function.as_deref());
+        self.functions.keys().map(String::as_str).chain(in_rules)
+    }
+
     /// Whether nothing is ever asked or refused, whatever the arguments are.
     #[must_use]
     pub fn lets_all_pass(&self, always_asks: bool) -> bool {
