@@ -6,6 +6,7 @@ use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
 use crate::toolbox::built_in;
+use crate::toolbox::gate::ToolGate;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
@@ -84,6 +85,8 @@ pub struct Cast {
     parts: BTreeMap<String, Part>,
     /// Tools that the host answers itself, by their names.
     own_tools: BTreeMap<String, Arc<dyn HostTool>>,
+    /// What the operator says of each tool's calls, by its name.
+    gates: BTreeMap<String, ToolGate>,
 }
 
 impl Cast {
@@ -132,8 +135,9 @@ impl Cast {
             parts.insert(table.clone(), part);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let own_tools = own_tools.map(|(name, _)| (name.clone(), built_in::open(&world))).collect();
-        Ok(Self { world, project: config.project.name.clone(), parts, own_tools })
+        let own_tools = own_tools.map(|(name, part)| (name.clone(), built_in::open(&world, part))).collect();
+        let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins))).collect();
+        Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates })
     }
 
     /// Where crash tests end the process.
@@ -161,6 +165,11 @@ impl Cast {
         self.own_tools.get(name).map(|tool| &**tool)
     }
 
+    /// What the operator says of the calls of a tool.
+    pub fn gate(&self, name: &str) -> Option<&ToolGate> {
+        self.gates.get(name)
+    }
+
     /// Whose memory the plugin of a part reads and writes.
     pub fn scope(&self, part: &Part) -> Scope {
         Scope { project: self.project.clone(), plugin: part.table.clone() }
@@ -179,6 +188,7 @@ impl Cast {
                 tools: nobody.clone(),
                 checks: nobody.clone(),
                 delegate: nobody.clone(),
+                approvals: nobody.clone(),
                 store: Arc::clone(&self.world.store),
                 clock: Arc::clone(&self.world.clock),
                 watch: nobody,

@@ -12,6 +12,7 @@ macro_rules! outln {
     }};
 }
 
+mod approvals;
 mod children;
 mod conform;
 mod decisions;
@@ -26,6 +27,7 @@ mod log;
 mod models;
 mod plugin;
 mod project;
+mod prompt;
 mod report;
 mod revert;
 mod runtimes;
@@ -137,6 +139,8 @@ enum Command {
     },
     /// Answer the question that a run, or a feature, waits with.
     Answer(AnswerArgs),
+    /// List, show and answer what agents must not do without being asked about, and revoke rules that came of it.
+    Approvals(approvals::ApprovalsArgs),
     /// Show a run and its features.
     Status {
         #[command(flatten)]
@@ -379,6 +383,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
             order(context, Request::Abandon { run: context.which(run), reason }, "abandoned").await
         }
         Command::Answer(args) => order(context, answer(context, args), "answered; go on with `longhaul resume`").await,
+        Command::Approvals(args) => approvals::run(context, args).await,
         Command::Status { run } => show::status(context, context.which(run)).await,
         Command::Runs => show::runs(context).await,
         Command::Report(args) => report::run(context, args).await,

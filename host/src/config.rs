@@ -4,7 +4,9 @@
 //! and nowhere else: what it asks for, intersected with what the operator gives.
 
 use crate::manifest::Asks;
+use crate::notify::config::NotifyConfig;
 use anyhow::{Context, bail};
+use longhaul_approval::Policy;
 use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
@@ -60,6 +62,9 @@ pub struct Config {
     /// Native checks: fixed commands that decide features.
     #[serde(default)]
     pub checks: BTreeMap<String, NativeCheck>,
+    /// Who is told when a run asks, parks, fails or completes. Default: nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyConfig>,
 }
 
 /// `[project]`.
@@ -107,6 +112,8 @@ pub struct PluginConfig {
     /// Whether the operator vouches for what the tool says of its effects. Without it every effect
     /// that its grants do not prove harmless counts as `acts`.
     pub confirm_effects: bool,
+    /// What asks first, and what is refused, of a tool's calls. Only for tools.
+    pub approval: Policy,
     /// Handed to the plugin as it is.
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// Its own limits, over those of `[limits]`: a field that is missing is as there.
@@ -174,6 +181,7 @@ impl Config {
             bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
         self.check_categories()?;
+        self.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
         self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
@@ -189,6 +197,7 @@ impl Config {
             bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
         }
         crate::toolbox::built_in::check(table, part)?;
+        crate::toolbox::gate::check(table, part)?;
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
         rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;

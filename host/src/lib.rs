@@ -11,6 +11,7 @@ pub mod exec;
 pub mod home;
 pub mod manifest;
 pub mod nobody;
+pub mod notify;
 pub mod plugins;
 pub mod run;
 pub mod server;

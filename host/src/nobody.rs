@@ -1,6 +1,7 @@
 //! Services that are not there: what a guest that may not ask for them is linked with.
 
 use longhaul_capabilities::{Models, Services, Watch};
+use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::event::Used;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
@@ -9,7 +10,7 @@ use longhaul_core::tool::{
     ToolOutput, Tools, Verification,
 };
 use longhaul_core::work::{CheckReport, Task};
-use longhaul_core::{Clock, Digest, InvocationId};
+use longhaul_core::{Clock, Digest, InvocationId, Outage};
 use std::sync::Arc;
 
 /// Nobody answers.
@@ -23,10 +24,28 @@ pub fn services(clock: Arc<dyn Clock>) -> Services {
         tools: nobody.clone(),
         checks: nobody.clone(),
         delegate: nobody.clone(),
+        approvals: nobody.clone(),
         store: nobody.clone(),
         clock,
         watch: nobody,
         exchange: None,
+    }
+}
+
+/// Where there is nobody to ask, nothing passes.
+#[async_trait::async_trait]
+impl Approvals for Nobody {
+    fn is_free(&self, _call: &ToolCall) -> bool {
+        false
+    }
+
+    async fn decide(&self, intent: &Intent) -> Result<(Decision, Batch), Undecided> {
+        let reason = format!("there is nobody who could approve of `{}.{}`", intent.call.tool, intent.call.function);
+        Err(Undecided::Unavailable(Outage { reason, retry_after_ms: None }))
+    }
+
+    fn withdraw(&self, _intent: &Intent) -> Batch {
+        Batch::new()
     }
 }
 

@@ -4,9 +4,11 @@
 //! and then starts the work; the stage carries work out. Nothing here takes a decision of the harness.
 
 mod actor;
+pub mod approvals;
 mod bus;
 mod checks;
 pub mod decisions;
+mod gatekeeper;
 mod grounds;
 pub mod project;
 pub mod proposals;

@@ -8,6 +8,7 @@
 //! | `service.rs` | the entry, and which runs are active here |
 //! | `service/request.rs` | requests and answers |
 //! | `service/projects.rs` | projects: made, listed |
+//! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/begin.rs` | a run is started |
 //! | `service/orders.rs` | resume, pause, abandon, answer, edit |
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
@@ -17,6 +18,7 @@
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/replay.rs` | invocations run again and compared |
 
+mod approvals;
 mod begin;
 mod decisions;
 mod look;
@@ -46,6 +48,8 @@ pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Whi
 pub struct Service {
     world: Arc<World>,
     active: Mutex<HashMap<RunId, Active>>,
+    /// Sends letters, from the first run that is worked on here.
+    courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked for and taken up, so that no run gets two actors.
     taking_up: tokio::sync::Mutex<()>,
     /// Held while checks are run again: they share the copy that they run on.
@@ -65,6 +69,7 @@ impl Service {
         Self {
             world: Arc::new(world),
             active: Mutex::default(),
+            courier: Mutex::default(),
             taking_up: tokio::sync::Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
@@ -117,6 +122,10 @@ impl Service {
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
+            Request::Approvals { run } => self.approvals(run.as_ref()),
+            Request::Approval { id } => self.approval(&id),
+            Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,
+            Request::RevokeRule { run, rule } => self.revoke_rule(&run, &rule).await,
         }
     }
 
@@ -136,6 +145,10 @@ impl Service {
         for Active { handle, task } in active {
             handle.stop().await;
             let _ = task.await;
+        }
+        let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(courier) = courier {
+            crate::notify::deliver_last(&self.world, courier).await;
         }
     }
 

@@ -4,7 +4,9 @@
 //! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are the
 //! host's own (`built_in.rs`), and no components.
 
+mod ask_human;
 pub mod built_in;
+pub mod gate;
 mod project;
 
 use crate::cast::{Cast, Part};
@@ -48,6 +50,9 @@ impl Tools for Toolbox {
         }
         for (name, own) in self.cast.own_tools() {
             infos.push(own.info(name).await?);
+        }
+        for info in &infos {
+            self.cast.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
         }
         Ok(infos)
     }

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::home::{Home, Owned};
+use crate::notify::Mail;
 use crate::plugins::Loaded;
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
@@ -32,6 +33,8 @@ pub struct World {
     pub loaded: Loaded,
     /// Where crash tests end the process.
     pub crash: CrashPoints,
+    /// Who sends letters.
+    pub mail: Mail,
     /// Held as long as the world.
     _owned: Owned,
 }
@@ -70,6 +73,7 @@ impl World {
             engine,
             loaded: Loaded::default(),
             crash,
+            mail: Mail::default(),
             _owned: owned,
         })
     }

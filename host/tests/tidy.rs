@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("longhaul", &["*"]),
+    ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
     ("longhaul-build", &["longhaul-core"]),
     ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core"]),

@@ -1,5 +1,6 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
+use super::prompt::{Asked, Person};
 use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, words};
 use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
@@ -11,6 +12,10 @@ use longhaul_harness::RunStatus;
 use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
+use tokio::time::Instant;
+
+/// How long a run that has a question is given to come to rest, before the person is asked beside its work.
+const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
 /// Starts or resumes a run, and follows it.
 pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Exit> {
@@ -43,9 +48,9 @@ pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Ex
             }
         }
     };
-    let exit = Follower { context, run: run.clone(), after, owns: true, sessions, view: View::new(context.json) }
-        .follow(door)
-        .await?;
+    let view = View::new(context.json);
+    let follower = Follower { context, run: run.clone(), after, owns: true, sessions, view, person: Person::default() };
+    let exit = follower.follow(door).await?;
     if plan_only && exit == Exit::Paused {
         super::features::run(context, Which::Named(run.to_string()), None).await?;
     }
@@ -71,7 +76,8 @@ pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Resu
         door.close().await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    Follower { context, run, after, owns: false, sessions: None, view: View::new(context.json) }.follow(door).await
+    let view = View::new(context.json);
+    Follower { context, run, after, owns: false, sessions: None, view, person: Person::default() }.follow(door).await
 }
 
 /// Events up to here were shown by whoever followed before.
@@ -102,6 +108,7 @@ struct Follower<'a> {
     /// After how many sessions it is to pause by itself.
     sessions: Option<u32>,
     view: View,
+    person: Person,
 }
 
 /// What ended the watching of one owner.
@@ -136,6 +143,7 @@ impl Follower<'_> {
                 Over::Gone(None) => {
                     let status = status(&door, Which::Named(self.run.to_string())).await;
                     match status {
+                        Ok(status) if self.is_answered(&door, &status).await? => {}
                         Ok(status) if !broke_off(&status.summary) => return self.end(door, &status).await,
                         // The owner let go of it, or died: somebody has to go on with it.
                         _ => door = self.take_over(door).await?,
@@ -147,17 +155,31 @@ impl Follower<'_> {
     }
 
     async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> anyhow::Result<Over> {
+        // When it is looked whether a run that goes on has a question; one that comes to rest is asked about then.
+        let mut look_at: Option<Instant> = None;
         loop {
             tokio::select! {
                 next = seen.recv() => match next {
                     Some(Seen::Event(event)) => {
                         self.after = event.number;
                         self.view.event(&event)?;
+                        self.person.prompt();
+                        if matches!(event.event, Event::Parked { .. }) {
+                            look_at = Some(Instant::now() + QUESTION_PAUSE);
+                        }
                     }
                     Some(Seen::Token(text)) => self.view.token(&text),
                     Some(Seen::Gone(why)) => return Ok(Over::Gone(why)),
                     None => return Ok(Over::OwnerLost),
                 },
+                () = at(look_at) => {
+                    look_at = None;
+                    self.look_for_questions(door).await?;
+                }
+                line = self.person.line(), if self.person.is_asked() => {
+                    self.person.take(door, line).await?;
+                    self.look_for_questions(door).await?;
+                }
                 _ = tokio::signal::ctrl_c() => {
                     if !self.owns {
                         return Ok(Over::Left);
@@ -169,6 +191,18 @@ impl Follower<'_> {
                 }
             }
         }
+    }
+
+    /// Asks the person what is open while the rest goes on. The line that lives makes way for their answer.
+    async fn look_for_questions(&mut self, door: &Door) -> anyhow::Result<()> {
+        if self.person.is_asked() {
+            return Ok(());
+        }
+        self.view.finish();
+        if !self.person.begin(self.context, door, &self.run).await? {
+            self.view = View::new(self.context.json);
+        }
+        Ok(())
     }
 
     /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
@@ -202,6 +236,22 @@ impl Follower<'_> {
         Ok(())
     }
 
+    /// Whether the person at this terminal answered what the run waits with; it goes on then.
+    async fn is_answered(&mut self, door: &Door, status: &Status) -> anyhow::Result<bool> {
+        if status.summary.status != RunStatus::Parked {
+            return Ok(false);
+        }
+        self.view.finish();
+        if self.person.ask(self.context, door, &self.run).await? != Asked::Answered {
+            return Ok(false);
+        }
+        let run = Which::Named(self.run.to_string());
+        // Who answered elsewhere may have resumed it, too.
+        door.ask(Request::Resume { run, retry_failing: false, sessions: self.sessions }).await?;
+        self.view = View::new(self.context.json);
+        Ok(true)
+    }
+
     async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {
         self.view.finish();
         door.close().await;
@@ -223,6 +273,14 @@ impl Follower<'_> {
             outln!("{hint}");
         }
         Ok(exit)
+    }
+}
+
+/// Returns at that time; never, if there is none.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The owner of one run: takes orders and results one after the other, and stores before it acts.
 
+use super::approvals;
 use super::bus::{Bus, Heard};
 use super::project;
 use super::record::{self, RunRecord, StoredRun};
@@ -7,11 +8,16 @@ use super::stage::{Closing, End, Ended, Stage};
 use super::until::Until;
 use crate::wiring::World;
 use anyhow::Context;
+use longhaul_approval::Standing;
+use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::journal::Question;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
 use longhaul_harness::state::Phase;
-use longhaul_harness::{Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Work, pending, step};
+use longhaul_harness::{
+    Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Wanted, Work, pending, step,
+};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -246,6 +252,7 @@ impl Actor {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.world.store.commit(batch).await?,
         }
+        self.world.mail.wake();
         for event in numbered {
             self.event_number = event.number;
             self.bus.tell(Heard::Event(event));
@@ -314,18 +321,36 @@ impl Actor {
             End::Outage(outage) => {
                 (Input::Done { key, used, report: Report::Failed(Failure::Suspended(outage)) }, batch)
             }
+            End::Parked(Question { approval: Some(id), text, invocation, .. }) => {
+                let batch = record::forget_question(batch, &self.record.run, &key);
+                let input = Input::Parked { key, question: text, wanted: Wanted::Approval(id.clone()) };
+                self.take_with(input, closing, batch, events).await??;
+                return self.go_on_if_answered(&id, &invocation).await;
+            }
             End::Parked(question) => {
                 let batch = record::put_question(batch, &self.record.run, &key, &question)?;
-                (Input::Parked { key, question: question.text, is_effect: true }, batch)
+                (Input::Parked { key, question: question.text, wanted: Wanted::Effect }, batch)
             }
             End::Stuck(reason) => {
                 // Not about the effect that an earlier question was about.
                 let batch = record::forget_question(batch, &self.record.run, &key);
-                (Input::Parked { key, question: reason, is_effect: false }, batch)
+                (Input::Parked { key, question: reason, wanted: Wanted::Words }, batch)
             }
             End::Cancelled => return Ok(()),
         };
         self.take_with(input, closing, batch, events).await??;
+        Ok(())
+    }
+
+    /// A person may have been quicker than the work that asked them was in coming to rest.
+    async fn go_on_if_answered(&mut self, id: &str, asked_by: &InvocationId) -> anyhow::Result<()> {
+        let found = approvals::get(&*self.world.store, &self.record.run, id)?;
+        if found.is_none_or(|approval| approval.standing == Standing::Open) {
+            return Ok(());
+        }
+        let feature = asked_by.feature().map(str::to_owned);
+        // It waits no more where somebody has answered since.
+        let _ = self.take(Input::Answered { feature, answer: String::new() }, None).await?;
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ mod parts;
 use super::decisions;
 use crate::cast::Pins;
 use crate::config::Config;
+use crate::notify;
 use crate::wiring::ModelOptions;
 use anyhow::Context;
 use longhaul_core::event::{Event, RunEvent};
@@ -171,6 +172,7 @@ pub fn put_step(
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
+    let filled = notify::put_letters(filled, record, events)?;
     *batch = decisions::put_of_events(filled, store, record, state, events)?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::journal::Resolution;
 use longhaul_harness::{Input, RunStatus, step};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 impl Service {
     pub(super) async fn resume(
@@ -29,6 +29,7 @@ impl Service {
             handle.input(resume).await?;
             return Ok(Answer::Run { run });
         }
+        let stored = &self.told_of_answers(stored.clone()).await?;
         // What broke off goes on as it was; what was paused, or ended, needs to be told to go on.
         let first = match stored.state.status() {
             // Accepted, and broken off before its first step.
@@ -64,6 +65,8 @@ impl Service {
             actor.live(first).await;
             service.lock().remove(&own);
         });
+        let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
+        self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
         self.lock().insert(run, Active { handle, task });
         let _ = go.send(());
         Ok(())
@@ -96,6 +99,13 @@ impl Service {
     ) -> anyhow::Result<Answer> {
         let stored = self.find(which)?;
         let run = &stored.record.run;
+        if let (None, Some(asked)) = (&resolution, self.open_question(which, feature.as_deref())?) {
+            self.answer_approval(&asked.id, &text).await?;
+            return Ok(Answer::Run { run: run.clone() });
+        }
+        if resolution.is_none() {
+            self.refuse_approvals(run, feature.as_deref())?;
+        }
         if let Some(resolution) = resolution {
             let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
                 .with_context(|| format!("run {run} asks about no effect; answer in words"))?;

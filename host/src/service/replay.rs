@@ -5,6 +5,7 @@ use crate::run::{Kept, RunRecord};
 use crate::wiring::World;
 use anyhow::{Context, bail};
 use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_core::approval::AllFree;
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, Finished};
 use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Verdict};
@@ -128,6 +129,7 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
             tools: nobody.clone(),
             checks: nobody.clone(),
             delegate: nobody.clone(),
+            approvals: Arc::new(AllFree),
             store: Arc::clone(&world.store),
             clock: Arc::clone(&world.clock),
             watch: nobody,

@@ -4,6 +4,7 @@ use super::{Rechecked, Replayed};
 use crate::run::Reverted;
 use crate::run::proposals::Proposal;
 use crate::wiring::ModelOptions;
+use longhaul_approval::{Approval, RunRule};
 use longhaul_core::decision::{Hit, Outcome};
 use longhaul_core::event::{RunEvent, Used};
 use longhaul_core::journal::{Entry, Finished, Resolution};
@@ -221,6 +222,30 @@ pub enum Request {
         /// Which.
         run: Which,
     },
+    /// What people were asked about calls of tools, and the rules that came of it.
+    Approvals {
+        /// Which run; none: all.
+        run: Option<Which>,
+    },
+    /// One approval.
+    Approval {
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Answer an approval.
+    AnswerApproval {
+        /// Its id, or the beginning of it.
+        id: String,
+        /// What the person wrote.
+        text: String,
+    },
+    /// Revoke a rule of a run.
+    RevokeRule {
+        /// Which.
+        run: Which,
+        /// The rule.
+        rule: String,
+    },
 }
 
 /// A run, by its name, by the beginning of it, or as the newest one of a project.
@@ -319,6 +344,22 @@ pub enum Answer {
     Proposals {
         /// Oldest first, the decided ones included.
         proposals: Vec<Proposal>,
+    },
+    /// Approvals, oldest first in each run.
+    Approvals {
+        /// The answered ones included.
+        approvals: Vec<Approval>,
+        /// The revoked ones included.
+        rules: Vec<(RunId, RunRule)>,
+    },
+    /// An approval has its answer.
+    Approved {
+        /// With the answer.
+        approval: Box<Approval>,
+        /// What the answer allows from now on.
+        rule: Option<RunRule>,
+        /// Whether its run is worked on in this moment.
+        active: bool,
     },
     /// Who carried out what.
     Parts {

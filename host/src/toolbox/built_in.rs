@@ -1,5 +1,6 @@
 //! Tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its place.
 
+use super::ask_human::AskHuman;
 use super::project::ProjectTool;
 use crate::config::PluginConfig;
 use crate::wiring::World;
@@ -10,8 +11,14 @@ use std::sync::Arc;
 /// What a built-in tool's name starts with.
 const PREFIX: &str = "builtin:";
 
-/// The one that there is.
+/// What an agent may know of its project, and propose for it.
 const PROJECT: &str = "builtin:project";
+
+/// Asks a person in the agent's words.
+pub const ASK_HUMAN: &str = "builtin:ask-human";
+
+/// Runs commands on the machine.
+const SHELL: &str = "builtin:shell";
 
 /// Whether a table names a built-in tool.
 pub fn is_built_in(part: &PluginConfig) -> bool {
@@ -19,8 +26,16 @@ pub fn is_built_in(part: &PluginConfig) -> bool {
 }
 
 /// The tool of a table that [`check`] let through.
-pub fn open(world: &World) -> Arc<dyn HostTool> {
+pub fn open(world: &World, part: &PluginConfig) -> Arc<dyn HostTool> {
+    if part.plugin == ASK_HUMAN {
+        return Arc::new(AskHuman);
+    }
     Arc::new(ProjectTool { store: Arc::clone(&world.store), clock: Arc::clone(&world.clock) })
+}
+
+/// Whether no configuration lets its calls pass without a question.
+pub fn always_asks(part: &PluginConfig) -> bool {
+    part.plugin == SHELL
 }
 
 /// Refuses a built-in tool that there is not, or where no tool stands, or with grants: it needs none.
@@ -29,11 +44,12 @@ pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     if !is_built_in(part) {
         return Ok(());
     }
-    if name != PROJECT {
-        bail!("[{table}] there is no tool `{name}`; there is `{PROJECT}`");
+    if ![PROJECT, ASK_HUMAN].contains(&name.as_str()) {
+        bail!("[{table}] there is no tool `{name}`; there are `{PROJECT}` and `{ASK_HUMAN}`");
     }
     if !table.starts_with("tools.") {
-        bail!("[{table}] `{name}` is a tool; write it under [tools.project], and tools = [\"project\"] here");
+        let tool = name.trim_start_matches(PREFIX);
+        bail!("[{table}] `{name}` is a tool; write it under [tools.{tool}], and tools = [\"{tool}\"] here");
     }
     let PluginConfig { models, tools, agents, directories, hosts, settings, limits, .. } = part;
     let given = [

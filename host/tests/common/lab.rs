@@ -254,7 +254,7 @@ impl Started {
 
     /// SIGINT, as Ctrl-C sends it.
     pub fn interrupt(&self) {
-        signal(self.pid(), rustix::process::Signal::INT);
+        interrupt(self.pid());
     }
 
     /// Waits for its end.
@@ -292,6 +292,11 @@ impl Drop for Started {
 /// SIGKILL.
 pub fn kill(pid: u32) {
     signal(pid, rustix::process::Signal::KILL);
+}
+
+/// SIGINT.
+pub fn interrupt(pid: u32) {
+    signal(pid, rustix::process::Signal::INT);
 }
 
 fn signal(pid: u32, signal: rustix::process::Signal) {

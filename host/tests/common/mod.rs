@@ -6,9 +6,11 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod fake;
+pub mod gated;
 pub mod lab;
 pub mod outcome;
 pub mod reader;
+pub mod terminal;
 
 use fake::answer_to;
 use lab::{Lab, Ran};

@@ -138,6 +138,7 @@ impl Lab {
                 tools: nobody.clone(),
                 checks: nobody.clone(),
                 delegate: nobody.clone(),
+                approvals: nobody.clone(),
                 store: self.store.clone(),
                 clock: self.clock.clone(),
                 watch: nobody,

@@ -7,7 +7,7 @@ use crate::done::Made;
 use crate::store::MemoryStore;
 use longhaul_core::journal::{Began, Journal, JournalError, NewCall, Next, Question, Ticket};
 use longhaul_core::store::{Batch, Store};
-use longhaul_core::{InvocationId, Limits};
+use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_journal::{Opened, Recorder};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -88,5 +88,9 @@ impl Journal for Listening {
 
     fn is_replaying(&self) -> bool {
         self.recorder.is_replaying()
+    }
+
+    fn upcoming(&self) -> Option<(String, Digest)> {
+        self.recorder.upcoming()
     }
 }

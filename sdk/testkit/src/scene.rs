@@ -14,6 +14,7 @@ use crate::scripted::Scripted;
 use crate::shown;
 use crate::store::MemoryStore;
 use longhaul_capabilities::{Exchange, Scope, Services, Setup};
+use longhaul_core::approval::AllFree;
 use longhaul_core::context::{ContextRules, PinnedContext};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
@@ -292,6 +293,7 @@ impl Scene {
                 tools: scripted.clone(),
                 checks: scripted.clone(),
                 delegate: scripted.clone(),
+                approvals: Arc::new(AllFree),
                 store: Arc::clone(&self.store),
                 clock: self.clock.clone(),
                 watch: scripted.clone(),

@@ -10,6 +10,7 @@ use crate::log::LogBook;
 use crate::meter::Meter;
 use crate::poll::Timers;
 use crate::time::GuestClock;
+use longhaul_core::approval::Approvals;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
@@ -42,6 +43,7 @@ pub struct Services {
     pub tools: Arc<dyn Tools>,
     pub checks: Arc<dyn Checks>,
     pub delegate: Arc<dyn Delegate>,
+    pub approvals: Arc<dyn Approvals>,
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub watch: Arc<dyn Watch>,

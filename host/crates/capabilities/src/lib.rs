@@ -5,6 +5,7 @@
 //! A refusal is data for the guest; a [`Stop`] ends the invocation. Nothing here compiles, links or
 //! limits instances, and nothing reads the machine's clock in a pure world.
 
+mod approval;
 mod artifact;
 mod checks;
 mod console;

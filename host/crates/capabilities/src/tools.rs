@@ -78,9 +78,13 @@ impl Ctx {
 
     /// Announces all calls in order, does them beside each other, and gives the answers in order.
     async fn call_each(&mut self, calls: Vec<ToolCall>) -> Result<Vec<Answer>, Stop> {
+        let settled = self.approve_each(&calls).await?;
         let mut pending = Vec::with_capacity(calls.len());
-        for call in calls {
-            pending.push(self.announce(call).await?);
+        for (call, settled) in calls.into_iter().zip(settled) {
+            pending.push(match settled {
+                None => self.announce(call).await?,
+                Some(answer) => self.settled(call, answer).await?,
+            });
         }
         let doer = Doer {
             tools: Arc::clone(&self.services.tools),
@@ -94,14 +98,13 @@ impl Ctx {
     }
 
     async fn announce(&mut self, call: ToolCall) -> Result<Pending, Stop> {
-        let notes = &mut self.conversations.notes;
-        notes.tools_called = notes.tools_called.saturating_add(1);
+        self.note_call();
         let infos = self.granted_tools().await?;
         if self.is_own_call(&call, &infos) {
             return self.answer_itself(call).await;
         }
         if let Err(denial) = self.grants.check_tool(&call.tool) {
-            return self.refuse(call, ToolError::Denied(denial)).await;
+            return self.keep_answer(call, Err(ToolError::Denied(denial))).await;
         }
         let function = infos
             .iter()
@@ -109,7 +112,7 @@ impl Ctx {
             .and_then(|info| info.functions.iter().find(|function| function.name == call.function));
         let Some(class) = function.map(|function| function.effect) else {
             let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
-            return self.refuse(call, ToolError::UnknownFunction(name)).await;
+            return self.keep_answer(call, Err(ToolError::UnknownFunction(name))).await;
         };
         // Before its start is durable: from then on its outcome must not get lost.
         let on_its_way = self.in_flight.leave(class);
@@ -131,13 +134,24 @@ impl Ctx {
         }))
     }
 
+    /// What a person answered or refused stands in place of the call.
+    async fn settled(&mut self, call: ToolCall, answer: Answer) -> Result<Pending, Stop> {
+        self.note_call();
+        self.keep_answer(call, answer).await
+    }
+
     /// A refusal is an entry: a replay answers it again, also when the grant was mended meanwhile.
-    async fn refuse(&mut self, call: ToolCall, error: ToolError) -> Result<Pending, Stop> {
+    async fn keep_answer(&mut self, call: ToolCall, answer: Answer) -> Result<Pending, Stop> {
         let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
         Ok(Pending::Known(match known {
             Ok(answer) => answer,
-            Err(ticket) => self.answer(ticket, Err(error)).await?,
+            Err(ticket) => self.answer(ticket, answer).await?,
         }))
+    }
+
+    fn note_call(&mut self) {
+        let notes = &mut self.conversations.notes;
+        notes.tools_called = notes.tools_called.saturating_add(1);
     }
 }
 

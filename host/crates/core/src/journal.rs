@@ -131,6 +131,9 @@ pub struct Question {
     pub entry: u32,
     /// The question, for a person.
     pub text: String,
+    /// The approval that it asks for. None: it asks whether an effect happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
 }
 
 /// A call that a capability is about to make.
@@ -270,4 +273,7 @@ pub trait Journal: Send + Sync {
 
     /// Whether the next call is answered from the journal, where limits of time are off.
     fn is_replaying(&self) -> bool;
+
+    /// The name and the digest of the arguments of the next call, where the journal holds it already.
+    fn upcoming(&self) -> Option<(String, Digest)>;
 }

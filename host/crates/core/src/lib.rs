@@ -3,6 +3,7 @@
 //! Nothing here does input or output, reads a clock or knows WebAssembly: a crate that needs one of
 //! those has a trait here and its implementation elsewhere, joined in the host's `wiring.rs`.
 
+pub mod approval;
 pub mod clock;
 pub mod context;
 pub mod decision;

@@ -44,8 +44,8 @@ pub enum Input {
         key: String,
         /// The question.
         question: String,
-        /// Whether an effect is asked about, of which a person says whether it happened.
-        is_effect: bool,
+        /// What is asked for.
+        wanted: Wanted,
     },
     /// A person answered.
     Answered {
@@ -102,6 +102,18 @@ pub enum Input {
         /// Why.
         reason: String,
     },
+}
+
+/// What parked work wants of a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// To know whether an effect happened.
+    Effect,
+    /// Words, or that something is mended.
+    Words,
+    /// An answer to the approval of this id.
+    Approval(String),
 }
 
 /// What the operator configured, as far as the harness has to know.

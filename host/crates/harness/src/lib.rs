@@ -23,7 +23,7 @@ pub mod step;
 mod texts;
 
 pub use action::{Action, EndStatus, Job, Park, StepReport, Work};
-pub use input::{Failure, Input, Report, Setup, Strategy};
+pub use input::{Failure, Input, Report, Setup, Strategy, Wanted};
 pub use limits::HarnessLimits;
 pub use plan::PlanError;
 pub use state::{Feature, RunStatus, State, StateError};

@@ -291,7 +291,9 @@ impl Journal for Recorder {
                 let asked = Asked { at_ms: *since_ms, ..asked.clone() };
                 words::question(invocation, began, ticket.entry, &asked, Some(why))
             }
-            None => Question { invocation: invocation.clone(), entry: ticket.entry, text: why.to_owned() },
+            None => {
+                Question { invocation: invocation.clone(), entry: ticket.entry, text: why.to_owned(), approval: None }
+            }
         }
     }
 
@@ -303,6 +305,12 @@ impl Journal for Recorder {
         let state = self.inner.state();
         let next = state.slots.get(state.asked as usize);
         state.ended.is_none() && next.is_some_and(|slot| slot.answered.is_some())
+    }
+
+    fn upcoming(&self) -> Option<(String, Digest)> {
+        let state = self.inner.state();
+        let asked = state.slots.get(state.asked as usize)?.asked.as_ref()?;
+        Some((asked.name.clone(), asked.arguments))
     }
 }
 

@@ -23,10 +23,13 @@
 //! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
 //! | | run, `called`, key | when a call of `builtin:project` added to the progress; text |
 //! | | run, `proposal`, id | what an agent proposed, and what became of it |
+//! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |
+//! | | run, `approval-rule`, id | what a person allowed by rule for the rest of the run |
 //! | | run, `question` | the effect that is asked about, while the run waits with it |
 //! | | run, `judged`, feature | the digest of what was judged last; text |
 //! | | run, `best-effort`, feature | the digest of a blob with what a failing feature, or a revert, left; text |
 //! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
+//! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
 //! | | `projects`, directory | a project that was made, with its name and when |
 //! | `events` | run, number from 1 without gaps | `RunEvent` |
 //! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |

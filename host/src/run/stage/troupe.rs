@@ -4,6 +4,7 @@
 use super::ending::{Kept, finish, words};
 use crate::cast::{Cast, Part};
 use crate::run::bus::Bus;
+use crate::run::gatekeeper::Gatekeeper;
 use crate::toolbox::Toolbox;
 use crate::wiring::{ModelSet, World};
 use longhaul_capabilities::{Models as _, Services, Setup};
@@ -82,6 +83,7 @@ impl Troupe {
                 tools: Arc::new(Toolbox::new(Arc::clone(&self.cast), invocation.clone(), cancel.clone())),
                 checks,
                 delegate,
+                approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
                 store: Arc::clone(&self.world.store),
                 clock: Arc::clone(&self.world.clock),
                 watch: Arc::new(self.bus.clone()),

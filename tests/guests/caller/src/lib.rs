@@ -1,13 +1,13 @@
 //! The agent `caller`: it does what its settings say, in their order, and hands back what came of each.
 //!
-//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools; `output` is handed
-//! back in the place of what came of them. In all of them `{id}` stands for the task, so that one agent does another
-//! thing for each feature.
+//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools, and each of `batches`
+//! is a list of calls that are made at once; `output` is handed back in the place of what came of them. In all of
+//! them `{id}` stands for the task, so that one agent does another thing for each feature.
 
 use longhaul_sdk::agent::{Agent, Failure};
 use longhaul_sdk::conversation::Conversation;
 use longhaul_sdk::decisions::{self, Decision, ResultOf};
-use longhaul_sdk::tools::{self, ToolCall};
+use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
 use longhaul_sdk::types::{Outcome, Task};
 use longhaul_sdk::{Error, outcome};
 use serde_json::{Value, json};
@@ -32,6 +32,7 @@ fn work(task: &Task) -> Result<Outcome, Error> {
         decide(task, text)?;
     }
     answers.extend(settings["calls"].as_array().into_iter().flatten().map(call));
+    answers.extend(settings["batches"].as_array().into_iter().flatten().map(batch));
     let summary = format!("made {} calls", answers.len());
     Ok(outcome(settings.get("output").unwrap_or(&json!(answers)), summary))
 }
@@ -48,11 +49,25 @@ fn decide(task: &Task, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// An error is an answer too.
 fn call(call: &Value) -> Value {
+    shown(tools::call_raw(&of(call)))
+}
+
+fn batch(calls: &Value) -> Value {
+    let calls: Vec<ToolCall> = calls.as_array().into_iter().flatten().map(of).collect();
+    json!(tools::call_many(&calls).into_iter().map(shown).collect::<Vec<_>>())
+}
+
+/// `arguments` is JSON, or a text that is to be sent as it is.
+fn of(call: &Value) -> ToolCall {
     let text = |field: &str| call[field].as_str().unwrap_or_default().to_owned();
-    let call = ToolCall { tool: text("tool"), function: text("function"), arguments: call["arguments"].to_string() };
-    match tools::call_raw(&call) {
+    let arguments = call["arguments"].as_str().map_or_else(|| call["arguments"].to_string(), str::to_owned);
+    ToolCall { tool: text("tool"), function: text("function"), arguments }
+}
+
+/// An error is an answer too.
+fn shown(answer: Result<ToolResult, ToolError>) -> Value {
+    match answer {
         Ok(result) => serde_json::from_str(&result.output).unwrap_or(Value::Null),
         Err(error) => json!({ "error": Error::from(error).to_string() }),
     }

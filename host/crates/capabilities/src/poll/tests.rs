@@ -101,6 +101,11 @@ impl Journal for Fake {
         let book = self.book.lock().unwrap();
         book.entries.get(book.asked).is_some_and(|entry| entry.answered.is_some())
     }
+
+    fn upcoming(&self) -> Option<(String, Digest)> {
+        let book = self.book.lock().unwrap();
+        book.entries.get(book.asked).map(|entry| (entry.name.to_owned(), entry.arguments))
+    }
 }
 
 /// Does nothing: these guests only wait.
@@ -175,6 +180,7 @@ fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fa
         tools: Arc::new(Nobody),
         checks: Arc::new(Nobody),
         delegate: Arc::new(Nobody),
+        approvals: Arc::new(longhaul_core::approval::AllFree),
         store: Arc::new(Nobody),
         clock,
         watch: Arc::new(Nobody),

@@ -2,7 +2,7 @@
 
 use super::{Ignored, Refusal, Turn};
 use crate::action::EndStatus;
-use crate::input::Setup;
+use crate::input::{Setup, Wanted};
 use crate::limits::HarnessLimits;
 use crate::plan;
 use crate::state::{BlockedBy, Counts, Lane, Note, Phase, Wait, WaitFor};
@@ -53,7 +53,7 @@ impl Turn<'_> {
     }
 
     /// Work waits for a person, and will go on under its key.
-    pub(super) fn parked(&mut self, key: &str, question: &str, is_effect: bool) -> Option<Ignored> {
+    pub(super) fn parked(&mut self, key: &str, question: &str, wanted: &Wanted) -> Option<Ignored> {
         let question = self.line(question);
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key);
         let Some(position) = found.filter(|_| self.state.phase == Phase::Running) else {
@@ -64,10 +64,10 @@ impl Turn<'_> {
             Some(wait) if wait.park.reason == question => return Some(Ignored::NothingToDo),
             Some(_) | None => {}
         }
-        let answer_with = if is_effect {
-            "longhaul answer RUN --happened JSON | --did-not-happen | --skip"
-        } else {
-            "longhaul answer RUN --text ANSWER"
+        let answer_with = match wanted {
+            Wanted::Effect => "longhaul answer RUN --happened JSON | --did-not-happen | --skip",
+            Wanted::Words => "longhaul answer RUN --text ANSWER",
+            Wanted::Approval(id) => &format!("longhaul approvals answer {id} ANSWER"),
         };
         let Lane { session, work, .. } = self.state.lanes.remove(position);
         self.ask(session, work, WaitFor::Work, &question, answer_with);

@@ -4,7 +4,7 @@ use crate::bench::{Bench, feature, outage};
 use expect_test::expect;
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureStatus, Mark};
-use longhaul_harness::{Action, Failure, HarnessLimits, Input, Refusal, Report, RunStatus, State};
+use longhaul_harness::{Action, Failure, HarnessLimits, Input, Refusal, Report, RunStatus, State, Wanted};
 
 fn limits() -> HarnessLimits {
     HarnessLimits { parallel_max: 2, ..HarnessLimits::default() }
@@ -144,7 +144,7 @@ fn an_answer_is_for_the_feature_that_it_names_when_two_ask() {
     let mut bench = three();
     for id in ["a", "b"] {
         let key = bench.work_on(id).key();
-        bench.tell(Input::Parked { key, question: format!("was {id} sent?"), is_effect: true });
+        bench.tell(Input::Parked { key, question: format!("was {id} sent?"), wanted: Wanted::Effect });
     }
     let answer = |feature: Option<&str>| Input::Answered { feature: feature.map(str::to_owned), answer: "yes".into() };
     let refused = bench.try_tell(answer(None));

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, feature};
 use expect_test::{Expect, expect};
 use longhaul_core::work::FeatureStatus;
-use longhaul_harness::{HarnessLimits, Input, Refusal, Report, RunStatus};
+use longhaul_harness::{HarnessLimits, Input, Refusal, Report, RunStatus, Wanted};
 
 fn reverted(features: &[&str]) -> Input {
     let features = features.iter().map(|id| (*id).to_owned()).collect();
@@ -113,7 +113,7 @@ fn a_run_that_waits_is_paused_by_a_revert_and_its_question_is_gone() {
     let mut bench = three();
     bench.pass();
     let key = bench.key();
-    bench.tell(Input::Parked { key, question: "did it happen?".into(), is_effect: true });
+    bench.tell(Input::Parked { key, question: "did it happen?".into(), wanted: Wanted::Effect });
     bench.look();
     bench.tell(reverted(&["a"]));
     assert_eq!(bench.state.status(), RunStatus::Paused);

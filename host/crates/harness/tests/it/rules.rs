@@ -5,7 +5,8 @@ use expect_test::{Expect, expect};
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, Judgement, Mark, Verdict};
 use longhaul_harness::{
-    Action, EndStatus, Failure, HarnessLimits, Ignored, Input, Job, Reaction, Report, RunStatus, State, pending, step,
+    Action, EndStatus, Failure, HarnessLimits, Ignored, Input, Job, Reaction, Report, RunStatus, State, Wanted,
+    pending, step,
 };
 
 /// A planned run of `features`, what is then done to it, and what it asked and told meanwhile.
@@ -488,8 +489,11 @@ fn an_outage_waits_longer_each_time_and_uses_no_round() {
 #[test]
 fn work_that_waits_for_a_person_goes_on_under_its_key() {
     let acts = |bench: &mut Bench| {
-        let parked =
-            |key: &str| Input::Parked { key: key.into(), question: "was the mail sent?".into(), is_effect: true };
+        let parked = |key: &str| Input::Parked {
+            key: key.into(),
+            question: "was the mail sent?".into(),
+            wanted: Wanted::Effect,
+        };
         check_ignored(bench, parked("f-a/9/generate"), Ignored::NotAwaited);
         bench.tell(parked("f-a/1/generate"));
         check_ignored(bench, parked("f-a/1/generate"), Ignored::NothingToDo);

@@ -12,8 +12,8 @@ use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, Synthesis};
 use longhaul_harness::state::{Phase, Wait, WaitFor, is_complete};
 use longhaul_harness::{
-    Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, Setup, State, Strategy, Work, pending,
-    step,
+    Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, Setup, State, Strategy, Wanted, Work,
+    pending, step,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -188,7 +188,7 @@ impl Driver {
         let key = work.key();
         let mut dice = Dice::of(self.seed, &key);
         if matches!(work.job, Job::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
-            return Input::Parked { key, question: "did it happen?".into(), is_effect: true };
+            return Input::Parked { key, question: "did it happen?".into(), wanted: Wanted::Effect };
         }
         let tokens = dice.below(5);
         let report = report_on(work, &mut dice);

@@ -1,0 +1,107 @@
+//! What an approver reads. Every line of it starts with a bar that no argument can write, and what others wrote is
+//! escaped, so nothing in a call can pass for a part of the banner.
+
+use crate::approval::{Approval, Asks};
+use crate::arguments::Arguments;
+use crate::rule::RunRule;
+use crate::visible::visible;
+use longhaul_core::journal::EffectClass;
+use serde_json::Value;
+
+/// Characters of one argument that are shown: its beginning and its end, as either may hold what matters.
+const SHOWN_CHARS_MAX: usize = 2_000;
+
+/// What is asked, in one line.
+#[must_use]
+pub fn question(approval: &Approval) -> String {
+    let agent = visible(&approval.agent);
+    match approval.asks {
+        Asks::Question => format!("{agent} asks: {}", cut(&visible(&asked(approval)), 300)),
+        Asks::Call => format!(
+            "{agent} wants to call `{}.{}` {} (approval {})",
+            visible(&approval.subject.tool),
+            visible(&approval.subject.function),
+            cut(&visible(&approval.subject.arguments), 160),
+            approval.id
+        ),
+    }
+}
+
+/// The whole of it, several lines.
+#[must_use]
+pub fn banner(approval: &Approval) -> String {
+    let subject = &approval.subject;
+    let run = subject.invocation.run();
+    let step = subject.invocation.as_str().strip_prefix(run.as_str()).unwrap_or_default().trim_start_matches('/');
+    let mut text =
+        format!("┌─ {} {}\n", if approval.asks == Asks::Call { "approval" } else { "question" }, approval.id);
+    let mut line = |name: &str, value: &str| text.push_str(&format!("│ {name:<10} {value}\n"));
+    line("tool", &format!("{}.{}", visible(&subject.tool), visible(&subject.function)));
+    for (name, value) in shown(&subject.arguments) {
+        line("argument", &format!("{name} = {value}"));
+    }
+    line("effect", effect(approval.effect));
+    line("agent", &format!("{} (plugin {})", visible(&approval.agent), visible(&approval.plugin)));
+    line("step", &format!("{}, entry {}", visible(step), subject.entry));
+    line("run", run.as_str());
+    line("component", &visible(&subject.component));
+    line("answer", &answers(approval));
+    line("elsewhere", &format!("longhaul approvals answer {} ANSWER", approval.id));
+    line("resume", &format!("longhaul resume {run}"));
+    text.push_str("└─");
+    text
+}
+
+fn answers(approval: &Approval) -> String {
+    if approval.asks == Asks::Question {
+        return "any text; the agent gets it".to_owned();
+    }
+    let rule = match RunRule::of(approval, 0) {
+        Ok(rule) => format!("a = by rule, for this run: {}", rule.text()),
+        Err(why) => format!("a is not possible: {why}"),
+    };
+    format!("y = once, n [reason] = no, anything else = what to do instead\n│            {rule}")
+}
+
+fn effect(class: EffectClass) -> &'static str {
+    match class {
+        EffectClass::ReadOnly => "read-only: changes nothing",
+        EffectClass::Idempotent => "idempotent: done once, however often it is sent",
+        EffectClass::Verifiable => "verifiable: changes something, and can tell whether it did",
+        EffectClass::Acts => "acts: changes something, and cannot be asked whether it did",
+    }
+}
+
+/// The arguments by name, each on a line of its own, fit to be shown.
+fn shown(arguments: &str) -> Vec<(String, String)> {
+    match Arguments::read(arguments) {
+        Ok(read) => read.0.iter().map(|(name, value)| (visible(name), shown_value(value))).collect(),
+        Err(why) => vec![(format!("unreadable ({why})"), cut(&visible(arguments), SHOWN_CHARS_MAX))],
+    }
+}
+
+fn shown_value(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => format!("\"{}\"", visible(text).replace('"', "\\\"")),
+        other => visible(&other.to_string()),
+    };
+    cut(&text, SHOWN_CHARS_MAX)
+}
+
+/// The beginning and the end of a text, with the number of characters between them.
+fn cut(text: &str, chars_max: usize) -> String {
+    let count = text.chars().count();
+    if count <= chars_max {
+        return text.to_owned();
+    }
+    let half = chars_max / 2;
+    let start: String = text.chars().take(half).collect();
+    let end: String = text.chars().skip(count - half).collect();
+    format!("{start} …[{} characters are not shown; see `longhaul --json approvals show`]… {end}", count - 2 * half)
+}
+
+/// The question of an agent.
+fn asked(approval: &Approval) -> String {
+    let arguments = Arguments::read(&approval.subject.arguments).unwrap_or_default();
+    arguments.get("question").and_then(Value::as_str).unwrap_or(&approval.subject.arguments).to_owned()
+}

@@ -1,0 +1,34 @@
+//! What must be approved before a tool is called, what a person's answer means, and what they are shown.
+//!
+//! Everything here is a pure function of words: it reads no clock, no file and no terminal, knows no store, and runs
+//! nothing. In doubt it asks: a call that cannot be read, a command line that is more than one plain command, a value
+//! that a pattern could be fooled by.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `answer.rs` | what a person's line means |
+//! | `arguments.rs` | the arguments of a call, read so that no two readers see different ones |
+//! | `policy.rs` | what the operator wrote: `allow`, `ask` or `deny`, with patterns |
+//! | `shell.rs` | whether a command line is one plain command, and of which program |
+//! | `rule.rs` | what `a` allows for the rest of a run |
+//! | `approval.rs` | one approval: what it is bound to, and what became of it |
+//! | `banner.rs` | what an approver reads |
+//! | `visible.rs` | text in which nothing hides |
+
+mod answer;
+mod approval;
+mod arguments;
+mod banner;
+mod policy;
+mod rule;
+mod shell;
+mod visible;
+
+pub use answer::{Answer, NoAnswer};
+pub use approval::{Approval, ApprovalError, Asks, Standing, Subject};
+pub use arguments::{Arguments, NotArguments};
+pub use banner::{banner, question};
+pub use policy::{Mode, Policy, PolicyError, Rule, Verdict};
+pub use rule::{NoRule, RunRule, runs_commands};
+pub use shell::{Command, NotPlain, command_line, command_words};
+pub use visible::visible;

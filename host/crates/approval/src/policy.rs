@@ -1,0 +1,290 @@
+//! What the operator wrote about a tool: `allow`, `ask` or `deny`, by function and by patterns over arguments.
+//!
+//! Of all rules that match a call the strictest counts, so that no rule can be shadowed by its place. A rule that
+//! allows must match to the letter; one that asks or denies is read generously, and a value that a pattern could be
+//! fooled by is asked about.
+
+use crate::arguments::Arguments;
+use crate::visible::visible;
+use longhaul_core::Denial;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What happens to a call. They are ordered by strictness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It is made.
+    Allow,
+    /// A person is asked first.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
+/// `[tools.NAME.approval]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Functions that nothing else speaks of. Default `allow`, and `ask` for a tool that always asks.
+    pub default: Option<Mode>,
+    /// By function.
+    pub functions: BTreeMap<String, Mode>,
+    /// By arguments. They come before `functions` and `default`.
+    pub rules: Vec<Rule>,
+}
+
+/// One line of `rules`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The function; none: all.
+    #[serde(default)]
+    pub function: Option<String>,
+    /// Patterns by the names of arguments; all must match. `*` is any run of characters, `?` is one.
+    #[serde(rename = "where")]
+    pub arguments: BTreeMap<String, String>,
+    /// What then happens.
+    pub then: Mode,
+}
+
+/// Why a policy cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// A tool that always asks is to be let through.
+    #[error("this tool always asks, so `allow` is not taken; answer `a` in a run, or write `ask` or `deny`")]
+    AlwaysAsks,
+    /// A rule without a condition, which would stand for `functions` or `default`.
+    #[error("a rule has no `where`; write functions = {{ NAME = \"ask\" }} or default = \"ask\" instead")]
+    NoCondition,
+}
+
+/// What a policy says of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is made.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// It is refused.
+    Deny(Denial),
+}
+
+impl Policy {
+    /// Refuses what makes no sense; `always_asks` is what the tool says of itself.
+    ///
+    /// # Errors
+    /// Every [`PolicyError`].
+    pub fn check(&self, always_asks: bool) -> Result<(), PolicyError> {
+        if self.rules.iter().any(|rule| rule.arguments.is_empty()) {
+            return Err(PolicyError::NoCondition);
+        }
+        let mut modes =
+            self.default.iter().chain(self.functions.values()).chain(self.rules.iter().map(|rule| &rule.then));
+        if always_asks && modes.any(|mode| *mode == Mode::Allow) {
+            return Err(PolicyError::AlwaysAsks);
+        }
+        Ok(())
+    }
+
+    /// The functions that it names.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let in_rules = self.rules.iter().filter_map(|rule| rule.function.as_deref());
+        self.functions.keys().map(String::as_str).chain(in_rules)
+    }
+
+    /// Whether nothing is ever asked or refused, whatever the arguments are.
+    #[must_use]
+    pub fn lets_all_pass(&self, always_asks: bool) -> bool {
+        let default = self.default.unwrap_or(if always_asks { Mode::Ask } else { Mode::Allow });
+        let rest = self.functions.values().chain(self.rules.iter().map(|rule| &rule.then));
+        default == Mode::Allow && rest.into_iter().all(|mode| *mode == Mode::Allow)
+    }
+
+    /// What it says of a call. `table` is the table of `longhaul.toml` that it stands in, for the remedy.
+    #[must_use]
+    pub fn verdict(&self, table: &str, function: &str, arguments: &Arguments, always_asks: bool) -> Verdict {
+        let about: Vec<&Rule> =
+            self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function)).collect();
+        let matching = about.iter().filter(|rule| rule.matches(arguments)).map(|rule| rule.then).max();
+        let default = self.default.unwrap_or(if always_asks { Mode::Ask } else { Mode::Allow });
+        let mut mode = matching.or_else(|| self.functions.get(function).copied()).unwrap_or(default);
+        if about.iter().any(|rule| rule.then > Mode::Allow && rule.is_eluded(arguments)) {
+            mode = mode.max(Mode::Ask);
+        }
+        match mode {
+            Mode::Allow => Verdict::Allow,
+            Mode::Ask => Verdict::Ask,
+            Mode::Deny => Verdict::Deny(Denial {
+                reason: format!("the operator forbids this call of `{}`", visible(function)),
+                fix: format!("change `[{table}.approval]` in longhaul.toml"),
+            }),
+        }
+    }
+}
+
+impl Rule {
+    fn matches(&self, arguments: &Arguments) -> bool {
+        let strict = self.then == Mode::Allow;
+        self.arguments.iter().all(|(name, pattern)| match arguments.get(name) {
+            None => false,
+            Some(value) if strict => letters(value).is_some_and(|text| !is_crooked(&text) && like(pattern, &text)),
+            Some(value) => any_text(value, &mut |text| like(&pattern.to_lowercase(), &text.to_lowercase())),
+        })
+    }
+
+    /// Whether a value that it looks at could be another one for who receives it.
+    fn is_eluded(&self, arguments: &Arguments) -> bool {
+        self.arguments.keys().filter_map(|name| arguments.get(name)).any(|value| any_text(value, &mut is_crooked))
+    }
+}
+
+/// A value that is one text, and not several.
+fn letters(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Whether it holds of any text in a value.
+fn any_text(value: &Value, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
+        Value::Object(fields) => fields.iter().any(|(name, value)| holds(name) || any_text(value, holds)),
+        other => holds(&other.to_string()),
+    }
+}
+
+/// Whether a text may mean the same as one that looks different: other alphabets, detours in a path, escapes, spaces
+/// at its ends.
+fn is_crooked(text: &str) -> bool {
+    let detour = text.split(['/', '\\']).any(|part| matches!(part, "." | ".."));
+    !text.chars().all(|c| matches!(c, ' '..='~'))
+        || detour
+        || text.contains("//") && !text.contains("://")
+        || text.contains(['\\', '%'])
+        || text.trim() != text
+}
+
+/// Whether a pattern covers the whole text.
+fn like(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    // Where the last star stood, and what it has taken so far.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match star {
+                Some((at, taken)) => {
+                    star = Some((at, taken + 1));
+                    p = at + 1;
+                    t = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = r#"
+        default = "ask"
+        functions = { read = "allow", wipe = "deny" }
+        rules = [
+            { function = "write", where = { path = "docs/*" }, then = "allow" },
+            { where = { path = "*secret*" }, then = "deny" },
+        ]
+    "#;
+
+    #[track_caller]
+    fn check(function: &str, arguments: &str, expected: Mode) {
+        let policy: Policy = toml::from_str(POLICY).expect("a policy");
+        let read = Arguments::read(arguments).expect("arguments");
+        let found = match policy.verdict("tools.files", function, &read, false) {
+            Verdict::Allow => Mode::Allow,
+            Verdict::Ask => Mode::Ask,
+            Verdict::Deny(denial) => {
+                assert!(denial.fix.contains("[tools.files.approval]"), "{denial}");
+                Mode::Deny
+            }
+        };
+        assert_eq!(found, expected, "{function} {arguments}");
+    }
+
+    #[test]
+    fn the_strictest_rule_that_matches_counts_and_then_the_function_and_then_the_default() {
+        check("read", r#"{"path":"a"}"#, Mode::Allow);
+        check("write", r#"{"path":"docs/a.md"}"#, Mode::Allow);
+        check("write", r#"{"path":"src/a.rs"}"#, Mode::Ask);
+        check("write", "", Mode::Ask);
+        check("move", r#"{"path":"docs/a.md"}"#, Mode::Ask);
+        check("wipe", "{}", Mode::Deny);
+        check("read", r#"{"path":"my/secret.txt"}"#, Mode::Deny);
+        check("write", r#"{"path":"docs/secret.md"}"#, Mode::Deny);
+    }
+
+    #[test]
+    fn a_value_that_a_pattern_could_be_fooled_by_is_never_let_through() {
+        for path in
+            ["docs/../src/a.rs", "docs/./a", "docs//a", "docs/a\\\\b", "docs/%2e%2e/a", "docs/a ", "docs/\u{200b}a"]
+        {
+            check("write", &format!(r#"{{"path":"{path}"}}"#), Mode::Ask);
+        }
+        // In another case, in a list, under a name, and with a Cyrillic e.
+        check("read", r#"{"path":"my/SECRET"}"#, Mode::Deny);
+        check("read", r#"{"path":["a","b/secret"]}"#, Mode::Deny);
+        check("read", r#"{"path":{"secret":1}}"#, Mode::Deny);
+        check("read", "{\"path\":\"s\u{435}cret\"}", Mode::Ask);
+        check("write", r#"{"path":["docs/a.md"]}"#, Mode::Ask);
+    }
+
+    #[test]
+    fn a_tool_that_always_asks_cannot_be_let_through_by_policy() {
+        for text in [
+            "default = \"allow\"",
+            "functions = { run = \"allow\" }",
+            "rules = [{ where = { a = \"*\" }, then = \"allow\" }]",
+        ] {
+            let policy: Policy = toml::from_str(text).expect("a policy");
+            assert_eq!(policy.check(true), Err(PolicyError::AlwaysAsks), "{text}");
+            assert_eq!(policy.check(false), Ok(()), "{text}");
+        }
+        let none = Policy::default();
+        assert_eq!(none.verdict("t", "run", &Arguments::default(), true), Verdict::Ask);
+        assert_eq!(none.verdict("t", "run", &Arguments::default(), false), Verdict::Allow);
+        assert!(none.lets_all_pass(false) && !none.lets_all_pass(true));
+        let empty: Policy = toml::from_str("rules = [{ where = {}, then = \"deny\" }]").expect("a policy");
+        assert_eq!(empty.check(false), Err(PolicyError::NoCondition));
+    }
+
+    #[test]
+    fn a_pattern_covers_the_whole_text() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abcd", false),
+            ("a?c", "abc", true),
+            ("a", "ab", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+        ] {
+            assert_eq!(like(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What `a` allows for the rest of a run. It is a rule that people can read, list and revoke, and no approval.
+//!
+//! For a tool that runs commands it covers plain commands of one program, with all other arguments as they were. For
+//! any other tool it covers the function, whatever the arguments are. It is bound to the tool's component.
+
+use crate::approval::{Approval, Subject};
+use crate::arguments::{Arguments, NotArguments};
+use crate::shell::{Command, NotPlain, command_line, command_words};
+use longhaul_core::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Names of tools and functions that run commands, whatever else they are.
+const COMMAND_NAMES: &[&str] = &[
+    "bash", "cmd", "command", "exec", "execute", "process", "run", "sh", "shell", "spawn", "system", "terminal", "zsh",
+];
+
+/// A rule of one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRule {
+    /// `r-` and the digits of the approval that it came from.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The function.
+    pub function: String,
+    /// What the tool is, as in [`Subject::component`].
+    pub component: String,
+    /// The program, for a tool that runs commands.
+    pub program: Option<String>,
+    /// The digest of the arguments beside the command, for such a tool.
+    pub beside: Option<Digest>,
+    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// When it was revoked.
+    pub revoked_ms: Option<u64>,
+}
+
+/// Why no rule can be made of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRule {
+    /// The arguments cannot be read.
+    #[error(transparent)]
+    Arguments(#[from] NotArguments),
+    /// The command is not plain.
+    #[error("the command is not plain: {0}")]
+    NotPlain(#[from] NotPlain),
+    /// No command is found, or several.
+    #[error("which command it runs cannot be told from its arguments")]
+    WhichCommand,
+}
+
+impl RunRule {
+    /// The rule that `a` makes of an approval.
+    ///
+    /// # Errors
+    /// Every [`NoRule`]: such a call is asked about each time.
+    pub fn of(approval: &Approval, at_ms: u64) -> Result<Self, NoRule> {
+        let Subject { tool, function, component, arguments, .. } = &approval.subject;
+        let (program, beside) = if approval.runs_commands {
+            let (command, beside) = command(&Arguments::read(arguments)?)?;
+            (Some(command.program), Some(beside))
+        } else {
+            (None, None)
+        };
+        Ok(Self {
+            id: format!("r-{}", approval.id.trim_start_matches("a-")),
+            tool: tool.clone(),
+            function: function.clone(),
+            component: component.clone(),
+            program,
+            beside,
+            at_ms,
+            revoked_ms: None,
+        })
+    }
+
+    /// Whether a call passes by this rule. In doubt it does not, and is asked about.
+    #[must_use]
+    pub fn covers(&self, subject: &Subject, runs_commands: bool) -> bool {
+        let same = self.revoked_ms.is_none()
+            && (&self.tool, &self.function, &self.component) == (&subject.tool, &subject.function, &subject.component);
+        if !same {
+            return false;
+        }
+        let Ok(arguments) = Arguments::read(&subject.arguments) else { return false };
+        match (&self.program, runs_commands) {
+            (None, false) => true,
+            (Some(program), true) => command(&arguments)
+                .is_ok_and(|(command, beside)| command.program == *program && Some(beside) == self.beside),
+            _ => false,
+        }
+    }
+
+    /// What it allows, as people read it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let call = format!("{}.{}", crate::visible(&self.tool), crate::visible(&self.function));
+        match &self.program {
+            Some(program) => format!(
+                "`{call}` may run plain commands of `{program}` (no chaining, redirection, substitution, patterns or other program)"
+            ),
+            None => format!("`{call}` may be called with any arguments"),
+        }
+    }
+}
+
+/// Whether a tool runs commands, by its names; the host adds those that it knows.
+#[must_use]
+pub fn runs_commands(tool: &str, function: &str, plugin: &str) -> bool {
+    let names = [tool, function, plugin.trim_start_matches("builtin:")];
+    names
+        .iter()
+        .any(|name| name.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|part| COMMAND_NAMES.contains(&part)))
+}
+
+/// The one command in the arguments, and the digest of all that stands beside it.
+fn command(arguments: &Arguments) -> Result<(Command, Digest), NoRule> {
+    let mut beside = arguments.0.clone();
+    let command = match take(&mut beside, &["program"])? {
+        Some(Value::String(program)) => {
+            let rest = take(&mut beside, &["args", "arguments", "argv"])?.unwrap_or(Value::Array(Vec::new()));
+            command_words(&[vec![program], words(&rest)?].concat())?
+        }
+        Some(_) => return Err(NoRule::WhichCommand),
+        None => match take(&mut beside, &["cmd", "command", "command_line", "argv", "args"])? {
+            Some(Value::String(line)) => command_line(&line)?,
+            Some(list) => command_words(&words(&list)?)?,
+            None => return Err(NoRule::WhichCommand),
+        },
+    };
+    let is_command =
+        |name: &String| ["cmd", "command", "command_line", "argv", "args", "program", "script"].contains(&&**name);
+    if beside.keys().any(is_command) {
+        return Err(NoRule::WhichCommand);
+    }
+    beside.sort_keys();
+    Ok((command, Digest::of(Value::Object(beside).to_string().as_bytes())))
+}
+
+/// Takes the one argument of these names out; several are one too many.
+fn take(fields: &mut Map<String, Value>, names: &[&str]) -> Result<Option<Value>, NoRule> {
+    let mut found = names.iter().filter(|name| fields.contains_key(**name));
+    match (found.next(), found.next()) {
+        (None, _) => Ok(None),
+        (Some(name), None) => Ok(fields.shift_remove(*name)),
+        (Some(_), Some(_)) => Err(NoRule::WhichCommand),
+    }
+}
+
+fn words(list: &Value) -> Result<Vec<String>, NoRule> {
+    let texts = list.as_array().ok_or(NoRule::WhichCommand)?.iter().map(|word| word.as_str().map(str::to_owned));
+    texts.collect::<Option<Vec<_>>>().ok_or(NoRule::WhichCommand)
+}

@@ -1,0 +1,116 @@
+//! The approval gate: each call of a tool is decided about before anything of it is announced.
+//!
+//! A decision is an entry of its own in front of the call's, and a replay reads it from there. A call that the
+//! operator lets pass without a question has none. This module knows no policy and no person; see
+//! [`longhaul_core::approval::Approvals`].
+
+use crate::ctx::Ctx;
+use crate::gate::Stop;
+use longhaul_core::Digest;
+use longhaul_core::approval::{Decision, ENTRY, Intent, Undecided};
+use longhaul_core::journal::{EffectClass, JournalError, Question, Ticket};
+use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
+use std::sync::Arc;
+
+/// The answer that a call has without being made; none when it is to be made.
+pub(crate) type Settled = Option<Result<ToolOutput, ToolError>>;
+
+/// A call that a person was asked about and has not answered.
+struct Waiting {
+    ticket: Ticket,
+    intent: Intent,
+    question: Question,
+}
+
+/// What is known of one call.
+enum Weighed {
+    Free,
+    Decided(Decision),
+    Waits(Box<Waiting>),
+}
+
+impl Ctx {
+    /// Decides about the calls of one batch, in order. None of them has left when this ends the invocation.
+    ///
+    /// A correction stops the whole batch; a refusal stops its own call and keeps its place.
+    pub(crate) async fn approve_each(&mut self, calls: &[ToolCall]) -> Result<Vec<Settled>, Stop> {
+        let infos = self.granted_tools().await?;
+        let mut weighed = Vec::with_capacity(calls.len());
+        for call in calls {
+            weighed.push(self.weigh(call, &infos).await?);
+        }
+        let corrected = weighed.iter().any(|one| matches!(one, Weighed::Decided(Decision::Corrected(_))));
+        let mut settled = Vec::with_capacity(calls.len());
+        for one in weighed {
+            settled.push(self.settle(one, corrected).await?);
+        }
+        Ok(settled)
+    }
+
+    async fn weigh(&mut self, call: &ToolCall, infos: &[ToolInfo]) -> Result<Weighed, Stop> {
+        let Some(function) = self.gated(call, infos) else { return Ok(Weighed::Free) };
+        let effect = function.effect;
+        let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
+        let passes = match self.journal()?.upcoming() {
+            // What was decided then holds: an entry of another call says that this one made none.
+            Some((name, arguments)) => name != ENTRY || arguments != Digest::of(&bytes),
+            None => self.services.approvals.is_free(call),
+        };
+        if passes {
+            return Ok(Weighed::Free);
+        }
+        match self.ask_repeatable(ENTRY, call.summary(), call, EffectClass::ReadOnly).await? {
+            Ok(decision) => Ok(Weighed::Decided(decision)),
+            Err(ticket) => self.decide(ticket, call, effect).await,
+        }
+    }
+
+    async fn decide(&mut self, ticket: Ticket, call: &ToolCall, effect: EffectClass) -> Result<Weighed, Stop> {
+        let (invocation, entry) = (self.invocation.clone(), ticket.entry);
+        let intent = Intent { invocation, entry, call: call.clone(), effect };
+        let approvals = Arc::clone(&self.services.approvals);
+        match approvals.decide(&intent).await {
+            Ok((decision, used_up)) => Ok(Weighed::Decided(self.answer_with(ticket, decision, used_up).await?)),
+            Err(Undecided::Asks(question)) => Ok(Weighed::Waits(Box::new(Waiting { ticket, intent, question }))),
+            Err(Undecided::Unavailable(outage)) => Err(outage.into()),
+        }
+    }
+
+    async fn settle(&mut self, weighed: Weighed, corrected: bool) -> Result<Settled, Stop> {
+        let decision = match weighed {
+            Weighed::Free => return Ok(corrected.then_some(Decision::Stopped).as_ref().and_then(refused)),
+            Weighed::Decided(decision) => decision,
+            Weighed::Waits(waiting) if corrected => {
+                let taken_back = self.services.approvals.withdraw(&waiting.intent);
+                self.answer_with(waiting.ticket, Decision::Stopped, taken_back).await?
+            }
+            Weighed::Waits(waiting) => return Err(JournalError::Parked(waiting.question).into()),
+        };
+        let decision = match decision {
+            Decision::Allowed(_) | Decision::Replied(_) if corrected => Decision::Stopped,
+            decision => decision,
+        };
+        Ok(match &decision {
+            Decision::Replied(text) => Some(Ok(reply(text))),
+            other => refused(other),
+        })
+    }
+
+    /// The function of a call that goes through the gate. What was not granted, or is not there, is refused later.
+    fn gated<'a>(&self, call: &ToolCall, infos: &'a [ToolInfo]) -> Option<&'a FunctionInfo> {
+        if self.is_own_call(call, infos) || self.grants.check_tool(&call.tool).is_err() {
+            return None;
+        }
+        let tool = infos.iter().find(|info| info.id == call.tool)?;
+        tool.functions.iter().find(|function| function.name == call.function)
+    }
+}
+
+fn refused(decision: &Decision) -> Settled {
+    decision.refusal().map(Err)
+}
+
+/// What a person answered, as the output of the tool that asked.
+fn reply(text: &str) -> ToolOutput {
+    ToolOutput { output: serde_json::json!({ "answer": text }).to_string(), truncated: false }
+}

@@ -1,0 +1,128 @@
+//! `longhaul approvals`: what people are asked about calls of tools, answered from any terminal.
+
+use super::{Context, Exit, RunArg, order};
+use crate::service::{Answer, Request};
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use longhaul_approval::{Approval, Asks, RunRule, Standing, banner, visible};
+use longhaul_core::RunId;
+
+#[derive(Args, Debug)]
+pub struct ApprovalsArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List what is open in all runs; of one run, also what was answered, and the rules that hold in it.
+    List {
+        #[command(flatten)]
+        run: RunArg,
+    },
+    /// Show one approval in full.
+    Show {
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Answer: `y` once, `n [reason]`, `a` by rule for the rest of the run, anything else is what to do instead.
+    Answer {
+        /// Its id, or the beginning of it.
+        id: String,
+        /// The answer. An empty one is no answer.
+        #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]
+        answer: Vec<String>,
+    },
+    /// Revoke a rule that came of an `a`: from now on such calls are asked about again.
+    Revoke {
+        /// The run, or the beginning of its name.
+        run: String,
+        /// The rule.
+        rule: String,
+    },
+}
+
+/// The command.
+pub async fn run(context: &Context, args: ApprovalsArgs) -> anyhow::Result<Exit> {
+    match args.command {
+        None => list(context, None).await,
+        Some(Command::List { run }) => list(context, run.named.is_some().then_some(run)).await,
+        Some(Command::Show { id }) => show(context, id).await,
+        Some(Command::Answer { id, answer }) => answer_one(context, id, answer.join(" ")).await,
+        Some(Command::Revoke { run, rule }) => {
+            let run = context.which(RunArg { named: Some(run) });
+            order(context, Request::RevokeRule { run, rule }, "revoked the rule in").await
+        }
+    }
+}
+
+async fn list(context: &Context, run: Option<RunArg>) -> anyhow::Result<Exit> {
+    let of_one = run.is_some();
+    let (approvals, rules) = asked(context, Request::Approvals { run: run.map(|run| context.which(run)) }).await?;
+    if context.json {
+        outln!("{}", serde_json::json!({ "approvals": approvals, "rules": rules }));
+        return Ok(Exit::Done);
+    }
+    let shown: Vec<&Approval> = approvals.iter().filter(|one| of_one || one.standing == Standing::Open).collect();
+    if shown.is_empty() {
+        outln!("no approvals are open");
+    }
+    for one in shown {
+        outln!("{}  {}  {}: {}", one.id, one.subject.invocation.run(), line(one), visible(&one.words()));
+    }
+    for (run, rule) in rules.iter().filter(|(_, rule)| of_one || rule.revoked_ms.is_none()) {
+        let revoked = if rule.revoked_ms.is_some() { " (revoked)" } else { "" };
+        outln!("rule {}  {run}  {}{revoked}", rule.id, rule.text());
+    }
+    Ok(Exit::Done)
+}
+
+fn line(one: &Approval) -> String {
+    let call = format!("{}.{}", visible(&one.subject.tool), visible(&one.subject.function));
+    let what = if one.asks == Asks::Question { "question by" } else { "asked by" };
+    format!("{call} {what} {}", visible(&one.agent))
+}
+
+async fn show(context: &Context, id: String) -> anyhow::Result<Exit> {
+    let (approvals, _) = asked(context, Request::Approval { id }).await?;
+    for one in &approvals {
+        if context.json {
+            outln!("{}", serde_json::to_string(one)?);
+        } else {
+            outln!("{}\n{}", banner(one), visible(&one.words()));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn answer_one(context: &Context, id: String, text: String) -> anyhow::Result<Exit> {
+    let Answer::Approved { approval, rule, active } = context.ask(Request::AnswerApproval { id, text }).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::json!({ "approval": approval, "rule": rule, "active": active }));
+        return Ok(Exit::Done);
+    }
+    tell(&approval, rule.as_ref());
+    let run = approval.subject.invocation.run();
+    if !active {
+        outln!("go on with: longhaul resume {run}");
+    }
+    Ok(Exit::Done)
+}
+
+/// What an answer came to, and what it allows from now on.
+pub fn tell(approval: &Approval, rule: Option<&RunRule>) {
+    outln!("{}: {}", approval.id, visible(&approval.words()));
+    if let Some(rule) = rule {
+        let run = approval.subject.invocation.run();
+        outln!("rule {}: {}; revoke it with: longhaul approvals revoke {run} {}", rule.id, rule.text(), rule.id);
+    }
+}
+
+async fn asked(context: &Context, request: Request) -> anyhow::Result<(Vec<Approval>, Vec<(RunId, RunRule)>)> {
+    match context.ask(request).await? {
+        Answer::Approvals { approvals, rules } => Ok((approvals, rules)),
+        _ => bail!("the service answered something else"),
+    }
+}

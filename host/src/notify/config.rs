@@ -1,0 +1,185 @@
+//! `[notify]`: who is told of what.
+
+use anyhow::bail;
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// `[notify]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NotifyConfig {
+    /// What somebody is told of. Default: all four.
+    pub on: Vec<Occasion>,
+    /// A program and its arguments, run in the project's directory, with the letter as one line of JSON on standard
+    /// input. It has 10 s, no shell, and of the environment only what finds programs and a desktop.
+    pub command: Vec<String>,
+    /// An address that the letter is posted to as JSON. Redirects are not followed.
+    pub webhook: Option<String>,
+    /// The variable of the environment that holds such an address, where the address itself is a secret.
+    pub webhook_env: Option<String>,
+    /// A mailbox.
+    pub email: Option<EmailConfig>,
+    /// Whether letters hold what agents and models wrote: questions, arguments, results. Default false.
+    pub texts: bool,
+    /// Letters of one project in an hour. Those beyond are not sent, and the next one says how many. Default 20.
+    pub per_hour_max: u32,
+    /// Attempts for one letter on one way. Default 5.
+    pub attempts_max: u32,
+    /// The wait after the first attempt, in milliseconds; each further one is four times as long. Default 5,000.
+    pub retry_wait_ms: u64,
+}
+
+/// `[notify.email]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmailConfig {
+    /// Who gets it.
+    pub to: Vec<String>,
+    /// Who it is from.
+    pub from: String,
+    /// The program that takes a message on standard input. Default `/usr/sbin/sendmail -t -i`, which every mail server
+    /// and `msmtp` bring: it queues, it tries for days, and it holds the password that Longhaul then need not know.
+    #[serde(default = "default_sendmail")]
+    pub sendmail: Vec<String>,
+}
+
+/// What somebody may be told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Occasion {
+    /// A call waits for its approval, or an agent has a question.
+    Asks,
+    /// The run waits for a person for another reason.
+    Parks,
+    /// It ended, and not everything passes.
+    Fails,
+    /// It ended, and everything passes.
+    Completes,
+}
+
+/// A way on which a letter is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// `command`.
+    Command,
+    /// `webhook` or `webhook_env`.
+    Webhook,
+    /// `email`.
+    Email,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Command => "command",
+            Self::Webhook => "webhook",
+            Self::Email => "email",
+        })
+    }
+}
+
+impl Default for NotifyConfig {
+    fn default() -> Self {
+        Self {
+            on: vec![Occasion::Asks, Occasion::Parks, Occasion::Fails, Occasion::Completes],
+            command: Vec::new(),
+            webhook: None,
+            webhook_env: None,
+            email: None,
+            texts: false,
+            per_hour_max: 20,
+            attempts_max: 5,
+            retry_wait_ms: 5_000,
+        }
+    }
+}
+
+fn default_sendmail() -> Vec<String> {
+    ["/usr/sbin/sendmail", "-t", "-i"].map(str::to_owned).to_vec()
+}
+
+impl NotifyConfig {
+    /// The ways that are configured.
+    pub fn ways(&self) -> Vec<Way> {
+        let webhook = self.webhook.is_some() || self.webhook_env.is_some();
+        let ways =
+            [(Way::Command, !self.command.is_empty()), (Way::Webhook, webhook), (Way::Email, self.email.is_some())];
+        ways.into_iter().filter_map(|(way, is_there)| is_there.then_some(way)).collect()
+    }
+
+    /// The wait after so many attempts, in milliseconds.
+    pub fn wait_ms(&self, attempts: u32) -> u64 {
+        self.retry_wait_ms.saturating_mul(4_u64.saturating_pow(attempts.saturating_sub(1)))
+    }
+
+    /// Refuses what could reach nobody, or somebody else.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.ways().is_empty() {
+            bail!("[notify] tells nobody; add command, webhook or [notify.email]");
+        }
+        if self.attempts_max == 0 || self.per_hour_max == 0 {
+            bail!("[notify] attempts_max and per_hour_max are at least 1; to tell nobody, remove [notify]");
+        }
+        if self.webhook.is_some() && self.webhook_env.is_some() {
+            bail!("[notify] has webhook and webhook_env; write one of them");
+        }
+        if let Some(address) = &self.webhook {
+            check_address(address)?;
+        }
+        let Some(email) = &self.email else { return Ok(()) };
+        if email.to.is_empty() || email.sendmail.is_empty() {
+            bail!("[notify.email] needs `to`, and a program in `sendmail`");
+        }
+        if let Some(wrong) = email.to.iter().chain([&email.from]).find(|address| !is_mailbox(address)) {
+            bail!("[notify.email] `{}` is no mailbox; write name@host", wrong.escape_debug());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what is no address of a server.
+pub fn check_address(address: &str) -> anyhow::Result<Url> {
+    match Url::parse(address) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+        _ => bail!("[notify] the webhook is no address; write https://HOST/PATH"),
+    }
+}
+
+/// One plain mailbox, which can add no header and no further one.
+fn is_mailbox(address: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@._+-=".contains(c);
+    address.chars().all(plain)
+        && !address.starts_with('-')
+        && address
+            .split_once('@')
+            .is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !host.contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let config: NotifyConfig = toml::from_str(text).expect("fields that there are");
+        let said = config.check().err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(said.is_empty(), expected.is_empty(), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+
+    #[test]
+    fn what_could_reach_nobody_or_somebody_else_is_refused() {
+        check("command = [\"notify-send\"]", "");
+        check("webhook = \"https://a.example/x\"", "");
+        check("", "tells nobody");
+        check("command = [\"x\"]\nattempts_max = 0", "at least 1");
+        check("webhook = \"file:///etc/passwd\"", "is no address");
+        check("webhook = \"https://a.example\"\nwebhook_env = \"A\"", "one of them");
+        check("email = { to = [\"a@b.example\"], from = \"l@b.example\" }", "");
+        for address in ["a@b.example\\nBcc: c@d.example", "a@b,c@d", "-oQ/tmp@x", "a", "a@b@c", ""] {
+            check(&format!("email = {{ to = [\"{address}\"], from = \"l@b.example\" }}"), "is no mailbox");
+        }
+    }
+}

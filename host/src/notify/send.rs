@@ -1,0 +1,118 @@
+//! One letter on one way. Nothing is retried here, and nothing that comes back is kept.
+
+use super::Letter;
+use super::config::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
+use crate::wiring::variable;
+use anyhow::{Context as _, bail};
+use reqwest::Client;
+use reqwest::redirect::Policy;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Longest time for one attempt.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// Of our environment, which may hold keys, what a command of the operator's gets.
+const ENVIRONMENT: [&str; 9] =
+    ["PATH", "HOME", "USER", "LANG", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
+
+/// Sends it.
+///
+/// # Errors
+/// What the other side said, or that it said nothing in time.
+pub async fn send(letter: &Letter, way: Way, config: &NotifyConfig, directory: &Path) -> anyhow::Result<()> {
+    match way {
+        Way::Command => run(&config.command, &json(letter)?, directory).await,
+        Way::Webhook => post(letter, &address(config)?).await,
+        Way::Email => {
+            let email = config.email.as_ref().context("[notify.email] is gone")?;
+            run(&email.sendmail, &message(letter, email), directory).await
+        }
+    }
+}
+
+fn json(letter: &Letter) -> anyhow::Result<String> {
+    Ok(format!("{}\n", serde_json::to_string(letter)?))
+}
+
+fn address(config: &NotifyConfig) -> anyhow::Result<String> {
+    match (&config.webhook, &config.webhook_env) {
+        (Some(address), _) => Ok(address.clone()),
+        (None, Some(name)) => variable(name).with_context(|| format!("the environment has no `{name}`")),
+        (None, None) => bail!("the webhook is gone from [notify]"),
+    }
+}
+
+async fn post(letter: &Letter, address: &str) -> anyhow::Result<()> {
+    let url = check_address(address)?;
+    let tls = longhaul_tls::config(url.scheme() == "https").context("TLS cannot be used on this machine")?;
+    let client = Client::builder()
+        .redirect(Policy::none())
+        .timeout(ATTEMPT)
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(reqwest::Error::without_url)?;
+    // The client's own words hold the address, which may be a secret.
+    let sent = client.post(url).header("idempotency-key", &letter.id).json(letter).send().await;
+    let status = sent.map_err(reqwest::Error::without_url)?.status();
+    if status.is_success() { Ok(()) } else { bail!("it answered {status}") }
+}
+
+async fn run(argv: &[String], input: &str, directory: &Path) -> anyhow::Result<()> {
+    let (program, arguments) = argv.split_first().context("the command is gone from [notify]")?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory).env_clear();
+    command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child =
+        command.process_group(0).kill_on_drop(true).spawn().with_context(|| format!("`{program}` does not start"))?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let stdin = child.stdin.take();
+    let ended = timeout(ATTEMPT, async {
+        if let Some(mut stdin) = stdin {
+            // A program that reads nothing is its operator's affair.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        child.wait().await
+    })
+    .await;
+    match ended {
+        Ok(status) if status.as_ref().is_ok_and(std::process::ExitStatus::success) => Ok(()),
+        Ok(status) => bail!("`{program}` ended with {}", status?),
+        Err(_) => {
+            if let Some(group) = group {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            bail!("`{program}` did not end in {} s", ATTEMPT.as_secs())
+        }
+    }
+}
+
+/// A message as `sendmail -t` takes it. Every part is ASCII without line ends: checked addresses, names of ours.
+fn message(letter: &Letter, email: &EmailConfig) -> String {
+    let Letter { id, project, run, command, text, suppressed, at_ms, .. } = letter;
+    let what = match letter.occasion {
+        Occasion::Asks => "asks for an answer",
+        Occasion::Parks => "waits",
+        Occasion::Fails => "ended, and not everything passes",
+        Occasion::Completes => "is complete",
+    };
+    let at = i64::try_from(*at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
+    let date = jiff::fmt::rfc2822::to_string(&at.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default();
+    let text = text.as_ref().map(|text| format!("\r\n{text}\r\n")).unwrap_or_default();
+    let more =
+        if *suppressed > 0 { format!("\r\n{suppressed} earlier messages were not sent.\r\n") } else { String::new() };
+    format!(
+        "From: {}\r\nTo: {}\r\nSubject: longhaul: {project} {what}\r\nDate: {date}\r\nMessage-ID: <{id}@longhaul>\r\n\
+         Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n\
+         Run {run} of {project} {what}.\r\n{text}\r\n    {command}\r\n{more}",
+        email.from,
+        email.to.join(", "),
+    )
+}

@@ -1,0 +1,89 @@
+//! What is stored of approvals: a row for each question, and one for each rule of a run.
+//!
+//! A question is stored before its run waits, its answer before anybody is told, and it is used up in the transaction
+//! that keeps the decision in the journal. Each change is a compare-and-swap: of two answers the first counts.
+
+use super::record;
+use anyhow::{Context as _, bail};
+use longhaul_approval::{Approval, RunRule, Standing};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::text::truncate;
+use longhaul_core::{Digest, RunId};
+
+/// Approvals of one run that are read at once. Each is an entry of a journal, so runs do not come near.
+const LISTED_MAX: usize = 10_000;
+
+/// The approval of that id.
+pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Approval>> {
+    let bytes = store.get(Table::States, &key(run).and(id))?;
+    bytes.map(|bytes| read(&bytes)).transpose()
+}
+
+/// Every approval of a run, oldest first.
+pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+    let found = store.scan(Table::States, &key(run), None, LISTED_MAX)?;
+    let mut approvals = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<Vec<Approval>>>()?;
+    approvals.sort_by(|a, b| (a.at_ms, a.subject.entry, &a.id).cmp(&(b.at_ms, b.subject.entry, &b.id)));
+    Ok(approvals)
+}
+
+/// Those that nobody has answered.
+pub fn open(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+    Ok(list(store, run)?.into_iter().filter(|approval| approval.standing == Standing::Open).collect())
+}
+
+/// The approval that a person names by its id, or by the beginning of it, whatever run it is of.
+pub fn find(store: &dyn Store, named: &str) -> anyhow::Result<Approval> {
+    let mut found = Vec::new();
+    for record in record::records(store)? {
+        found.extend(list(store, &record.run)?.into_iter().filter(|approval| approval.id.starts_with(named)));
+    }
+    let shown = truncate(named, 80);
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) if named.len() > 2 => Ok(one),
+        (None, _) => bail!("there is no approval `{shown}`; `longhaul approvals` lists them"),
+        _ => bail!("several approvals begin with `{shown}`; write more of the id"),
+    }
+}
+
+/// A new question.
+pub fn insert(batch: Batch, approval: &Approval) -> anyhow::Result<Batch> {
+    Ok(batch.insert(Table::States, key_of(approval), serde_json::to_vec(approval)?))
+}
+
+/// `now` in place of `before`; another change in between makes the batch fail.
+pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> anyhow::Result<Batch> {
+    let before = Digest::of(&serde_json::to_vec(before)?);
+    batch.push(Op::Swap(Table::States, key_of(now), before, serde_json::to_vec(now)?));
+    Ok(batch)
+}
+
+/// The rules of a run, oldest first, the revoked ones included.
+pub fn rules(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<RunRule>> {
+    let found = store.scan(Table::States, &rule_key(run), None, LISTED_MAX)?;
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a rule of a run is damaged");
+    let mut rules = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<Vec<RunRule>>>()?;
+    rules.sort_by(|a, b| (a.at_ms, &a.id).cmp(&(b.at_ms, &b.id)));
+    Ok(rules)
+}
+
+/// Writes a rule, over what it was.
+pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> anyhow::Result<Batch> {
+    Ok(batch.put(Table::States, rule_key(run).and(&rule.id), serde_json::to_vec(rule)?))
+}
+
+fn read(bytes: &[u8]) -> anyhow::Result<Approval> {
+    serde_json::from_slice(bytes).context("an approval is damaged")
+}
+
+fn key(run: &RunId) -> Key {
+    Key::of(run.as_str()).and("approval")
+}
+
+fn key_of(approval: &Approval) -> Key {
+    key(&approval.subject.invocation.run()).and(&approval.id)
+}
+
+fn rule_key(run: &RunId) -> Key {
+    Key::of(run.as_str()).and("approval-rule")
+}

@@ -1,0 +1,146 @@
+//! Approvals and the rules of runs: listed, answered, revoked.
+
+use super::{Answer, Service, Which};
+use crate::run::StoredRun;
+use crate::run::approvals;
+use anyhow::{Context as _, bail};
+use longhaul_approval::{Approval, Asks, RunRule, Standing};
+use longhaul_core::RunId;
+use longhaul_core::approval::Decision;
+use longhaul_core::store::Batch;
+use longhaul_harness::{Input, Refusal, RunStatus};
+use std::sync::Arc;
+
+impl Service {
+    /// Those of one run, or of all.
+    pub(super) fn approvals(&self, which: Option<&Which>) -> anyhow::Result<Answer> {
+        let store = &*self.world.store;
+        let runs = match which {
+            Some(which) => vec![self.find(which)?.record.run],
+            None => crate::run::records(store)?.into_iter().map(|record| record.run).collect(),
+        };
+        let (mut found, mut rules) = (Vec::new(), Vec::new());
+        for run in runs {
+            let mut of_run = approvals::list(store, &run)?;
+            if which.is_none() && of_run.iter().any(|one| one.standing == Standing::Open) && self.is_over(&run)? {
+                // Nobody waits for an answer any more.
+                of_run.retain(|one| one.standing != Standing::Open);
+            }
+            found.extend(of_run);
+            rules.extend(approvals::rules(store, &run)?.into_iter().map(|rule| (run.clone(), rule)));
+        }
+        Ok(Answer::Approvals { approvals: found, rules })
+    }
+
+    pub(super) fn approval(&self, id: &str) -> anyhow::Result<Answer> {
+        let found = approvals::find(&*self.world.store, id)?;
+        Ok(Answer::Approvals { approvals: vec![found], rules: Vec::new() })
+    }
+
+    /// Keeps the answer, then tells the run. A kill in between leaves a run that waits though its answer is there; see
+    /// [`Service::told_of_answers`].
+    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> anyhow::Result<Answer> {
+        let before = approvals::find(&*self.world.store, id)?;
+        let run = before.subject.invocation.run();
+        if self.is_over(&run)? {
+            bail!("run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended");
+        }
+        let at_ms = self.world.clock.now_ms();
+        let (now, rule) = before.answered(text, at_ms)?;
+        let mut batch = approvals::swap(Batch::new(), &before, &now)?;
+        let mut answered = vec![now.clone()];
+        if let Some(rule) = &rule {
+            batch = approvals::put_rule(batch, &run, rule)?;
+            for other in approvals::open(&*self.world.store, &run)?.iter().filter(|other| other.id != now.id) {
+                let Some(passed) = other.passed_by(rule, at_ms) else { continue };
+                batch = approvals::swap(batch, other, &passed)?;
+                answered.push(passed);
+            }
+        }
+        self.world.store.commit(batch).await.context("somebody else answered at the same time")?;
+        self.world.crash.reach("approval.answered");
+        for one in &answered {
+            if self.is_last(one)? {
+                self.tell_answered(one).await?;
+            }
+        }
+        let active = self.handle(&run).is_some();
+        Ok(Answer::Approved { approval: Box::new(now), rule, active })
+    }
+
+    pub(super) async fn revoke_rule(&self, which: &Which, id: &str) -> anyhow::Result<Answer> {
+        let run = self.find(which)?.record.run;
+        let rules = approvals::rules(&*self.world.store, &run)?;
+        let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
+        let rule = rule.with_context(|| {
+            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
+        })?;
+        let revoked = RunRule { revoked_ms: Some(self.world.clock.now_ms()), ..rule };
+        self.world.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
+        Ok(Answer::Run { run })
+    }
+
+    /// The one open question of a run, or of a feature of it, that words can answer.
+    pub(super) fn open_question(&self, which: &Which, feature: Option<&str>) -> anyhow::Result<Option<Approval>> {
+        let run = self.find(which)?.record.run;
+        let mut open = approvals::open(&*self.world.store, &run)?;
+        open.retain(|one| {
+            one.asks == Asks::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
+        });
+        Ok(if open.len() == 1 { open.pop() } else { None })
+    }
+
+    /// Words for a run are no answer to an approval: who says `y` to one thing must not say it to another.
+    pub(super) fn refuse_approvals(&self, run: &RunId, feature: Option<&str>) -> anyhow::Result<()> {
+        let open = approvals::open(&*self.world.store, run)?;
+        let about = |one: &&Approval| feature.is_none() || one.subject.invocation.feature() == feature;
+        if let Some(one) = open.iter().find(about) {
+            bail!("run {run} waits for an approval; answer it with `longhaul approvals answer {} ANSWER`", one.id);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, run: &RunId) -> anyhow::Result<bool> {
+        use RunStatus::{Abandoned, Completed, Failed};
+        Ok(matches!(self.find(&Which::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
+    }
+
+    /// Whether the work that asked can go on: nothing else is open for it, or a correction ended its batch.
+    fn is_last(&self, answered: &Approval) -> anyhow::Result<bool> {
+        if matches!(answered.standing, Standing::Answered { decision: Decision::Corrected(_), .. }) {
+            return Ok(true);
+        }
+        let invocation = &answered.subject.invocation;
+        let open = approvals::open(&*self.world.store, &invocation.run())?;
+        Ok(!open.iter().any(|one| one.subject.invocation == *invocation))
+    }
+
+    /// A run that nobody works on, after it heard of the answers that were kept and that a kill kept from it.
+    pub(super) async fn told_of_answers(&self, stored: StoredRun) -> anyhow::Result<StoredRun> {
+        let run = stored.record.run.clone();
+        let answered = approvals::list(&*self.world.store, &run)?;
+        let answered = answered.into_iter().filter(|one| matches!(one.standing, Standing::Answered { .. }));
+        let mut stored = stored;
+        for one in answered {
+            if !self.is_last(&one)? {
+                continue;
+            }
+            let feature = one.subject.invocation.feature().map(str::to_owned);
+            let told = crate::run::apply(&self.world, stored, Input::Answered { feature, answer: one.words() }).await;
+            told.or_else(|error| if error.is::<Refusal>() { Ok(()) } else { Err(error) })?;
+            stored = self.find(&Which::Named(run.to_string()))?;
+        }
+        Ok(stored)
+    }
+
+    async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> anyhow::Result<()> {
+        let invocation = &approval.subject.invocation;
+        let feature = invocation.feature().map(str::to_owned);
+        let input = Input::Answered { feature, answer: approval.words() };
+        match self.order(&Which::Named(invocation.run().to_string()), input).await {
+            // It does not wait yet, or not any more; it looks for the answer before it does.
+            Err(error) if error.downcast_ref::<Refusal>().is_some() => Ok(()),
+            told => told.map(drop),
+        }
+    }
+}

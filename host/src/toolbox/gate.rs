@@ -1,0 +1,100 @@
+//! What the approval gate knows of a tool: the operator's policy for its calls, and what the tool is.
+
+use super::built_in;
+use crate::cast::Pins;
+use crate::config::PluginConfig;
+use anyhow::{Context as _, bail};
+use longhaul_approval::{Arguments, Asks, Policy, Verdict, runs_commands};
+use longhaul_core::Denial;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
+use serde_json::Value;
+
+/// Longest question of an agent, in characters: what fits on a screen.
+const QUESTION_CHARS_MAX: usize = 2_000;
+
+/// One tool at the gate.
+pub struct ToolGate {
+    /// The table of `longhaul.toml`, without brackets.
+    table: String,
+    policy: Policy,
+    plugin: String,
+    /// The digest of the component that the run pinned, or the name of what is the host's own.
+    pub component: String,
+    /// What its calls ask.
+    pub asks: Asks,
+    always_asks: bool,
+}
+
+impl ToolGate {
+    /// The gate of the tool of that name.
+    pub fn of(name: &str, part: &PluginConfig, pins: &Pins) -> Self {
+        let table = format!("tools.{name}");
+        let pinned = pins.get(&table).map(|pin| pin.digest.to_string());
+        Self {
+            component: pinned.unwrap_or_else(|| part.plugin.clone()),
+            policy: part.approval.clone(),
+            plugin: part.plugin.clone(),
+            asks: if part.plugin == built_in::ASK_HUMAN { Asks::Question } else { Asks::Call },
+            always_asks: built_in::always_asks(part),
+            table,
+        }
+    }
+
+    /// Whether nobody need be asked about this call.
+    pub fn is_free(&self, call: &ToolCall) -> bool {
+        if self.asks == Asks::Question {
+            return false;
+        }
+        self.policy.lets_all_pass(self.always_asks) || self.verdict(call) == Verdict::Allow
+    }
+
+    /// What the operator says of a call. One that nobody could approve of, or answer, is refused.
+    pub fn verdict(&self, call: &ToolCall) -> Verdict {
+        let refused = |reason: String, fix: &str| Verdict::Deny(Denial { reason, fix: fix.to_owned() });
+        let arguments = match Arguments::read(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(wrong) => return refused(wrong.to_string(), "send one JSON object in which each name stands once"),
+        };
+        let always_asks = self.always_asks || self.asks == Asks::Question;
+        match self.policy.verdict(&self.table, &call.function, &arguments, always_asks) {
+            Verdict::Ask if self.asks == Asks::Question && !is_question(&arguments) => refused(
+                format!("a question has 1 to {QUESTION_CHARS_MAX} characters"),
+                "send { \"question\": \"...\" } and nothing else",
+            ),
+            verdict => verdict,
+        }
+    }
+
+    /// Refuses a policy that names a function which the tool does not have: a slip there would let calls pass.
+    pub fn check_functions(&self, info: &ToolInfo) -> Result<(), ToolError> {
+        let has = |name: &&str| info.functions.iter().any(|function| function.name == *name);
+        let Some(unknown) = self.policy.named().find(|name| !has(name)) else { return Ok(()) };
+        let functions: Vec<&str> = info.functions.iter().map(|function| function.name.as_str()).collect();
+        let (table, functions) = (&self.table, truncate(&functions.join(", "), 300));
+        Err(ToolError::Failed(format!(
+            "[{table}.approval] names `{unknown}`, and the tool has: {functions}; mend longhaul.toml, then resume"
+        )))
+    }
+
+    /// Whether the call runs a command, so that `a` means a program.
+    pub fn runs_commands(&self, call: &ToolCall) -> bool {
+        self.always_asks || runs_commands(&call.tool, &call.function, &self.plugin)
+    }
+}
+
+/// Whether a person can be asked this.
+fn is_question(arguments: &Arguments) -> bool {
+    let text = arguments.get("question").and_then(Value::as_str).unwrap_or_default();
+    let chars = text.chars().count();
+    arguments.0.len() == 1 && !text.trim().is_empty() && chars <= QUESTION_CHARS_MAX
+}
+
+/// Refuses a policy where no tool stands, and one that lets a tool pass which always asks.
+pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+    if part.approval != Policy::default() && !table.starts_with("tools.") {
+        bail!("[{table}.approval] is for tools; write it under the table of a tool");
+    }
+    let always_asks = built_in::always_asks(part) || part.plugin == built_in::ASK_HUMAN;
+    part.approval.check(always_asks).with_context(|| format!("[{table}.approval]"))
+}

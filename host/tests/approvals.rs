@@ -1,0 +1,300 @@
+//! What an agent must not do without being asked about: asked before it happens, once, and never lost.
+
+mod common;
+
+use common::gated::{answer, answers, ask, error, lab, lab_with, open, post, posted, shell, the_open};
+use common::lab::Lab;
+use serde_json::{Value, json};
+
+#[test]
+fn a_call_that_asks_waits_for_its_answer_and_is_made_once() {
+    let lab = lab(&json!([post("a")]), &json!([]));
+    let ran = lab.run(&["run"]).expect(5);
+    let id = the_open(&lab);
+    let run = lab.runs().remove(0);
+    for shown in [
+        format!("approval {id}"),
+        "poster.post".to_owned(),
+        "text = \"a\"".to_owned(),
+        "agents.code (plugin caller)".to_owned(),
+        "f-one/1/generate, entry 2".to_owned(),
+        "acts: changes something".to_owned(),
+        format!("longhaul approvals answer {id} ANSWER"),
+        format!("longhaul resume {run}"),
+    ] {
+        assert!(ran.stdout.contains(&shown), "{shown}: {}", ran.said());
+    }
+    assert!(posted(&lab).is_empty(), "asked before the effect");
+    // A resume without an answer asks the same again.
+    lab.run(&["resume"]).expect(5);
+    assert_eq!(the_open(&lab), id);
+    let status = lab.run(&["status"]).expect(0);
+    assert!(status.stdout.contains("wants to call `poster.post`"), "{}", status.said());
+    common::refused(&answer(&lab, &id, " "), &["no answer"]);
+    common::refused(&lab.run(&["answer", "--text", "y"]), &[&format!("longhaul approvals answer {id} ANSWER")]);
+    let ran = answer(&lab, &id, "y").expect(0);
+    assert!(ran.stdout.contains(&format!("longhaul resume {run}")), "{}", ran.said());
+    common::refused(&answer(&lab, &id, "n"), &["was answered before: allowed by a person, once"]);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"]);
+    assert!(open(&lab).is_empty());
+
+    // The journal answers from here on, whatever the operator says now.
+    let journal = lab.run(&["journal", "--invocation", "f-one/1/generate"]).expect(0).stdout;
+    assert!(journal.contains("tools.approve"), "{journal}");
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn a_persons_no_their_correction_and_the_operators_no_are_three_errors() {
+    let look = json!({ "tool": "poster", "function": "look", "arguments": { "text": "x" } });
+    let lab = lab(&json!([post("a"), post("b"), look, post("c"), post("d")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    for words in ["n", "n too early", "use put", "y"] {
+        answer(&lab, &the_open(&lab), words).expect(0);
+        lab.run(&["resume"]);
+    }
+    let answers = answers(&lab);
+    error(&answers[0], "rejected by a person: no reason given");
+    error(&answers[1], "rejected by a person: too early");
+    error(&answers[2], "the operator forbids this call of `look`");
+    error(&answers[2], "[tools.poster.approval]");
+    error(&answers[3], "Human guidance: use put");
+    assert_eq!(posted(&lab), ["d"]);
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn an_answer_by_rule_holds_for_what_is_like_it_in_this_run_until_it_is_revoked() {
+    // `text` is where the server hears of it, and all but the command has to stay as it was.
+    let calls = ["git status", "git log", "git log; rm x", "git diff"].map(|line| shell(line, "x"));
+    let lab = lab(&json!(calls), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let said = answer(&lab, &the_open(&lab), "a").expect(0).stdout;
+    assert!(said.contains("plain commands of `git`") && said.contains("approvals revoke"), "{said}");
+    lab.run(&["resume"]).expect(5);
+    assert_eq!(posted(&lab).len(), 2, "the second passed by the rule");
+    let third = the_open(&lab);
+    common::refused(&answer(&lab, &third, "a"), &["cannot be allowed by rule", "`;`"]);
+    let run = lab.runs().remove(0);
+    let listed = lab.json(&["approvals", "list", &run]);
+    let rule = listed["rules"][0][1]["id"].as_str().expect("a rule").to_owned();
+    lab.run(&["approvals", "revoke", &run, &rule]).expect(0);
+    common::refused(&lab.run(&["approvals", "revoke", &run, &rule]), &["there is no rule"]);
+    answer(&lab, &third, "n").expect(0);
+    lab.run(&["resume"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab).len(), 3);
+    error(&answers(&lab)[2], "rejected by a person");
+}
+
+/// A batch of these calls, answered in order; what ran, and what each call answered.
+fn batch(calls: &[Value], words: &[&str]) -> (Vec<String>, Vec<Value>) {
+    let lab = lab(&json!([]), &json!([calls]));
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert_eq!(asked.len(), words.len(), "each call is asked about on its own: {asked:?}");
+    for (one, words) in asked.iter().zip(words) {
+        answer(&lab, one["id"].as_str().expect("an id"), words).expect(0);
+    }
+    lab.run(&["resume"]).expect(0);
+    let answers = answers(&lab)[0].as_array().expect("a list").clone();
+    lab.run(&["replay"]).expect(0);
+    (posted(&lab), answers)
+}
+
+#[test]
+fn a_refusal_keeps_its_place_in_a_batch_and_a_correction_stops_all_of_it() {
+    let put = json!({ "tool": "poster", "function": "put", "arguments": { "text": "free" } });
+    let (ran, answers) = batch(&[post("t1"), put.clone(), post("t2")], &["y", "n"]);
+    assert_eq!(ran, ["t1"]);
+    assert_eq!(answers.len(), 3);
+    assert!(answers[0].get("error").is_none() && answers[1].get("error").is_none(), "{answers:?}");
+    error(&answers[2], "rejected by a person");
+    let (ran, answers) = batch(&[post("t1"), put, post("t2")], &["y", "do X"]);
+    assert!(ran.is_empty(), "{ran:?}");
+    error(&answers[0], "none of it ran");
+    error(&answers[1], "none of it ran");
+    error(&answers[2], "Human guidance: do X");
+}
+
+#[test]
+fn a_correction_that_comes_first_takes_the_other_questions_of_its_batch_back() {
+    let lab = lab(&json!([]), &json!([[post("t1"), post("t2")]]));
+    lab.run(&["run"]).expect(5);
+    let second = open(&lab)[1]["id"].as_str().expect("an id").to_owned();
+    answer(&lab, &second, "do X").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert!(posted(&lab).is_empty() && open(&lab).is_empty());
+}
+
+#[test]
+fn an_answer_by_rule_answers_what_is_open_and_like_it() {
+    let lab = lab(&json!([]), &json!([[post("t1"), post("t2"), shell("ls", "t3")]]));
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert_eq!(asked.len(), 3);
+    answer(&lab, asked[0]["id"].as_str().expect("an id"), "a").expect(0);
+    let left = open(&lab);
+    assert_eq!((left.len(), &left[0]["subject"]["tool"]), (1, &json!("shell")));
+    answer(&lab, &the_open(&lab), "n").expect(0);
+    lab.run(&["resume"]).expect(0);
+    let mut told = posted(&lab);
+    told.sort();
+    assert_eq!(told, ["t1", "t2"]);
+}
+
+#[test]
+fn a_persons_no_to_a_call_counts_more_than_a_rule_that_they_make_later() {
+    let lab = lab(&json!([]), &json!([[post("t1"), post("t2")]]));
+    lab.run(&["run"]).expect(5);
+    let asked: Vec<String> = open(&lab).iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect();
+    answer(&lab, &asked[1], "n").expect(0);
+    answer(&lab, &asked[0], "a").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["t1"]);
+}
+
+#[test]
+fn the_time_that_a_person_takes_counts_for_no_limit() {
+    let lab = lab(&json!([post("a")]), &json!([]));
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, format!("{text}\n[limits]\nwall_ms_max = 3_000\n")).expect("ours");
+    lab.git(&["commit", "-aqm", "limit"]);
+    lab.run(&["run"]).expect(5);
+    std::thread::sleep(std::time::Duration::from_millis(3_100));
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"]);
+}
+
+#[test]
+fn a_question_of_an_agent_waits_for_a_person_and_gets_their_words() {
+    let lab = lab(&json!([ask("  "), ask("Which colour?"), ask("Which size?")]), &json!([]));
+    let ran = lab.run(&["run"]).expect(5);
+    assert!(ran.stdout.contains("Which colour?"), "{}", ran.said());
+    answer(&lab, &the_open(&lab), "blue, please").expect(0);
+    lab.run(&["resume"]).expect(5);
+    // `answer` is how a person answers any other question of a run.
+    lab.run(&["answer", "--text", "y"]).expect(0);
+    lab.run(&["resume"]).expect(0);
+    let answers = answers(&lab);
+    error(&answers[0], "a question has 1 to 2000 characters");
+    assert_eq!(answers[1..], [json!({ "answer": "blue, please" }), json!({ "answer": "y" })]);
+}
+
+#[test]
+fn arguments_that_two_readers_read_differently_are_refused_and_patterns_decide() {
+    let raw = |text: &str| json!({ "tool": "poster", "function": "post", "arguments": text });
+    let calls = json!([
+        raw(r#"{"text":"safe","text":"evil"}"#),
+        post("docs/a"),
+        post("my-SECRET"),
+        raw(r#"{"text":"docs/../etc"}"#)
+    ]);
+    let policy = "default = \"ask\"\nrules = [{ where = { text = \"docs/*\" }, then = \"allow\" }, { where = { text = \"*secret*\" }, then = \"deny\" }]";
+    let lab = lab_with(&calls, &json!([]), policy);
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert!(asked[0]["subject"]["arguments"].as_str().is_some_and(|text| text.contains("..")), "{asked:?}");
+    answer(&lab, &the_open(&lab), "n").expect(0);
+    lab.run(&["resume"]).expect(0);
+    let answers = answers(&lab);
+    error(&answers[0], "`text` stands twice");
+    error(&answers[2], "the operator forbids");
+    error(&answers[3], "rejected by a person");
+    assert_eq!(lab.fake.requests().get("post").copied(), Some(1), "only docs/a left");
+}
+
+#[test]
+fn what_was_decided_is_not_decided_again_when_the_operator_changes_the_policy() {
+    let lab = lab(&json!([post("a"), post("b")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(5);
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, text.replace("post = \"ask\"", "post = \"deny\"")).expect("ours");
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"], "what was made stays, and what was not made is refused by now");
+    error(&answers(&lab)[1], "the operator forbids");
+}
+
+#[test]
+fn a_policy_that_makes_no_sense_is_refused_with_its_place() {
+    for (policy, expected) in [
+        ("defualt = \"ask\"", "unknown field `defualt`"),
+        ("default = \"maybe\"", "unknown variant `maybe`"),
+        ("rules = [{ where = {}, then = \"deny\" }]", "[tools.poster.approval]: a rule has no `where`"),
+    ] {
+        let ran = lab_with(&json!([]), &json!([]), policy).run(&["run"]).expect(1);
+        assert!(ran.stderr.contains(expected), "{}", ran.said());
+    }
+}
+
+#[test]
+fn a_run_that_is_over_waits_for_no_answer() {
+    let lab = lab(&json!([post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let id = the_open(&lab);
+    lab.run(&["abandon"]).expect(0);
+    common::refused(&answer(&lab, &id, "y"), &["is over, so nobody waits for an answer"]);
+    assert!(open(&lab).is_empty() && posted(&lab).is_empty());
+}
+
+#[test]
+fn every_call_of_a_long_run_and_of_its_sub_agents_asks_and_is_made_once() {
+    let free = Lab::new(common::DOER_CONFIG, common::THREE_FEATURES);
+    // Its third feature does not pass, so that each of its rounds is there as well.
+    free.run(&["run"]).expect(3);
+    let config =
+        format!("{}\n[tools.poster.approval]\nfunctions = {{ post = \"ask\", put = \"ask\" }}\n", common::DOER_CONFIG);
+    let lab = Lab::new(&config, common::THREE_FEATURES);
+    let mut ran = lab.run(&["run"]);
+    let mut asked = 0;
+    while ran.code() == Some(5) {
+        for one in open(&lab) {
+            answer(&lab, one["id"].as_str().expect("an id"), "y").expect(0);
+            asked += 1;
+        }
+        ran = lab.run(&["resume"]);
+    }
+    ran.expect(3);
+    let sorted = |lab: &Lab| {
+        let mut texts = posted(lab);
+        texts.sort();
+        texts
+    };
+    assert_eq!(sorted(&lab), sorted(&free));
+    let texts = |lab: &Lab| lab.fake.puts().into_values().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(texts(&lab), texts(&free));
+    assert_eq!(asked, lab.fake.posts().len() + lab.fake.puts().len(), "each was asked about once");
+    let agents: std::collections::BTreeSet<String> = lab.json(&["approvals", "list", &lab.runs()[0]])["approvals"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["agent"].as_str().expect("a table").to_owned())
+        .collect();
+    assert!(agents.contains("agents.code") && agents.contains("agents.helper"), "{agents:?}");
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn a_policy_for_a_function_that_there_is_not_lets_no_call_pass() {
+    let lab = lab_with(&json!([post("a")]), &json!([]), "functions = { pots = \"ask\" }");
+    let mut started = lab.start(&["run"]);
+    started.wait_for("[tools.poster.approval] names `pots`, and the tool has: post, put, look");
+    started.kill();
+    started.wait();
+    assert!(posted(&lab).is_empty());
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, text.replace("pots", "post")).expect("ours");
+    lab.run(&["resume"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(posted(&lab), ["a"]);
+}

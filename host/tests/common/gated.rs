@@ -1,0 +1,119 @@
+//! A project in which calls ask before they are made, and what people do about it.
+
+use super::lab::{Lab, Ran};
+use serde_json::{Value, json};
+
+/// A project whose agent makes these calls, or lists of calls at once, and whose only feature passes by a check.
+pub fn lab(calls: &Value, batches: &Value) -> Lab {
+    lab_with(calls, batches, "functions = { post = \"ask\", look = \"deny\" }")
+}
+
+/// As [`lab`], with this policy for the tool `poster`.
+pub fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
+    let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
+    let config = config.replace("{policy}", policy);
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+}
+
+const CONFIG: &str = r#"
+[project]
+name = "kept"
+
+[agents.code]
+plugin = "caller"
+tools = ["poster", "shell", "human"]
+settings = {settings}
+
+[tools.poster]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+confirm_effects = true
+
+[tools.poster.approval]
+{policy}
+
+[tools.shell]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+
+[tools.shell.approval]
+default = "ask"
+
+[tools.human]
+plugin = "builtin:ask-human"
+
+[checks]
+fine = { argv = ["true"] }
+
+[run.limits]
+iterations_max = 1
+"#;
+
+/// JSON as TOML writes it on one line.
+fn in_toml(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", in_toml(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+/// A call that tells the server.
+pub fn post(text: &str) -> Value {
+    json!({ "tool": "poster", "function": "post", "arguments": { "text": text } })
+}
+
+/// The same by a tool whose name says that it runs commands.
+pub fn shell(line: &str, text: &str) -> Value {
+    json!({ "tool": "shell", "function": "post", "arguments": { "cmd": line, "text": text } })
+}
+
+/// A question to a person.
+pub fn ask(question: &str) -> Value {
+    json!({ "tool": "human", "function": "ask", "arguments": { "question": question } })
+}
+
+/// The open approvals, in the order in which they were asked.
+pub fn open(lab: &Lab) -> Vec<Value> {
+    let all = lab.json(&["approvals"])["approvals"].as_array().expect("a list").clone();
+    all.into_iter().filter(|one| one["standing"]["standing"] == "open").collect()
+}
+
+/// The one that is open.
+#[track_caller]
+pub fn the_open(lab: &Lab) -> String {
+    let open = open(lab);
+    let [one] = &open[..] else { panic!("{open:?}") };
+    one["id"].as_str().expect("an id").to_owned()
+}
+
+/// Answers one from another process.
+pub fn answer(lab: &Lab, id: &str, words: &str) -> Ran {
+    lab.run(&["approvals", "answer", id, words])
+}
+
+/// What the calls answered, in their order.
+pub fn answers(lab: &Lab) -> Vec<Value> {
+    let entries = lab.json(&["journal", "--invocation", "f-one/1/generate"]);
+    let result: Value = serde_json::from_str(entries["finished"]["result"].as_str().expect("a result")).expect("JSON");
+    serde_json::from_str(result["returned"]["output"].as_str().expect("an output")).expect("a list")
+}
+
+/// What the server was told.
+pub fn posted(lab: &Lab) -> Vec<String> {
+    lab.fake.settle();
+    lab.fake.posts().into_iter().map(|told| told.text).collect()
+}
+
+/// That a call was refused in these words.
+#[track_caller]
+pub fn error(answer: &Value, expected: &str) {
+    let text = answer["error"].as_str().unwrap_or_else(|| panic!("no error: {answer}"));
+    assert!(text.contains(expected), "{text}");
+}
