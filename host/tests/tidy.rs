@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("longhaul", &["*"]),
     ("longhaul-bindings", &["longhaul-core"]),
     ("longhaul-build", &["longhaul-core"]),
@@ -27,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
     ),
     ("longhaul-tls", &[]),
+    ("longhaul-tools", &["longhaul-core", "longhaul-worktree"]),
     ("longhaul-worktree", &["longhaul-core"]),
     ("xtask", &["longhaul-build"]),
 ];

@@ -161,6 +161,12 @@ pub trait HostTool: Send + Sync {
     /// When it cannot be known what the tool does: what it speaks for is not there.
     async fn info(&self, name: &str) -> Result<ToolInfo, ToolError>;
 
+    /// Whether a person has to be asked before each call, where the operator does not say otherwise: what such a tool
+    /// does is up to others.
+    fn always_asks(&self) -> bool {
+        false
+    }
+
     /// What `verify` will need. Has no effect. Asked only of functions that are `verifiable`.
     ///
     /// # Errors
