@@ -36,7 +36,7 @@ pub mod tools;
 /// `wasi:filesystem`, for tools and memory backends that were granted a directory.
 pub use bindings::filesystem;
 #[cfg(feature = "http")]
-pub use bindings::http;
+pub use bindings::{http, streams};
 pub use bindings::types;
 pub use bindings::{agent, evaluator, memory, planner, tool};
 pub use bindings::{
