@@ -9,11 +9,10 @@ mod rank;
 use longhaul_sdk::tool::CallContext;
 use longhaul_sdk::tools::ToolError;
 use longhaul_sdk::types::LimitHit;
-use longhaul_sdk::{Functions, keyvalue, schema};
+use longhaul_sdk::{Functions, clock, keyvalue, schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Characters of a key and of a text.
 const KEY_CHARS_MAX: u32 = 120;
@@ -55,7 +54,7 @@ struct Fact {
     text: String,
     #[serde(default)]
     tags: Vec<String>,
-    at_ms: u64,
+    at_ms: f64,
 }
 
 #[derive(Deserialize)]
@@ -96,7 +95,7 @@ fn remember_it(asked: Remember, _: &CallContext) -> Result<Value, ToolError> {
         let (used, max) = (count as f64 + 1.0, FACTS_MAX as f64);
         return Err(ToolError::Limit(LimitHit { name: "facts_max".to_owned(), used, max }));
     }
-    keyvalue::set_json(&place, &Fact { text: asked.text, tags: asked.tags, at_ms: now_ms() })?;
+    keyvalue::set_json(&place, &Fact { text: asked.text, tags: asked.tags, at_ms: clock::now() })?;
     Ok(json!({ "key": key, "replaced": replaced }))
 }
 
@@ -146,9 +145,4 @@ fn made_of(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     format!("f-{digits}")
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
