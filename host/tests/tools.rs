@@ -262,3 +262,40 @@ fn a_tool_that_cannot_be_had_as_configured_says_what_to_write() {
     );
     check("plugin = \"builtin:browser\"", &["there is no tool `builtin:browser`", "`builtin:search`"]);
 }
+
+/// Processes that were started with these words.
+fn running(words: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").expect("there").filter_map(Result::ok);
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").starts_with(words)).count()
+}
+
+/// Waits until there are that many, for at most some seconds.
+fn wait_for(words: &str, count: usize) {
+    for _ in 0..500 {
+        if running(words) == count {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("{} of `{words}` are running, not {count}", running(words));
+}
+
+#[test]
+fn a_program_dies_with_the_host_and_is_asked_about_before_it_is_started_again() {
+    let tools = "[tools.shell]\nplugin = \"builtin:shell\"\nsettings = { programs = [\"sh\"] }\n";
+    let script = "(setsid sleep 8880001 &); echo once >> times.txt; sleep 8880002";
+    let lab = lab(tools, &json!([call("shell", "run", &json!({ "argv": ["sh", "-c", script] }))]));
+    let mut started = lab.start(&["run"]);
+    wait_for("sleep 8880001", 1);
+    wait_for("sleep 8880002", 1);
+    started.kill();
+    started.wait();
+    wait_for("sleep 888000", 0);
+    let resumed = lab.run(&["resume"]).expect(5);
+    assert!(resumed.said().contains("shell.run"), "{}", resumed.said());
+    assert_eq!(running("sleep 888000"), 0, "it was not started again");
+    lab.run(&["answer", "--skip"]).expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(lab.git(&["show", "longhaul/kept:times.txt"]).trim(), "once");
+}

@@ -3,6 +3,7 @@
 //! A row is what an agent asks for and the words that it is answered with. Whatever the row, what lies outside of the
 //! tree is neither read nor written, nobody outside is reached, and nothing that was started is left.
 
+#[path = "support/lab.rs"]
 mod lab;
 
 use lab::{Lab, SECRET};
