@@ -16,19 +16,16 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, InvocationId};
-use longhaul_worktree::{Held, HeldLimits, HeldReport, NativeError, Sandbox, private_places, run_held};
+use longhaul_worktree::{Held, HeldLimits, HeldReport, Sandbox, private_places, run_held};
 use programs::{Programs, Refusal};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Words of one command, and bytes of all of them.
 const WORDS_MAX: usize = 1_000;
 const WORDS_BYTES_MAX: usize = 128 << 10;
-
-/// The longest time that one command may be given, whoever asks, in milliseconds.
-const WALL_MS_MAX: u64 = 3_600_000;
 
 /// What the operator says: `[tools.NAME.settings]`.
 #[derive(Clone, Debug)]
@@ -41,9 +38,8 @@ pub struct ShellSettings {
 }
 
 /// As it is written.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[derive(Default)]
 struct Written {
     /// Words that may be asked for: names, looked for in PATH, or full paths.
     programs: Vec<String>,
@@ -127,7 +123,7 @@ impl HostTool for Shell {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
         }
         let held = self.held(call.read()?, &call.tool)?;
-        let report = run_held(&self.place.host, &self.place.tree, &held).await.map_err(not_run)?;
+        let report = run_held(&self.place.host, &self.place.tree, &held).await.map_err(failed)?;
         Ok(told(&report, &held, &call.tool))
     }
 }
@@ -165,21 +161,41 @@ impl Shell {
         let mut argv = words_of(asked.argv, asked.command)?;
         let word = argv.first().cloned().ok_or_else(|| invalid("there is no program; give `argv` or `command`"))?;
         let found = self.settings.programs.find(&word, &self.place.tree);
-        argv[0] = found.map_err(|why| denied(why, &word, tool))?.to_string_lossy().into_owned();
+        let program = found.map_err(|why| denied(why, &word, tool))?;
+        self.check_seen(&program, tool)?;
+        argv[0] = program.to_string_lossy().into_owned();
         let mut limits = self.settings.limits.clone();
-        limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max.min(WALL_MS_MAX));
+        limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
         let cwd = PathBuf::from(path(&asked.cwd)?);
         self.check_cwd(&cwd)?;
         let ShellSettings { env, read, sandbox_min, .. } = self.settings.clone();
-        let mut hidden = private_places();
-        // The user's own files may hold what no commit does.
-        hidden.push(self.place.project.clone());
+        let hidden = self.hidden().collect();
         let shown = read.iter().filter_map(|dir| dir.canonicalize().ok()).filter(|dir| dir.is_dir()).collect();
         Ok(Held { argv, cwd, env, hidden, shown, sandbox_min, limits })
     }
 
+    /// What programs do not see. The user's own files may hold what no commit does.
+    fn hidden(&self) -> impl Iterator<Item = PathBuf> {
+        private_places().into_iter().chain([self.place.project.clone()])
+    }
+
+    /// A program that it cannot see, nothing can start.
+    fn check_seen(&self, program: &Path, tool: &str) -> Result<(), ToolError> {
+        let real = program.canonicalize().map_err(failed)?;
+        let is_below = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| real.starts_with(dir));
+        if !self.hidden().any(|dir| is_below(&dir)) || self.settings.read.iter().any(is_below) {
+            return Ok(());
+        }
+        let dir = real.parent().unwrap_or(&real).display();
+        Err(failed(format!(
+            "`{}` is not seen by programs, which see no homes; add to longhaul.toml: [tools.{tool}.settings] read = \
+             [\"{dir}\"]",
+            real.display()
+        )))
+    }
+
     /// For a good message. What counts is where the program is once it stands there; see `sandbox.rs` of the tree.
-    fn check_cwd(&self, cwd: &std::path::Path) -> Result<(), ToolError> {
+    fn check_cwd(&self, cwd: &Path) -> Result<(), ToolError> {
         let top = self.place.tree.canonicalize().map_err(failed)?;
         match top.join(cwd).canonicalize() {
             Ok(there) if there.starts_with(&top) && there.is_dir() => Ok(()),
@@ -217,10 +233,6 @@ fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
         Refusal::NotThere => failed(format!("`{word}` may be started, and is not installed in PATH")),
         Refusal::InTree => failed(format!("`{word}` lies in the tree, where agents write, so it is not started")),
     }
-}
-
-fn not_run(error: NativeError) -> ToolError {
-    failed(error)
 }
 
 fn told(report: &HeldReport, held: &Held, tool: &str) -> ToolOutput {

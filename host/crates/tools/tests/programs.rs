@@ -4,6 +4,7 @@
 mod lab;
 
 use lab::Lab;
+use longhaul_worktree::{Held, HeldLimits, Sandbox, run_held};
 use serde_json::{Value, json};
 
 async fn run(lab: &Lab, arguments: Value, settings: Value) -> Value {
@@ -70,6 +71,43 @@ async fn a_directory_of_somebody_is_read_where_the_operator_says_so() {
     let told =
         run(&lab, sh(&format!("echo x > {}/x", lab.hidden().display())), json!({ "read": [lab.hidden()] })).await;
     assert!(told["stderr"].as_str().unwrap().contains("Read-only"), "{told}");
+}
+
+#[tokio::test]
+async fn a_program_in_a_home_is_named_with_the_line_that_shows_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::new();
+    // The user's checkout is out of sight as a home is.
+    let program = lab.repo().join("bin/tool");
+    std::fs::create_dir(lab.repo().join("bin")).unwrap();
+    std::fs::write(&program, "#!/bin/sh\necho seen\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (argv, programs) = (json!({ "argv": [program] }), json!([program]));
+    let told = lab.call("shell", "run", &argv, &json!({ "programs": programs })).await;
+    assert!(told.contains("[tools.shell.settings] read = [") && told.contains("bin\"]"), "{told}");
+    let shown = json!({ "programs": programs, "read": [lab.repo().join("bin")] });
+    assert_eq!(run(&lab, argv, shown).await["stdout"], "seen\n");
+}
+
+/// As if a directory became a link after the tool had looked at it.
+#[tokio::test]
+async fn a_program_stands_in_the_tree_or_is_not_started() {
+    let lab = Lab::new();
+    lab.link(lab.outside(), "out");
+    for cwd in ["out", "out/sub", "..", "/etc"] {
+        let held = Held {
+            argv: vec!["/bin/ls".to_owned()],
+            cwd: cwd.into(),
+            env: [("PATH".to_owned(), "/bin".to_owned())].into(),
+            hidden: vec![],
+            shown: vec![],
+            sandbox_min: Sandbox::Full,
+            limits: HeldLimits::default(),
+        };
+        let report = run_held(&lab.host(), &lab.tree(), &held).await.unwrap();
+        assert_eq!((report.exit_code, report.stdout.as_str(), report.sandbox), (126, "", Sandbox::Full), "{cwd}");
+        assert!(report.stderr.contains("it leads out of the tree"), "{cwd}: {}", report.stderr);
+    }
 }
 
 #[tokio::test]

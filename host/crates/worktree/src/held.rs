@@ -90,11 +90,11 @@ pub struct HeldReport {
     pub wall_ms: u64,
 }
 
-/// Where people keep what is theirs. The rest of the system's files are read by every program.
+/// Where people keep what is theirs, and where services listen. The rest of the system's files every program reads.
 #[must_use]
 pub fn private_places() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.parent().is_some());
-    ["/home", "/root", "/mnt", "/media", "/srv"].iter().map(PathBuf::from).chain(home).collect()
+    ["/home", "/root", "/mnt", "/media", "/srv", "/run"].iter().map(PathBuf::from).chain(home).collect()
 }
 
 /// Runs a program on the tree in `tree`.

@@ -34,6 +34,8 @@ pub(crate) struct Spec {
     pub(crate) sandbox: Sandbox,
     /// True for the inner process.
     pub(crate) is_inner: bool,
+    /// How the inner process stands to others: as the host does.
+    pub(crate) nice: i32,
     /// Arguments that lead to [`check_child`], for the inner process.
     pub(crate) prefix_args: Vec<String>,
     pub(crate) argv: Vec<String>,
@@ -88,12 +90,13 @@ pub fn check_child(spec_json: &str) -> i32 {
 }
 
 fn outer(spec: Spec) -> i32 {
+    let nice = rustix::process::getpriority_process(None).unwrap_or(0);
     // Whoever counts processes must be let to, by those that it counts. Only root can, and only root needs it.
     let _ = rustix::process::setpriority_process(None, WATCHER_NICE);
     if let Err((doing, error)) = enter(&spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
     }
-    let inner = Spec { is_inner: true, ..spec };
+    let inner = Spec { is_inner: true, nice, ..spec };
     let Ok(json) = serde_json::to_string(&inner) else { return say(REFUSED, "the specification is no JSON") };
     // The link, not where it leads: the binary may lie in a directory that is hidden now.
     let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
@@ -106,7 +109,7 @@ fn outer(spec: Spec) -> i32 {
 }
 
 fn inner(spec: &Spec) -> i32 {
-    let _ = rustix::process::setpriority_process(None, 0);
+    let _ = rustix::process::setpriority_process(None, spec.nice);
     if let Err((doing, error)) = give_up_rights(spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
     }

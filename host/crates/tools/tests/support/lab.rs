@@ -136,16 +136,19 @@ impl Lab {
         std::fs::set_permissions(self.tree().join("ls"), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn place(&self) -> Place {
+    pub fn host(&self) -> CheckHost {
         // The example of `worktree` that stands in for the command.
         let test = std::env::current_exe().unwrap();
         let program = test.parent().unwrap().parent().unwrap().join("examples/check_child");
-        let host = CheckHost { program, prefix_args: vec![], scratch: self.at("scratch"), hidden: vec![self.hidden()] };
+        CheckHost { program, prefix_args: vec![], scratch: self.at("scratch"), hidden: vec![self.hidden()] }
+    }
+
+    fn place(&self) -> Place {
         Place {
             project: self.at("repo"),
             tree: self.tree(),
             branch: "longhaul/kept".into(),
-            host,
+            host: self.host(),
             clock: Arc::new(Noon),
         }
     }

@@ -160,6 +160,7 @@ impl Run<'_> {
         Spec {
             sandbox,
             is_inner: false,
+            nice: 0,
             prefix_args: self.host.prefix_args.clone(),
             argv: self.program.argv.clone(),
             scratch: self.scratch.to_owned(),
