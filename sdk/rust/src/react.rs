@@ -231,11 +231,14 @@ fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps, pictures:
     actions.iter().map(&mut observation).collect()
 }
 
-/// Each request is answered by its id, as providers demand.
+/// Each request is answered by its id, as providers demand; several are called beside each other.
 fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: &Caps) -> Result<(), Error> {
+    let wanted: Vec<Result<ToolCall, String>> = requests.iter().map(|request| driver.requested(request)).collect();
+    let calls: Vec<ToolCall> = wanted.iter().filter_map(|call| call.clone().ok()).collect();
+    let mut answers = called(driver, &calls).into_iter();
     let mut pictures = Vec::new();
-    for request in requests {
-        let answer = driver.requested(request).map(|call| called(driver, &[call]).pop());
+    for (request, call) in requests.iter().zip(wanted) {
+        let answer = call.map(|_| answers.next());
         let (output, failed) = match answer {
             Ok(Some(Ok(result))) => {
                 (text::cut(&without_picture(&result.output, &mut pictures), caps.observation_chars_max), false)
