@@ -5,7 +5,7 @@ use crate::crash::CrashPoints;
 use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
-use crate::toolbox::built_in;
+use crate::toolbox::built_in::{self, Site};
 use crate::toolbox::gate::ToolGate;
 use crate::wiring::World;
 use anyhow::Context;
@@ -135,7 +135,9 @@ impl Cast {
             parts.insert(table.clone(), part);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let own_tools = own_tools.map(|(name, part)| (name.clone(), built_in::open(&world, part))).collect();
+        let site = Site { world: &world, project: directory, name: &config.project.name, tree };
+        let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(part, &site)?)));
+        let own_tools = own_tools.collect::<anyhow::Result<_>>()?;
         let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins))).collect();
         Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates })
     }

@@ -32,6 +32,7 @@ mod report;
 mod revert;
 mod runtimes;
 mod show;
+mod trajectories;
 mod words;
 
 use crate::door::{Door, OwnerGone, which};
@@ -188,6 +189,11 @@ enum Command {
         run: RunArg,
         #[command(subcommand)]
         command: Option<decisions::Command>,
+    },
+    /// What agents were told, said and did: look at it, rate it, correct it, export it for training.
+    Trajectories {
+        #[command(subcommand)]
+        command: trajectories::Command,
     },
     /// Make, build and look at plugins.
     Plugin {
@@ -396,6 +402,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         }
         Command::Features { run, command, .. } => features::run(context, context.which(run), command).await,
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
+        Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
         Command::Runtimes { command } => runtimes::run(context, command),

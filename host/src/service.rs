@@ -17,6 +17,7 @@
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/replay.rs` | invocations run again and compared |
+//! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
 mod approvals;
 mod begin;
@@ -29,6 +30,7 @@ mod recheck;
 mod replay;
 mod request;
 mod reverts;
+mod trajectories;
 
 use crate::run::{self, Handle, Heard, Until};
 use crate::wiring::World;
@@ -43,6 +45,7 @@ pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Which};
+pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 
 /// Answers requests for one data directory.
 pub struct Service {
@@ -121,6 +124,11 @@ impl Service {
             Request::Proposals { run } => self.proposals(&self.find(&run)?),
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
+            Request::Trajectories { run, wanted } => self.trajectories(&run, &wanted),
+            Request::Trajectory { run, invocation } => self.trajectory(&run, invocation).await,
+            Request::AnnotateTrajectory { run, invocation, rating, correction } => {
+                self.annotate(&run, invocation, rating, correction).await
+            }
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),

@@ -13,6 +13,7 @@ use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{ModelConfig, Recorded, Recording, Surroundings};
 use longhaul_store::{Options, RedbStore};
+use longhaul_worktree::CheckHost;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,14 @@ impl World {
             mail: Mail::default(),
             _owned: owned,
         })
+    }
+
+    /// How programs that nobody trusts are confined: checks, and what agents start.
+    pub fn check_host(&self) -> anyhow::Result<CheckHost> {
+        let scratch = self.home.scratch();
+        std::fs::create_dir_all(&scratch)?;
+        let hidden = vec![self.home.path().to_owned()];
+        Ok(CheckHost { program: own_program()?, prefix_args: vec!["check-child".into()], scratch, hidden })
     }
 
     /// Randomness for one invocation, from the system.

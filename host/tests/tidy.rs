@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
@@ -28,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
     ),
     ("longhaul-tls", &[]),
+    ("longhaul-tools", &["longhaul-core", "longhaul-worktree"]),
     ("longhaul-worktree", &["longhaul-core"]),
     ("xtask", &["longhaul-build"]),
 ];

@@ -4,7 +4,7 @@ use crate::nobody::Nobody;
 use crate::run::{Kept, RunRecord};
 use crate::wiring::World;
 use anyhow::{Context, bail};
-use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, Finished};
@@ -52,7 +52,7 @@ pub async fn replay(
         {
             continue;
         }
-        replayed.push(one(world, record, invocation, with).await?);
+        replayed.push(one(world, record, invocation, with, Arc::new(Nobody)).await?);
     }
     if let (Some(path), true) = (with, replayed.is_empty()) {
         bail!("no invocation of run {} is of the role of `{}`", record.run, path.display());
@@ -68,11 +68,13 @@ async fn plays(world: &Arc<World>, invocation: &InvocationId, path: &Path) -> an
     Ok(began.export.split('.').next() == Some(plugin.role().name()))
 }
 
-async fn one(
+/// Replays one, with somebody who hears what is said in it.
+pub async fn one(
     world: &Arc<World>,
     record: &RunRecord,
     invocation: InvocationId,
     with: Option<&Path>,
+    watch: Arc<dyn Watch>,
 ) -> anyhow::Result<Replayed> {
     let store = &*world.store;
     let began = longhaul_journal::began(store, &invocation)?
@@ -94,7 +96,8 @@ async fn one(
     let fingerprint = if with.is_some() { "" } else { world.engine.fingerprint() };
     let recorder = Recorder::replay(Arc::clone(&world.store), invocation.clone(), fingerprint, &limits)?
         .context("the journal is gone")?;
-    let setup = setup(world, record, &recorder, limits, &finished);
+    let mut setup = setup(world, record, &recorder, limits, &finished);
+    setup.services.watch = watch;
     let mut replayed = compare(&plugin, setup, &recorder, &began, &finished, &input).await?;
     if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
         replayed.same = false;

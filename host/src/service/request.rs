@@ -1,6 +1,6 @@
 //! What a surface can ask for, and what it is answered: one list each, the same for all surfaces.
 
-use super::{Rechecked, Replayed};
+use super::{Rechecked, Replayed, Trajectory, Wanted};
 use crate::run::Reverted;
 use crate::run::proposals::Proposal;
 use crate::wiring::ModelOptions;
@@ -217,6 +217,31 @@ pub enum Request {
         /// Why.
         why: String,
     },
+    /// What agents were told, said and did, without the messages.
+    Trajectories {
+        /// The run.
+        run: Which,
+        /// Which of them.
+        wanted: Wanted,
+    },
+    /// One of them, with its messages.
+    Trajectory {
+        /// The run.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: String,
+    },
+    /// Say what a trajectory is worth.
+    AnnotateTrajectory {
+        /// The run.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: String,
+        /// From 1, bad, to 5, good; none: as it was.
+        rating: Option<u8>,
+        /// What the answer should have been; none: as it was.
+        correction: Option<String>,
+    },
     /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
     Parts {
         /// Which.
@@ -360,6 +385,11 @@ pub enum Answer {
         rule: Option<RunRule>,
         /// Whether its run is worked on in this moment.
         active: bool,
+    },
+    /// Trajectories.
+    Trajectories {
+        /// In the order in which they started.
+        trajectories: Vec<Trajectory>,
     },
     /// Who carried out what.
     Parts {

@@ -4,65 +4,101 @@ use super::ask_human::AskHuman;
 use super::project::ProjectTool;
 use crate::config::PluginConfig;
 use crate::wiring::World;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use longhaul_core::tool::HostTool;
+use longhaul_tools::Place;
+use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a built-in tool's name starts with.
 const PREFIX: &str = "builtin:";
 
-/// What an agent may know of its project, and propose for it.
-const PROJECT: &str = "builtin:project";
+/// The one that knows the project; the others are those of [`longhaul_tools`].
+const PROJECT: &str = "project";
 
-/// Asks a person in the agent's words.
-pub const ASK_HUMAN: &str = "builtin:ask-human";
-
-/// Runs commands on the machine.
-const SHELL: &str = "builtin:shell";
+/// The one that asks a person in the agent's words.
+const ASK_HUMAN: &str = "ask-human";
 
 /// Whether a table names a built-in tool.
 pub fn is_built_in(part: &PluginConfig) -> bool {
     part.plugin.starts_with(PREFIX)
 }
 
+/// Where the tools of a run work.
+pub struct Site<'a> {
+    /// Everything that outlives the run.
+    pub world: &'a World,
+    /// The user's project.
+    pub project: &'a Path,
+    /// Its name, which the branch has too.
+    pub name: &'a str,
+    /// The tree of the run.
+    pub tree: &'a Path,
+}
+
 /// The tool of a table that [`check`] let through.
-pub fn open(world: &World, part: &PluginConfig) -> Arc<dyn HostTool> {
-    if part.plugin == ASK_HUMAN {
-        return Arc::new(AskHuman);
+pub fn open(part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<Arc<dyn HostTool>> {
+    let Site { world, project, name, tree } = *site;
+    let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
+    match part.plugin.strip_prefix(PREFIX) {
+        Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
+        Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),
+        tool => {
+            let place = Place {
+                project: project.to_owned(),
+                tree: tree.to_owned(),
+                branch: format!("longhaul/{name}"),
+                host: world.check_host()?,
+                clock,
+            };
+            Ok(longhaul_tools::open(tool.unwrap_or_default(), &settings(part), &place)?)
+        }
     }
-    Arc::new(ProjectTool { store: Arc::clone(&world.store), clock: Arc::clone(&world.clock) })
 }
 
 /// Whether no configuration lets its calls pass without a question.
 pub fn always_asks(part: &PluginConfig) -> bool {
-    part.plugin == SHELL
+    part.plugin.strip_prefix(PREFIX).is_some_and(|tool| longhaul_tools::ALWAYS_ASK.contains(&tool))
+}
+
+/// Whether the calls of a table's tool are questions to a person.
+pub fn is_question(part: &PluginConfig) -> bool {
+    part.plugin.strip_prefix(PREFIX) == Some(ASK_HUMAN)
 }
 
 /// Refuses a built-in tool that there is not, or where no tool stands, or with grants: it needs none.
 pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     let name = &part.plugin;
-    if !is_built_in(part) {
-        return Ok(());
-    }
-    if ![PROJECT, ASK_HUMAN].contains(&name.as_str()) {
-        bail!("[{table}] there is no tool `{name}`; there are `{PROJECT}` and `{ASK_HUMAN}`");
+    let Some(tool) = name.strip_prefix(PREFIX) else { return Ok(()) };
+    let is_ours = [PROJECT, ASK_HUMAN].contains(&tool);
+    if !is_ours && !longhaul_tools::NAMES.contains(&tool) {
+        let names = [PROJECT, ASK_HUMAN].into_iter().chain(longhaul_tools::NAMES);
+        let names: Vec<String> = names.map(|name| format!("`{PREFIX}{name}`")).collect();
+        bail!("[{table}] there is no tool `{name}`; there are {}", names.join(", "));
     }
     if !table.starts_with("tools.") {
-        let tool = name.trim_start_matches(PREFIX);
         bail!("[{table}] `{name}` is a tool; write it under [tools.{tool}], and tools = [\"{tool}\"] here");
     }
-    let PluginConfig { models, tools, agents, directories, hosts, settings, limits, .. } = part;
+    let PluginConfig { models, tools, agents, directories, hosts, limits, .. } = part;
     let given = [
         ("models", models.is_empty()),
         ("tools", tools.is_empty()),
         ("agents", agents.is_empty()),
         ("directories", directories.is_empty()),
         ("hosts", hosts.is_empty()),
-        ("settings", settings.is_empty()),
+        ("settings", !is_ours || part.settings.is_empty()),
         ("limits", limits.is_empty()),
     ];
     if let Some((field, _)) = given.iter().find(|(_, is_empty)| !is_empty) {
         bail!("[{table}] `{name}` takes no {field}; remove the line");
     }
+    if !is_ours {
+        longhaul_tools::check(tool, &settings(part)).with_context(|| format!("[{table}] `{name}`"))?;
+    }
     Ok(())
+}
+
+fn settings(part: &PluginConfig) -> Value {
+    Value::Object(part.settings.clone())
 }

@@ -35,7 +35,7 @@ impl ToolGate {
             component: pinned.unwrap_or_else(|| part.plugin.clone()),
             policy: part.approval.clone(),
             plugin: part.plugin.clone(),
-            asks: if part.plugin == built_in::ASK_HUMAN { Asks::Question } else { Asks::Call },
+            asks: if built_in::is_question(part) { Asks::Question } else { Asks::Call },
             always_asks: built_in::always_asks(part),
             table,
         }
@@ -95,6 +95,6 @@ pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     if part.approval != Policy::default() && !table.starts_with("tools.") {
         bail!("[{table}.approval] is for tools; write it under the table of a tool");
     }
-    let always_asks = built_in::always_asks(part) || part.plugin == built_in::ASK_HUMAN;
+    let always_asks = built_in::always_asks(part) || built_in::is_question(part);
     part.approval.check(always_asks).with_context(|| format!("[{table}.approval]"))
 }

@@ -52,7 +52,7 @@ iterations_max = 1
 "#;
 
 /// JSON as TOML writes it on one line.
-fn in_toml(value: &Value) -> String {
+pub fn in_toml(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields: Vec<String> =

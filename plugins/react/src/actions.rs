@@ -5,7 +5,7 @@
 //! marked as unfinished, for the evaluator to judge; if it did nothing, it says which cap was reached.
 
 use longhaul_sdk::conversation::{Options, ReplyFormat, Turn};
-use longhaul_sdk::message_types::{CallAnswer, RequestedCall};
+use longhaul_sdk::message_types::{CallAnswer, Image, RequestedCall};
 use longhaul_sdk::react::{self, Action, Caps, Driver, End};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
 use longhaul_sdk::types::{LimitHit, Outcome, Task};
@@ -113,6 +113,10 @@ impl Driver for Agent<'_> {
 
     fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
         self.conversation.answer(answer)
+    }
+
+    fn show(&mut self, pictures: Vec<Image>) -> Result<(), Error> {
+        self.conversation.pictures(pictures)
     }
 }
 

@@ -69,6 +69,8 @@ mod http_imports {
 }
 #[cfg(feature = "http")]
 pub use http_imports::wasi::http;
+#[cfg(feature = "http")]
+pub use imports::wasi::io::streams;
 
 /// The role of an agent: one task to one outcome.
 pub mod agent {

@@ -9,7 +9,7 @@ use crate::Error;
 pub use crate::bindings::conversation::{
     ContextUsage, Conversation as RawConversation, ModelError, Options, ReplyFormat, StopReason, Turn,
 };
-use crate::bindings::message_types::{CallAnswer, Message, Part, Speaker};
+use crate::bindings::message_types::{CallAnswer, Image, Message, Part, Speaker};
 
 /// The operator's model and limits, a reply as text.
 impl Default for Options {
@@ -67,6 +67,16 @@ impl Conversation {
     /// Those of `push`.
     pub fn answer(&self, answer: CallAnswer) -> Result<(), Error> {
         self.push(Speaker::Tool, Part::Answered(answer), false)
+    }
+
+    /// Shows pictures, as the user.
+    ///
+    /// # Errors
+    /// Those of `push`.
+    pub fn pictures(&self, pictures: Vec<Image>) -> Result<(), Error> {
+        let words = Part::Text("What the tools answered with:".to_owned());
+        let parts = std::iter::once(words).chain(pictures.into_iter().map(Part::Image)).collect();
+        Ok(self.raw.push(&Message { speaker: Speaker::User, parts }, false)?)
     }
 
     /// Asks the model.

@@ -27,6 +27,7 @@ mod error;
 #[doc(hidden)]
 pub mod export;
 mod functions;
+pub mod image;
 pub mod json;
 pub mod keyvalue;
 pub mod react;
@@ -35,13 +36,13 @@ pub mod tools;
 
 /// `wasi:filesystem`, for tools and memory backends that were granted a directory.
 pub use bindings::filesystem;
-#[cfg(feature = "http")]
-pub use bindings::http;
 pub use bindings::types;
 pub use bindings::{agent, evaluator, memory, planner, tool};
 pub use bindings::{
     artifact, checks, clock, decisions, delegate, log, message_types, progress, recall, timer, tool_types,
 };
+#[cfg(feature = "http")]
+pub use bindings::{http, streams};
 pub use conversation::Conversation;
 pub use error::Error;
 pub use functions::Functions;

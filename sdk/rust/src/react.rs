@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use crate::conversation::{Options, ReplyFormat, Turn};
-use crate::message_types::{CallAnswer, RequestedCall};
+use crate::message_types::{CallAnswer, Image, RequestedCall};
 use crate::tools::{self, ToolCall, ToolError, ToolInfo, ToolResult};
 use crate::types::{LimitHit, Outcome, Task};
 use crate::{Conversation, Error, json as text, schema};
@@ -138,6 +138,14 @@ pub trait Driver {
     /// # Errors
     /// Those of the conversation; they end the loop.
     fn answer(&mut self, answer: CallAnswer) -> Result<(), Error>;
+
+    /// Shows the model pictures that tools answered with. A driver that shows none leaves them out.
+    ///
+    /// # Errors
+    /// Those of the conversation; they end the loop.
+    fn show(&mut self, _pictures: Vec<Image>) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// What a reply of the model asks for.
@@ -186,8 +194,10 @@ pub fn drive<D: Driver>(driver: &mut D, caps: &Caps) -> Result<End<D::Answer>, E
             Ok(Wish::Finish(answer)) => return Ok(End::Finished(answer)),
             Ok(Wish::Act(actions)) => {
                 tried = 0;
-                let observations = observe(driver, &actions, caps).join("\n\n");
+                let mut pictures = Vec::new();
+                let observations = observe(driver, &actions, caps, &mut pictures).join("\n\n");
                 driver.say(observations)?;
+                show(driver, pictures)?;
             }
             Err(wrong) => {
                 tried += 1;
@@ -202,13 +212,13 @@ pub fn drive<D: Driver>(driver: &mut D, caps: &Caps) -> Result<End<D::Answer>, E
 }
 
 /// One observation for each action, in their order.
-fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps) -> Vec<String> {
+fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps, pictures: &mut Vec<Image>) -> Vec<String> {
     let calls: Vec<ToolCall> = actions.iter().filter_map(|action| action.call.clone().ok()).collect();
     let mut answers = called(driver, &calls).into_iter();
-    let observation = |action: &Action| match action.call.as_ref().map(|_| answers.next()) {
+    let mut observation = |action: &Action| match action.call.as_ref().map(|_| answers.next()) {
         Ok(Some(Ok(result))) => {
             let note = if result.truncated { " (the tool cut it)" } else { "" };
-            let output = text::cut(&result.output, caps.observation_chars_max);
+            let output = text::cut(&without_picture(&result.output, pictures), caps.observation_chars_max);
             format!("Observation ({}){note}: {output}", action.name)
         }
         Ok(Some(Err(error))) => {
@@ -218,22 +228,45 @@ fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps) -> Vec<St
         Ok(None) => format!("Tool error ({}): it gave no answer", action.name),
         Err(wrong) => format!("Tool error ({}): {wrong}", action.name),
     };
-    actions.iter().map(observation).collect()
+    actions.iter().map(&mut observation).collect()
 }
 
-/// Each request is answered by its id, as providers demand.
+/// Each request is answered by its id, as providers demand; several are called beside each other.
 fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: &Caps) -> Result<(), Error> {
-    for request in requests {
-        let answer = driver.requested(request).map(|call| called(driver, &[call]).pop());
+    let wanted: Vec<Result<ToolCall, String>> = requests.iter().map(|request| driver.requested(request)).collect();
+    let calls: Vec<ToolCall> = wanted.iter().filter_map(|call| call.clone().ok()).collect();
+    let mut answers = called(driver, &calls).into_iter();
+    let mut pictures = Vec::new();
+    for (request, call) in requests.iter().zip(wanted) {
+        let answer = call.map(|_| answers.next());
         let (output, failed) = match answer {
-            Ok(Some(Ok(result))) => (text::cut(&result.output, caps.observation_chars_max), false),
+            Ok(Some(Ok(result))) => {
+                (text::cut(&without_picture(&result.output, &mut pictures), caps.observation_chars_max), false)
+            }
             Ok(Some(Err(error))) => (text::cut(&Error::from(error).to_string(), caps.observation_chars_max), true),
             Ok(None) => ("it gave no answer".to_owned(), true),
             Err(wrong) => (wrong, true),
         };
         driver.answer(CallAnswer { id: request.id.clone(), output: Value::from(output).to_string(), failed })?;
     }
-    Ok(())
+    show(driver, pictures)
+}
+
+/// No picture is no message.
+fn show<D: Driver>(driver: &mut D, pictures: Vec<Image>) -> Result<(), Error> {
+    if pictures.is_empty() { Ok(()) } else { driver.show(pictures) }
+}
+
+/// An answer without the bytes of the picture that it has in `data_url`, which goes to `pictures`.
+fn without_picture(output: &str, pictures: &mut Vec<Image>) -> String {
+    let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(output) else { return output.to_owned() };
+    let Some(picture) = answer.get("data_url").and_then(Value::as_str).and_then(crate::image::of_data_url) else {
+        return output.to_owned();
+    };
+    let shown = format!("[image {}, {} bytes]", picture.media_type, picture.data.len());
+    answer.insert("data_url".to_owned(), shown.into());
+    pictures.push(picture);
+    Value::Object(answer).to_string()
 }
 
 /// No call is no host call, which would be an entry of the journal.
@@ -277,6 +310,10 @@ impl Driver for Session {
 
     fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
         self.conversation.answer(answer)
+    }
+
+    fn show(&mut self, pictures: Vec<Image>) -> Result<(), Error> {
+        self.conversation.pictures(pictures)
     }
 }
 

@@ -13,7 +13,7 @@ mod prompts;
 mod reference;
 mod summary;
 
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Said};
 use crate::gate::Stop;
 use cut::{Asking, tokens_of};
 use held::{Context, Held, Kind};
@@ -62,6 +62,7 @@ impl HostConversation for Ctx {
             return Err(Stop::from(LimitHit::new("handles_max", open + 1, self.limits.handles_max.into())).into());
         }
         self.hold((size_of::<Context>() + system.len()) as u64)?;
+        self.services.watch.said(self.conversations.open.len(), Said::System(&system));
         let notes = self.conversations.notes;
         self.conversations.open.push(Context::new(system, notes));
         // Below `handles_max`, which is a u32.
@@ -75,7 +76,10 @@ impl HostConversation for Ctx {
         pinned: bool,
     ) -> wasmtime::Result<Result<(), ModelError>> {
         let notes = self.conversations.notes;
-        let held = self.context(&handle)?.told(Message::from(message), pinned, notes);
+        let message = Message::from(message);
+        self.context(&handle)?;
+        self.services.watch.said(handle.rep() as usize, Said::Message(&message));
+        let held = self.context(&handle)?.told(message, pinned, notes);
         self.hold(held.bytes())?;
         self.context(&handle)?.messages.push(held);
         Ok(Ok(()))
@@ -319,7 +323,9 @@ impl Ctx {
         self.used.usage = self.used.usage.plus(reply.usage);
         let mut parts = vec![Part::Text(reply.text.clone())];
         parts.extend(reply.calls.iter().cloned().map(Part::Requested));
-        let held = Held::new(Message { speaker: Speaker::Assistant, parts }, false, Kind::Replied);
+        let message = Message { speaker: Speaker::Assistant, parts };
+        self.services.watch.said(asking.at, Said::Message(&message));
+        let held = Held::new(message, false, Kind::Replied);
         self.hold(held.bytes())?;
         let notes = self.conversations.notes;
         let context = &mut self.conversations.open[asking.at];

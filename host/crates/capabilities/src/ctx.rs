@@ -15,7 +15,7 @@ use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::Journal;
-use longhaul_core::model::Model;
+use longhaul_core::model::{Message, Model};
 use longhaul_core::store::Store;
 use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
 use longhaul_core::{Clock, InvocationId, Limits};
@@ -33,6 +33,18 @@ pub trait Models: Send + Sync {
 pub trait Watch: Send + Sync {
     /// A model said something more.
     fn heard(&self, invocation: &InvocationId, text: &str);
+
+    /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
+    fn said(&self, _conversation: usize, _said: Said<'_>) {}
+}
+
+/// What is new in a conversation.
+#[derive(Clone, Copy, Debug)]
+pub enum Said<'a> {
+    /// It began, with these words.
+    System(&'a str),
+    /// A message, of the guest's or of the model's.
+    Message(&'a Message),
 }
 
 /// Everything that does work for capabilities.

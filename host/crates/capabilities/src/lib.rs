@@ -28,7 +28,7 @@ mod tools;
 pub mod wasi;
 
 pub use console::{Captured, Console};
-pub use ctx::{Ctx, Models, Scope, Services, Setup, Watch};
+pub use ctx::{Ctx, Models, Said, Scope, Services, Setup, Watch};
 pub use gate::Stop;
 pub use http::Exchange;
 pub use in_flight::InFlight;

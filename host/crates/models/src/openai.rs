@@ -59,6 +59,10 @@ pub struct OpenAiConfig {
     /// How a JSON schema is sent. Default `strict`.
     #[serde(default)]
     pub schema: SchemaMode,
+    /// How closely a picture is looked at, `auto`, `low` or `high`: what is low costs few tokens. Default: not
+    /// said, which the provider takes for `auto`.
+    #[serde(default)]
+    pub image_detail: Option<ImageDetail>,
     /// Fields that the provider does not bear and that are never sent, for example
     /// `["temperature", "seed", "stream_options"]`. Default: none. What is left out no longer binds
     /// the provider; `stop` is applied here all the same.
@@ -122,6 +126,18 @@ pub enum PrefillMode {
     Echoed,
     /// As `native`, with the two fields that vLLM wants for it.
     Continue,
+}
+
+/// How closely a picture is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageDetail {
+    /// As the provider sees fit.
+    Auto,
+    /// At a glance.
+    Low,
+    /// In all its parts.
+    High,
 }
 
 /// How a JSON schema is sent.

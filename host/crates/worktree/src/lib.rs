@@ -3,31 +3,39 @@
 //! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that
 //! nothing that runs on it reaches hooks or configuration. Commits go straight into the user's object
 //! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps where it
-//! was under `refs/longhaul/reverted`. This crate never
+//! was under `refs/longhaul/reverted`, and an agent what it has so far under `refs/longhaul/checkpoints`. This crate never
 //! touches the user's checkout, index or configuration, runs no git filter and no hook, and follows no
-//! symbolic link of the tree. Everything but [`run_native`] blocks.
+//! symbolic link of the tree. Everything but [`run_native`] and [`run_held`] blocks.
 
 mod at;
+mod browse;
+mod checkpoint;
 mod error;
 mod git;
 mod glob;
+mod held;
 mod ignore;
 mod init;
 mod log;
 mod merge;
 mod native;
+mod patch;
 mod revert;
 mod sandbox;
 mod scan;
 mod tree;
 mod write;
 
+pub use browse::Browsed;
+pub use checkpoint::{Checkpoint, CheckpointOrder};
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, Project, Start};
+pub use held::{Held, HeldLimits, HeldReport, private_places, run_held};
 pub use init::{init_repository, new_project, new_project_with};
 pub use log::Logged;
 pub use merge::Merge;
 pub use native::{CheckHost, ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
+pub use patch::{PatchText, Shown};
 pub use revert::{RevertOrder, WayBack, keep_as};
 pub use sandbox::{Sandbox, check_child};
 pub use scan::{Change, Kind, LeftOut, Scan};

@@ -82,6 +82,17 @@ pub(crate) fn history(repo: &Repository, branch: &Branch, from: Oid, base: &str)
     })
 }
 
+/// The commits from `from` on, by first parents, wherever they began.
+pub(crate) fn log_from(repo: &Repository, from: Oid, limit: usize) -> Result<Vec<Logged>, TreeError> {
+    let mut commits = Vec::new();
+    let mut next = Some(from);
+    while let Some(id) = next.filter(|_| commits.len() < limit.min(COMMITS_MAX)) {
+        commits.push(logged(repo, id)?);
+        next = repo.find_commit(id).map_err(TreeError::git("read a commit"))?.parent_id(0).ok();
+    }
+    Ok(commits)
+}
+
 fn logged(repo: &Repository, id: Oid) -> Result<Logged, TreeError> {
     let commit = repo.find_commit(id).map_err(TreeError::git("read a commit"))?;
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();

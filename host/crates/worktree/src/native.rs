@@ -8,13 +8,14 @@ mod check;
 mod copy;
 mod output;
 mod pinned;
-mod run;
+pub(crate) mod run;
 mod spare;
 
 pub use check::NativeCheck;
 pub use copy::{ExactCopy, clear_scratch};
 pub(crate) use spare::Shelf;
 
+use self::run::{Done, Program, Run};
 use crate::TreeError;
 use crate::git::Project;
 use crate::sandbox::Sandbox;
@@ -24,7 +25,6 @@ use copy::Copy;
 use longhaul_core::Digest;
 use longhaul_core::work::CheckReport;
 use pinned::Pinned;
-use run::Run;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -86,6 +86,17 @@ pub enum NativeError {
         expected: String,
         /// The digest now.
         found: String,
+    },
+    /// Less holds it here than must.
+    #[error(
+        "`{name}` was not started, since this system does not let it be confined: {why}; allow user namespaces, or \
+         accept less with `sandbox_min`"
+    )]
+    NoSandbox {
+        /// The program.
+        name: String,
+        /// What the system said.
+        why: String,
     },
     /// The copy could not be made.
     #[error(transparent)]
@@ -160,11 +171,58 @@ pub async fn run_native(
         let make = move || Copy::make(&host, &project, &tree, &parent, &name, &check, &pins);
         tokio::task::spawn_blocking(make).await.map_err(|error| failed(error.to_string()))??
     };
-    let run = Run { host, name, check, scratch: copy.dir() };
+    let program = check.program();
+    let scratch = copy.dir();
+    let run =
+        Run { host, name, program: &program, scratch, tree: None, hidden: &[], shown: &[], sandbox_min: Sandbox::None };
     let done = run.in_the_best_sandbox().await;
     let subject = copy.scan.digest;
     // Deleting a build takes a while, and is nobody's concern.
     tokio::task::spawn_blocking(move || copy.done());
-    let (report, sandbox, wall_ms) = done?;
-    Ok(NativeReport { report, sandbox, wall_ms, subject })
+    let done = done?;
+    let (sandbox, wall_ms) = (done.sandbox, done.wall_ms);
+    Ok(NativeReport { report: report(name, done), sandbox, wall_ms, subject })
+}
+
+/// Bytes of one file that a check writes. A debug build's archives have hundreds of megabytes.
+const FILE_BYTES_MAX: u64 = 4 << 30;
+
+impl NativeCheck {
+    fn program(&self) -> Program {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
+        let mut env = self.env.clone();
+        if let Some(rustup) = run::rustup_home().and_then(|home| home.into_os_string().into_string().ok()) {
+            env.entry("RUSTUP_HOME".to_owned()).or_insert(rustup);
+        }
+        Program {
+            argv: self.argv.clone(),
+            env,
+            wall_ms_max: self.wall_ms_max,
+            grace_ms: 0,
+            cpu_seconds_max: self.wall_ms_max.div_ceil(1_000).saturating_mul(cores),
+            memory_bytes_max: self.memory_bytes_max,
+            output_bytes_max: self.output_bytes_max,
+            processes_max: self.processes_max,
+            disk_bytes_max: self.disk_bytes_max,
+            file_bytes_max: FILE_BYTES_MAX.min(self.disk_bytes_max),
+        }
+    }
+}
+
+fn report(name: &str, done: Done) -> CheckReport {
+    let Done { exit_code, hit, stdout, stderr, .. } = done;
+    let (stdout, out_cut) = stdout.text();
+    let (mut stderr, err_cut) = stderr.text();
+    if let Some(hit) = &hit {
+        let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
+        stderr.push_str(&format!("{line_end}{hit}; raise it in [checks.{name}], or make the check use less\n"));
+    }
+    CheckReport {
+        name: name.to_owned(),
+        passed: hit.is_none() && exit_code == 0,
+        exit_code,
+        stdout,
+        stderr,
+        truncated: out_cut || err_cut,
+    }
 }

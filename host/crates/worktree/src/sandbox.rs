@@ -1,25 +1,26 @@
-//! The child that confines itself and starts a check.
+//! The child that confines itself and starts a check, or a program that an agent asked for.
 //!
 //! Two processes of this binary stand between the host and the check. The outer one makes the namespaces
 //! and watches the host: when the host dies it ends everything. The inner one is the first process of the
 //! new process namespace, so that all that the check started dies with it; it sets the limits, gives up
 //! its rights and starts the check. Where the system refuses namespaces nothing is started, and the host
 //! asks again with less. Refuses to guess: what held the check is said on the first line of standard
-//! error, before the check runs.
+//! error, before the check runs; and to start anywhere but below the directory that it works in.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// What held a check, besides limits, a cleared environment and a process group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// No network, own processes, and a file system that is read-only but for the copy.
+    #[default]
     Full,
     /// No network, own processes; the file system as it is.
     Namespaces,
@@ -33,12 +34,20 @@ pub(crate) struct Spec {
     pub(crate) sandbox: Sandbox,
     /// True for the inner process.
     pub(crate) is_inner: bool,
+    /// How the inner process stands to others: as the host does.
+    pub(crate) nice: i32,
     /// Arguments that lead to [`check_child`], for the inner process.
     pub(crate) prefix_args: Vec<String>,
     pub(crate) argv: Vec<String>,
     /// Holds `work`, `home`, `tmp` and `dev`; [`SCRATCH`] inside a full sandbox.
     pub(crate) scratch: PathBuf,
+    /// What stands for `scratch/work`: a tree that is worked on and not copied.
+    pub(crate) tree: Option<PathBuf>,
+    /// Where the program starts, from there.
+    pub(crate) cwd: PathBuf,
     pub(crate) hidden: Vec<PathBuf>,
+    /// Directories that are seen nevertheless, read-only.
+    pub(crate) shown: Vec<PathBuf>,
     pub(crate) memory_bytes_max: u64,
     pub(crate) cpu_seconds_max: u64,
     pub(crate) processes_max: u64,
@@ -53,6 +62,16 @@ pub(crate) const SAID: &str = "longhaul-check: ";
 
 /// The word after [`SAID`] when nothing was started.
 pub(crate) const REFUSED: &str = "refused";
+
+/// What the host writes into our standard input to have the program asked to end.
+pub(crate) const END: u8 = b'e';
+
+/// The signal that the outer process ends itself by when there were more processes than allowed. Nothing inside
+/// can reach it, so that nothing inside can pretend it.
+pub(crate) const CROWDED: Signal = Signal::USR1;
+
+/// Before all that runs inside; see [`processes`].
+const WATCHER_NICE: i32 = -20;
 
 /// How late the end of the check is noticed.
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -71,22 +90,26 @@ pub fn check_child(spec_json: &str) -> i32 {
 }
 
 fn outer(spec: Spec) -> i32 {
+    let nice = rustix::process::getpriority_process(None).unwrap_or(0);
+    // Whoever counts processes must be let to, by those that it counts. Only root can, and only root needs it.
+    let _ = rustix::process::setpriority_process(None, WATCHER_NICE);
     if let Err((doing, error)) = enter(&spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
     }
-    let inner = Spec { is_inner: true, ..spec };
+    let inner = Spec { is_inner: true, nice, ..spec };
     let Ok(json) = serde_json::to_string(&inner) else { return say(REFUSED, "the specification is no JSON") };
     // The link, not where it leads: the binary may lie in a directory that is hidden now.
     let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
     let child = program
-        .and_then(|program| Command::new(program).args(&inner.prefix_args).arg(json).stdin(Stdio::null()).spawn());
+        .and_then(|program| Command::new(program).args(&inner.prefix_args).arg(json).stdin(Stdio::piped()).spawn());
     match child {
-        Ok(child) => wait_or_end_with_the_host(child),
+        Ok(child) => wait_or_end_with_the_host(child, &inner),
         Err(error) => say(REFUSED, &format!("cannot start the inner process: {error}")),
     }
 }
 
 fn inner(spec: &Spec) -> i32 {
+    let _ = rustix::process::setpriority_process(None, spec.nice);
     if let Err((doing, error)) = give_up_rights(spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
     }
@@ -95,14 +118,44 @@ fn inner(spec: &Spec) -> i32 {
     }
     say("ready", "");
     let Some((program, arguments)) = spec.argv.split_first() else { return FAILED };
-    let work = if spec.sandbox == Sandbox::Full { PathBuf::from(SCRATCH) } else { spec.scratch.clone() }.join("work");
-    match Command::new(program).args(arguments).current_dir(work).stdin(Stdio::null()).spawn() {
-        Ok(mut child) => child.wait().map_or(FAILED, code_of),
+    if let Err(error) = go_to(&spec.work(), &spec.cwd) {
+        eprintln!("cannot start in `{}`: {error}", spec.cwd.display());
+        return FAILED;
+    }
+    let mut command = Command::new(program);
+    if spec.sandbox != Sandbox::None {
+        // It dies with us, so that it can have a group of its own, which is asked to end as one.
+        command.process_group(0);
+    }
+    match command.args(arguments).stdin(Stdio::null()).spawn() {
+        Ok(child) => wait_or_ask_to_end(child, spec.sandbox),
         Err(error) => {
             eprintln!("cannot start `{program}`: {error}");
             127
         }
     }
+}
+
+impl Spec {
+    /// The directory that is worked in, as the inner process sees it.
+    fn work(&self) -> PathBuf {
+        match (&self.tree, self.sandbox) {
+            (_, Sandbox::Full) => Path::new(SCRATCH).join("work"),
+            (Some(tree), _) => tree.clone(),
+            (None, _) => self.scratch.join("work"),
+        }
+    }
+}
+
+/// Looks where it is once it is there: a directory may become a link between a look and a step.
+fn go_to(work: &Path, cwd: &Path) -> std::io::Result<()> {
+    std::env::set_current_dir(work)?;
+    let top = std::env::current_dir()?;
+    std::env::set_current_dir(cwd)?;
+    if std::env::current_dir()?.starts_with(&top) {
+        return Ok(());
+    }
+    Err(std::io::Error::other("it leads out of the tree"))
 }
 
 /// Says one line to the host, and answers the exit code for it.
@@ -120,19 +173,86 @@ fn code_of(status: ExitStatus) -> i32 {
 /// Standard input is a pipe whose other end the host holds and never writes to: it ends with the host,
 /// however the host ends. A parent death signal would not do, since it counts from the host's thread; and
 /// a thread that waits cannot be had, since a process that made a process namespace may start none.
-fn wait_or_end_with_the_host(mut child: Child) -> i32 {
-    let stdin = std::io::stdin();
+fn wait_or_end_with_the_host(mut child: Child, spec: &Spec) -> i32 {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return code_of(status),
             Ok(None) => {}
             Err(_) => return FAILED,
         }
-        let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
-        if matches!(rustix::event::poll(&mut ends, Some(&POLL)), Ok(1..)) {
-            let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
+        if processes().is_some_and(|count| count > spec.processes_max.saturating_add(1)) {
+            let _ = child.kill();
+            let _ = child.wait();
+            let _ = rustix::process::kill_process(rustix::process::getpid(), CROWDED);
+        }
+        match heard() {
+            Heard::Nothing => {}
+            Heard::End => {
+                // It is gone, which the next turn sees.
+                let _ = child.stdin.as_ref().map(|mut stdin| stdin.write_all(&[END]));
+            }
+            Heard::HostIsGone => {
+                let _ = rustix::process::kill_current_process_group(Signal::KILL);
+            }
         }
     }
+}
+
+/// The inner process: what the host has to say comes through the outer one.
+fn wait_or_ask_to_end(mut child: Child, sandbox: Sandbox) -> i32 {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return code_of(status),
+            Ok(None) => {}
+            Err(_) => return FAILED,
+        }
+        match (heard(), pid) {
+            (Heard::End, Some(pid)) if sandbox == Sandbox::None => {
+                let _ = rustix::process::kill_process(pid, Signal::TERM);
+            }
+            (Heard::End, Some(pid)) => {
+                let _ = rustix::process::kill_process_group(pid, Signal::TERM);
+            }
+            (Heard::HostIsGone, _) => {
+                let _ = child.kill();
+                return FAILED;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What came through standard input.
+enum Heard {
+    Nothing,
+    /// [`END`].
+    End,
+    HostIsGone,
+}
+
+/// Waits for at most [`POLL`].
+fn heard() -> Heard {
+    let mut stdin = std::io::stdin();
+    let ready = rustix::event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&POLL));
+    if !matches!(ready, Ok(1..)) {
+        return Heard::Nothing;
+    }
+    match stdin.read(&mut [0]) {
+        Ok(1..) => Heard::End,
+        _ => Heard::HostIsGone,
+    }
+}
+
+/// How many processes there are inside, where that can be told: a limit of the kernel does not hold for root.
+fn processes() -> Option<u64> {
+    // The `/proc` of a namespace that we are not in knows nothing of us.
+    if std::fs::symlink_metadata("/proc/self").is_err() || std::fs::read_link("/proc/self").is_ok() {
+        return None;
+    }
+    let names = std::fs::read_dir("/proc").ok()?.filter_map(|entry| Some(entry.ok()?.file_name()));
+    let count = names.filter(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit)).count();
+    u64::try_from(count).ok()
 }
 
 fn limit(spec: &Spec) -> std::io::Result<()> {
@@ -181,7 +301,8 @@ use linux::{enter, give_up_rights};
 mod linux {
     use super::{Failed, SCRATCH, Sandbox, Spec};
     use rustix::mount::{
-        MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_move, mount_remount,
+        MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_move,
+        mount_remount,
     };
     use rustix::net::netlink::SocketAddrNetlink;
     use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, socket_with};
@@ -281,11 +402,17 @@ mod linux {
 
     /// The scratch directory becomes `/tmp`, what must not be seen is covered, all else is read-only.
     fn arrange_files(spec: &Spec) -> Result<(), Failed> {
-        mount_bind(&spec.scratch, SCRATCH).map_err(|error| ("mount the scratch directory", error.into()))?;
+        if let Some(tree) = &spec.tree {
+            // First: the tree itself may lie where the scratch directory goes.
+            mount_bind(tree, spec.scratch.join("work")).map_err(|error| ("mount the tree", error.into()))?;
+        }
+        set_aside(spec).map_err(|error| ("set aside what is to be seen", error))?;
+        mount_bind_recursive(&spec.scratch, SCRATCH).map_err(|error| ("mount the scratch directory", error.into()))?;
         let services = SERVICES.iter().map(PathBuf::from);
         for path in spec.hidden.iter().cloned().chain(services) {
             hide(&path).map_err(|error| ("hide a directory", error))?;
         }
+        show(spec).map_err(|error| ("show a directory", error))?;
         arrange_devices().map_err(|error| ("make a /dev of its own", error))?;
         let mounts = std::fs::read("/proc/self/mountinfo").map_err(|error| ("read the list of mounts", error))?;
         for line in mounts.split(|byte| *byte == b'\n') {
@@ -294,6 +421,29 @@ mod linux {
             {
                 make_read_only(&target, flags).map_err(|error| ("make the file system read-only", error))?;
             }
+        }
+        Ok(())
+    }
+
+    /// What is to be seen, where it stays reachable when the directories above it are covered.
+    fn aside(scratch: &Path, number: usize) -> PathBuf {
+        scratch.join("dev").join(format!("shown-{number}"))
+    }
+
+    fn set_aside(spec: &Spec) -> io::Result<()> {
+        for (number, path) in spec.shown.iter().enumerate() {
+            let aside = aside(&spec.scratch, number);
+            std::fs::create_dir(&aside)?;
+            mount_bind_recursive(path, &aside)?;
+        }
+        Ok(())
+    }
+
+    fn show(spec: &Spec) -> io::Result<()> {
+        for (number, path) in spec.shown.iter().enumerate() {
+            // Where something covers it, this makes it in there.
+            std::fs::create_dir_all(path)?;
+            mount_bind_recursive(aside(Path::new(SCRATCH), number), path)?;
         }
         Ok(())
     }

@@ -84,6 +84,12 @@ impl Tree {
         Ok(Checkout { tree, fresh: true, notes })
     }
 
+    /// The tree that is in `dir`, or will be once it is checked out.
+    #[must_use]
+    pub fn in_dir(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), shelf: Shelf::default() }
+    }
+
     /// Where it is.
     #[must_use]
     pub fn dir(&self) -> &Path {

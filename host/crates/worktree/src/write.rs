@@ -227,7 +227,12 @@ impl Node {
     }
 }
 
-fn write_commit(repo: &Repository, order: &CommitOrder<'_>, parent: Oid, tree: Oid) -> Result<Oid, TreeError> {
+pub(crate) fn write_commit(
+    repo: &Repository,
+    order: &CommitOrder<'_>,
+    parent: Oid,
+    tree: Oid,
+) -> Result<Oid, TreeError> {
     let failed = TreeError::git;
     let seconds = i64::try_from(order.time_ms / 1_000).unwrap_or(i64::MAX);
     // Both are Longhaul, whatever the user's configuration says: the user did not write this, and the
@@ -289,7 +294,7 @@ fn lock_path(repo: &Repository, branch: &Branch) -> PathBuf {
 }
 
 /// A loose object; one that git had before may be in a pack, and is on the disk.
-fn sync_object(repo: &Repository, id: Oid) -> Result<(), TreeError> {
+pub(crate) fn sync_object(repo: &Repository, id: Oid) -> Result<(), TreeError> {
     let id = id.to_string();
     sync_file(&repo.commondir().join("objects").join(&id[..2]).join(&id[2..]))
 }

@@ -125,15 +125,16 @@ impl Again {
         Self { repo, tree }
     }
 
-    /// Answers the number of the directory that the script ran in, and what it wrote.
+    /// Answers the number and the birth of the directory that the script ran in, and what it wrote: numbers are given
+    /// again.
     async fn run(&self, script: &str) -> (String, String) {
-        let check = shell(&format!("stat -c %i .; {script}; echo left > ../left"));
+        let check = shell(&format!("stat -c '%i %w' .; {script}; echo left > ../left"));
         let project = self.repo.project();
         let pins = pins(&project, &project.head().unwrap(), "test", &check).unwrap();
         let report = run_on(&self.repo, &self.tree, &check, &pins).await.unwrap().report;
         wait_for(|| scratch(&self.repo).iter().all(|dir| !dir.join("left").exists())).await;
-        let (inode, output) = report.stdout.split_once('\n').expect("the number comes first");
-        (inode.to_owned(), format!("{output}{}", report.stderr))
+        let (directory, output) = report.stdout.split_once('\n').expect("the directory comes first");
+        (directory.to_owned(), format!("{output}{}", report.stderr))
     }
 }
 

@@ -6,7 +6,7 @@
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage};
 use crate::run::record::{RunRecord, put_best_effort};
-use crate::wiring::{World, own_program};
+use crate::wiring::World;
 use longhaul_core::Digest;
 use longhaul_core::journal::{EffectClass, Finished, Journal, JournalError, NewCall, Next, Ticket};
 use longhaul_core::store::Batch;
@@ -254,14 +254,7 @@ impl Inner {
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
-        let scratch = world.home.scratch();
-        std::fs::create_dir_all(&scratch)?;
-        let host = CheckHost {
-            program: own_program()?,
-            prefix_args: vec!["check-child".into()],
-            scratch,
-            hidden: vec![world.home.path().to_owned()],
-        };
+        let host = world.check_host()?;
         let (run, base) = (record.run.clone(), record.base.clone());
         Ok(Self { world, run, project, tree: checkout.tree, branch, base, host })
     }

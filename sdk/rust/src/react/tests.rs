@@ -35,6 +35,10 @@ impl Driver for Scripted {
     }
 
     fn requested(&self, call: &RequestedCall) -> Result<ToolCall, String> {
+        if call.function == "picture" {
+            let arguments = json!({ "data_url": "data:image/png;base64,AQID" }).to_string();
+            return Ok(ToolCall { tool: call.tool.clone(), function: "read".to_owned(), arguments });
+        }
         granted_call(&granted(), &call.tool, &call.function, &json!({}))
     }
 
@@ -53,6 +57,11 @@ impl Driver for Scripted {
 
     fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
         self.told.push(format!("{}: {} {}", answer.id, answer.output, answer.failed));
+        Ok(())
+    }
+
+    fn show(&mut self, pictures: Vec<Image>) -> Result<(), Error> {
+        self.told.extend(pictures.iter().map(|one| format!("picture {} {:?}", one.media_type, one.data)));
         Ok(())
     }
 }
@@ -89,6 +98,25 @@ fn the_model_sees_what_its_tools_answered_also_their_errors() {
         "ask 0",
     ];
     check(&[READ, FAIL, FINISH], &told, &Ok(finished()));
+}
+
+#[test]
+fn a_picture_is_shown_and_its_bytes_are_left_out_of_the_words() {
+    let picture = READ.replace(r#""name": "ä""#, r#""data_url": "data:image/png;base64,AQID""#);
+    let words = "{\"data_url\":\"[image image/png, 3 bytes]\"}";
+    let (observation, shown) = (format!("Observation (notes.read): {words}"), "picture image/png [1, 2, 3]");
+    check(&[&picture, FINISH], &["ask 0", &observation, shown, "ask 0"], &Ok(finished()));
+
+    let request = RequestedCall {
+        id: "1".to_owned(),
+        tool: "notes".to_owned(),
+        function: "picture".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let replies = vec![turn("", vec![request]), turn(FINISH, Vec::new())];
+    let mut driver = Scripted { replies, told: Vec::new() };
+    assert_eq!(drive(&mut driver, &Caps::default()).ok(), Some(finished()));
+    assert_eq!(driver.told, ["ask 0", &format!("1: {} false", json!(words)), shown, "ask 0"]);
 }
 
 #[test]

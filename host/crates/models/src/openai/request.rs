@@ -1,6 +1,6 @@
 //! Our request in the words of the wire.
 
-use super::{OpenAiConfig, OutputTokensField, PrefillMode, SchemaMode};
+use super::{ImageDetail, OpenAiConfig, OutputTokensField, PrefillMode, SchemaMode};
 use crate::ModelsError;
 use crate::http::Endpoint;
 use crate::tool_names;
@@ -131,7 +131,7 @@ fn messages(config: &OpenAiConfig, request: &ModelRequest) -> Result<Vec<Value>,
         messages.push(json!({ "role": "system", "content": system }));
     }
     for said in &request.messages {
-        push_message(&mut messages, said)?;
+        push_message(&mut messages, said, config.image_detail)?;
     }
     match (&request.prefill, config.prefill) {
         (Some(prefill), PrefillMode::Native | PrefillMode::Echoed | PrefillMode::Continue) => {
@@ -162,13 +162,13 @@ fn system(config: &OpenAiConfig, request: &ModelRequest) -> String {
 }
 
 /// Answers of tools are messages of their own on the wire, and come first: they belong to the calls before them.
-fn push_message(messages: &mut Vec<Value>, said: &Message) -> Result<(), ModelError> {
+fn push_message(messages: &mut Vec<Value>, said: &Message, detail: Option<ImageDetail>) -> Result<(), ModelError> {
     let mut content = Vec::new();
     let mut calls = Vec::new();
     for part in &said.parts {
         match part {
             Part::Text(text) => content.push(json!({ "type": "text", "text": text })),
-            Part::Image { media_type, data } => content.push(image(said.speaker, media_type, data)?),
+            Part::Image { media_type, data } => content.push(image(said.speaker, media_type, data, detail)?),
             Part::Requested(call) => calls.push(requested(call)),
             Part::Answered { id, output, failed } => {
                 let output = if *failed { format!("the tool failed: {output}") } else { output.clone() };
@@ -197,7 +197,7 @@ fn joined(mut content: Vec<Value>) -> Value {
     }
 }
 
-fn image(speaker: Speaker, media_type: &str, data: &[u8]) -> Result<Value, ModelError> {
+fn image(speaker: Speaker, media_type: &str, data: &[u8], detail: Option<ImageDetail>) -> Result<Value, ModelError> {
     if speaker == Speaker::Assistant {
         return Err(ModelError::Invalid(
             "an assistant's message has a picture; give pictures in a user's message".to_owned(),
@@ -212,7 +212,11 @@ fn image(speaker: Speaker, media_type: &str, data: &[u8]) -> Result<Value, Model
         )));
     }
     let url = format!("data:{media_type};base64,{}", STANDARD.encode(data));
-    Ok(json!({ "type": "image_url", "image_url": { "url": url } }))
+    let mut address = json!({ "url": url });
+    if let Some(detail) = detail {
+        address["detail"] = json!(detail);
+    }
+    Ok(json!({ "type": "image_url", "image_url": address }))
 }
 
 fn requested(call: &RequestedCall) -> Value {

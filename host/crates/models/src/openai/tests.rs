@@ -149,7 +149,7 @@ async fn the_request_has_every_field_on_the_wire() {
     request.format = ReplyFormat::Schema(json!({ "type": "object" }));
     request.stop = ["a", "", "b", "c", "d", "e"].map(str::to_owned).to_vec();
     request.seed = Some(7);
-    let settings = "extra_body = { reasoning_effort = \"low\" }";
+    let settings = "image_detail = \"low\"\nextra_body = { reasoning_effort = \"low\" }";
     let outcome = check(vec![stream("", [GOOD.into()])], settings, &request).await;
     let expected = json!({
         "reasoning_effort": "low",
@@ -158,7 +158,7 @@ async fn the_request_has_every_field_on_the_wire() {
             { "role": "system", "content": "be brief" },
             { "role": "user", "content": [
                 { "type": "text", "text": "see" },
-                { "type": "image_url", "image_url": { "url": "data:image/png;base64,AQID" } },
+                { "type": "image_url", "image_url": { "url": "data:image/png;base64,AQID", "detail": "low" } },
             ] },
             { "role": "assistant", "content": null, "tool_calls": [
                 { "id": "c1", "type": "function", "function": { "name": "files__read", "arguments": "{}" } },

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The beginning and the end of an output: what failed is mostly said last.
 #[derive(Default)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: u64,
@@ -26,7 +26,7 @@ impl Captured {
     }
 
     /// The text, and whether it was cut.
-    pub(super) fn text(self) -> (String, bool) {
+    pub(crate) fn text(self) -> (String, bool) {
         let tail = Vec::from(self.tail);
         if self.left_out == 0 {
             return (String::from_utf8_lossy(&[self.head, tail].concat()).into_owned(), false);

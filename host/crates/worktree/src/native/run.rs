@@ -1,17 +1,16 @@
-//! One check on one copy: started in the best sandbox that the system gives, watched, and killed at a limit.
+//! One program in one directory: started in the best sandbox that the system gives, watched, and ended at a limit.
 
 use super::output::{Captured, Output};
-use super::{CheckHost, NativeCheck, NativeError};
-use crate::sandbox::{REFUSED, SAID, SCRATCH, Sandbox, Spec};
+use super::{CheckHost, NativeError};
+use crate::sandbox::{CROWDED, END, REFUSED, SAID, SCRATCH, Sandbox, Spec};
 use longhaul_core::LimitHit;
-use longhaul_core::work::CheckReport;
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-
-/// Bytes of one file that a check writes. A debug build's archives have hundreds of megabytes.
-const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// How long output is waited for after the check has ended: somebody else may hold the pipe.
 pub(super) const DRAIN: Duration = Duration::from_secs(2);
@@ -19,37 +18,80 @@ pub(super) const DRAIN: Duration = Duration::from_secs(2);
 /// How often the disk is looked at.
 const DISK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// One check on one copy.
-pub(super) struct Run<'a> {
-    pub(super) host: &'a CheckHost,
-    pub(super) name: &'a str,
-    pub(super) check: &'a NativeCheck,
-    pub(super) scratch: &'a Path,
+/// What is run, and what it may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) argv: Vec<String>,
+    /// Besides LANG, HOME and TMPDIR. Without a PATH it has the host's.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) wall_ms_max: u64,
+    /// How long it is given to end by itself after that.
+    pub(crate) grace_ms: u64,
+    pub(crate) cpu_seconds_max: u64,
+    pub(crate) memory_bytes_max: u64,
+    pub(crate) output_bytes_max: u64,
+    pub(crate) processes_max: u64,
+    pub(crate) disk_bytes_max: u64,
+    pub(crate) file_bytes_max: u64,
+}
+
+/// One program in one directory.
+pub(crate) struct Run<'a> {
+    pub(crate) host: &'a CheckHost,
+    pub(crate) name: &'a str,
+    pub(crate) program: &'a Program,
+    /// Has `work`, `home`, `tmp` and `dev`.
+    pub(crate) scratch: &'a Path,
+    /// What is worked on in place of `scratch/work`, and where in it the program starts.
+    pub(crate) tree: Option<(&'a Path, &'a Path)>,
+    /// Besides those of the host, where files are covered: directories that are not seen, and those that are
+    /// nevertheless.
+    pub(crate) hidden: &'a [PathBuf],
+    pub(crate) shown: &'a [PathBuf],
+    /// The least that must hold it.
+    pub(crate) sandbox_min: Sandbox,
+}
+
+/// How it ended, and how it was held.
+pub(crate) struct Done {
+    /// 128 and the signal where one ended it; -1 at a limit.
+    pub(crate) exit_code: i32,
+    pub(crate) hit: Option<LimitHit>,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) wall_ms: u64,
 }
 
 /// How one start ended.
 enum Ended {
     /// Nothing ran; why.
     Refused(String),
-    Ran(CheckReport, u64),
+    Ran(Done),
 }
 
 impl Run<'_> {
     /// Asks for the strongest sandbox first. A child that is refused has started nothing.
-    pub(super) async fn in_the_best_sandbox(&self) -> Result<(CheckReport, Sandbox, u64), NativeError> {
+    pub(crate) async fn in_the_best_sandbox(&self) -> Result<Done, NativeError> {
         self.check_program()?;
         let mut why = String::new();
         for sandbox in [Sandbox::Full, Sandbox::Namespaces, Sandbox::None] {
             match self.once(sandbox).await? {
-                Ended::Ran(report, wall_ms) => return Ok((report, sandbox, wall_ms)),
+                Ended::Ran(done) => return Ok(done),
                 Ended::Refused(reason) => {
                     let reason = if reason.is_empty() { "the child said nothing".to_owned() } else { reason };
                     tracing::debug!(check = self.name, ?sandbox, reason, "sandbox refused");
                     why = reason;
                 }
             }
+            if sandbox == self.sandbox_min {
+                break;
+            }
         }
-        Err(self.failed(why))
+        if self.sandbox_min == Sandbox::None {
+            return Err(self.failed(why));
+        }
+        Err(NativeError::NoSandbox { name: self.name.to_owned(), why })
     }
 
     fn failed(&self, why: impl ToString) -> NativeError {
@@ -58,9 +100,9 @@ impl Run<'_> {
 
     /// Looked for here and not left to the child, whose words a check could imitate.
     fn check_program(&self) -> Result<(), NativeError> {
-        let program = self.check.argv.first().map_or("", String::as_str);
+        let program = self.program.argv.first().map_or("", String::as_str);
         let is_there = if program.contains('/') {
-            let path = self.scratch.join("work").join(program);
+            let path = self.work().join(program);
             // A link may lead into the sandbox's own directories.
             path.is_file() || path.is_symlink()
         } else {
@@ -71,8 +113,12 @@ impl Run<'_> {
     }
 
     fn path(&self) -> String {
-        let set = self.check.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok());
+        let set = self.program.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok());
         set.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned())
+    }
+
+    fn work(&self) -> PathBuf {
+        self.tree.map_or_else(|| self.scratch.join("work"), |(tree, _)| tree.to_owned())
     }
 
     async fn once(&self, sandbox: Sandbox) -> Result<Ended, NativeError> {
@@ -80,12 +126,12 @@ impl Run<'_> {
         let mut child = self.start(sandbox).map_err(|error| self.failed(error))?;
         let group = Group::of(&child);
         // The child ends when this does (see `sandbox.rs`); left in `child`, waiting would close it.
-        let lifeline = child.stdin.take();
+        let mut lifeline = child.stdin.take();
         let (said, first_line) = tokio::sync::oneshot::channel();
-        let stdout = Output::read(child.stdout.take(), None, self.check.output_bytes_max);
-        let stderr = Output::read(child.stderr.take(), Some(said), self.check.output_bytes_max);
-        let (status, hit) = self.wait(&mut child).await.map_err(|error| self.failed(error))?;
-        // What the check left running, where there is no namespace to take it along.
+        let stdout = Output::read(child.stdout.take(), None, self.program.output_bytes_max);
+        let stderr = Output::read(child.stderr.take(), Some(said), self.program.output_bytes_max);
+        let (status, hit) = self.wait(&mut child, lifeline.as_mut()).await.map_err(|error| self.failed(error))?;
+        // What the program left running, where there is no namespace to take it along.
         drop((group, lifeline));
         let said = tokio::time::timeout(DRAIN, first_line).await.ok().and_then(Result::ok).unwrap_or_default();
         if hit.is_none() && !said.starts_with(&format!("{SAID}ready")) {
@@ -93,7 +139,10 @@ impl Run<'_> {
         }
         let (stdout, stderr) = (stdout.end().await, stderr.end().await);
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Ended::Ran(self.report(status, hit, stdout, stderr), wall_ms))
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        let hit = hit.or_else(|| self.signalled(status, code));
+        let exit_code = if hit.is_some() { -1 } else { code };
+        Ok(Ended::Ran(Done { exit_code, hit, stdout, stderr, sandbox, wall_ms }))
     }
 
     fn start(&self, sandbox: Sandbox) -> std::io::Result<Child> {
@@ -102,38 +151,49 @@ impl Run<'_> {
         command.args(&self.host.prefix_args).arg(serde_json::to_string(&self.spec(sandbox))?);
         command.env_clear().env("LANG", "C.UTF-8").env("PATH", self.path());
         command.env("HOME", inside.join("home")).env("TMPDIR", inside.join("tmp"));
-        if let Some(rustup) = rustup_home() {
-            command.env("RUSTUP_HOME", rustup);
-        }
-        command.envs(&self.check.env).current_dir(self.scratch.join("work"));
+        command.envs(&self.program.env).current_dir(self.scratch);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true).spawn()
     }
 
     fn spec(&self, sandbox: Sandbox) -> Spec {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
         Spec {
             sandbox,
             is_inner: false,
+            nice: 0,
             prefix_args: self.host.prefix_args.clone(),
-            argv: self.check.argv.clone(),
+            argv: self.program.argv.clone(),
             scratch: self.scratch.to_owned(),
-            hidden: self.host.hidden.iter().cloned().chain(secrets_in_home()).collect(),
-            memory_bytes_max: self.check.memory_bytes_max,
-            cpu_seconds_max: self.check.wall_ms_max.div_ceil(1_000).saturating_mul(cores),
-            processes_max: self.check.processes_max,
-            file_bytes_max: FILE_BYTES_MAX.min(self.check.disk_bytes_max),
+            tree: self.tree.map(|(tree, _)| tree.to_owned()),
+            cwd: self.tree.map_or_else(|| PathBuf::from("."), |(_, cwd)| Path::new(".").join(cwd)),
+            hidden: self.host.hidden.iter().chain(self.hidden).cloned().chain(secrets_in_home()).collect(),
+            shown: self.shown.to_vec(),
+            memory_bytes_max: self.program.memory_bytes_max,
+            cpu_seconds_max: self.program.cpu_seconds_max,
+            processes_max: self.program.processes_max,
+            file_bytes_max: self.program.file_bytes_max,
         }
     }
 
-    /// Waits for the child, and kills all of it at a limit.
-    async fn wait(&self, child: &mut Child) -> std::io::Result<(std::process::ExitStatus, Option<LimitHit>)> {
-        let deadline = tokio::time::sleep(Duration::from_millis(self.check.wall_ms_max));
+    /// Waits for the child, and ends all of it at a limit: asked first where it is given time for that.
+    async fn wait(
+        &self,
+        child: &mut Child,
+        lifeline: Option<&mut tokio::process::ChildStdin>,
+    ) -> std::io::Result<(ExitStatus, Option<LimitHit>)> {
+        let Program { wall_ms_max, grace_ms, disk_bytes_max, .. } = *self.program;
+        let deadline = tokio::time::sleep(Duration::from_millis(wall_ms_max));
         let hit = tokio::select! {
             status = child.wait() => return Ok((status?, None)),
-            () = deadline => LimitHit::new("wall_ms_max", self.check.wall_ms_max, self.check.wall_ms_max),
-            used = self.disk_used_up() => LimitHit::new("disk_bytes_max", used, self.check.disk_bytes_max),
+            () = deadline => LimitHit::new("wall_ms_max", wall_ms_max, wall_ms_max),
+            used = self.disk_used_up() => LimitHit::new("disk_bytes_max", used, disk_bytes_max),
         };
+        if let Some(lifeline) = lifeline.filter(|_| grace_ms > 0) {
+            lifeline.write_all(&[END]).await?;
+            if let Ok(status) = tokio::time::timeout(Duration::from_millis(grace_ms), child.wait()).await {
+                return Ok((status?, Some(hit)));
+            }
+        }
         Group::of(child).kill();
         Ok((child.wait().await?, Some(hit)))
     }
@@ -145,48 +205,21 @@ impl Run<'_> {
         loop {
             tokio::time::sleep(DISK_INTERVAL).await;
             let used = before.zip(free()).map_or(0, |(before, now)| before.saturating_sub(now));
-            if used > self.check.disk_bytes_max {
+            if used > self.program.disk_bytes_max {
                 return used;
             }
         }
     }
 
-    fn report(
-        &self,
-        status: std::process::ExitStatus,
-        hit: Option<LimitHit>,
-        stdout: Captured,
-        stderr: Captured,
-    ) -> CheckReport {
-        use std::os::unix::process::ExitStatusExt;
-        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        let hit = hit.or_else(|| self.signalled(code));
-        let (stdout, out_cut) = stdout.text();
-        let (mut stderr, err_cut) = stderr.text();
-        if let Some(hit) = &hit {
-            let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-            stderr.push_str(&format!(
-                "{line_end}{hit}; raise it in [checks.{}], or make the check use less\n",
-                self.name
-            ));
-        }
-        CheckReport {
-            name: self.name.to_owned(),
-            passed: hit.is_none() && code == 0,
-            exit_code: if hit.is_some() { -1 } else { code },
-            stdout,
-            stderr,
-            truncated: out_cut || err_cut,
-        }
-    }
-
-    /// The two signals by which the kernel tells a limit.
-    fn signalled(&self, code: i32) -> Option<LimitHit> {
-        let spec = self.spec(Sandbox::None);
+    /// The signals by which the kernel, and the child, tell a limit.
+    fn signalled(&self, status: ExitStatus, code: i32) -> Option<LimitHit> {
         let hit = |name, max| Some(LimitHit::new(name, max, max));
+        if status.signal() == Some(CROWDED.as_raw()) {
+            return hit("processes_max", self.program.processes_max);
+        }
         match code.checked_sub(128)? {
-            24 => hit("cpu_seconds_max", spec.cpu_seconds_max),
-            25 => hit("file_bytes_max", spec.file_bytes_max),
+            24 => hit("cpu_seconds_max", self.program.cpu_seconds_max),
+            25 => hit("file_bytes_max", self.program.file_bytes_max),
             _ => None,
         }
     }
@@ -215,7 +248,7 @@ impl Drop for Group {
 }
 
 /// Toolchains that rustup installed are found by HOME, which a check does not have.
-fn rustup_home() -> Option<PathBuf> {
+pub(super) fn rustup_home() -> Option<PathBuf> {
     let set = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
     let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup"));
     set.or_else(usual).filter(|dir| dir.is_dir())

@@ -1,0 +1,99 @@
+//! What arguments of several tools have in common: paths in the tree, and how a mistake is told.
+
+use longhaul_core::LimitHit;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::ToolError;
+use longhaul_worktree::TreeError;
+
+/// Longest path, in bytes; that of Linux.
+const PATH_BYTES_MAX: usize = 4_096;
+
+/// A path from the top of the tree, without a way out: relative, no `..`, nothing of git. Empty is the top.
+///
+/// Where a link on the way leads, this cannot know; who opens the path has to see to that.
+pub(crate) fn path(text: &str) -> Result<String, ToolError> {
+    let refused = |why: &str| Err(invalid(format!("the path `{}` {why}", shown(text))));
+    if text.len() > PATH_BYTES_MAX {
+        return refused("is too long");
+    }
+    if text.starts_with('/') {
+        return refused("is absolute; write it from the top of the tree");
+    }
+    if text.chars().any(char::is_control) || text.contains('\\') {
+        return refused("has a control character or a backslash");
+    }
+    let mut names = Vec::new();
+    for name in text.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => return refused("has `..`; write it from the top of the tree"),
+            name if name.eq_ignore_ascii_case(".git") => return refused("leads into a repository"),
+            name => names.push(name),
+        }
+    }
+    Ok(names.join("/"))
+}
+
+/// A word of a model in a message, on one line and short.
+pub(crate) fn shown(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .take(200)
+        .flat_map(|one| if one.is_control() { one.escape_debug().collect() } else { vec![one] })
+        .collect();
+    truncate(&plain, 200)
+}
+
+pub(crate) fn invalid(why: impl std::fmt::Display) -> ToolError {
+    ToolError::InvalidArguments(why.to_string())
+}
+
+pub(crate) fn failed(why: impl std::fmt::Display) -> ToolError {
+    ToolError::Failed(why.to_string())
+}
+
+/// What the tree says is data for who called; what a word of theirs caused is an invalid argument.
+pub(crate) fn of_tree(error: TreeError) -> ToolError {
+    match error {
+        TreeError::Limit { hit, .. } => ToolError::Limit(hit),
+        TreeError::NotAHash { .. } | TreeError::NotOfBranch { .. } | TreeError::Ambiguous { .. } => invalid(error),
+        other => failed(other),
+    }
+}
+
+/// Runs what blocks on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| failed(format!("the tool broke: {error}")))?
+}
+
+/// Refuses more than there may be.
+pub(crate) fn at_most(name: &str, used: usize, max: usize) -> Result<(), ToolError> {
+    if used > max { Err(ToolError::Limit(LimitHit::new(name, used as u64, max as u64))) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_in_the_tree_or_is_refused_with_the_reason() {
+        let check = |text: &str, expected: &str| {
+            let told = path(text).unwrap_or_else(|error| error.to_string());
+            assert!(told.contains(expected), "{text}: {told}");
+        };
+        check("a//b/./c/", "a/b/c");
+        for (text, why) in [
+            ("/etc/passwd", "is absolute"),
+            ("../x", "has `..`"),
+            ("a/../../x", "has `..`"),
+            ("a/.GIT/config", "leads into a repository"),
+            ("a\0b", "control character"),
+            ("a\nb", "control character"),
+            ("..\\x", "backslash"),
+        ] {
+            check(text, why);
+        }
+    }
+}

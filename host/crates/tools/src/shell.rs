@@ -1,0 +1,252 @@
+//! `builtin:shell`: programs of the operator's list, started in the tree of a run.
+//!
+//! Off unless configured, and marked to be asked about each time. What is started is one program by the very word on
+//! the list, with a list of arguments; a command line is split without a shell, and whatever a shell would act on is
+//! refused by its name. It runs in the sandbox of native checks: no network, its own processes, only the tree
+//! writable, the data directory, the user's checkout and people's homes out of sight, limits on time, memory, processes, files and output,
+//! and nothing of it outlives the call or the host. Refuses to run where less than `sandbox_min` holds it. It cannot
+//! tell what a program on the list starts in turn; that stays in the same sandbox.
+
+mod programs;
+mod words;
+
+use crate::arguments::{at_most, failed, invalid, path, shown};
+use crate::{Place, ToolsError};
+use longhaul_core::journal::EffectClass;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
+use longhaul_core::{Denial, InvocationId};
+use longhaul_worktree::{Held, HeldLimits, HeldReport, Sandbox, private_places, run_held};
+use programs::{Programs, Refusal};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Words of one command, and bytes of all of them.
+const WORDS_MAX: usize = 1_000;
+const WORDS_BYTES_MAX: usize = 128 << 10;
+
+/// What the operator says: `[tools.NAME.settings]`.
+#[derive(Clone, Debug)]
+pub struct ShellSettings {
+    programs: Programs,
+    env: BTreeMap<String, String>,
+    read: Vec<PathBuf>,
+    sandbox_min: Sandbox,
+    limits: HeldLimits,
+}
+
+/// As it is written.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    /// Words that may be asked for: names, looked for in PATH, or full paths.
+    programs: Vec<String>,
+    /// Variables with their values. PATH is `/usr/local/bin:/usr/bin:/bin` unless it is here.
+    env: BTreeMap<String, String>,
+    /// Variables that are taken from the host's environment, where they are set.
+    env_inherit: Vec<String>,
+    /// Directories of people's homes and the like that programs may read, full paths. Default none.
+    read: Vec<PathBuf>,
+    /// `full` (default), `namespaces` or `none`: with less than that nothing is started.
+    sandbox_min: Sandbox,
+    limits: HeldLimits,
+}
+
+impl ShellSettings {
+    /// Reads settings strictly.
+    ///
+    /// # Errors
+    /// What is wrong, with the remedy.
+    pub fn read(settings: &Value) -> Result<Self, ToolsError> {
+        let wrong = |why: String| ToolsError::Settings { why };
+        let written: Written = serde_json::from_value(settings.clone()).map_err(|error| wrong(error.to_string()))?;
+        let Written { programs, mut env, env_inherit, read, sandbox_min, limits } = written;
+        for name in &env_inherit {
+            if let Ok(value) = std::env::var(name) {
+                env.entry(name.clone()).or_insert(value);
+            }
+        }
+        if let Some(name) = env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            return Err(wrong(format!("`{}` is no variable's name", shown(name))));
+        }
+        if env.values().any(|value| value.contains('\0')) {
+            return Err(wrong("a variable's value has a NUL".to_owned()));
+        }
+        if limits.wall_ms_max == 0 || limits.memory_bytes_max == 0 || limits.processes_max == 0 {
+            return Err(wrong("a limit of 0 lets nothing run; remove it or set it above 0".to_owned()));
+        }
+        if let Some(dir) = read.iter().find(|dir| !dir.is_absolute()) {
+            return Err(wrong(format!("`read` has `{}`; write a full path", dir.display())));
+        }
+        let programs = Programs::of(&programs, env.get("PATH").map(String::as_str)).map_err(wrong)?;
+        env.insert("PATH".to_owned(), programs.path().to_owned());
+        Ok(Self { programs, env, read, sandbox_min, limits })
+    }
+}
+
+/// The tool.
+pub struct Shell {
+    place: Place,
+    settings: ShellSettings,
+}
+
+impl Shell {
+    /// The tool, in a place, with the operator's settings.
+    #[must_use]
+    pub fn new(place: Place, settings: ShellSettings) -> Self {
+        Self { place, settings }
+    }
+}
+
+#[async_trait::async_trait]
+impl HostTool for Shell {
+    async fn info(&self, name: &str) -> Result<ToolInfo, ToolError> {
+        let programs = self.settings.programs.names().join(", ");
+        Ok(ToolInfo {
+            id: name.to_owned(),
+            description: format!(
+                "Starts one program in the project, without a shell and without a network. There are: {}",
+                truncate(&programs, 2_000)
+            ),
+            functions: vec![run_function(&self.settings.limits)],
+        })
+    }
+
+    async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
+        if call.function != "run" {
+            return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
+        }
+        let held = self.held(call.read()?, &call.tool)?;
+        let report = run_held(&self.place.host, &self.place.tree, &held).await.map_err(failed)?;
+        Ok(told(&report, &held, &call.tool))
+    }
+}
+
+fn run_function(limits: &HeldLimits) -> FunctionInfo {
+    let what = "A program and its arguments. Either `argv`, a list of words, or `command`, a line of which nothing is \
+                special but quotes: no chains, no redirection, no substitution, no patterns";
+    FunctionInfo::of(
+        "run",
+        what,
+        EffectClass::Acts,
+        json!({
+            "argv": { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": WORDS_MAX },
+            "command": { "type": "string", "maxLength": WORDS_BYTES_MAX },
+            "cwd": { "type": "string", "description": "Where it starts, from the top; default there" },
+            "timeout_ms": { "type": "integer", "minimum": 1, "maximum": limits.wall_ms_max },
+        }),
+        &[],
+    )
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    argv: Option<Vec<String>>,
+    command: Option<String>,
+    #[serde(default)]
+    cwd: String,
+    timeout_ms: Option<u64>,
+}
+
+impl Shell {
+    /// What is started for a call, or why nothing is.
+    fn held(&self, asked: Run, tool: &str) -> Result<Held, ToolError> {
+        let mut argv = words_of(asked.argv, asked.command)?;
+        let word = argv.first().cloned().ok_or_else(|| invalid("there is no program; give `argv` or `command`"))?;
+        let found = self.settings.programs.find(&word, &self.place.tree);
+        let program = found.map_err(|why| denied(why, &word, tool))?;
+        self.check_seen(&program, tool)?;
+        argv[0] = program.to_string_lossy().into_owned();
+        let mut limits = self.settings.limits.clone();
+        limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
+        let cwd = PathBuf::from(path(&asked.cwd)?);
+        self.check_cwd(&cwd)?;
+        let ShellSettings { env, read, sandbox_min, .. } = self.settings.clone();
+        let hidden = self.hidden().collect();
+        let shown = read.iter().filter_map(|dir| dir.canonicalize().ok()).filter(|dir| dir.is_dir()).collect();
+        Ok(Held { argv, cwd, env, hidden, shown, sandbox_min, limits })
+    }
+
+    /// What programs do not see. The user's own files may hold what no commit does.
+    fn hidden(&self) -> impl Iterator<Item = PathBuf> {
+        private_places().into_iter().chain([self.place.project.clone()])
+    }
+
+    /// A program that it cannot see, nothing can start.
+    fn check_seen(&self, program: &Path, tool: &str) -> Result<(), ToolError> {
+        let real = program.canonicalize().map_err(failed)?;
+        let is_below = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| real.starts_with(dir));
+        if !self.hidden().any(|dir| is_below(&dir)) || self.settings.read.iter().any(is_below) {
+            return Ok(());
+        }
+        let dir = real.parent().unwrap_or(&real).display();
+        Err(failed(format!(
+            "`{}` is not seen by programs, which see no homes; add to longhaul.toml: [tools.{tool}.settings] read = \
+             [\"{dir}\"]",
+            real.display()
+        )))
+    }
+
+    /// For a good message. What counts is where the program is once it stands there; see `sandbox.rs` of the tree.
+    fn check_cwd(&self, cwd: &Path) -> Result<(), ToolError> {
+        let top = self.place.tree.canonicalize().map_err(failed)?;
+        match top.join(cwd).canonicalize() {
+            Ok(there) if there.starts_with(&top) && there.is_dir() => Ok(()),
+            Ok(there) if !there.starts_with(&top) => Err(invalid("`cwd` leads out of the tree")),
+            _ => Err(invalid("`cwd` is no directory of the tree")),
+        }
+    }
+}
+
+fn words_of(argv: Option<Vec<String>>, command: Option<String>) -> Result<Vec<String>, ToolError> {
+    let words = match (argv, command) {
+        (Some(argv), None) => argv,
+        (None, Some(line)) => {
+            at_most("words_bytes_max", line.len(), WORDS_BYTES_MAX)?;
+            words::split(&line).map_err(|why| invalid(format!("`command` is not taken: {why}")))?
+        }
+        (Some(_), Some(_)) => return Err(invalid("give `argv` or `command`, not both")),
+        (None, None) => Vec::new(),
+    };
+    at_most("words_max", words.len(), WORDS_MAX)?;
+    at_most("words_bytes_max", words.iter().map(String::len).sum(), WORDS_BYTES_MAX)?;
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err(invalid("a word has a NUL, which no program can be given"));
+    }
+    Ok(words)
+}
+
+fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
+    let word = shown(word);
+    match why {
+        Refusal::NotListed => ToolError::Denied(Denial {
+            reason: format!("`{word}` is not on the list of programs of `{tool}`"),
+            fix: format!("[tools.{tool}.settings] programs = [{word:?}]"),
+        }),
+        Refusal::NotThere => failed(format!("`{word}` may be started, and is not installed in PATH")),
+        Refusal::InTree => failed(format!("`{word}` lies in the tree, where agents write, so it is not started")),
+    }
+}
+
+fn told(report: &HeldReport, held: &Held, tool: &str) -> ToolOutput {
+    let error = report.hit.as_ref().map(|hit| {
+        let raise = format!("raise it in [tools.{tool}.settings.limits], or do less");
+        if hit.name == "wall_ms_max" {
+            format!("Timeout: given up after {} ms; {raise}", held.limits.wall_ms_max)
+        } else {
+            format!("{hit}; {raise}")
+        }
+    });
+    let output = json!({
+        "success": report.hit.is_none() && report.exit_code == 0,
+        "exit_code": report.exit_code,
+        "stdout": report.stdout,
+        "stderr": report.stderr,
+        "duration_ms": report.wall_ms,
+        "error": error,
+    });
+    ToolOutput { output: output.to_string(), truncated: report.truncated }
+}

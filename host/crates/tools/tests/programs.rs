@@ -1,0 +1,196 @@
+//! What `shell` answers for programs that do what they may.
+
+#[path = "support/lab.rs"]
+mod lab;
+
+use lab::Lab;
+use longhaul_worktree::{Held, HeldLimits, Sandbox, run_held};
+use serde_json::{Value, json};
+
+async fn run(lab: &Lab, arguments: Value, settings: Value) -> Value {
+    let told = lab.call("shell", "run", &arguments, &settings).await;
+    serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"))
+}
+
+fn sh(script: &str) -> Value {
+    json!({ "argv": ["sh", "-c", script] })
+}
+
+#[tokio::test]
+async fn a_program_works_in_the_tree_and_its_code_and_output_come_back() {
+    let lab = Lab::new();
+    let told = run(&lab, sh("pwd; cat a.txt; echo made > new.txt; echo oops >&2; exit 3"), json!({})).await;
+    assert_eq!(
+        (&told["exit_code"], &told["success"], &told["stderr"]),
+        (&json!(3), &json!(false), &json!("oops\n")),
+        "{told}"
+    );
+    assert_eq!(told["stdout"], "/tmp/work\none\n");
+    assert_eq!(std::fs::read_to_string(lab.tree().join("new.txt")).unwrap(), "made\n");
+    lab.write("deep/er/x", "x");
+    let told = run(&lab, json!({ "command": "ls", "cwd": "deep/er" }), json!({})).await;
+    assert_eq!((&told["stdout"], &told["error"]), (&json!("x\n"), &Value::Null), "{told}");
+}
+
+#[tokio::test]
+async fn the_environment_is_what_is_listed_and_nothing_else() {
+    let lab = Lab::new();
+    let settings = json!({ "env": { "A": "1" }, "env_inherit": ["CARGO_PKG_NAME", "NOT_SET_ANYWHERE"] });
+    let told = run(&lab, json!({ "argv": ["env"] }), settings).await;
+    let mut names: Vec<&str> =
+        told["stdout"].as_str().unwrap().lines().map(|line| line.split('=').next().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["A", "CARGO_PKG_NAME", "HOME", "LANG", "PATH", "TMPDIR"], "{told}");
+}
+
+#[tokio::test]
+async fn a_program_is_asked_to_end_before_it_is_killed() {
+    let lab = Lab::new();
+    let limits = json!({ "limits": { "wall_ms_max": 300, "grace_ms": 20_000 } });
+    let told = run(&lab, sh("trap 'echo saved; exit 0' TERM; echo began; while :; do sleep 0.05; done"), limits).await;
+    assert_eq!((&told["stdout"], &told["success"]), (&json!("began\nsaved\n"), &json!(false)), "{told}");
+    assert!(told["error"].as_str().unwrap().starts_with("Timeout: given up after 300 ms"), "{told}");
+}
+
+#[tokio::test]
+async fn an_output_keeps_its_beginning_and_its_end() {
+    let lab = Lab::new();
+    let limits = json!({ "limits": { "output_bytes_max": 20 } });
+    let told = run(&lab, sh("echo begins; for i in 1 2 3 4 5 6 7 8 9; do echo middle; done; echo ends"), limits).await;
+    let text = told["stdout"].as_str().unwrap();
+    assert!(text.starts_with("begins") && text.ends_with("ends\n") && text.contains("bytes left out"), "{text}");
+}
+
+#[tokio::test]
+async fn a_directory_of_somebody_is_read_where_the_operator_says_so() {
+    let lab = Lab::new();
+    let cat = json!({ "argv": ["cat", lab.hidden().join("key")] });
+    assert_eq!(run(&lab, cat.clone(), json!({})).await["success"], false);
+    let told = run(&lab, cat, json!({ "read": [lab.hidden()] })).await;
+    assert_eq!(told["success"], true, "{told}");
+    let told =
+        run(&lab, sh(&format!("echo x > {}/x", lab.hidden().display())), json!({ "read": [lab.hidden()] })).await;
+    assert!(told["stderr"].as_str().unwrap().contains("Read-only"), "{told}");
+}
+
+#[tokio::test]
+async fn a_program_in_a_home_is_named_with_the_line_that_shows_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::new();
+    // The user's checkout is out of sight as a home is.
+    let program = lab.repo().join("bin/tool");
+    std::fs::create_dir(lab.repo().join("bin")).unwrap();
+    std::fs::write(&program, "#!/bin/sh\necho seen\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (argv, programs) = (json!({ "argv": [program] }), json!([program]));
+    let told = lab.call("shell", "run", &argv, &json!({ "programs": programs })).await;
+    assert!(told.contains("[tools.shell.settings] read = [") && told.contains("bin\"]"), "{told}");
+    let shown = json!({ "programs": programs, "read": [lab.repo().join("bin")] });
+    assert_eq!(run(&lab, argv, shown).await["stdout"], "seen\n");
+}
+
+/// As if a directory became a link after the tool had looked at it.
+#[tokio::test]
+async fn a_program_stands_in_the_tree_or_is_not_started() {
+    let lab = Lab::new();
+    lab.link(lab.outside(), "out");
+    for cwd in ["out", "out/sub", "..", "/etc"] {
+        let held = Held {
+            argv: vec!["/bin/ls".to_owned()],
+            cwd: cwd.into(),
+            env: [("PATH".to_owned(), "/bin".to_owned())].into(),
+            hidden: vec![],
+            shown: vec![],
+            sandbox_min: Sandbox::Full,
+            limits: HeldLimits::default(),
+        };
+        let report = run_held(&lab.host(), &lab.tree(), &held).await.unwrap();
+        assert_eq!((report.exit_code, report.stdout.as_str(), report.sandbox), (126, "", Sandbox::Full), "{cwd}");
+        assert!(report.stderr.contains("it leads out of the tree"), "{cwd}: {}", report.stderr);
+    }
+}
+
+#[tokio::test]
+async fn each_tool_tells_what_it_does_with_a_schema() {
+    let lab = Lab::new();
+    for (tool, functions) in
+        [("git", &["status", "diff", "log", "show", "commit"][..]), ("search", &["text", "names"]), ("shell", &["run"])]
+    {
+        let info = lab.info(tool).await;
+        let names: Vec<&str> = info.functions.iter().map(|function| function.name.as_str()).collect();
+        assert_eq!(names, functions);
+        for function in &info.functions {
+            let schema: Value = serde_json::from_str(&function.parameters).unwrap();
+            assert_eq!(schema["additionalProperties"], false, "{}", function.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_made_once_for_a_call_and_again_for_another() {
+    let lab = Lab::new();
+    lab.write("a.txt", "two\n");
+    let commit = |key: &'static str| {
+        let lab = &lab;
+        async move { lab.call_as(key, "git", "commit", &json!({ "message": "half way" }), &json!({})).await }
+    };
+    let first = commit("one").await;
+    lab.write("a.txt", "three\n");
+    assert_eq!(commit("one").await, first, "the same call finds what it made");
+    let second = commit("two").await;
+    assert!(second.contains("/2\""), "{second}");
+    let refs = lab.git(&["for-each-ref", "--format=%(refname)", "refs/longhaul"]);
+    assert_eq!(refs.lines().count(), 2, "{refs}");
+    assert_eq!(lab.git(&["show", "refs/longhaul/checkpoints/r-000000000001/1:a.txt"]), "two\n");
+    assert_eq!(lab.git(&["status", "--porcelain"]), "", "the user's checkout is as it was");
+}
+
+/// The cases of executors that are about a program; those about source code are `exec`'s.
+#[tokio::test]
+async fn cases_of_executors_hold_for_programs() {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases");
+    let folder = std::env::var("LONGHAUL_CASES").unwrap_or_else(|_| own.to_owned());
+    let mut driven = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let suite: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        if suite["suite"] != "executor_tasks" {
+            continue;
+        }
+        for case in suite["cases"].as_array().unwrap() {
+            let id = case["id"].as_str().unwrap();
+            let (script, limits) = match id {
+                "exec-0" => ("echo 'Hello from agent!'", json!({})),
+                "exec-2" => ("while :; do sleep 0.1; done", json!({ "wall_ms_max": 1_000, "grace_ms": 0 })),
+                "exec-5" => (
+                    "head -c 536870912 /dev/zero | tail -c 536870912 | wc -c",
+                    json!({ "memory_bytes_max": 256 << 20 }),
+                ),
+                _ => continue,
+            };
+            let lab = Lab::new();
+            let told = run(&lab, sh(script), json!({ "limits": limits })).await;
+            let expected = &case["expected"];
+            match id {
+                // What a shell makes of a pipe whose end broke is its own: the program says what it lacked.
+                "exec-5" => assert!(told["stderr"].as_str().unwrap().contains("memory"), "{told}"),
+                _ => assert_eq!(told["success"], expected["success"], "{id}: {told}"),
+            }
+            if let Some(text) = expected["stdout_contains"].as_str() {
+                assert!(told["stdout"].as_str().unwrap().contains(text), "{id}: {told}");
+            }
+            if let Some(text) = expected["error_contains"].as_str() {
+                assert!(told["error"].as_str().unwrap().contains(text), "{id}: {told}");
+            }
+            if let Some(seconds) = expected["duration_min_s"].as_u64() {
+                assert!(told["duration_ms"].as_u64().unwrap() >= seconds * 1_000, "{id}: {told}");
+            }
+            driven.push(id.to_owned());
+        }
+    }
+    driven.sort_unstable();
+    assert_eq!(driven, ["exec-0", "exec-2", "exec-5"]);
+}

@@ -1,0 +1,124 @@
+//! Looking at the files of a tree, one by one: what `.gitignore` covers is passed over, links are not followed.
+//!
+//! Every file is opened as [`crate::at`] does it, so that a directory that becomes a link in the middle leads nowhere.
+//! Refuses more entries and deeper directories than the caps of the tree, and to read: who looks gets an open file.
+
+use crate::TreeError;
+use crate::at::{Root, Sort, TEMPORARY};
+use crate::git::Project;
+use crate::ignore::Rules;
+use crate::scan::{cap, join, shown};
+use crate::tree::Tree;
+use std::cell::Cell;
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// A file of the tree.
+pub struct Browsed<'a> {
+    /// From the top of the tree; see [`crate::Change::path`].
+    pub path: &'a str,
+    /// How long it was when it was listed, in bytes.
+    pub bytes: u64,
+    root: &'a Root,
+    raw: &'a [u8],
+}
+
+impl Browsed<'_> {
+    /// The file, held open. An error says that it is gone or is no regular file any more.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self) -> std::io::Result<File> {
+        self.root.open_file(self.raw)
+    }
+}
+
+impl Tree {
+    /// Shows every regular file below `under`, sorted by path within a directory, to `look`, until it breaks off.
+    /// Answers how many entries were passed over since they are no regular files.
+    ///
+    /// # Errors
+    /// A cap, a path that leads nowhere, or the file system.
+    pub fn browse(
+        &self,
+        project: &Project,
+        under: &str,
+        look: &mut dyn FnMut(&Browsed<'_>) -> ControlFlow<()>,
+    ) -> Result<u64, TreeError> {
+        let repo = project.repo()?;
+        let root = self.root()?;
+        let mut rules = Rules::of_repository(&repo);
+        let mut at = Vec::new();
+        // What is ignored above counts below, too.
+        for name in under.as_bytes().split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            rules = rules.within(&root, &at)?;
+            at = join(&at, name);
+        }
+        let mut walk = Walk { root: &root, tree: self, steps: Cell::new(0), seen: 0, passed_over: 0 };
+        walk.run(at, &rules, look)?;
+        Ok(walk.passed_over)
+    }
+}
+
+/// With an own stack: depth is the guest's choice.
+struct Walk<'a> {
+    root: &'a Root,
+    tree: &'a Tree,
+    steps: Cell<u64>,
+    seen: u64,
+    passed_over: u64,
+}
+
+impl Walk<'_> {
+    fn run(
+        &mut self,
+        from: Vec<u8>,
+        rules: &Rc<Rules>,
+        look: &mut dyn FnMut(&Browsed<'_>) -> ControlFlow<()>,
+    ) -> Result<(), TreeError> {
+        if self.root.stamp(&from).is_ok_and(|found| matches!(found, Some(stamp) if stamp.sort != Sort::Dir)) {
+            let _ = self.show(&from, look);
+            return Ok(());
+        }
+        let mut waiting = vec![(from, 1, Rc::clone(rules))];
+        while let Some((dir, depth, rules)) = waiting.pop() {
+            cap("depth_max", depth, self.tree.caps().depth_max, &dir)?;
+            let rules = rules.within(self.root, &dir)?;
+            let entries = self.root.list(&dir).map_err(TreeError::io("list", self.root.path(&dir)))?;
+            let mut below = Vec::new();
+            for (name, stamp) in entries {
+                let path = join(&dir, &name);
+                self.seen += 1;
+                cap("files_max", self.seen, self.tree.caps().files_max, &path)?;
+                let is_dir = stamp.sort == Sort::Dir;
+                if is_ours(&name) || rules.cover(&path, is_dir, &self.steps)? {
+                    continue;
+                }
+                if is_dir {
+                    below.push((path, depth + 1, Rc::clone(&rules)));
+                } else if self.show(&path, look).is_break() {
+                    return Ok(());
+                }
+            }
+            waiting.extend(below.into_iter().rev());
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, raw: &[u8], look: &mut dyn FnMut(&Browsed<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        match self.root.stamp(raw) {
+            Ok(Some(stamp)) if matches!(stamp.sort, Sort::File { .. }) => {
+                look(&Browsed { path: &shown(raw), bytes: stamp.len, root: self.root, raw })
+            }
+            _ => {
+                self.passed_over += 1;
+                ControlFlow::Continue(())
+            }
+        }
+    }
+}
+
+fn is_ours(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git") || name.starts_with(TEMPORARY)
+}

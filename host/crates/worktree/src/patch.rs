@@ -1,0 +1,170 @@
+//! What differs, as text: the tree against a commit, and a commit against its parent.
+//!
+//! Made of blobs and of the files of the tree as they are, without git's filters, drivers and configuration: what
+//! those name is never started. Refuses to read files beyond a cap, and to make more text than asked for.
+
+use crate::TreeError;
+use crate::at::Root;
+use crate::git::{Branch, Project, end_of};
+use crate::scan::{Base, Kind, content, shown};
+use crate::tree::Tree;
+use git2::{Blob, Delta, DiffOptions, Oid, Patch, Repository};
+use std::path::Path;
+
+/// Bytes of one file that is compared line by line; of a larger one only its size is told.
+const COMPARED_BYTES_MAX: u64 = 1 << 20;
+
+/// Lines around a change.
+const CONTEXT_LINES: u32 = 3;
+
+/// A text, and whether it was cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PatchText {
+    /// In git's format.
+    pub text: String,
+    /// Files whose changes are not in `text` any more.
+    pub files_left_out: u64,
+}
+
+impl PatchText {
+    /// Adds the changes of one file, whole or not at all, so that every patch that is there can be read.
+    fn add(&mut self, patch: &str, bytes_max: usize) {
+        if self.files_left_out > 0 || self.text.len() + patch.len() > bytes_max {
+            self.files_left_out += 1;
+        } else {
+            self.text.push_str(patch);
+        }
+    }
+}
+
+/// A commit at length.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Shown {
+    /// 40 hexadecimal digits.
+    pub commit: String,
+    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// As it is; bytes that are not UTF-8 are replaced.
+    pub message: String,
+    /// Against its first parent.
+    pub patch: PatchText,
+}
+
+impl Tree {
+    /// How the tree differs from the commit `parent`, as a patch of at most about `bytes_max` bytes, below `under`
+    /// (empty: everywhere).
+    ///
+    /// # Errors
+    /// As [`Tree::scan`].
+    pub fn patch(
+        &self,
+        project: &Project,
+        parent: &str,
+        under: &str,
+        bytes_max: usize,
+    ) -> Result<PatchText, TreeError> {
+        let repo = project.repo()?;
+        let base = Base::read(&repo, parent, self.caps())?;
+        let root = self.root()?;
+        let mut text = PatchText::default();
+        for change in self.scan(project, parent)?.changes.iter().filter(|change| is_below(&change.raw, under)) {
+            let old = base.files.get(&change.raw).map(|entry| entry.id);
+            let patch = match self.now(&root, &change.raw, change.kind)? {
+                Ok(new) => one(&repo, old, new.as_deref(), &change.raw)?,
+                Err(bytes) => format!("Large file {} has {bytes} bytes\n", change.path),
+            };
+            text.add(&patch, bytes_max);
+        }
+        Ok(text)
+    }
+
+    /// The bytes of a file; `Err`: how many there are of a large one.
+    fn now(&self, root: &Root, raw: &[u8], kind: Kind) -> Result<Result<Option<Vec<u8>>, u64>, TreeError> {
+        if kind == Kind::Deleted {
+            return Ok(Ok(None));
+        }
+        let Some(stamp) = root.stamp(raw).map_err(TreeError::io("look at", root.path(raw)))? else {
+            return Err(TreeError::Raced { path: shown(raw) });
+        };
+        if stamp.len > COMPARED_BYTES_MAX {
+            return Ok(Err(stamp.len));
+        }
+        content(root, raw, stamp.sort == crate::at::Sort::Link, COMPARED_BYTES_MAX).map(|bytes| Ok(Some(bytes)))
+    }
+}
+
+impl Project {
+    /// One commit of `branch` since `base`, `base` included, by 4 digits or more of its name.
+    ///
+    /// # Errors
+    /// When the word is no such name, or what it names is not of this branch.
+    pub fn show(&self, branch: &Branch, base: &str, word: &str, bytes_max: usize) -> Result<Shown, TreeError> {
+        let to = self.way_back(branch, base, word)?.to;
+        shown_commit(&self.repo()?, &to, bytes_max)
+    }
+
+    /// The commits that led to where `branch` is, those before the run too, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// When git cannot read them.
+    pub fn log_from(&self, branch: &Branch, base: &str, limit: usize) -> Result<Vec<crate::Logged>, TreeError> {
+        let repo = self.repo()?;
+        crate::log::log_from(&repo, end_of(&repo, branch, base)?, limit)
+    }
+}
+
+fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<Shown, TreeError> {
+    let failed = || TreeError::git("read a commit");
+    let oid = Oid::from_str(id).map_err(failed())?;
+    let commit = repo.find_commit(oid).map_err(failed())?;
+    let tree = commit.tree().map_err(failed())?;
+    let before = commit.parent(0).and_then(|parent| parent.tree()).ok();
+    let mut options = DiffOptions::new();
+    options.context_lines(CONTEXT_LINES).max_size(i64::try_from(COMPARED_BYTES_MAX).unwrap_or(i64::MAX));
+    // `diff.*` of the user's configuration does not count, and neither does `.gitattributes`.
+    options.ignore_submodules(true).skip_binary_check(false);
+    let diff = repo.diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options)).map_err(failed())?;
+    let mut patch = PatchText::default();
+    for (at, delta) in diff.deltas().enumerate() {
+        let path = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes()).unwrap_or_default().to_vec();
+        let is_module = [delta.old_file().mode(), delta.new_file().mode()].contains(&git2::FileMode::Commit);
+        let text = if is_module || delta.status() == Delta::Typechange {
+            format!("Changed kind {}\n", shown(&path))
+        } else {
+            match Patch::from_diff(&diff, at).map_err(failed())? {
+                Some(mut patch) => String::from_utf8_lossy(&patch.to_buf().map_err(failed())?).into_owned(),
+                None => format!("Binary {}\n", shown(&path)),
+            }
+        };
+        patch.add(&text, bytes_max);
+    }
+    let seconds = u64::try_from(commit.time().seconds()).unwrap_or(0);
+    Ok(Shown {
+        commit: id.to_owned(),
+        at_ms: seconds.saturating_mul(1_000),
+        message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+        patch,
+    })
+}
+
+/// One file, from a blob to bytes. `None` on a side: not there.
+fn one(repo: &Repository, old: Option<Oid>, new: Option<&[u8]>, raw: &[u8]) -> Result<String, TreeError> {
+    let failed = || TreeError::git("compare a file");
+    let old: Option<Blob<'_>> = old.map(|id| repo.find_blob(id)).transpose().map_err(failed())?;
+    let name = shown(raw);
+    if old.as_ref().is_some_and(|blob| blob.size() as u64 > COMPARED_BYTES_MAX) {
+        return Ok(format!("Large file {name}\n"));
+    }
+    let path = Path::new(&name);
+    let mut options = DiffOptions::new();
+    options.context_lines(CONTEXT_LINES);
+    let old = old.as_ref().map(Blob::content).unwrap_or_default();
+    let patch = Patch::from_buffers(old, Some(path), new.unwrap_or_default(), Some(path), Some(&mut options));
+    let bytes = patch.and_then(|mut patch| Ok(patch.to_buf()?.to_vec())).map_err(failed())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn is_below(raw: &[u8], under: &str) -> bool {
+    let under = under.trim_matches('/').as_bytes();
+    under.is_empty() || raw.strip_prefix(under).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}

@@ -1,0 +1,301 @@
+//! `longhaul trajectories`: what agents were told, said and did; rated, corrected, and exported for training.
+
+use super::{Context, Exit, RunArg, words};
+use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use longhaul_core::text::{printable, truncate};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Longest text on a line of the list, in bytes.
+const LINE_BYTES_MAX: usize = 120;
+
+/// Longest message that `show` prints for people, in bytes; `--json` has all.
+const MESSAGE_BYTES_MAX: usize = 2_000;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List trajectories, one for each invocation of an agent.
+    List {
+        #[command(flatten)]
+        run: RunArg,
+        #[command(flatten)]
+        wanted: WantedArgs,
+    },
+    /// Show one with its messages.
+    Show {
+        #[command(flatten)]
+        one: One,
+    },
+    /// Rate one, from 1, bad, to 5, good.
+    Rate {
+        /// From 1, bad, to 5, good.
+        rating: u8,
+        #[command(flatten)]
+        one: One,
+    },
+    /// Say what its answer should have been.
+    Correct {
+        #[command(flatten)]
+        one: One,
+        /// The answer; `-` reads it from standard input.
+        #[arg(long, value_name = "TEXT")]
+        answer: String,
+    },
+    /// Write them as JSON, one a line, in a shape that training tools read.
+    Export {
+        #[command(flatten)]
+        run: RunArg,
+        #[command(flatten)]
+        wanted: WantedArgs,
+        /// The shape.
+        #[arg(long, default_value = "full")]
+        format: Format,
+        /// Into this file, which must not be there yet. Default: standard output.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct One {
+    /// The invocation, for example `f-sum/1/generate`.
+    invocation: String,
+    #[command(flatten)]
+    run: RunArg,
+}
+
+#[derive(Args, Debug)]
+pub struct WantedArgs {
+    /// Of every run of the project.
+    #[arg(long)]
+    all_runs: bool,
+    /// Only of this agent.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only those that somebody rated or corrected.
+    #[arg(long, conflicts_with = "unannotated")]
+    annotated: bool,
+    /// Only those that nobody did.
+    #[arg(long)]
+    unannotated: bool,
+    /// Only rated so or better.
+    #[arg(long, value_name = "1-5")]
+    rating_min: Option<u8>,
+    /// Only rated so or worse.
+    #[arg(long, value_name = "1-5")]
+    rating_max: Option<u8>,
+    /// Only those that ended so.
+    #[arg(long)]
+    ending: Option<EndingWord>,
+}
+
+/// How trajectories end, as it is typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EndingWord {
+    Returned,
+    Refused,
+    Limited,
+    Trapped,
+    Unfinished,
+}
+
+impl From<EndingWord> for Ending {
+    fn from(word: EndingWord) -> Self {
+        match word {
+            EndingWord::Returned => Self::Returned,
+            EndingWord::Refused => Self::Refused,
+            EndingWord::Limited => Self::Limited,
+            EndingWord::Trapped => Self::Trapped,
+            EndingWord::Unfinished => Self::Unfinished,
+        }
+    }
+}
+
+/// What is exported.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Format {
+    /// All that is known.
+    Full,
+    /// TRL's conversational preference: `prompt`, `chosen` (the correction), `rejected` (the answer). Only
+    /// corrected ones.
+    Preference,
+    /// TRL's conversational unpaired preference: `prompt`, `completion`, `label`. Ratings of 4 and 5 are true, of 1
+    /// and 2 false; a 3, and none, is left out.
+    Unpaired,
+}
+
+impl From<WantedArgs> for Wanted {
+    fn from(args: WantedArgs) -> Self {
+        let WantedArgs { all_runs, agent, annotated, unannotated, rating_min, rating_max, ending } = args;
+        let annotated = (annotated || unannotated).then_some(annotated);
+        Self { all_runs, agent, annotated, rating_min, rating_max, ending: ending.map(Ending::from) }
+    }
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::List { run, wanted } => {
+            let found = ask(context, Request::Trajectories { run: context.which(run), wanted: wanted.into() }).await?;
+            if context.json {
+                outln!("{}", serde_json::to_string(&found)?);
+            } else if found.is_empty() {
+                outln!("no trajectories");
+            } else {
+                found.iter().for_each(show_line);
+            }
+        }
+        Command::Show { one } => show(context, &whole(context, context.which(one.run), one.invocation).await?)?,
+        Command::Rate { rating, one } => annotate(context, one, Some(rating), None).await?,
+        Command::Correct { one, answer } => {
+            let answer = if answer == "-" { std::io::read_to_string(std::io::stdin())? } else { answer };
+            annotate(context, one, None, Some(answer)).await?;
+        }
+        Command::Export { run, wanted, format, output } => {
+            let run = context.which(run);
+            let found = ask(context, Request::Trajectories { run, wanted: wanted.into() }).await?;
+            export(context, &found, format, output).await?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask(context: &Context, request: Request) -> anyhow::Result<Vec<Trajectory>> {
+    match context.ask(request).await? {
+        Answer::Trajectories { trajectories } => Ok(trajectories),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+async fn whole(context: &Context, run: Which, invocation: String) -> anyhow::Result<Trajectory> {
+    let found = ask(context, Request::Trajectory { run, invocation }).await?;
+    found.into_iter().next().context("the service answered nothing")
+}
+
+async fn annotate(context: &Context, one: One, rating: Option<u8>, correction: Option<String>) -> anyhow::Result<()> {
+    let run = context.which(one.run);
+    let request = Request::AnnotateTrajectory { run, invocation: one.invocation, rating, correction };
+    let found = ask(context, request).await?.into_iter().next().context("the service answered nothing")?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&found)?);
+    } else {
+        show_line(&found);
+    }
+    Ok(())
+}
+
+fn show_line(one: &Trajectory) {
+    let Annotation { rating, correction, .. } = &one.annotation;
+    let rating = rating.map_or("-".to_owned(), |rating| rating.to_string());
+    let corrected = if correction.is_some() { " corrected" } else { "" };
+    let ending = format!("{:?}", one.ending).to_lowercase();
+    outln!(
+        "{}  {}  {ending:<10} rated {rating}{corrected}  {} steps, {} tokens  {}",
+        one.id,
+        one.agent,
+        one.steps.len(),
+        words::short_number(one.usage.tokens()),
+        printable(&truncate(&one.summary.replace('\n', " "), LINE_BYTES_MAX), LINE_BYTES_MAX)
+    );
+}
+
+fn show(context: &Context, one: &Trajectory) -> anyhow::Result<()> {
+    if context.json {
+        outln!("{}", serde_json::to_string(one)?);
+        return Ok(());
+    }
+    show_line(one);
+    for (number, messages) in one.conversations.iter().enumerate() {
+        outln!("conversation {}", number + 1);
+        for message in messages {
+            let text = message["content"].as_str().unwrap_or_default();
+            outln!("  {}: {}", message["role"].as_str().unwrap_or_default(), printable(text, MESSAGE_BYTES_MAX));
+            for call in message["tool_calls"].as_array().into_iter().flatten() {
+                outln!("    asks for {}", printable(&call["function"].to_string(), MESSAGE_BYTES_MAX));
+            }
+        }
+    }
+    for step in &one.steps {
+        let failed = if step.failed { " (failed)" } else { "" };
+        outln!("  step {} {} {}{failed}", step.entry, step.name, printable(&step.summary, LINE_BYTES_MAX));
+    }
+    if let Some(answer) = &one.answer {
+        outln!("  answer: {}", printable(answer, MESSAGE_BYTES_MAX));
+    }
+    if let Some(correction) = &one.annotation.correction {
+        outln!("  should be: {}", printable(correction, MESSAGE_BYTES_MAX));
+    }
+    if let Some(why) = &one.incomplete {
+        outln!("  not whole: {why}");
+    }
+    Ok(())
+}
+
+async fn export(
+    context: &Context,
+    found: &[Trajectory],
+    format: Format,
+    output: Option<PathBuf>,
+) -> anyhow::Result<()> {
+    let mut file = match &output {
+        Some(path) => {
+            Some(std::fs::File::create_new(path).with_context(|| format!("cannot make `{}`", path.display()))?)
+        }
+        None => None,
+    };
+    for one in found.iter().filter(|one| is_exported(one, format)) {
+        let whole = whole(context, Which::Named(one.run.to_string()), one.id.to_string()).await?;
+        let line = line(&whole, format)?.to_string();
+        match &mut file {
+            Some(file) => writeln!(file, "{line}")?,
+            None => outln!("{line}"),
+        }
+    }
+    Ok(())
+}
+
+/// Ratings that say yes or no; one in the middle says neither.
+fn label(one: &Trajectory) -> Option<bool> {
+    match one.annotation.rating? {
+        4.. => Some(true),
+        3 => None,
+        _ => Some(false),
+    }
+}
+
+fn is_exported(one: &Trajectory, format: Format) -> bool {
+    match format {
+        Format::Full => true,
+        Format::Preference => one.annotation.correction.is_some() && one.ending != Ending::Unfinished,
+        Format::Unpaired => label(one).is_some() && one.ending != Ending::Unfinished,
+    }
+}
+
+fn line(one: &Trajectory, format: Format) -> anyhow::Result<Value> {
+    let (prompt, completion) = split(one);
+    Ok(match format {
+        Format::Full => serde_json::to_value(one)?,
+        Format::Preference => {
+            let chosen = json!([{ "role": "assistant", "content": one.annotation.correction }]);
+            json!({ "prompt": prompt, "chosen": chosen, "rejected": completion })
+        }
+        Format::Unpaired => json!({ "prompt": prompt, "completion": completion, "label": label(one) }),
+    })
+}
+
+/// What came before the last reply of the first conversation, and that reply. An agent that asked no model has its
+/// instruction and its answer.
+fn split(one: &Trajectory) -> (Vec<Value>, Vec<Value>) {
+    let messages = one.conversations.first().map(Vec::as_slice).unwrap_or_default();
+    match messages.iter().rposition(|message| message["role"] == "assistant") {
+        Some(last) => (messages[..last].to_vec(), vec![messages[last].clone()]),
+        None => {
+            let answer = one.answer.as_deref().unwrap_or(&one.summary);
+            let prompt = json!({ "role": "user", "content": one.instruction });
+            (vec![prompt], vec![json!({ "role": "assistant", "content": answer })])
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Trajectories: what an agent was told, said and did, one for each of its invocations.
+//!
+//! All of it is in the journal already, so that nothing is kept twice: the facts of a list are read from there, and
+//! the messages are heard once more while the invocation is replayed, which executes nothing. Stored are only what a
+//! person adds: a rating and a correction. Refuses a rating out of its range, and ones of what is no agent's
+//! invocation or has not ended.
+
+use super::{Answer, Service, Which, replay};
+use crate::run::{self, Kept, RunRecord};
+use anyhow::{Context, bail};
+use longhaul_capabilities::{Said, Watch};
+use longhaul_core::journal::{Began, Entry};
+use longhaul_core::model::{Message, ModelError, ModelReply, Part, Speaker, Usage};
+use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_core::tool::{ToolError, ToolOutput};
+use longhaul_core::work::{Outcome, Task};
+use longhaul_core::{Digest, InvocationId, RunId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The worst and the best rating.
+pub const RATING_MIN: u8 = 1;
+/// See [`RATING_MIN`].
+pub const RATING_MAX: u8 = 5;
+
+/// Bytes of a correction. An answer that is longer is a file, and belongs into the tree.
+const CORRECTION_BYTES_MAX: usize = 256 << 10;
+
+/// Entries of one journal that are read at once; more than an invocation may have.
+const ENTRIES_MAX: usize = 100_000;
+
+/// What a person said of a trajectory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Annotation {
+    /// From 1, bad, to 5, good.
+    pub rating: Option<u8>,
+    /// What the answer should have been.
+    pub correction: Option<String>,
+    /// When it was last changed, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+}
+
+/// How an invocation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// With an outcome.
+    Returned,
+    /// With an error of the agent's own.
+    Refused,
+    /// At a limit.
+    Limited,
+    /// By a trap.
+    Trapped,
+    /// Not yet.
+    Unfinished,
+}
+
+/// One step: something that the agent asked for beside its model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The number of the journal's entry.
+    pub entry: u32,
+    /// For example `tools.call`.
+    pub name: String,
+    /// What was asked, in short.
+    pub summary: String,
+    /// Whether a tool answered with an error.
+    pub failed: bool,
+}
+
+/// A trajectory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trajectory {
+    /// The invocation.
+    pub id: InvocationId,
+    /// Its run.
+    pub run: RunId,
+    /// Its project.
+    pub project: String,
+    /// The table of `longhaul.toml`, for example `agents.code`.
+    pub agent: String,
+    /// The plugin.
+    pub plugin: String,
+    /// The digest of its bytes.
+    pub component: Digest,
+    /// The feature or step.
+    pub task: String,
+    /// What was to be done.
+    pub instruction: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// What the agent handed back, JSON as text.
+    pub answer: Option<String>,
+    /// Its summary, or why there is no answer.
+    pub summary: String,
+    /// Between 0 and 1, in the agent's own opinion.
+    pub confidence: Option<f64>,
+    /// What it did beside asking its model.
+    pub steps: Vec<Step>,
+    /// Calls of models.
+    pub model_calls: u32,
+    /// Tokens and money of its own calls.
+    pub usage: Usage,
+    /// How often its conversation was cut back.
+    pub summarizations: u32,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub from_ms: u64,
+    /// When it ended.
+    pub until_ms: Option<u64>,
+    /// What a person said of it.
+    pub annotation: Annotation,
+    /// One list for each conversation, in the form of chat endpoints. Empty in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<Vec<Value>>,
+    /// Why `conversations` may not be whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+}
+
+/// Which trajectories are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Wanted {
+    /// Of every run of the project, not only of this one.
+    pub all_runs: bool,
+    /// Only of this agent, by its name under `[agents]`.
+    pub agent: Option<String>,
+    /// Only with a rating or a correction, or only without.
+    pub annotated: Option<bool>,
+    /// Only rated so or better.
+    pub rating_min: Option<u8>,
+    /// Only rated so or worse.
+    pub rating_max: Option<u8>,
+    /// Only those that ended so.
+    pub ending: Option<Ending>,
+}
+
+impl Wanted {
+    fn takes(&self, one: &Trajectory) -> bool {
+        let Annotation { rating, correction, .. } = &one.annotation;
+        let is_annotated = rating.is_some() || correction.is_some();
+        let agent = |name: &String| one.agent.strip_prefix("agents.") == Some(name);
+        self.agent.as_ref().is_none_or(agent)
+            && self.annotated.is_none_or(|wanted| wanted == is_annotated)
+            && self.rating_min.is_none_or(|min| rating.is_some_and(|rating| rating >= min))
+            && self.rating_max.is_none_or(|max| rating.is_some_and(|rating| rating <= max))
+            && self.ending.is_none_or(|ending| ending == one.ending)
+    }
+}
+
+impl Service {
+    /// Those of a run, or of all runs of its project, without their messages.
+    pub(super) fn trajectories(&self, which: &Which, wanted: &Wanted) -> anyhow::Result<Answer> {
+        let record = self.find(which)?.record;
+        let records = match wanted.all_runs {
+            true => run::records(&*self.world.store)?.into_iter().filter(|one| one.project == record.project).collect(),
+            false => vec![record],
+        };
+        let mut trajectories = Vec::new();
+        for record in &records {
+            for invocation in self.invocations(&record.run, None)? {
+                trajectories.extend(self.facts(record, &invocation)?.filter(|one| wanted.takes(one)));
+            }
+        }
+        Ok(Answer::Trajectories { trajectories })
+    }
+
+    /// One, with its messages.
+    pub(super) async fn trajectory(&self, which: &Which, named: String) -> anyhow::Result<Answer> {
+        let record = self.find(which)?.record;
+        let mut found = self.named(&record, named)?;
+        if found.ending == Ending::Unfinished {
+            found.incomplete = Some("it has not ended; resume its run".to_owned());
+        } else {
+            let ears = Arc::new(Ears::default());
+            let replayed =
+                replay::one(&self.world, &record, found.id.clone(), None, Arc::clone(&ears) as Arc<dyn Watch>).await;
+            found.incomplete = match replayed {
+                Ok(replayed) => replayed.difference,
+                Err(error) => Some(format!("{error:#}")),
+            };
+            found.conversations = ears.conversations();
+        }
+        Ok(Answer::Trajectories { trajectories: vec![found] })
+    }
+
+    /// Keeps a rating or a correction, in place of what was there of it.
+    pub(super) async fn annotate(
+        &self,
+        which: &Which,
+        named: String,
+        rating: Option<u8>,
+        correction: Option<String>,
+    ) -> anyhow::Result<Answer> {
+        if let Some(rating) = rating.filter(|rating| !(RATING_MIN..=RATING_MAX).contains(rating)) {
+            bail!("a rating is a number from {RATING_MIN}, bad, to {RATING_MAX}, good; this one is {rating}");
+        }
+        if let Some(bytes) = correction.as_ref().map(String::len).filter(|bytes| *bytes > CORRECTION_BYTES_MAX) {
+            bail!("a correction has at most {CORRECTION_BYTES_MAX} bytes, this one {bytes}");
+        }
+        let record = self.find(which)?.record;
+        let mut found = self.named(&record, named)?;
+        if found.ending == Ending::Unfinished {
+            bail!("`{}` has not ended, so there is nothing to judge; resume its run", found.id);
+        }
+        let annotation = Annotation {
+            rating: rating.or(found.annotation.rating),
+            correction: correction.or(found.annotation.correction),
+            at_ms: self.world.clock.now_ms(),
+        };
+        let batch = Batch::new().put(Table::States, key(&record.run, &found.id), serde_json::to_vec(&annotation)?);
+        self.world.store.commit(batch).await?;
+        found.annotation = annotation;
+        Ok(Answer::Trajectories { trajectories: vec![found] })
+    }
+
+    /// The one that is meant, by the name of its invocation or the beginning of it.
+    fn named(&self, record: &RunRecord, named: String) -> anyhow::Result<Trajectory> {
+        let [id] = &self.invocations(&record.run, Some(named.clone()))?[..] else { bail!("name one invocation") };
+        match self.facts(record, id)? {
+            Some(found) => Ok(found),
+            None => bail!("there is no trajectory `{named}`; `longhaul trajectories {}` lists them", record.run),
+        }
+    }
+
+    /// What the journal says of an agent's invocation; none for others.
+    fn facts(&self, record: &RunRecord, id: &InvocationId) -> anyhow::Result<Option<Trajectory>> {
+        let store = &*self.world.store;
+        let Some(began) = longhaul_journal::began(store, id)?.filter(|began| began.export == "agent.run") else {
+            return Ok(None);
+        };
+        let task = task(store, &began)?;
+        let finished = longhaul_journal::finished(store, id)?;
+        let kept =
+            finished.as_ref().map(|finished| serde_json::from_str::<Kept<Outcome>>(&finished.result)).transpose()?;
+        let (ending, answer, summary, confidence) = ended(kept);
+        let mut found = Trajectory {
+            id: id.clone(),
+            run: record.run.clone(),
+            project: record.project.clone(),
+            agent: began.table,
+            plugin: began.plugin,
+            component: began.component,
+            task: task.id,
+            instruction: task.instruction,
+            ending,
+            answer,
+            summary,
+            confidence,
+            steps: Vec::new(),
+            model_calls: 0,
+            usage: Usage::default(),
+            summarizations: 0,
+            from_ms: began.at_ms,
+            until_ms: finished.map(|finished| finished.at_ms),
+            annotation: annotation(store, &record.run, id)?,
+            conversations: Vec::new(),
+            incomplete: None,
+        };
+        for (number, entry) in longhaul_journal::entries(store, id, 0, ENTRIES_MAX)? {
+            found.count(number, &entry);
+        }
+        Ok(Some(found))
+    }
+}
+
+impl Trajectory {
+    fn count(&mut self, number: u32, entry: &Entry) {
+        let answer = entry.answered.as_ref().map(|answered| answered.answer.as_str()).unwrap_or_default();
+        match entry.asked.name.as_str() {
+            "conversation.complete" => {
+                if let Ok(Ok(reply)) = serde_json::from_str::<Result<ModelReply, ModelError>>(answer) {
+                    self.model_calls += 1;
+                    self.usage = self.usage.plus(reply.usage);
+                }
+            }
+            "conversation.compact" | "conversation.halve" | "conversation.reset" => self.summarizations += 1,
+            name if name.starts_with("conversation.") => {}
+            name => {
+                let answer = serde_json::from_str::<Result<ToolOutput, ToolError>>(answer);
+                self.steps.push(Step {
+                    entry: number,
+                    name: name.to_owned(),
+                    summary: entry.asked.summary.clone(),
+                    failed: matches!(answer, Ok(Err(_))),
+                });
+            }
+        }
+    }
+}
+
+fn task(store: &dyn Store, began: &Began) -> anyhow::Result<Task> {
+    let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
+    Ok(serde_json::from_slice(&input)?)
+}
+
+fn ended(kept: Option<Kept<Outcome>>) -> (Ending, Option<String>, String, Option<f64>) {
+    match kept {
+        None => (Ending::Unfinished, None, String::new(), None),
+        Some(Kept::Returned(outcome)) => (Ending::Returned, Some(outcome.output), outcome.summary, outcome.confidence),
+        Some(Kept::Refused(error)) => (Ending::Refused, None, error.to_string(), None),
+        Some(Kept::Limited(hit)) => (Ending::Limited, None, hit.to_string(), None),
+        Some(Kept::Trapped(why)) => (Ending::Trapped, None, why, None),
+    }
+}
+
+/// A row beside the state of its run.
+fn key(run: &RunId, id: &InvocationId) -> Key {
+    Key::of(run.as_str()).and("annotation").and(id.as_str())
+}
+
+fn annotation(store: &dyn Store, run: &RunId, id: &InvocationId) -> anyhow::Result<Annotation> {
+    let found = store.get(Table::States, &key(run, id))?;
+    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).context("an annotation is damaged");
+    Ok(found.map(read).transpose()?.unwrap_or_default())
+}
+
+/// Hears what is said in the conversations of a replay.
+#[derive(Default)]
+struct Ears(Mutex<Vec<Vec<Value>>>);
+
+impl Ears {
+    fn conversations(&self) -> Vec<Vec<Value>> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.iter().filter(|messages| !messages.is_empty()).cloned().collect()
+    }
+}
+
+impl Watch for Ears {
+    fn heard(&self, _invocation: &InvocationId, _text: &str) {}
+
+    fn said(&self, conversation: usize, said: Said<'_>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() <= conversation {
+            all.resize_with(conversation + 1, Vec::new);
+        }
+        match said {
+            Said::System("") => {}
+            Said::System(text) => all[conversation].push(json!({ "role": "system", "content": text })),
+            Said::Message(message) => all[conversation].extend(chat(message)),
+        }
+    }
+}
+
+/// A message as chat endpoints have it: one for each answer of a tool.
+fn chat(message: &Message) -> Vec<Value> {
+    let text: Vec<String> = message.parts.iter().filter_map(shown).collect();
+    let role = match message.speaker {
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+        Speaker::Tool => "tool",
+    };
+    let calls: Vec<Value> = message.parts.iter().filter_map(requested).collect();
+    let mut said: Vec<Value> = message.parts.iter().filter_map(answered).collect();
+    if !text.is_empty() || !calls.is_empty() {
+        let mut own = json!({ "role": role, "content": text.join("\n") });
+        if !calls.is_empty() {
+            own["tool_calls"] = calls.into();
+        }
+        said.insert(0, own);
+    }
+    said
+}
+
+/// Words, and a placeholder for a picture.
+fn shown(part: &Part) -> Option<String> {
+    match part {
+        Part::Text(text) => Some(text.clone()),
+        Part::Image { media_type, data } => Some(format!("[image {media_type}, {} bytes]", data.len())),
+        Part::Requested(_) | Part::Answered { .. } => None,
+    }
+}
+
+fn requested(part: &Part) -> Option<Value> {
+    let Part::Requested(call) = part else { return None };
+    let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
+    let name = format!("{}.{}", call.tool, call.function);
+    Some(json!({ "id": call.id, "type": "function", "function": { "name": name, "arguments": arguments } }))
+}
+
+fn answered(part: &Part) -> Option<Value> {
+    let Part::Answered { id, output, .. } = part else { return None };
+    Some(json!({ "role": "tool", "tool_call_id": id, "content": output }))
+}
