@@ -263,7 +263,7 @@ pub fn grants(table: &str, part: &PluginConfig, asks: &Asks, project: &Path, tre
     Grants {
         table: table.to_owned(),
         directories: part.directories.iter().filter_map(|given| directory(given, asks, project, tree)).collect(),
-        hosts: part.hosts.iter().filter(|host| asks_host(asks, host)).cloned().collect(),
+        hosts: part.hosts.iter().flat_map(|host| asked_host(asks, host)).collect(),
         tools: listed(asks.tools, &part.tools),
         agents: listed(asks.agents, &part.agents),
         models: listed(asks.models, &part.models),
@@ -276,11 +276,13 @@ fn directory(given: &DirectoryConfig, asks: &Asks, project: &Path, tree: &Path) 
     Some(DirectoryGrant { guest: given.guest.clone(), host, access: given.access.min(asked.access) })
 }
 
-fn asks_host(asks: &Asks, given: &HostPattern) -> bool {
-    let given = String::from(given.clone());
-    asks.hosts.iter().any(|asked| {
-        asked == "*" || HostPattern::try_from(asked.clone()).is_ok_and(|asked| String::from(asked) == given)
-    })
+/// A host as far as the plugin asks for it.
+fn asked_host(asks: &Asks, given: &HostPattern) -> Vec<HostPattern> {
+    let asked = |asked: &String| match asked.as_str() {
+        "*" => Some(given.clone()),
+        asked => given.within(&HostPattern::try_from(asked.to_owned()).ok()?),
+    };
+    asks.hosts.iter().filter_map(asked).collect()
 }
 
 #[cfg(test)]

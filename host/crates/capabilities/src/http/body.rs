@@ -1,6 +1,6 @@
 //! Bodies: what goes out and what comes back, counted piece by piece and never collected.
 
-use super::{FIELD_BYTES_MAX, fault};
+use super::fault;
 use crate::log::LogBook;
 use ::http::header::CONTENT_LENGTH;
 use ::http::{HeaderMap, Request, Response};
@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyDataStream, BodyExt as _, Limited, StreamBody};
+use longhaul_egress::FIELD_BYTES_MAX;
 use reqwest::{Body, Url};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
