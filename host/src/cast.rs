@@ -5,6 +5,7 @@ use crate::crash::CrashPoints;
 use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
+use crate::secrets::{SecretConfig, Vault};
 use crate::toolbox::built_in;
 use crate::wiring::World;
 use anyhow::Context;
@@ -14,6 +15,7 @@ use longhaul_core::grant::{Access, DirectoryGrant, Grants};
 use longhaul_core::store::Batch;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{Digest, InvocationId, Limits};
+use longhaul_egress::Keyring;
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -73,6 +75,8 @@ pub struct Part {
     pub context: ContextRules,
     /// What the operator hands it, an object.
     pub settings: serde_json::Value,
+    /// Secrets that it may send.
+    pub secrets: Vec<SecretConfig>,
     /// Whether the operator vouches for its effects.
     pub confirm_effects: bool,
 }
@@ -127,6 +131,7 @@ impl Cast {
                 limits: config.limits_of(configured),
                 context: config.context_of(configured),
                 settings: serde_json::Value::Object(configured.settings.clone()),
+                secrets: configured.secrets.clone(),
                 confirm_effects: configured.confirm_effects,
             };
             parts.insert(table.clone(), part);
@@ -166,6 +171,13 @@ impl Cast {
         Scope { project: self.project.clone(), plugin: part.table.clone() }
     }
 
+    /// The secrets of one call of a tool, with fresh placeholders.
+    pub fn keyring(&self, part: &Part) -> anyhow::Result<Keyring> {
+        let vault = Vault::of(&self.world.home);
+        let keys = part.secrets.iter().map(|granted| vault.key(granted)).collect::<anyhow::Result<_>>()?;
+        Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
+    }
+
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
     pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
         let nobody = Arc::new(Nobody);
@@ -188,6 +200,7 @@ impl Cast {
             context: None,
             seed: self.world.fresh_seed(),
             console: None,
+            keyring: Arc::default(),
         }
     }
 }

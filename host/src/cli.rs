@@ -29,6 +29,7 @@ mod project;
 mod report;
 mod revert;
 mod runtimes;
+mod secrets;
 mod show;
 mod words;
 
@@ -194,6 +195,11 @@ enum Command {
     Runtimes {
         #[command(subcommand)]
         command: runtimes::Command,
+    },
+    /// Keep what tools authenticate with; agents and tools never see the values.
+    Secrets {
+        #[command(subcommand)]
+        command: secrets::Command,
     },
     /// Hold the contract's rules against a component: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
@@ -393,6 +399,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Secrets { command } => secrets::run(context, &command),
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,

@@ -4,6 +4,7 @@
 //! and nowhere else: what it asks for, intersected with what the operator gives.
 
 use crate::manifest::Asks;
+use crate::secrets::SecretConfig;
 use anyhow::{Context, bail};
 use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
@@ -102,6 +103,8 @@ pub struct PluginConfig {
     pub directories: Vec<DirectoryConfig>,
     /// Hosts that it may reach. Only for tools.
     pub hosts: Vec<HostPattern>,
+    /// Secrets that it may send, each to its hosts and in its header. Only for tools.
+    pub secrets: Vec<SecretConfig>,
     /// Whether the operator vouches for what the tool says of its effects. Without it every effect
     /// that its grants do not prove harmless counts as `acts`.
     pub confirm_effects: bool,
@@ -186,6 +189,7 @@ impl Config {
             bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
         }
         crate::toolbox::built_in::check(table, part)?;
+        crate::secrets::check(table, &part.secrets)?;
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
         rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;

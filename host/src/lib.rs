@@ -13,6 +13,7 @@ pub mod manifest;
 pub mod nobody;
 pub mod plugins;
 pub mod run;
+pub mod secrets;
 pub mod server;
 pub mod service;
 mod toolbox;

@@ -92,7 +92,7 @@ impl Outgoing {
     pub(crate) fn new(setup: &Setup, log: &LogBook) -> Self {
         Self::with(Rules {
             plugin: setup.scope.plugin.clone(),
-            guard: Guard::new(setup.grants.clone(), Caps::default()),
+            guard: Guard::new(setup.grants.clone(), Caps::default()).with_keyring(Arc::clone(&setup.keyring)),
             bytes_max: setup.limits.host_bytes_max,
             log: log.clone(),
             exchange: setup.services.exchange.clone(),
@@ -147,12 +147,20 @@ impl Rules {
         let way = way.map_err(fault::of_guard)?;
         let request = body::limited(way.url().clone(), request, self.bytes_max)?;
         let answer = timeout(times.connect + times.first_byte, self.guard.send(&way, request)).await;
-        let response = answer.map_err(|_| Error::HttpResponseTimeout)?.map_err(fault::of_guard)?;
-        body::counted(response, self.count(host, times, permit))
+        let mut response = answer.map_err(|_| Error::HttpResponseTimeout)?.map_err(fault::of_guard)?;
+        let cleaner = self.guard.cleaner(response.headers_mut()).map_err(fault::of_guard)?;
+        body::counted(response, body::Count { cleaner, ..self.count(host, times, permit) })
     }
 
     fn count(&self, host: String, times: Times, permit: OwnedSemaphorePermit) -> body::Count {
-        body::Count { host, max: self.bytes_max, between: times.between_bytes, log: self.log.clone(), permit }
+        body::Count {
+            host,
+            max: self.bytes_max,
+            between: times.between_bytes,
+            log: self.log.clone(),
+            cleaner: None,
+            permit,
+        }
     }
 }
 

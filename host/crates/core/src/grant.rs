@@ -148,6 +148,19 @@ impl HostPattern {
         format!("{}://{}:{}", self.scheme, self.host, self.port)
     }
 
+    /// Whether what is sent there is encrypted.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.scheme == "https"
+    }
+
+    /// Whether it is this very machine, by a name or address that says so.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        matches!(self.host.as_str(), "localhost" | "[::1]")
+            || self.host.parse().is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback())
+    }
+
     /// What is left of it when no more than `asked` is wanted; none where that is another host.
     #[must_use]
     pub fn within(&self, asked: &Self) -> Option<Self> {

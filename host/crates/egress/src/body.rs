@@ -1,10 +1,10 @@
 //! The answer of a server, read piece by piece within its caps.
 
-use crate::decode::Decoder;
+use crate::decode::Cleaner;
 use crate::error::EgressError;
-use crate::guard::{Caps, FIELD_BYTES_MAX};
+use crate::guard::{Caps, FIELD_BYTES_MAX, Guard};
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use longhaul_core::LimitHit;
 use reqwest::{Response, Url};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct Fetched {
     /// Who answered at last, after all redirects.
     pub url: Url,
     response: Response,
-    decoder: Option<Decoder>,
+    cleaner: Option<Cleaner>,
     caps: Caps,
     until: Instant,
     sent_bytes: u64,
@@ -36,15 +36,12 @@ pub(crate) fn check_head(headers: &HeaderMap) -> Result<(), EgressError> {
 }
 
 impl Fetched {
-    pub(crate) fn new(url: Url, response: Response, caps: Caps, until: Instant) -> Result<Self, EgressError> {
-        let mut headers = response.headers().clone();
-        let decoder = Decoder::of(&headers)?;
-        if decoder.is_some() {
-            headers.remove(header::CONTENT_ENCODING);
-            headers.remove(header::CONTENT_LENGTH);
-        }
-        let status = response.status();
-        Ok(Self { status, headers, url, response, decoder, caps, until, sent_bytes: 0, read_bytes: 0 })
+    pub(crate) fn new(guard: &Guard, url: Url, response: Response, until: Instant) -> Result<Self, EgressError> {
+        let (status, mut headers) = (response.status(), response.headers().clone());
+        guard.keyring.clean_head(&mut headers);
+        let cleaner = Some(Cleaner::new(&mut headers, guard.keyring.sieve())?);
+        let caps = guard.caps.clone();
+        Ok(Self { status, headers, url, response, cleaner, caps, until, sent_bytes: 0, read_bytes: 0 })
     }
 
     /// The next piece of the body; none at its end.
@@ -56,8 +53,8 @@ impl Fetched {
             let Some(piece) = self.receive().await? else { return self.finish() };
             self.sent_bytes = self.count(self.sent_bytes, &piece)?;
             let max = self.caps.response_bytes_max.saturating_sub(self.read_bytes);
-            let piece = match &mut self.decoder {
-                Some(decoder) => decoder.push(&piece, max)?,
+            let piece = match &mut self.cleaner {
+                Some(cleaner) => cleaner.push(piece, max)?,
                 None => piece,
             };
             if !piece.is_empty() {
@@ -105,8 +102,8 @@ impl Fetched {
 
     fn finish(&mut self) -> Result<Option<Bytes>, EgressError> {
         // An answer to HEAD says how its body would be compressed, and has none.
-        let Some(decoder) = self.decoder.take().filter(|_| self.sent_bytes > 0) else { return Ok(None) };
-        let rest = decoder.finish(self.caps.response_bytes_max.saturating_sub(self.read_bytes))?;
+        let Some(mut cleaner) = self.cleaner.take().filter(|_| self.sent_bytes > 0) else { return Ok(None) };
+        let rest = cleaner.finish(self.caps.response_bytes_max.saturating_sub(self.read_bytes))?;
         self.read_bytes = self.count(self.read_bytes, &rest)?;
         Ok(Some(rest).filter(|rest| !rest.is_empty()))
     }

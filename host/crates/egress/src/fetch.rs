@@ -4,6 +4,7 @@
 use crate::body::{self, Fetched};
 use crate::error::EgressError;
 use crate::guard::Guard;
+use crate::secret::is_held;
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName};
 use http::{Method, Request, StatusCode, Uri};
@@ -31,11 +32,18 @@ const NOT_YOURS: [&str; 11] = [
 const WHO_ASKS: [HeaderName; 2] = [header::AUTHORIZATION, header::COOKIE];
 
 /// What is left to send on a hop.
-struct Hop {
+pub(crate) struct Hop {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
+}
+
+#[cfg(test)]
+impl Hop {
+    pub(crate) fn get(url: &'static str) -> Self {
+        Self { method: Method::GET, uri: Uri::from_static(url), headers: HeaderMap::new(), body: Bytes::new() }
+    }
 }
 
 impl Guard {
@@ -53,7 +61,7 @@ impl Guard {
             let sent = timeout_at(until, self.one_hop(&hop)).await;
             let (url, response) = sent.map_err(|_| self.too_long())??;
             let Some(location) = redirect(&response).filter(|_| self.caps.redirects_max > 0) else {
-                return Ok(Fetched::new(url, response, self.caps.clone(), until)?);
+                return Fetched::new(self, url, response, until);
             };
             followed += 1;
             if followed > self.caps.redirects_max {
@@ -106,7 +114,7 @@ fn redirect(response: &reqwest::Response) -> Option<String> {
 }
 
 /// Where a redirect leads, with what may go along.
-fn next_hop(hop: Hop, from: &Url, status: StatusCode, location: &str) -> Result<Hop, EgressError> {
+pub(crate) fn next_hop(hop: Hop, from: &Url, status: StatusCode, location: &str) -> Result<Hop, EgressError> {
     let to =
         from.join(location).map_err(|_| EgressError::refused("a redirect to what is no address is not followed"))?;
     if from.scheme() == "https" && to.scheme() != "https" {
@@ -123,7 +131,9 @@ fn next_hop(hop: Hop, from: &Url, status: StatusCode, location: &str) -> Result<
         headers.remove(header::CONTENT_TYPE);
     }
     if from.origin() != to.origin() {
-        for name in WHO_ASKS {
+        let carrying = headers.iter().filter(|(name, value)| WHO_ASKS.contains(name) || is_held(value));
+        let carrying: Vec<HeaderName> = carrying.map(|(name, _)| name.clone()).collect();
+        for name in carrying {
             headers.remove(name);
         }
     }

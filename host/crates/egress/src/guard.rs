@@ -4,8 +4,10 @@
 //! they gave, once. Who wants redirects followed, answers read and times kept takes [`Guard::fetch`].
 
 use crate::address::{self, Checked, Resolve, System};
+use crate::decode::Cleaner;
 use crate::error::EgressError;
-use http::{Method, Uri};
+use crate::secret::Keyring;
+use http::{HeaderMap, Method, Uri};
 use longhaul_core::Denial;
 use longhaul_core::grant::Grants;
 use longhaul_core::text::truncate;
@@ -61,13 +63,14 @@ pub struct Guard {
     grants: Grants,
     pub(crate) caps: Caps,
     resolver: Arc<dyn Resolve>,
+    pub(crate) keyring: Arc<Keyring>,
 }
 
 /// A request's way out, checked: an address as the client reads it, and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    url: Url,
-    addresses: Vec<SocketAddr>,
+    pub(crate) url: Url,
+    pub(crate) addresses: Vec<SocketAddr>,
 }
 
 impl Way {
@@ -88,7 +91,14 @@ impl Guard {
     /// A guard for the hosts of `grants`; of the rest only the table is used, for refusals.
     #[must_use]
     pub fn new(grants: Grants, caps: Caps) -> Self {
-        Self { grants, caps, resolver: Arc::new(System) }
+        Self { grants, caps, resolver: Arc::new(System), keyring: Arc::default() }
+    }
+
+    /// Puts these secrets into requests, and takes them out of answers.
+    #[must_use]
+    pub fn with_keyring(mut self, keyring: Arc<Keyring>) -> Self {
+        self.keyring = keyring;
+        self
     }
 
     /// Asks another resolver than the machine's.
@@ -186,14 +196,26 @@ impl Guard {
     /// byte: that is the caller's part.
     ///
     /// # Errors
-    /// What the client says.
-    pub async fn send(&self, way: &Way, request: reqwest::Request) -> Result<reqwest::Response, EgressError> {
+    /// A secret where it does not belong, or what the client says.
+    pub async fn send(&self, way: &Way, mut request: reqwest::Request) -> Result<reqwest::Response, EgressError> {
         // The way was checked, and the request is the caller's: what was not checked does not leave.
         if request.url().origin() != way.url.origin() {
             return Err(EgressError::refused("the request has another destination than the one that was checked"));
         }
+        self.keyring.fill(&way.url, request.headers_mut())?;
         let client = self.client(way)?;
         Ok(client.execute(request).await?)
+    }
+
+    /// Takes the secrets out of the head of an answer, and gives what its body has to pass through: none where there
+    /// are no secrets. What is compressed is searched too, so it is no longer compressed behind it.
+    ///
+    /// # Errors
+    /// When the body is compressed as nobody here can read.
+    pub fn cleaner(&self, headers: &mut HeaderMap) -> Result<Option<Cleaner>, EgressError> {
+        let Some(sieve) = self.keyring.sieve() else { return Ok(None) };
+        self.keyring.clean_head(headers);
+        Ok(Some(Cleaner::new(headers, Some(sieve))?))
     }
 
     /// A client for one request. It knows the checked addresses and has no other way to resolve a name.

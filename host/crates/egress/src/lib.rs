@@ -12,10 +12,15 @@ mod decode;
 mod error;
 mod fetch;
 mod guard;
+mod secret;
+mod sieve;
 #[cfg(test)]
 mod tests;
 
 pub use address::{Resolve, System, special};
 pub use body::Fetched;
+pub use decode::Cleaner;
 pub use error::EgressError;
 pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
+pub use secret::{Key, Keyring, NotASecret, SHOWN, Secret};
+pub use sieve::Sieve;

@@ -161,11 +161,15 @@ async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
     let flop = guard(&[&host], &[&["93.184.216.34"], &["127.0.0.1"]], Caps::default());
     let way = flop.look_up(flop.check(&Method::GET, &uri).unwrap()).await.unwrap();
     assert_eq!(way.addresses(), [SocketAddr::new("93.184.216.34".parse().unwrap(), server.port)]);
+    // The client asks nobody: a name that no resolver knows leads to what it was given.
+    let given = Way { addresses: vec![SocketAddr::new("127.0.0.1".parse().unwrap(), server.port)], ..way.clone() };
+    let answer = flop.send(&given, reqwest::Request::new(Method::GET, way.url().clone())).await.unwrap();
+    assert_eq!(answer.text().await.unwrap(), "inside");
     // The other way round: every request is checked anew.
     let flip = guard(&[&host], &[&["127.0.0.1"]], Caps::default());
     let error = flip.fetch(get(&uri.to_string())).await.err().unwrap();
     assert!(error.to_string().contains("a loopback address"), "{error}");
-    assert!(server.seen().is_empty());
+    assert_eq!(server.seen().len(), 1);
 }
 
 #[tokio::test]
@@ -185,4 +189,13 @@ async fn a_redirect_is_followed_to_what_is_granted_and_without_who_asked() {
     let (first, last) = (start.seen().remove(0).to_lowercase(), end.seen().remove(0).to_lowercase());
     assert!(first.contains("authorization: bearer abc") && first.contains("host: 127.0.0.1"), "{first}");
     assert!(last.starts_with("get /end") && !last.contains("authorization") && last.contains("host: "), "{last}");
+}
+
+#[test]
+fn a_redirect_from_https_to_http_is_not_followed() {
+    let from = reqwest::Url::parse("https://a.com/x").unwrap();
+    let hop = || crate::fetch::Hop::get("https://a.com/x");
+    let next = |to: &str| crate::fetch::next_hop(hop(), &from, http::StatusCode::FOUND, to);
+    assert!(next("http://a.com/x").err().unwrap().to_string().contains("without TLS"));
+    assert!(next("https://b.com/x").is_ok() && next("/y").is_ok());
 }
