@@ -6,7 +6,7 @@ use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
 use crate::secrets::{SecretConfig, Vault};
-use crate::toolbox::built_in;
+use crate::toolbox::{built_in, mcp};
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
@@ -137,7 +137,8 @@ impl Cast {
             parts.insert(table.clone(), part);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let own_tools = own_tools.map(|(name, _)| (name.clone(), built_in::open(&world))).collect();
+        let own_tools = own_tools.map(|(name, _)| (name.clone(), built_in::open(&world)));
+        let own_tools = own_tools.chain(mcp::open(&world, config, directory)).collect();
         Ok(Self { world, project: config.project.name.clone(), parts, own_tools })
     }
 

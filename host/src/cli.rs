@@ -23,6 +23,7 @@ mod features;
 mod follow;
 mod given;
 mod log;
+mod mcp;
 mod models;
 mod plugin;
 mod project;
@@ -196,6 +197,8 @@ enum Command {
         #[command(subcommand)]
         command: runtimes::Command,
     },
+    /// Be an MCP server: tool plugins, and the verbs of the harness.
+    Mcp(mcp::McpArgs),
     /// Keep what tools authenticate with; agents and tools never see the values.
     Secrets {
         #[command(subcommand)]
@@ -399,6 +402,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Mcp(args) => mcp::run(context, args).await,
         Command::Secrets { command } => secrets::run(context, &command),
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,

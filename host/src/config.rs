@@ -5,12 +5,14 @@
 
 use crate::manifest::Asks;
 use crate::secrets::SecretConfig;
+use crate::toolbox::mcp;
 use anyhow::{Context, bail};
 use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
 use longhaul_engine::CompileLimits;
 use longhaul_harness::{HarnessLimits, Strategy};
+use longhaul_mcp::McpConfig;
 use longhaul_models::ModelConfig;
 use longhaul_worktree::NativeCheck;
 use serde::de::DeserializeOwned;
@@ -55,6 +57,9 @@ pub struct Config {
     /// What agents may be given.
     #[serde(default)]
     pub tools: BTreeMap<String, PluginConfig>,
+    /// MCP servers. Agents know `[mcp.NAME]` as the tool `mcp-NAME`.
+    #[serde(default)]
+    pub mcp: BTreeMap<String, McpConfig>,
     /// Models, by the names that plugins know them by.
     #[serde(default)]
     pub models: BTreeMap<String, ModelConfig>,
@@ -175,6 +180,12 @@ impl Config {
             bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
         self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
+        for (name, server) in &self.mcp {
+            server.check(name)?;
+            if self.tools.contains_key(&mcp::tool_name(name)) {
+                bail!("[tools.{0}] has the name of [mcp.{name}]; give one another name", mcp::tool_name(name));
+            }
+        }
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
         }
@@ -193,9 +204,10 @@ impl Config {
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
         rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;
+        let servers: Vec<String> = self.mcp.keys().map(|name| mcp::tool_name(name)).collect();
         let known = [
             ("models", &part.models, self.models.keys().collect::<Vec<_>>()),
-            ("tools", &part.tools, self.tools.keys().collect()),
+            ("tools", &part.tools, self.tools.keys().chain(&servers).collect()),
             ("agents", &part.agents, self.agents.keys().collect()),
         ];
         for (kind, wanted, known) in known {

@@ -15,11 +15,13 @@
 //! | `service/look.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
+//! | `service/mcp.rs` | what a person accepts of an MCP server |
 //! | `service/replay.rs` | invocations run again and compared |
 
 mod begin;
 mod decisions;
 mod look;
+mod mcp;
 mod orders;
 mod projects;
 mod proposals;
@@ -116,6 +118,7 @@ impl Service {
             Request::Proposals { run } => self.proposals(&self.find(&run)?),
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
+            Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
         }
     }

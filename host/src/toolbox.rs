@@ -5,6 +5,7 @@
 //! host's own (`built_in.rs`), and no components.
 
 pub mod built_in;
+pub mod mcp;
 mod project;
 
 use crate::cast::{Cast, Part};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("longhaul", &["*"]),
     ("longhaul-bindings", &["longhaul-core"]),
     ("longhaul-build", &["longhaul-core"]),
@@ -21,6 +21,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-llama", &[]),
+    ("longhaul-mcp", &["longhaul-core", "longhaul-egress"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
     ("longhaul-store", &["longhaul-core"]),
     (

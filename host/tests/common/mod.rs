@@ -8,6 +8,7 @@
 pub mod fake;
 pub mod lab;
 pub mod outcome;
+pub mod python;
 pub mod reader;
 
 use fake::answer_to;

@@ -111,7 +111,7 @@ fn aligned(engine: &impl base64::Engine, value: &str, before: usize) -> String {
     bytes.extend_from_slice(value.as_bytes());
     let text = engine.encode(&bytes);
     let first = [0, 2, 3][before];
-    let last = if bytes.len() % 3 == 0 { text.len() } else { text.len() - 1 };
+    let last = if bytes.len().is_multiple_of(3) { text.len() } else { text.len() - 1 };
     text[first..last].to_owned()
 }
 

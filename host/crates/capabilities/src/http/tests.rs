@@ -4,7 +4,7 @@ use super::*;
 use http_body_util::{BodyExt as _, Empty, Full};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Grants, HostPattern};
-use longhaul_egress::Resolve;
+use longhaul_egress::{Key, Keyring, Resolve, Secret};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -222,4 +222,35 @@ async fn an_exchange_answers_what_is_granted_and_within_the_limits_and_nothing_l
     assert_eq!(body(answered).await.unwrap(), b"POST https://a.com/x 100");
     assert!(send(&mut outgoing, post("https://a.com/x", 101)).await.is_err());
     assert!(send(&mut outgoing, get("https://b.com/")).await.is_err());
+}
+
+#[tokio::test]
+async fn a_guest_sends_a_secret_and_never_sees_it() {
+    const VALUE: &str = "tok-1234567890-abcdef";
+    let echo = format!("{}x{VALUE}", "y".repeat(50));
+    let (port, seen) = server(response("200 OK", &format!("x-echo: {VALUE}\r\n"), &echo)).await;
+    let host = format!("http://127.0.0.1:{port}");
+    let key = Key {
+        name: "github".into(),
+        secret: Secret::new(VALUE).unwrap(),
+        hosts: vec![HostPattern::try_from(host.clone()).unwrap()],
+        header: ::http::header::AUTHORIZATION,
+    };
+    let keyring = Arc::new(Keyring::new("tools.web", vec![key], || [7; 32]));
+    let (mut outgoing, log) = outgoing(&[&host], &[&[]], 1_000);
+    let rules = Arc::get_mut(&mut outgoing.gate.0).expect("nobody else has it");
+    rules.guard = rules.guard.clone().with_keyring(Arc::clone(&keyring));
+    let with = |header: &str| {
+        let mut request = get(&format!("{host}/"));
+        let name: ::http::HeaderName = header.parse().unwrap();
+        request.headers_mut().insert(name, keyring.placeholder("github").unwrap().parse().unwrap());
+        request
+    };
+    let answer = send(&mut outgoing, with("authorization")).await.unwrap();
+    assert_eq!(answer.headers()["x-echo"], "[secret]");
+    assert_eq!(body(answer).await.unwrap(), format!("{}x[secret]", "y".repeat(50)).into_bytes());
+    assert!(seen.lock().unwrap()[0].contains(VALUE));
+    let error = send(&mut outgoing, with("x-other")).await.unwrap_err().to_string();
+    assert!(error.contains("may not go into the header `x-other`") && !error.contains(VALUE), "{error}");
+    assert!(log.take().0.iter().all(|line| !line.text.contains(VALUE)));
 }
