@@ -178,8 +178,9 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
         ("mcp-fake", "echo", json!({ "alive": true })),
         ("mcp-fake", "child", json!({})),
         ("mcp-fake", "hang", json!({})),
+        ("mcp-fake", "echo", json!({ "alive": "again" })),
     ];
-    let lab = faked(&said, "call_ms_max = 1000\n", &calls);
+    let lab = faked(&said, "call_ms_max = 1000\nconnect_ms_max = 3000\n", &calls);
     lab.run(&["run"]).expect(0);
     let answers = answers(&lab);
     assert!(
@@ -190,8 +191,9 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
     assert!(error(&answers[1]).contains("what the call did is unknown"), "{}", answers[1]);
     assert_eq!(answers[2], json!({ "alive": true }));
     assert!(error(&answers[4]).contains("1000 ms"), "{}", answers[4]);
+    assert_eq!(answers[5], json!({ "alive": "again" }), "a server that is stuck is started again");
     let started = std::fs::read_to_string(lab.path("fake/started")).expect("it keeps a log");
-    assert!(started.lines().count() >= 2, "{started}");
+    assert!(started.lines().count() >= 3, "{started}");
     let child = answers[3].to_string();
     gone(&child);
     started.lines().for_each(gone);

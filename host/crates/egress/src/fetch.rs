@@ -63,6 +63,9 @@ impl Guard {
             let Some(location) = redirect(&response).filter(|_| self.caps.redirects_max > 0) else {
                 return Fetched::new(self, url, response, until);
             };
+            if self.keyring.scrub(&location) != location {
+                return Err(EgressError::refused("a redirect that carries a secret is not followed"));
+            }
             followed += 1;
             if followed > self.caps.redirects_max {
                 let hit = LimitHit::new("redirects_max", followed.into(), self.caps.redirects_max.into());

@@ -350,6 +350,20 @@ async fn a_redirect_does_not_carry_a_secret_to_another_host() {
 }
 
 #[tokio::test]
+async fn a_redirect_with_the_secret_in_its_address_is_not_followed() {
+    let thief = Server::start(|_, stream| plain(stream, "200 OK", "", b"reached")).await;
+    let to = format!("location: {}/?k={}\r\n", thief.url(), STANDARD.encode(VALUE));
+    let friend = Server::start(move |_, stream| {
+        let to = to.clone();
+        async move { plain(stream, "302 Found", &to, b"").await }
+    })
+    .await;
+    let guard = guard(&[&friend.url(), &thief.url()], Caps::default()).with_keyring(keyring(&friend.url()));
+    refused("in a redirect", &get(&guard, &friend.url()).await, "carries a secret");
+    assert!(thief.seen().is_empty(), "{:?}", thief.seen());
+}
+
+#[tokio::test]
 async fn attempts_to_get_a_secret_back_from_a_server() {
     let percent: String = VALUE.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let hex: String = VALUE.bytes().map(|byte| format!("{byte:02x}")).collect();

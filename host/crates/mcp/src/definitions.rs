@@ -136,3 +136,57 @@ pub(crate) async fn hold(store: &dyn Store, project: &str, server: &str, now: &D
     let batch = Batch::new().put(Table::KeyValue, key(project, server, "pin"), bytes);
     store.commit(batch).await.map_err(of_store)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tools(said: serde_json::Value) -> Vec<Tool> {
+        serde_json::from_value(said).unwrap()
+    }
+
+    fn said(name: &str, description: &str) -> serde_json::Value {
+        json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_left_out() {
+        let long = "n".repeat(NAME_BYTES_MAX + 1);
+        let schema = json!({ "type": "object", "title": "t".repeat(SCHEMA_BYTES_MAX) });
+        let mut all =
+            vec![said("a", "1"), said("a", "another of that name"), said("", ""), said(&long, ""), said("b c", "")];
+        all.push(json!({ "name": "big", "inputSchema": schema }));
+        assert_eq!(
+            Definitions::of("s", &tools(all.into())).0,
+            [definition(&tools(json!([said("a", "1")]))[0]).unwrap()]
+        );
+        let many: Vec<_> = (0..TOOLS_MAX + 1).map(|number| said(&format!("t{number}"), "")).collect();
+        assert_eq!(Definitions::of("s", &tools(many.into())).0.len(), TOOLS_MAX);
+    }
+
+    #[test]
+    fn a_digest_changes_with_every_letter_and_not_with_the_order() {
+        let digest = |all: serde_json::Value| Definitions::of("s", &tools(all)).digest();
+        let first = digest(json!([said("a", "1"), said("b", "2")]));
+        assert_eq!(first, digest(json!([said("b", "2"), said("a", "1")])));
+        let far = format!("{}!", "x".repeat(DESCRIPTION_BYTES_MAX));
+        let mut others = vec![digest(json!([said("a", "1")])), digest(json!([said("a", "1"), said("b", "3")]))];
+        others.push(digest(
+            json!([said("a", "1"), { "name": "b", "description": "2", "inputSchema": { "type": "object", "a": 1 } }]),
+        ));
+        assert!(!others.contains(&first));
+        // Beyond what a model is shown, too.
+        assert_ne!(digest(json!([said("a", &far)])), digest(json!([said("a", &far.replace('!', "?"))])));
+    }
+
+    #[test]
+    fn nothing_that_a_server_says_of_its_effects_counts() {
+        let harmless =
+            json!([{ "name": "a", "inputSchema": {}, "annotations": { "readOnlyHint": true } }, said("b", "")]);
+        let config = McpConfig { read_only: vec!["b".into()], ..McpConfig::default() };
+        let info = Definitions::of("s", &tools(harmless)).info("mcp-s", "s", &config);
+        let effects: Vec<_> = info.functions.iter().map(|function| function.effect).collect();
+        assert_eq!(effects, [EffectClass::Acts, EffectClass::ReadOnly]);
+    }
+}

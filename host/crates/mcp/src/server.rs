@@ -176,6 +176,22 @@ impl McpServer {
         Ok(now)
     }
 
+    /// A connection whose server listed its tools just now. One that is stuck is left for a new one, which repeats
+    /// nothing: a list has no effect.
+    async fn ready(&self) -> Result<(Line, Definitions), McpError> {
+        let line = self.line().await?;
+        match self.held(&line).await {
+            Err(McpError::Down { reason, .. }) => {
+                tracing::warn!("the MCP server `{}` is started again: {reason}", self.name);
+                *self.live.lock().await = None;
+                let line = self.line().await?;
+                let held = self.held(&line).await?;
+                Ok((line, held))
+            }
+            held => Ok((line, held?)),
+        }
+    }
+
     /// What is pinned, or what the server says when nothing is.
     async fn known(&self) -> Result<Definitions, McpError> {
         if let Some(pinned) = definitions::pin(&*self.around.store, &self.around.project, &self.name)? {
@@ -237,8 +253,7 @@ impl HostTool for McpServer {
 
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
-        let line = self.line().await?;
-        let held = self.held(&line).await?;
+        let (line, held) = self.ready().await?;
         if !held.0.iter().any(|one| one.name == call.function) {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
         }
