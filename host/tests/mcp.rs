@@ -4,14 +4,14 @@
 
 mod common;
 
-use common::lab::{Lab, Ran};
+use common::lab::Lab;
 use common::python::{python, site};
 use common::{refused, repository};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const LIST: &str = "host/tests/mcp/requirements.txt";
@@ -125,7 +125,7 @@ fn a_server_over_http_is_reached_through_the_guard_with_a_secret_that_nobody_see
     let table = format!("[mcp.letters]\nurl = \"http://127.0.0.1:{port}/mcp\"\nbearer = \"letters\"\n");
     let calls = [("mcp-letters", "shout", json!({ "text": "quiet" })), ("mcp-letters", "authorization", json!({}))];
     let lab = lab(&["mcp-letters"], &table, &calls);
-    set_secret(&lab, "letters", TOKEN);
+    lab.set_secret("letters", TOKEN);
     let ran = lab.run(&["run"]);
     let _ = server.kill();
     let _ = server.wait();
@@ -204,7 +204,7 @@ fn a_server_gets_the_environment_that_is_listed_and_its_secret_comes_back_to_nob
     const TOKEN: &str = "tok-0987654321-fedcba";
     let more = "env = { PLAIN = \"text\", TOKEN = { secret = \"fake\" }, SHARED = { from = \"LAB_SHARED\" } }\n";
     let lab = faked(&tools_named(&["environment"]), more, &[("mcp-fake", "environment", json!({}))]);
-    set_secret(&lab, "fake", TOKEN);
+    lab.set_secret("fake", TOKEN);
     let environment = [("LAB_SHARED", "shared"), ("LAB_PRIVATE", "private")];
     lab.start_with(&["run"], &environment).wait().expect(0);
     let answer = answers(&lab)[0].clone();
@@ -334,7 +334,7 @@ fn a_question_reaches_the_person_behind_the_client_in_the_way_of_its_revision() 
 fn over_http_strange_hosts_and_pages_and_clients_without_the_token_are_refused() {
     const TOKEN: &str = "tok-5555555555-aaaaaa";
     let lab = lab(&[], "", &[]);
-    set_secret(&lab, "mcp-token", TOKEN);
+    lab.set_secret("mcp-token", TOKEN);
     refused(&lab.run(&["mcp", "--http", "0.0.0.0:0"]), &["can be reached by others", "--token"]);
     let mut command = lab.command(&["mcp", "--http", "127.0.0.1:0", "--token", "mcp-token"]);
     let mut server = Serving(command.stdout(Stdio::piped()).spawn().expect("started"));
@@ -382,13 +382,6 @@ fn raw(address: &str, path: &str, headers: &str, body: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{answer}"))
 }
 
-fn set_secret(lab: &Lab, name: &str, value: &str) {
-    let mut command = lab.command(&["secrets", "set", name]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
-    child.stdin.take().expect("piped").write_all(format!("{value}\n").as_bytes()).expect("taken");
-    assert!(child.wait().expect("ended").success());
-}
-
 /// Waits until somebody listens.
 fn wait_for(port: u16) {
     let since = Instant::now();
@@ -408,19 +401,4 @@ fn gone(pid: &str) {
         assert!(since.elapsed() < Duration::from_secs(20), "{pid} goes on");
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-#[test]
-fn a_secret_is_set_listed_and_removed_and_shown_by_nothing() {
-    let lab = Lab::empty();
-    set_secret(&lab, "github", "tok-1111111111-bbbbbb");
-    let said = |args: &[&str]| -> Ran { lab.run(args) };
-    assert_eq!(said(&["secrets", "list"]).expect(0).stdout, "github\n");
-    said(&["secrets", "remove", "github"]).expect(0);
-    refused(&said(&["secrets", "remove", "github"]), &["there is no secret `github`"]);
-    // A value on the command line is no value.
-    assert_eq!(said(&["secrets", "set", "github", "tok-1111111111-bbbbbb"]).code(), Some(2));
-    let mut short: Command = lab.command(&["secrets", "set", "github"]);
-    let output = short.stdin(Stdio::null()).output().expect("ran");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("8 to 4096 visible"));
 }
