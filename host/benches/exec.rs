@@ -244,6 +244,7 @@ fn setup() -> Setup {
         context: None,
         seed: [7; 32],
         console: Some(Console::new(1_000)),
+        keyring: Arc::default(),
     }
 }
 

@@ -113,6 +113,7 @@ fn setup() -> Setup {
         context: None,
         seed: [7; 32],
         console: None,
+        keyring: Arc::default(),
     }
 }
 

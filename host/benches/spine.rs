@@ -211,6 +211,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
         context: None,
         seed: [7; 32],
         console: None,
+        keyring: Arc::default(),
     }
 }
 

@@ -5,8 +5,10 @@ use crate::crash::CrashPoints;
 use crate::manifest::Asks;
 use crate::nobody::Nobody;
 use crate::plugins;
+use crate::secrets::{SecretConfig, Vault};
 use crate::toolbox::built_in::{self, Site};
 use crate::toolbox::gate::ToolGate;
+use crate::toolbox::mcp;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
@@ -15,6 +17,7 @@ use longhaul_core::grant::{Access, DirectoryGrant, Grants};
 use longhaul_core::store::Batch;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{Digest, InvocationId, Limits};
+use longhaul_egress::Keyring;
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,6 +77,8 @@ pub struct Part {
     pub context: ContextRules,
     /// What the operator hands it, an object.
     pub settings: serde_json::Value,
+    /// Secrets that it may send.
+    pub secrets: Vec<SecretConfig>,
     /// Whether the operator vouches for its effects.
     pub confirm_effects: bool,
 }
@@ -130,6 +135,7 @@ impl Cast {
                 limits: config.limits_of(configured),
                 context: config.context_of(configured),
                 settings: serde_json::Value::Object(configured.settings.clone()),
+                secrets: configured.secrets.clone(),
                 confirm_effects: configured.confirm_effects,
             };
             parts.insert(table.clone(), part);
@@ -137,8 +143,10 @@ impl Cast {
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
         let site = Site { world: &world, project: directory, name: &config.project.name, tree };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(part, &site)?)));
-        let own_tools = own_tools.collect::<anyhow::Result<_>>()?;
-        let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins))).collect();
+        let servers = mcp::open(&world, config, directory).into_iter().map(Ok);
+        let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
+        let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
+        let gates = gates.chain(mcp::gates(&world, config)?).collect();
         Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates })
     }
 
@@ -177,6 +185,13 @@ impl Cast {
         Scope { project: self.project.clone(), plugin: part.table.clone() }
     }
 
+    /// The secrets of one call of a tool, with fresh placeholders.
+    pub fn keyring(&self, part: &Part) -> anyhow::Result<Keyring> {
+        let vault = Vault::of(&self.world.home);
+        let keys = part.secrets.iter().map(|granted| vault.key(granted)).collect::<anyhow::Result<_>>()?;
+        Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
+    }
+
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
     pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
         let nobody = Arc::new(Nobody);
@@ -200,6 +215,7 @@ impl Cast {
             context: None,
             seed: self.world.fresh_seed(),
             console: None,
+            keyring: Arc::default(),
         }
     }
 }

@@ -24,6 +24,7 @@ mod features;
 mod follow;
 mod given;
 mod log;
+mod mcp;
 mod models;
 mod plugin;
 mod project;
@@ -31,6 +32,7 @@ mod prompt;
 mod report;
 mod revert;
 mod runtimes;
+mod secrets;
 mod show;
 mod trajectories;
 mod words;
@@ -204,6 +206,13 @@ enum Command {
     Runtimes {
         #[command(subcommand)]
         command: runtimes::Command,
+    },
+    /// Be an MCP server: tool plugins, and the verbs of the harness.
+    Mcp(mcp::McpArgs),
+    /// Keep what tools authenticate with; agents and tools never see the values.
+    Secrets {
+        #[command(subcommand)]
+        command: secrets::Command,
     },
     /// Hold the contract's rules against a component: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
@@ -405,6 +414,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Mcp(args) => mcp::run(context, args).await,
+        Command::Secrets { command } => secrets::run(context, &command),
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,

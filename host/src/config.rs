@@ -5,6 +5,8 @@
 
 use crate::manifest::Asks;
 use crate::notify::config::NotifyConfig;
+use crate::secrets::SecretConfig;
+use crate::toolbox::mcp;
 use anyhow::{Context, bail};
 use longhaul_approval::Policy;
 use longhaul_core::Limits;
@@ -12,6 +14,7 @@ use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
 use longhaul_engine::CompileLimits;
 use longhaul_harness::{HarnessLimits, Strategy, route};
+use longhaul_mcp::McpConfig;
 use longhaul_models::ModelConfig;
 use longhaul_worktree::NativeCheck;
 use serde::de::DeserializeOwned;
@@ -56,6 +59,9 @@ pub struct Config {
     /// What agents may be given.
     #[serde(default)]
     pub tools: BTreeMap<String, PluginConfig>,
+    /// MCP servers. Agents know `[mcp.NAME]` as the tool `mcp-NAME`.
+    #[serde(default)]
+    pub mcp: BTreeMap<String, McpConfig>,
     /// Models, by the names that plugins know them by.
     #[serde(default)]
     pub models: BTreeMap<String, ModelConfig>,
@@ -109,6 +115,8 @@ pub struct PluginConfig {
     pub directories: Vec<DirectoryConfig>,
     /// Hosts that it may reach. Only for tools.
     pub hosts: Vec<HostPattern>,
+    /// Secrets that it may send, each to its hosts and in its header. Only for tools.
+    pub secrets: Vec<SecretConfig>,
     /// Whether the operator vouches for what the tool says of its effects. Without it every effect
     /// that its grants do not prove harmless counts as `acts`.
     pub confirm_effects: bool,
@@ -183,6 +191,12 @@ impl Config {
         self.check_categories()?;
         self.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
         self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
+        for (name, server) in &self.mcp {
+            server.check(name)?;
+            if self.tools.contains_key(&mcp::tool_name(name)) {
+                bail!("[tools.{0}] has the name of [mcp.{name}]; give one another name", mcp::tool_name(name));
+            }
+        }
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
         }
@@ -198,12 +212,14 @@ impl Config {
         }
         crate::toolbox::built_in::check(table, part)?;
         crate::toolbox::gate::check(table, part)?;
+        crate::secrets::check(table, &part.secrets)?;
         self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
         rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;
+        let servers: Vec<String> = self.mcp.keys().map(|name| mcp::tool_name(name)).collect();
         let known = [
             ("models", &part.models, self.models.keys().collect::<Vec<_>>()),
-            ("tools", &part.tools, self.tools.keys().collect()),
+            ("tools", &part.tools, self.tools.keys().chain(&servers).collect()),
             ("agents", &part.agents, self.agents.keys().collect()),
         ];
         for (kind, wanted, known) in known {
@@ -305,7 +321,7 @@ pub fn grants(table: &str, part: &PluginConfig, asks: &Asks, project: &Path, tre
     Grants {
         table: table.to_owned(),
         directories: part.directories.iter().filter_map(|given| directory(given, asks, project, tree)).collect(),
-        hosts: part.hosts.iter().filter(|host| asks_host(asks, host)).cloned().collect(),
+        hosts: part.hosts.iter().flat_map(|host| asked_host(asks, host)).collect(),
         tools: listed(asks.tools, &part.tools),
         agents: listed(asks.agents, &part.agents),
         models: listed(asks.models, &part.models),
@@ -318,11 +334,13 @@ fn directory(given: &DirectoryConfig, asks: &Asks, project: &Path, tree: &Path) 
     Some(DirectoryGrant { guest: given.guest.clone(), host, access: given.access.min(asked.access) })
 }
 
-fn asks_host(asks: &Asks, given: &HostPattern) -> bool {
-    let given = String::from(given.clone());
-    asks.hosts.iter().any(|asked| {
-        asked == "*" || HostPattern::try_from(asked.clone()).is_ok_and(|asked| String::from(asked) == given)
-    })
+/// A host as far as the plugin asks for it.
+fn asked_host(asks: &Asks, given: &HostPattern) -> Vec<HostPattern> {
+    let asked = |asked: &String| match asked.as_str() {
+        "*" => Some(given.clone()),
+        asked => given.within(&HostPattern::try_from(asked.to_owned()).ok()?),
+    };
+    asks.hosts.iter().filter_map(asked).collect()
 }
 
 #[cfg(test)]

@@ -390,6 +390,7 @@ fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPa
         context: None,
         seed: [0; 32],
         console: Some(console.clone()),
+        keyring: Arc::default(),
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `trees/RUN/` | the tree that the agents of a run work on |
 //! | `scratch/` | copies that checks run on |
 //! | `plugins/` | installed plugins; see `plugins/installed.rs` |
+//! | `secrets/NAME` | the value of a secret, mode 0600; see `secrets.rs` |
 
 use anyhow::{Context, bail};
 use std::fs::{File, OpenOptions, TryLockError};

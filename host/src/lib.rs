@@ -14,6 +14,7 @@ pub mod nobody;
 pub mod notify;
 pub mod plugins;
 pub mod run;
+pub mod secrets;
 pub mod server;
 pub mod service;
 mod toolbox;

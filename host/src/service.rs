@@ -16,6 +16,7 @@
 //! | `service/look.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
+//! | `service/mcp.rs` | what a person accepts of an MCP server |
 //! | `service/replay.rs` | invocations run again and compared |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
@@ -23,6 +24,7 @@ mod approvals;
 mod begin;
 mod decisions;
 mod look;
+mod mcp;
 mod orders;
 mod projects;
 mod proposals;
@@ -129,6 +131,7 @@ impl Service {
             Request::AnnotateTrajectory { run, invocation, rating, correction } => {
                 self.annotate(&run, invocation, rating, correction).await
             }
+            Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),

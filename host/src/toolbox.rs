@@ -7,9 +7,11 @@
 mod ask_human;
 pub mod built_in;
 pub mod gate;
+pub mod mcp;
 mod project;
 
 use crate::cast::{Cast, Part};
+use crate::secrets;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
@@ -33,6 +35,22 @@ impl Toolbox {
 
     fn part(&self, tool: &str) -> Result<&Part, ToolError> {
         self.cast.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
+    }
+
+    /// A plugin gets placeholders for its secrets, and nobody gets the values, should it have come by one.
+    async fn call_plugin(
+        &self,
+        part: &Part,
+        call: &ToolCall,
+        key: &str,
+        attempt: u32,
+    ) -> Result<ToolOutput, ToolError> {
+        let keyring = self.cast.keyring(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
+        let keyring = Arc::new(keyring);
+        let settings = secrets::settled(&part.settings, &keyring);
+        let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
+        let answer = flat(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
+        secrets::scrubbed(answer, &keyring)
     }
 
     fn setup(&self, part: &Part) -> Setup {
@@ -80,11 +98,7 @@ impl Tools for Toolbox {
         self.cast.crash().reach("tool.before-call");
         let answer = match self.cast.own_tool(&call.tool) {
             Some(own) => own.call(call, &self.caller, key, attempt).await,
-            None => {
-                let part = self.part(&call.tool)?;
-                let setup = self.setup(part);
-                flat(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &part.settings).await)
-            }
+            None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
         };
         self.cast.crash().reach("tool.after-call");
         answer

@@ -9,18 +9,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
     ("longhaul-build", &["longhaul-core"]),
-    ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core"]),
+    ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core", "longhaul-egress"]),
     ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
     ("longhaul-core", &[]),
+    ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-llama", &[]),
+    ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
     ("longhaul-store", &["longhaul-core"]),
     (

@@ -6,7 +6,7 @@ mod check;
 mod fetch;
 mod install;
 mod list;
-mod look;
+pub(super) mod look;
 mod new;
 mod pack;
 mod remove;
@@ -14,6 +14,7 @@ mod run;
 mod test;
 
 pub use build::say;
+pub(super) use list::tool_components;
 pub(super) use run::kit;
 
 use super::{Context, Exit};

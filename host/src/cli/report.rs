@@ -65,6 +65,11 @@ pub async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// A report as Markdown.
+pub(super) async fn markdown_of(context: &Context, which: Which) -> anyhow::Result<String> {
+    Ok(markdown::write(&gather(context, which).await?))
+}
+
 async fn gather(context: &Context, which: Which) -> anyhow::Result<Report> {
     let Answer::Status(status) = context.ask(Request::Status { run: which }).await? else {
         bail!("the service answered something else")

@@ -142,6 +142,7 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
         seed: recorder.began().seed,
         context: recorder.began().context.clone(),
         console: None,
+        keyring: Arc::default(),
     }
 }
 

@@ -271,6 +271,15 @@ pub enum Request {
         /// The rule.
         rule: String,
     },
+    /// Let an MCP server describe its tools as it does now.
+    AcceptMcp {
+        /// The project.
+        directory: PathBuf,
+        /// The server, by its name in `longhaul.toml`.
+        server: String,
+        /// The digest of what it says now.
+        digest: String,
+    },
 }
 
 /// A run, by its name, by the beginning of it, or as the newest one of a project.
@@ -395,6 +404,11 @@ pub enum Answer {
     Parts {
         /// In the order in which they started; a delegation follows the one that asked for it.
         parts: Vec<Carried>,
+    },
+    /// It is accepted.
+    Accepted {
+        /// The digest.
+        digest: String,
     },
 }
 

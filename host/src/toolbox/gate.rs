@@ -41,6 +41,18 @@ impl ToolGate {
         }
     }
 
+    /// The gate of an MCP server, known to agents as `tool`; `seen` is the digest of what it said of its tools.
+    pub fn of_server(name: &str, tool: &str, policy: &Policy, seen: Option<String>) -> Self {
+        Self {
+            table: format!("mcp.{name}"),
+            policy: policy.clone(),
+            plugin: tool.to_owned(),
+            component: seen.unwrap_or_else(|| tool.to_owned()),
+            asks: Asks::Call,
+            always_asks: false,
+        }
+    }
+
     /// Whether nobody need be asked about this call.
     pub fn is_free(&self, call: &ToolCall) -> bool {
         if self.asks == Asks::Question {
@@ -68,6 +80,10 @@ impl ToolGate {
 
     /// Refuses a policy that names a function which the tool does not have: a slip there would let calls pass.
     pub fn check_functions(&self, info: &ToolInfo) -> Result<(), ToolError> {
+        // An MCP server that is not there tells of none, and is no slip.
+        if info.functions.is_empty() {
+            return Ok(());
+        }
         let has = |name: &&str| info.functions.iter().any(|function| function.name == *name);
         let Some(unknown) = self.policy.named().find(|name| !has(name)) else { return Ok(()) };
         let functions: Vec<&str> = info.functions.iter().map(|function| function.name.as_str()).collect();

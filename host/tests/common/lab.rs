@@ -5,6 +5,7 @@ use super::fake::Fake;
 use super::repository;
 use serde_json::Value;
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,14 @@ impl Lab {
     /// The data directory.
     pub fn home(&self) -> PathBuf {
         self.path("home")
+    }
+
+    /// Keeps a secret, which comes over standard input.
+    pub fn set_secret(&self, name: &str, value: &str) {
+        let mut command = self.command(&["secrets", "set", name]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
+        child.stdin.take().expect("piped").write_all(format!("{value}\n").as_bytes()).expect("taken");
+        assert!(child.wait().expect("ended").success());
     }
 
     /// The cache of compiled plugins.

@@ -9,6 +9,7 @@ pub mod fake;
 pub mod gated;
 pub mod lab;
 pub mod outcome;
+pub mod python;
 pub mod reader;
 pub mod terminal;
 

@@ -148,6 +148,7 @@ impl Lab {
             seed: [7; 32],
             context: None,
             console: None,
+            keyring: Arc::default(),
         }
     }
 }

@@ -303,6 +303,7 @@ impl Scene {
             seed: self.seed,
             context: self.role().is_pure().then(|| self.pinned_context()),
             console: None,
+            keyring: Arc::default(),
         }
     }
 

@@ -19,6 +19,7 @@ use longhaul_core::model::{Message, Model};
 use longhaul_core::store::Store;
 use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
 use longhaul_core::{Clock, InvocationId, Limits};
+use longhaul_egress::Keyring;
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -93,6 +94,8 @@ pub struct Setup {
     pub context: Option<PinnedContext>,
     /// What it reads and prints, when that is not its log.
     pub console: Option<Console>,
+    /// Secrets that it may send, and what stands for them in it.
+    pub keyring: Arc<Keyring>,
 }
 
 /// The state of one invocation.

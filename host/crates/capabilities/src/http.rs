@@ -1,13 +1,10 @@
 //! Outgoing HTTP for tools and memory backends.
 //!
-//! A request passes its gates in order: the grant, the addresses behind the name, the limits on size.
-//! The name is resolved once, every address is checked, and only checked addresses are connected to.
-//! A redirect goes back to the guest, which asks again and is checked again. There is no proxy of the
-//! environment, no cookie, no retry, no connection kept for the next request. A refusal is an error
-//! of `wasi:http` and a line of the plugin's log. Pure worlds do not have this module. In tests an
-//! [`Exchange`] stands behind the grant and the limits, and nothing leaves the process.
+//! Who may be reached is the affair of `longhaul_egress`; here are the words of `wasi:http`, the times that a guest
+//! asks for, and the limits on size. A redirect goes back to the guest, which asks again and is checked again. A
+//! refusal is an error of `wasi:http` and a line of the plugin's log. Pure worlds do not have this module. In tests
+//! an [`Exchange`] stands behind the grant and the limits, and nothing leaves the process.
 
-mod address;
 mod body;
 mod fault;
 #[cfg(test)]
@@ -15,16 +12,10 @@ mod tests;
 
 use crate::ctx::{Ctx, Setup};
 use crate::log::LogBook;
-use ::http::{Method, Request, Response};
-use address::{Resolve, System};
+use ::http::{Request, Response};
 use bytes::Bytes;
-use longhaul_core::Denial;
-use longhaul_core::grant::Grants;
-use longhaul_core::text::truncate;
-use reqwest::{Client, Url};
-use rustls_platform_verifier::BuilderVerifierExt as _;
-use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use longhaul_egress::{Caps, FIELD_BYTES_MAX, Guard};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -39,12 +30,6 @@ const FIRST_BYTE_MAX: Duration = Duration::from_secs(30);
 
 /// Time between two pieces of a response.
 const BETWEEN_BYTES_MAX: Duration = Duration::from_secs(30);
-
-/// Bytes of the headers of one message, in either direction; servers commonly take 8 to 32 KiB.
-const FIELD_BYTES_MAX: usize = 64 << 10;
-
-/// Headers of one response: hyper's own default, said here so that it stays.
-const FIELDS_MAX: usize = 100;
 
 /// Bytes of the request's body that the host buffers; wasmtime's default of 1 MiB, times the handles
 /// that a guest may hold, would be a gigabyte.
@@ -80,10 +65,9 @@ struct Gate(Arc<Rules>);
 /// What decides on a request.
 struct Rules {
     plugin: String,
-    grants: Grants,
+    guard: Guard,
     bytes_max: u64,
     log: LogBook,
-    resolver: Arc<dyn Resolve>,
     exchange: Option<Arc<dyn Exchange>>,
     permits: Arc<Semaphore>,
 }
@@ -108,10 +92,9 @@ impl Outgoing {
     pub(crate) fn new(setup: &Setup, log: &LogBook) -> Self {
         Self::with(Rules {
             plugin: setup.scope.plugin.clone(),
-            grants: setup.grants.clone(),
+            guard: Guard::new(setup.grants.clone(), Caps::default()).with_keyring(Arc::clone(&setup.keyring)),
             bytes_max: setup.limits.host_bytes_max,
             log: log.clone(),
-            resolver: Arc::new(System),
             exchange: setup.services.exchange.clone(),
             permits: Arc::new(Semaphore::new(REQUESTS_MAX)),
         })
@@ -154,80 +137,30 @@ impl Rules {
     #[tracing::instrument(name = "http.send", skip_all, fields(plugin = %self.plugin, method = %request.method()))]
     async fn send(&self, request: Request<WasiBody>, times: Times) -> Result<Response<WasiBody>, Error> {
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| Error::ConnectionLimitReached)?;
-        let url = self.check_grant(&request)?;
+        let url = self.guard.check(request.method(), request.uri()).map_err(fault::of_guard)?;
+        let host = url.host_str().unwrap_or_default().to_owned();
         if let Some(exchange) = &self.exchange {
-            let host = url.host_str().unwrap_or_default().to_owned();
             let answer = exchange.answer(body::whole(request, self.bytes_max).await?).await;
             return body::counted(answer.into(), self.count(host, times, permit));
         }
-        let checked = timeout(times.connect, self.check_addresses(&url)).await.map_err(|_| Error::DnsTimeout)??;
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let request = body::limited(url, request, self.bytes_max)?;
-        let client = client(request.url().scheme() == "https", checked, times.connect)?;
-        let answer = timeout(times.connect + times.first_byte, client.execute(request)).await;
-        let response = answer.map_err(|_| Error::HttpResponseTimeout)?.map_err(fault::of_client)?;
-        body::counted(response, self.count(host, times, permit))
+        let way = timeout(times.connect, self.guard.look_up(url)).await.map_err(|_| Error::DnsTimeout)?;
+        let way = way.map_err(fault::of_guard)?;
+        let request = body::limited(way.url().clone(), request, self.bytes_max)?;
+        let answer = timeout(times.connect + times.first_byte, self.guard.send(&way, request)).await;
+        let mut response = answer.map_err(|_| Error::HttpResponseTimeout)?.map_err(fault::of_guard)?;
+        let cleaner = self.guard.cleaner(response.headers_mut()).map_err(fault::of_guard)?;
+        body::counted(response, body::Count { cleaner, ..self.count(host, times, permit) })
     }
 
     fn count(&self, host: String, times: Times, permit: OwnedSemaphorePermit) -> body::Count {
-        body::Count { host, max: self.bytes_max, between: times.between_bytes, log: self.log.clone(), permit }
-    }
-
-    /// The first gate: what the operator granted. Gives the address as the client will read it.
-    fn check_grant(&self, request: &Request<WasiBody>) -> Result<Url, Error> {
-        let uri = request.uri();
-        let authority = uri.authority().ok_or(Error::HttpRequestUriInvalid)?.as_str();
-        // Neither shown nor logged: it may be a password.
-        if authority.contains('@') {
-            return Err(fault::refused("an address with a user in it is refused; send an `authorization` header"));
+        body::Count {
+            host,
+            max: self.bytes_max,
+            between: times.between_bytes,
+            log: self.log.clone(),
+            cleaner: None,
+            permit,
         }
-        let scheme = uri.scheme_str().unwrap_or_default();
-        let fix = || address::fix(&self.grants.table, &truncate(&format!("{scheme}://{authority}"), 200));
-        let allowed = self.grants.check_host(scheme, authority);
-        allowed.map_err(|denial| fault::denied(Denial { fix: fix(), ..denial }))?;
-        // A tunnel through a granted host would end at a host that is not.
-        if request.method() == Method::CONNECT {
-            return Err(Error::HttpRequestMethodInvalid);
-        }
-        let url = Url::parse(&uri.to_string()).map_err(|_| Error::HttpRequestUriInvalid)?;
-        // The client reads `0177.0.0.1` and `0x7f.1` as 127.0.0.1; the grant compared the text. Where
-        // the two see different hosts, nothing is sent.
-        let (read, written) = (url.host_str().unwrap_or_default(), uri.host().unwrap_or_default());
-        if !read.eq_ignore_ascii_case(written) {
-            return Err(fault::refused(&format!("the host `{written}` means `{read}`; write it like that")));
-        }
-        Ok(url)
-    }
-
-    /// The second gate: where the name leads. One address that is refused refuses the request, or an
-    /// attacker's name could hide it among good ones.
-    async fn check_addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, Error> {
-        let host = url.host_str().ok_or(Error::HttpRequestUriInvalid)?;
-        let port = url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?;
-        let literal = address::literal(host);
-        let addresses = match literal {
-            Some(ip) => vec![SocketAddr::new(ip, port)],
-            None => self.resolver.resolve(host, port).await.map_err(|error| fault::unresolved(&error))?,
-        };
-        if addresses.is_empty() {
-            return Err(Error::DestinationNotFound);
-        }
-        let named = self.is_named(url.scheme(), host, port);
-        for ip in addresses.iter().map(SocketAddr::ip) {
-            let named = named && (literal.is_some() || (host == "localhost" && ip.is_loopback()));
-            if let Some(kind) = address::special(ip)
-                && !named
-            {
-                return Err(fault::denied(address::denial(&self.grants.table, url, ip, kind)));
-            }
-        }
-        Ok(addresses)
-    }
-
-    /// Whether a grant says exactly this, not by a wildcard: `*.0.0.1` covers the text of an address.
-    fn is_named(&self, scheme: &str, host: &str, port: u16) -> bool {
-        let exact = format!("{scheme}://{host}:{port}");
-        self.grants.hosts.iter().any(|pattern| String::from(pattern.clone()) == exact)
     }
 }
 
@@ -241,39 +174,4 @@ impl Times {
             between_bytes: shorter(options.between_bytes_timeout, BETWEEN_BYTES_MAX),
         }
     }
-}
-
-/// A client for one request. It knows the checked addresses and has no other way to resolve a name.
-fn client(secure: bool, checked: Vec<SocketAddr>, connect: Duration) -> Result<Client, Error> {
-    let builder = Client::builder()
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .http1_only()
-        .http1_max_headers(FIELDS_MAX)
-        .pool_max_idle_per_host(0)
-        .connect_timeout(connect)
-        .tls_backend_preconfigured(tls(secure)?)
-        .dns_resolver(Arc::new(address::Checked(checked)));
-    // The guest sees what the server sent, so that what is counted is what it gets.
-    let builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
-    builder.build().map_err(fault::of_client)
-}
-
-/// The authorities that the machine trusts, read once. Plain HTTP needs none and gets none.
-fn tls(secure: bool) -> Result<rustls::ClientConfig, Error> {
-    static SECURE: OnceLock<rustls::ClientConfig> = OnceLock::new();
-    if let (true, Some(config)) = (secure, SECURE.get()) {
-        return Ok(config.clone());
-    }
-    let failed = |error: rustls::Error| fault::refused(&format!("TLS cannot be used on this machine: {error}"));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(failed)?;
-    if !secure {
-        return Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth());
-    }
-    let config = builder.with_platform_verifier().map_err(failed)?.with_no_client_auth();
-    Ok(SECURE.get_or_init(|| config).clone())
 }

@@ -100,18 +100,23 @@ impl Grants {
 }
 
 /// A host that may be reached: `https://api.example.com` or `https://*.example.com`, with a port when
-/// it is not the scheme's own. A bare `*` and a `*` inside a label are refused.
+/// it is not the scheme's own, and with the methods before it when not all are meant:
+/// `GET https://api.example.com` or `GET,HEAD https://...`. A bare `*` and a `*` inside a label are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern {
     scheme: String,
     host: String,
     port: u16,
+    /// In capitals; none are all.
+    methods: Vec<String>,
 }
 
 /// The text is not a pattern of a host.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a host pattern; write `https://api.example.com` or `https://*.example.com:8443`")]
+#[error(
+    "`{0}` is not a host pattern; write `https://api.example.com`, `https://*.example.com:8443` or `GET https://...`"
+)]
 pub struct NotAHost(String);
 
 impl HostPattern {
@@ -130,12 +135,62 @@ impl HostPattern {
     }
 }
 
+impl HostPattern {
+    /// Whether a request with this method is meant.
+    #[must_use]
+    pub fn allows(&self, method: &str) -> bool {
+        self.methods.is_empty() || self.methods.iter().any(|one| one == method)
+    }
+
+    /// Scheme, host and port, without methods.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        format!("{}://{}:{}", self.scheme, self.host, self.port)
+    }
+
+    /// Whether what is sent there is encrypted.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.scheme == "https"
+    }
+
+    /// Whether it is this very machine, by a name or address that says so.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        matches!(self.host.as_str(), "localhost" | "[::1]")
+            || self.host.parse().is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback())
+    }
+
+    /// What is left of it when no more than `asked` is wanted; none where that is another host.
+    #[must_use]
+    pub fn within(&self, asked: &Self) -> Option<Self> {
+        if self.origin() != asked.origin() {
+            return None;
+        }
+        let mut narrowed = self.clone();
+        if self.methods.is_empty() {
+            narrowed.methods.clone_from(&asked.methods);
+        } else {
+            narrowed.methods.retain(|method| asked.allows(method));
+        }
+        // No method in common is nothing, and must not read as all.
+        (!narrowed.methods.is_empty() || asked.methods.is_empty()).then_some(narrowed)
+    }
+}
+
 impl TryFrom<String> for HostPattern {
     type Error = NotAHost;
 
     fn try_from(text: String) -> Result<Self, NotAHost> {
         let wrong = || NotAHost(crate::text::truncate(&text, 200));
-        let (scheme, authority) = text.split_once("://").ok_or_else(wrong)?;
+        let (methods, url) = match text.split_once(' ') {
+            Some((methods, url)) => (methods.split(',').map(str::to_owned).collect(), url.trim_start()),
+            None => (Vec::new(), text.as_str()),
+        };
+        if !methods.iter().all(|one: &String| !one.is_empty() && one.chars().all(|c| c.is_ascii_uppercase())) {
+            return Err(wrong());
+        }
+        let (scheme, authority) = url.split_once("://").ok_or_else(wrong)?;
         if !matches!(scheme, "http" | "https") {
             return Err(wrong());
         }
@@ -144,13 +199,14 @@ impl TryFrom<String> for HostPattern {
         if bare.is_empty() || bare.contains('*') || !bare.split('.').all(|label| !label.is_empty()) {
             return Err(wrong());
         }
-        Ok(Self { scheme: scheme.to_owned(), host, port })
+        Ok(Self { scheme: scheme.to_owned(), host, port, methods })
     }
 }
 
 impl From<HostPattern> for String {
     fn from(pattern: HostPattern) -> Self {
-        format!("{}://{}:{}", pattern.scheme, pattern.host, pattern.port)
+        let methods = if pattern.methods.is_empty() { String::new() } else { pattern.methods.join(",") + " " };
+        methods + &pattern.origin()
     }
 }
 
@@ -204,11 +260,39 @@ mod tests {
 
     #[test]
     fn a_pattern_that_would_cover_everything_is_refused() {
-        for pattern in
-            ["*", "https://*", "https://*foo.com", "https://a.*.com", "ftp://a.com", "https://", "https://a..b"]
-        {
+        for pattern in [
+            "*",
+            "https://*",
+            "https://*foo.com",
+            "https://a.*.com",
+            "ftp://a.com",
+            "https://",
+            "https://a..b",
+            "get https://a.com",
+            ", https://a.com",
+        ] {
             assert!(HostPattern::try_from(pattern.to_owned()).is_err(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn methods_narrow_a_grant_and_never_widen_it() {
+        let pattern = |text: &str| HostPattern::try_from(text.to_owned()).unwrap();
+        // given, asked, what is left
+        for (given, asked, left) in [
+            ("https://a.com", "https://a.com", Some("https://a.com:443")),
+            ("GET,HEAD https://a.com", "https://a.com", Some("GET,HEAD https://a.com:443")),
+            ("https://a.com", "GET https://a.com", Some("GET https://a.com:443")),
+            ("GET,POST https://a.com", "GET https://a.com", Some("GET https://a.com:443")),
+            ("POST https://a.com", "GET https://a.com", None),
+            ("https://a.com", "https://b.com", None),
+        ] {
+            let within = pattern(given).within(&pattern(asked)).map(String::from);
+            assert_eq!(within.as_deref(), left, "{given} within {asked}");
+        }
+        let read_only = pattern("GET,HEAD https://a.com");
+        let allowed = ["GET", "HEAD", "POST", "get"].map(|method| read_only.allows(method));
+        assert_eq!((allowed, read_only.covers("https", "a.com")), ([true, true, false, false], true));
     }
 
     #[test]

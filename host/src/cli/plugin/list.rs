@@ -5,6 +5,7 @@ use crate::cli::{Context, Exit};
 use crate::plugins;
 use crate::plugins::installed::{Installed, Version};
 use longhaul_core::text::printable;
+use longhaul_engine::Role;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,12 @@ pub fn run(context: &Context) -> anyhow::Result<Exit> {
         show(context.json, &name, &path, &installed.versions(&name)?);
     }
     Ok(Exit::Done)
+}
+
+/// The tools among them. One that cannot be read is none.
+pub(in crate::cli) fn tool_components(context: &Context) -> Vec<(String, PathBuf)> {
+    let is_tool = |path: &Path| Known::read(path).is_ok_and(|known| known.inspection.role == Role::Tool);
+    components(context).into_iter().filter(|(_, path)| is_tool(path)).collect()
 }
 
 /// The component that a run takes for each name.

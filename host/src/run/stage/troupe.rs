@@ -93,6 +93,7 @@ impl Troupe {
             seed: recorder.began().seed,
             context: recorder.began().context.clone(),
             console: None,
+            keyring: Arc::default(),
             invocation,
         }
     }

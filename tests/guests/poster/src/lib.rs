@@ -1,7 +1,7 @@
 //! The tool `poster`: tells a server what it was told, in the three ways that differ after a kill.
 //!
 //! `post` acts and is never repeated, `put` has its effect once for a key, `look` has none. The server
-//! is the one that the operator's settings name.
+//! is the one that the operator's settings name, and `token` of the settings goes to it as authorization.
 
 use longhaul_sdk::http::outgoing_handler;
 use longhaul_sdk::http::types::{
@@ -62,15 +62,27 @@ impl Tool for Poster {
             _ => Some(json!({ "key": context.idempotency_key, "text": arguments["text"] }).to_string()),
         };
         let path = format!("/{function}/{}", arguments["text"].as_str().unwrap_or_default());
-        let output = exchange(method, server, &path, body.as_deref()).map_err(ToolError::Failed)?;
+        let output =
+            exchange(method, server, &path, body.as_deref(), settings["token"].as_str()).map_err(ToolError::Failed)?;
         Ok(ToolResult { output, truncated: false })
     }
 }
 
 longhaul_sdk::export_tool!(Poster);
 
-fn exchange(method: Method, server: &str, path: &str, body: Option<&str>) -> Result<String, String> {
-    let request = OutgoingRequest::new(Fields::new());
+fn exchange(
+    method: Method,
+    server: &str,
+    path: &str,
+    body: Option<&str>,
+    token: Option<&str>,
+) -> Result<String, String> {
+    let fields = Fields::new();
+    if let Some(token) = token {
+        let value = format!("Bearer {token}").into_bytes();
+        fields.append("authorization", &value).map_err(|error| format!("{error:?}"))?;
+    }
+    let request = OutgoingRequest::new(fields);
     let wrong = |()| format!("`{server}{path}` makes no request");
     request.set_method(&method).map_err(wrong)?;
     request.set_scheme(Some(&Scheme::Http)).map_err(wrong)?;

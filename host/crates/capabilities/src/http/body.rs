@@ -1,6 +1,6 @@
 //! Bodies: what goes out and what comes back, counted piece by piece and never collected.
 
-use super::{FIELD_BYTES_MAX, fault};
+use super::fault;
 use crate::log::LogBook;
 use ::http::header::CONTENT_LENGTH;
 use ::http::{HeaderMap, Request, Response};
@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyDataStream, BodyExt as _, Limited, StreamBody};
+use longhaul_egress::{Cleaner, FIELD_BYTES_MAX};
 use reqwest::{Body, Url};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -25,6 +26,8 @@ pub(super) struct Count {
     pub(super) max: u64,
     pub(super) between: Duration,
     pub(super) log: LogBook,
+    /// Takes secrets out.
+    pub(super) cleaner: Option<Cleaner>,
     /// Given back when the body is dropped.
     #[expect(dead_code, reason = "held, not read")]
     pub(super) permit: OwnedSemaphorePermit,
@@ -76,8 +79,8 @@ fn outgoing(body: WasiBody, bytes_max: u64) -> Body {
 }
 
 fn incoming(body: Body, count: Count) -> WasiBody {
-    let frames = stream::try_unfold((body, count, 0_u64), |(mut body, count, used)| async move {
-        match next(&mut body, &count, used).await {
+    let frames = stream::try_unfold((body, count, 0_u64), |(mut body, mut count, used)| async move {
+        match next(&mut body, &mut count, used).await {
             Ok(None) => Ok(None),
             Ok(Some((frame, used))) => Ok(Some((frame, (body, count, used)))),
             Err(error) => Err(fault::told(&count.log, &count.host, error)),
@@ -86,14 +89,30 @@ fn incoming(body: Body, count: Count) -> WasiBody {
     StreamBody::new(frames).boxed_unsync()
 }
 
-async fn next(body: &mut Body, count: &Count, used: u64) -> Result<Option<(Frame<Bytes>, u64)>, Error> {
+async fn next(body: &mut Body, count: &mut Count, used: u64) -> Result<Option<(Frame<Bytes>, u64)>, Error> {
     let frame = timeout(count.between, body.frame()).await.map_err(|_| Error::ConnectionReadTimeout)?;
-    let Some(frame) = frame.transpose().map_err(fault::of_client)? else { return Ok(None) };
+    let frame = frame.transpose().map_err(fault::of_client)?;
+    let Some(frame) = cleaned(frame, count, used)? else { return Ok(None) };
     let used = used.saturating_add(frame.data_ref().map_or(0, Bytes::len) as u64);
     if used > count.max {
         return Err(Error::HttpResponseBodySize(Some(used)));
     }
     Ok(Some((frame, used)))
+}
+
+/// A piece without secrets. What is held back comes with the end, and trailers do not come at all.
+fn cleaned(frame: Option<Frame<Bytes>>, count: &mut Count, used: u64) -> Result<Option<Frame<Bytes>>, Error> {
+    let Some(cleaner) = &mut count.cleaner else { return Ok(frame) };
+    let room = count.max.saturating_sub(used);
+    let piece = match frame {
+        Some(frame) => cleaner.push(frame.into_data().unwrap_or_default(), room),
+        None => {
+            let rest = cleaner.finish(room).map_err(fault::of_guard)?;
+            count.cleaner = None;
+            return Ok(Some(rest).filter(|rest| !rest.is_empty()).map(Frame::data));
+        }
+    };
+    piece.map(|piece| Some(Frame::data(piece))).map_err(fault::of_guard)
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {

@@ -6,28 +6,29 @@
 
 use super::body::TooMuchSent;
 use crate::log::LogBook;
-use longhaul_core::Denial;
 use longhaul_core::text::truncate;
+use longhaul_egress::EgressError;
 use std::io::ErrorKind;
 use wasmtime_wasi_http::Error;
 
 /// How much of a message that others wrote is repeated, in bytes.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// A refusal with its fix.
-#[expect(clippy::needless_pass_by_value, reason = "given to `map_err`")]
-pub(super) fn denied(denial: Denial) -> Error {
-    Error::InternalError(Some(denial.to_string()))
-}
-
 /// A refusal that no line of `longhaul.toml` lifts.
-pub(super) fn refused(text: &str) -> Error {
+fn refused(text: &str) -> Error {
     Error::InternalError(Some(truncate(text, TEXT_BYTES_MAX)))
 }
 
-/// The name has no address.
-pub(super) fn unresolved(error: &std::io::Error) -> Error {
-    Error::DnsError { rcode: Some(truncate(&error.to_string(), TEXT_BYTES_MAX)), info_code: None }
+/// What the guard says, as what a guest expects it as.
+pub(super) fn of_guard(error: EgressError) -> Error {
+    match error {
+        EgressError::BadAddress => Error::HttpRequestUriInvalid,
+        EgressError::BadMethod(_) => Error::HttpRequestMethodInvalid,
+        EgressError::Unresolved { reason, .. } => Error::DnsError { rcode: Some(reason), info_code: None },
+        EgressError::NoAddress(_) => Error::DestinationNotFound,
+        EgressError::Client(error) => of_client(error),
+        other => refused(&other.to_string()),
+    }
 }
 
 /// Notes in the plugin's log what its guest gets; `host` is what the guest asked for.

@@ -196,6 +196,7 @@ fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fa
         context: None,
         seed: [7; 32],
         console: None,
+        keyring: Arc::default(),
     });
     (ctx.unwrap(), journal)
 }

@@ -10,13 +10,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Finds the addresses of a name.
 #[async_trait::async_trait]
-pub(super) trait Resolve: Send + Sync {
+pub trait Resolve: Send + Sync {
     /// Every address, in the order in which to try them.
     async fn resolve(&self, host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>>;
 }
 
 /// The machine's own resolver.
-pub(super) struct System;
+pub struct System;
 
 #[async_trait::async_trait]
 impl Resolve for System {
@@ -27,7 +27,7 @@ impl Resolve for System {
 
 /// The resolver of the client: whatever it asks for, it gets the addresses that were checked. So a
 /// name that changes its mind between the check and the connection changes nothing.
-pub(super) struct Checked(pub(super) Vec<SocketAddr>);
+pub(crate) struct Checked(pub(crate) Vec<SocketAddr>);
 
 impl reqwest::dns::Resolve for Checked {
     fn resolve(&self, _: Name) -> Resolving {
@@ -37,13 +37,13 @@ impl reqwest::dns::Resolve for Checked {
 }
 
 /// The address that a host of a URL is, if it is one.
-pub(super) fn literal(host: &str) -> Option<IpAddr> {
+pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     bare.parse().ok()
 }
 
 /// Why an address is not one to be reached; none for what is public.
-pub(super) fn special(ip: IpAddr) -> Option<&'static str> {
+pub fn special(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => special_v4(ip),
         IpAddr::V6(ip) => special_v6(ip),
@@ -51,7 +51,7 @@ pub(super) fn special(ip: IpAddr) -> Option<&'static str> {
 }
 
 /// The refusal of an address, with the line that would name it.
-pub(super) fn denial(table: &str, url: &Url, ip: IpAddr, kind: &str) -> Denial {
+pub(crate) fn denial(table: &str, url: &Url, ip: IpAddr, kind: &str) -> Denial {
     let (scheme, host) = (url.scheme(), url.host_str().unwrap_or_default());
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let literal = match ip {
@@ -69,7 +69,7 @@ pub(super) fn denial(table: &str, url: &Url, ip: IpAddr, kind: &str) -> Denial {
 }
 
 /// What allows a host. Code that is run by itself has no table.
-pub(super) fn fix(table: &str, url: &str) -> String {
+pub(crate) fn fix(table: &str, url: &str) -> String {
     match table {
         "" => format!("run it with --allow-host {url}"),
         table => format!("add to longhaul.toml: [{table}] hosts = [\"{url}\"]"),

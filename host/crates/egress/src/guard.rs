@@ -1,0 +1,243 @@
+//! The gates of one caller, in their order, and the client behind them.
+//!
+//! [`Guard::check`] is the first and asks nobody; [`Guard::look_up`] is the second; [`Guard::send`] connects to what
+//! they gave, once. Who wants redirects followed, answers read and times kept takes [`Guard::fetch`].
+
+use crate::address::{self, Checked, Resolve, System};
+use crate::decode::Cleaner;
+use crate::error::EgressError;
+use crate::secret::Keyring;
+use http::{HeaderMap, Method, Uri};
+use longhaul_core::Denial;
+use longhaul_core::grant::Grants;
+use longhaul_core::text::truncate;
+use reqwest::{Client, Url};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Bytes of the headers of one message, in either direction; servers commonly take 8 to 32 KiB.
+pub const FIELD_BYTES_MAX: usize = 64 << 10;
+
+/// Headers of one response: hyper's own default, said here so that it stays.
+const FIELDS_MAX: usize = 100;
+
+/// What one request may cost. Each field has its default in [`Caps::default`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes of the body of a request. Default 1 MiB. One byte more, and nothing is sent.
+    pub request_bytes_max: u64,
+    /// Bytes of the body of a response, as sent and again after decompression. Default 10 MiB. The reading ends with
+    /// an error at the first byte over it.
+    pub response_bytes_max: u64,
+    /// Time to resolve a name, and again to connect, TLS included, in milliseconds. Default 10 000.
+    pub connect_ms_max: u64,
+    /// Time from the connection to the head of the response, in milliseconds. Default 30 000.
+    pub first_byte_ms_max: u64,
+    /// Time between two pieces of a response, in milliseconds. Default 30 000.
+    pub between_bytes_ms_max: u64,
+    /// Time of all together, from the first name resolved to the last byte read, in milliseconds. Default 120 000.
+    pub total_ms_max: u64,
+    /// Redirects that are followed. Default 5. With 0 a redirect is an answer like any other.
+    pub redirects_max: u32,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            request_bytes_max: 1 << 20,
+            response_bytes_max: 10 << 20,
+            connect_ms_max: 10_000,
+            first_byte_ms_max: 30_000,
+            between_bytes_ms_max: 30_000,
+            total_ms_max: 120_000,
+            redirects_max: 5,
+        }
+    }
+}
+
+/// What one caller may reach, and at what cost.
+#[derive(Clone)]
+pub struct Guard {
+    grants: Grants,
+    pub(crate) caps: Caps,
+    resolver: Arc<dyn Resolve>,
+    pub(crate) keyring: Arc<Keyring>,
+}
+
+/// A request's way out, checked: an address as the client reads it, and where it leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    pub(crate) url: Url,
+    pub(crate) addresses: Vec<SocketAddr>,
+}
+
+impl Way {
+    /// The address.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// What is connected to, in this order, and nothing else.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+impl Guard {
+    /// A guard for the hosts of `grants`; of the rest only the table is used, for refusals.
+    #[must_use]
+    pub fn new(grants: Grants, caps: Caps) -> Self {
+        Self { grants, caps, resolver: Arc::new(System), keyring: Arc::default() }
+    }
+
+    /// Puts these secrets into requests, and takes them out of answers.
+    #[must_use]
+    pub fn with_keyring(mut self, keyring: Arc<Keyring>) -> Self {
+        self.keyring = keyring;
+        self
+    }
+
+    /// Asks another resolver than the machine's.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// The first gate: what the operator granted, and the form of the address. Gives it as the client will read it.
+    ///
+    /// # Errors
+    /// The refusal, with its fix where there is one.
+    pub fn check(&self, method: &Method, uri: &Uri) -> Result<Url, EgressError> {
+        let authority = uri.authority().ok_or(EgressError::BadAddress)?.as_str();
+        // Neither shown nor logged: it may be a password.
+        if authority.contains('@') {
+            return Err(EgressError::refused(
+                "an address with a user in it is refused; send an `authorization` header",
+            ));
+        }
+        let scheme = uri.scheme_str().unwrap_or_default();
+        self.check_grant(method, scheme, authority)?;
+        if matches!(*method, Method::CONNECT | Method::TRACE) {
+            return Err(EgressError::BadMethod(method.to_string()));
+        }
+        let url = Url::parse(&uri.to_string()).map_err(|_| EgressError::BadAddress)?;
+        // The client reads `0177.0.0.1` and `0x7f.1` as 127.0.0.1; the grant compared the text. Where
+        // the two see different hosts, nothing is sent.
+        let (read, written) = (url.host_str().unwrap_or_default(), uri.host().unwrap_or_default());
+        if !read.eq_ignore_ascii_case(written) {
+            return Err(EgressError::refused(&format!("the host `{written}` means `{read}`; write it like that")));
+        }
+        Ok(url)
+    }
+
+    fn check_grant(&self, method: &Method, scheme: &str, authority: &str) -> Result<(), EgressError> {
+        let shown = truncate(&format!("{scheme}://{authority}"), 200);
+        let fix = |url: &str| address::fix(&self.grants.table, url);
+        self.grants
+            .check_host(scheme, authority)
+            .map_err(|denial| EgressError::Denied(Denial { fix: fix(&shown), ..denial }))?;
+        if self.grants.hosts.iter().any(|host| host.covers(scheme, authority) && host.allows(method.as_str())) {
+            return Ok(());
+        }
+        let method = truncate(method.as_str(), 20);
+        let reason = format!("this plugin may not send {method} to `{shown}`");
+        Err(EgressError::Denied(Denial { reason, fix: fix(&format!("{method} {shown}")) }))
+    }
+
+    /// The second gate: where the name leads. One address that is refused refuses the request, or an
+    /// attacker's name could hide it among good ones.
+    ///
+    /// # Errors
+    /// The refusal, or that the name has no address.
+    pub async fn look_up(&self, url: Url) -> Result<Way, EgressError> {
+        let host = url.host_str().ok_or(EgressError::BadAddress)?;
+        let port = url.port_or_known_default().ok_or(EgressError::BadAddress)?;
+        let literal = address::literal(host);
+        let addresses = match literal {
+            Some(ip) => vec![SocketAddr::new(ip, port)],
+            None => self.resolve(host, port).await?,
+        };
+        if addresses.is_empty() {
+            return Err(EgressError::NoAddress(truncate(host, 200)));
+        }
+        let named = self.is_named(url.scheme(), host, port);
+        for ip in addresses.iter().map(SocketAddr::ip) {
+            let named = named && (literal.is_some() || (host == "localhost" && ip.is_loopback()));
+            if let Some(kind) = address::special(ip)
+                && !named
+            {
+                return Err(EgressError::Denied(address::denial(&self.grants.table, &url, ip, kind)));
+            }
+        }
+        Ok(Way { url, addresses })
+    }
+
+    async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
+        let ms = self.caps.connect_ms_max;
+        let asked = timeout(Duration::from_millis(ms), self.resolver.resolve(host, port)).await;
+        let asked = asked.map_err(|_| EgressError::TimedOut { what: "the name was not resolved", ms })?;
+        asked.map_err(|error| EgressError::Unresolved {
+            host: truncate(host, 200),
+            reason: truncate(&error.to_string(), 200),
+        })
+    }
+
+    /// Whether a grant says exactly this, not by a wildcard: `*.0.0.1` covers the text of an address.
+    fn is_named(&self, scheme: &str, host: &str, port: u16) -> bool {
+        self.grants.hosts.iter().any(|pattern| pattern.origin() == format!("{scheme}://{host}:{port}"))
+    }
+
+    /// Sends one request to where its way leads and gives the head of the answer. Follows no redirect and counts no
+    /// byte: that is the caller's part.
+    ///
+    /// # Errors
+    /// A secret where it does not belong, or what the client says.
+    pub async fn send(&self, way: &Way, mut request: reqwest::Request) -> Result<reqwest::Response, EgressError> {
+        // The way was checked, and the request is the caller's: what was not checked does not leave.
+        if request.url().origin() != way.url.origin() {
+            return Err(EgressError::refused("the request has another destination than the one that was checked"));
+        }
+        self.keyring.fill(&way.url, request.headers_mut())?;
+        let client = self.client(way)?;
+        Ok(client.execute(request).await?)
+    }
+
+    /// Takes the secrets out of the head of an answer, and gives what its body has to pass through: none where there
+    /// are no secrets. What is compressed is searched too, so it is no longer compressed behind it.
+    ///
+    /// # Errors
+    /// When the body is compressed as nobody here can read.
+    pub fn cleaner(&self, headers: &mut HeaderMap) -> Result<Option<Cleaner>, EgressError> {
+        let Some(sieve) = self.keyring.sieve() else { return Ok(None) };
+        self.keyring.clean_head(headers);
+        Ok(Some(Cleaner::new(headers, Some(sieve))?))
+    }
+
+    /// A client for one request. It knows the checked addresses and has no other way to resolve a name.
+    fn client(&self, way: &Way) -> Result<Client, EgressError> {
+        let tls =
+            longhaul_tls::config(way.url.scheme() == "https").map_err(|error| EgressError::Tls(error.to_string()))?;
+        let builder = Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .http1_only()
+            .http1_max_headers(FIELDS_MAX)
+            .pool_max_idle_per_host(0)
+            .connect_timeout(Duration::from_millis(self.caps.connect_ms_max))
+            .tls_backend_preconfigured(tls)
+            .dns_resolver(Arc::new(Checked(way.addresses.clone())))
+            // The caller sees what the server sent, so that what is counted is what it gets.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate();
+        Ok(builder.build()?)
+    }
+}

@@ -1,0 +1,26 @@
+//! The one way out of the host for everything that is not a model: who may be reached, how, and with which secret.
+//!
+//! A request passes its gates in order: the grant (scheme, host, port, method), the form of its address, the addresses
+//! behind the name. The name is resolved once, every address is checked, and only checked addresses are connected to.
+//! A redirect is followed only for callers of the host, and each hop passes all gates anew. There is no proxy of the
+//! environment, no cookie, no retry, no connection kept for the next request. Secrets are put into a request behind
+//! the gates and taken out of the answer before anybody sees it.
+
+mod address;
+mod body;
+mod decode;
+mod error;
+mod fetch;
+mod guard;
+mod secret;
+mod sieve;
+#[cfg(test)]
+mod tests;
+
+pub use address::{Resolve, System, special};
+pub use body::Fetched;
+pub use decode::Cleaner;
+pub use error::EgressError;
+pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
+pub use secret::{Key, Keyring, NotASecret, SHOWN, Secret};
+pub use sieve::Sieve;

@@ -1,0 +1,208 @@
+//! Secrets on their way: a caller holds a placeholder, and the value takes its place behind the gates.
+//!
+//! A placeholder is random for each invocation and worth nothing elsewhere. It becomes the value in one header, on
+//! the way to one of the hosts that were granted for it; anywhere else the request is refused. What comes back is
+//! searched for the value, as it is and in the forms that servers commonly give back ([`crate::Sieve`]). A server that
+//! was given a secret and sends it back in a cipher of its own cannot be kept from it.
+
+use crate::error::EgressError;
+use crate::sieve::{Patterns, Sieve};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use longhaul_core::Denial;
+use longhaul_core::grant::HostPattern;
+use reqwest::Url;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a placeholder starts with.
+const PREFIX: &str = "longhaul-secret-";
+
+/// What stands where a value was.
+pub const SHOWN: &str = "[secret]";
+
+/// Fewer bytes would be found in texts that have nothing to do with it.
+const BYTES_MIN: usize = 8;
+
+/// More than any token; a header has to hold it.
+const BYTES_MAX: usize = 4_096;
+
+/// A value that nothing shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// The value cannot be a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a secret is {BYTES_MIN} to {BYTES_MAX} visible ASCII characters without spaces; this one is not")]
+pub struct NotASecret;
+
+impl Secret {
+    /// Takes a value; a line feed at its end is not part of it.
+    ///
+    /// # Errors
+    /// [`NotASecret`], which does not repeat it.
+    pub fn new(text: &str) -> Result<Self, NotASecret> {
+        let text = text.trim_end_matches(['\r', '\n']);
+        let fits = (BYTES_MIN..=BYTES_MAX).contains(&text.len());
+        if !fits || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(NotASecret);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The value, for the wire and for the file that keeps it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SHOWN)
+    }
+}
+
+/// A secret that one caller may send: where, and in which header.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub secret: Secret,
+    /// Where it may go.
+    pub hosts: Vec<HostPattern>,
+    /// The header that may carry it.
+    pub header: HeaderName,
+}
+
+/// The secrets of one invocation, with the placeholders that stand for them in it.
+#[derive(Default)]
+pub struct Keyring {
+    table: String,
+    keys: Vec<(String, Key)>,
+    patterns: Option<Arc<Patterns>>,
+}
+
+impl Keyring {
+    /// Makes placeholders for `keys`. `random` gives bytes that nobody can guess; `table` is for refusals.
+    pub fn new(table: &str, keys: Vec<Key>, mut random: impl FnMut() -> [u8; 32]) -> Self {
+        let patterns = Patterns::of(keys.iter().map(|key| &key.secret)).map(Arc::new);
+        let keys = keys.into_iter().map(|key| (placeholder(random()), key)).collect();
+        Self { table: table.to_owned(), keys, patterns }
+    }
+
+    /// What stands for a secret in this invocation.
+    #[must_use]
+    pub fn placeholder(&self, name: &str) -> Option<&str> {
+        self.keys.iter().find(|(_, key)| key.name == name).map(|(placeholder, _)| placeholder.as_str())
+    }
+
+    /// Whether it holds no secret.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// A text without any of the values.
+    #[must_use]
+    pub fn scrub(&self, text: &str) -> String {
+        let Some(patterns) = &self.patterns else { return text.to_owned() };
+        let mut sieve = Sieve::new(Arc::clone(patterns));
+        let mut clean = sieve.push(text.as_bytes());
+        clean.extend(sieve.finish());
+        // A form of a value is ASCII, so what is cut out begins and ends between characters.
+        String::from_utf8_lossy(&clean).into_owned()
+    }
+
+    /// What the answers of a request pass through; none where there is nothing to take out.
+    #[must_use]
+    pub fn sieve(&self) -> Option<Sieve> {
+        self.patterns.as_ref().map(|patterns| Sieve::new(Arc::clone(patterns)))
+    }
+
+    /// Puts the values into a request that has passed its gates.
+    pub(crate) fn fill(&self, url: &Url, headers: &mut HeaderMap) -> Result<(), EgressError> {
+        if url.as_str().contains(PREFIX) {
+            let text = "a secret does not belong into an address, where it is logged; send it in its header";
+            return Err(EgressError::refused(text));
+        }
+        for (name, value) in headers.iter_mut() {
+            if is_held(value) {
+                *value = self.filled(url, name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn filled(&self, url: &Url, name: &HeaderName, value: &HeaderValue) -> Result<HeaderValue, EgressError> {
+        let mut text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        for (placeholder, key) in self.keys.iter().filter(|(placeholder, _)| contains(value, placeholder)) {
+            self.check(key, url, name)?;
+            text = text.replace(placeholder, key.secret.expose());
+        }
+        if text.contains(PREFIX) {
+            let text = "this placeholder is of another invocation; take the one from the settings of this call";
+            return Err(EgressError::refused(text));
+        }
+        let mut value = HeaderValue::from_str(&text)
+            .map_err(|_| EgressError::refused("a header with a secret and what no header can carry"))?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    fn check(&self, key: &Key, url: &Url, name: &HeaderName) -> Result<(), EgressError> {
+        let (secret, table) = (&key.name, &self.table);
+        let said = |reason: String, fix: String| Err(EgressError::Denied(Denial { reason, fix }));
+        if *name != key.header {
+            let reason = format!("the secret `{secret}` may not go into the header `{name}`");
+            let fix =
+                format!("write in longhaul.toml: [{table}] secrets = [{{ name = \"{secret}\", header = \"{name}\" }}]");
+            return said(reason, fix);
+        }
+        let origin = url.origin().ascii_serialization();
+        let authority = origin.split_once("://").map(|(_, authority)| authority).unwrap_or_default();
+        if !key.hosts.iter().any(|host| host.covers(url.scheme(), authority)) {
+            let reason = format!("the secret `{secret}` may not go to `{origin}`");
+            let fix = format!(
+                "write in longhaul.toml: [{table}] secrets = [{{ name = \"{secret}\", hosts = [\"{origin}\"] }}]"
+            );
+            return said(reason, fix);
+        }
+        Ok(())
+    }
+
+    /// Takes the values out of the head of an answer.
+    pub fn clean_head(&self, headers: &mut HeaderMap) {
+        let Some(patterns) = &self.patterns else { return };
+        let named: Vec<HeaderName> =
+            headers.keys().filter(|name| patterns.is_in_name(name.as_str())).cloned().collect();
+        for name in named {
+            headers.remove(name);
+        }
+        for value in headers.values_mut() {
+            let mut sieve = Sieve::new(Arc::clone(patterns));
+            let mut clean = sieve.push(value.as_bytes());
+            clean.extend(sieve.finish());
+            if clean != value.as_bytes() {
+                *value = HeaderValue::from_bytes(&clean).unwrap_or(HeaderValue::from_static(SHOWN));
+            }
+        }
+    }
+}
+
+/// Whether a header carries a placeholder, and so may not go along to another host.
+pub(crate) fn is_held(value: &HeaderValue) -> bool {
+    contains(value, PREFIX)
+}
+
+fn contains(value: &HeaderValue, text: &str) -> bool {
+    value.as_bytes().windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+fn placeholder(random: [u8; 32]) -> String {
+    let mut text = PREFIX.to_owned();
+    for byte in random {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

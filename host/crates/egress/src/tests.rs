@@ -1,0 +1,201 @@
+//! Against servers on loopback; names lead where each test says.
+
+use super::*;
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use longhaul_core::grant::{Grants, HostPattern};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Answers each question with the next list, and the last one for ever.
+struct Script(Mutex<Vec<Vec<IpAddr>>>);
+
+#[async_trait::async_trait]
+impl Resolve for Script {
+    async fn resolve(&self, _: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        let mut script = self.0.lock().unwrap();
+        let answer = if script.len() > 1 { script.remove(0) } else { script[0].clone() };
+        Ok(answer.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+}
+
+pub(crate) fn guard(hosts: &[&str], script: &[&[&str]], caps: Caps) -> Guard {
+    let script = script.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
+    let grants = Grants {
+        table: "tools.web".into(),
+        hosts: hosts.iter().map(|host| HostPattern::try_from((*host).to_owned()).unwrap()).collect(),
+        ..Grants::default()
+    };
+    Guard::new(grants, caps).with_resolver(Arc::new(Script(Mutex::new(script))))
+}
+
+fn get(url: &str) -> Request<Bytes> {
+    Request::get(url).body(Bytes::new()).unwrap()
+}
+
+/// A server on loopback that keeps the heads of its requests.
+struct Server {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    async fn start<F, A>(answer: F) -> Self
+    where
+        F: Fn(String, TcpStream) -> A + Send + Sync + 'static,
+        A: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&heads);
+        let answer = Arc::new(answer);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = vec![0; 16_384];
+                let length = stream.read(&mut head).await.unwrap_or(0);
+                let head = String::from_utf8_lossy(&head[..length]).into_owned();
+                kept.lock().unwrap().push(head.clone());
+                tokio::spawn(answer(head, stream));
+            }
+        });
+        Self { port, heads }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+async fn answer(mut stream: TcpStream, status: &str, headers: &str, body: &[u8]) {
+    let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    // The client may have hung up by then.
+    let _ = stream.write_all(head.as_bytes()).await;
+    let _ = stream.write_all(body).await;
+}
+
+/// Where the gates lead, without a connection.
+async fn verdict(hosts: &[&str], script: &[&[&str]], url: &str) -> String {
+    let Ok(uri) = url.parse::<Uri>() else { return "no address".into() };
+    let guard = guard(hosts, script, Caps::default());
+    let checked = async { guard.look_up(guard.check(&Method::GET, &uri)?).await };
+    match checked.await {
+        Ok(way) => format!("{:?}", way.addresses()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn each_address_is_allowed_or_refused_with_its_reason() {
+    let public: &[&[&str]] = &[&["93.184.216.34"]];
+    // grant, what names lead to, address, what the verdict says
+    let table: &[(&str, &[&[&str]], &str, &str)] = &[
+        ("https://a.com", public, "https://a.com/x?y", "[93.184.216.34:443]"),
+        ("https://a.com", public, "https://A.com/", "[93.184.216.34:443]"),
+        ("https://*.a.com:8443", public, "https://b.a.com:8443/", "[93.184.216.34:8443]"),
+        ("https://a.com", public, "http://a.com/", "hosts = [\"http://a.com\"]"),
+        ("https://a.com", public, "https://a.com.evil.net/", "may not reach"),
+        ("https://a.com", public, "https://a.com:444/", "may not reach"),
+        ("https://a.com", public, "https://me:secret@a.com/", "an address with a user in it is refused"),
+        ("https://a.com", public, "https://a.com@evil.net/", "an address with a user in it is refused"),
+        ("https://a.com", &[&["10.0.0.5"]], "https://a.com/", "leads to 10.0.0.5, a private address"),
+        ("https://a.com", &[&["10.0.0.5"]], "https://a.com/", "hosts = [\"https://10.0.0.5\"]"),
+        ("https://a.com", &[&["93.184.216.34", "127.0.0.1"]], "https://a.com/", "a loopback address"),
+        ("https://a.com", &[&["::ffff:8.8.8.8"]], "https://a.com/", "in disguise"),
+        ("https://a.com", &[&[]], "https://a.com/", "leads to no address"),
+        // Written otherwise than it is read.
+        ("http://0177.0.0.1", public, "http://0177.0.0.1/", "means `127.0.0.1`"),
+        ("http://0x7f.1", public, "http://0x7f.1/", "means `127.0.0.1`"),
+        ("http://127.1", public, "http://127.1/", "means `127.0.0.1`"),
+        ("http://2130706433", public, "http://2130706433/", "means `127.0.0.1`"),
+        ("http://0", public, "http://0/", "means `0.0.0.0`"),
+        ("http://127.0.0.1", public, "http://127.0.0.1./", "may not reach"),
+        ("http://[::1]", public, "http://[0:0:0:0:0:0:0:1]/", "may not reach"),
+        // Named, so meant.
+        ("http://127.0.0.1:8080", public, "http://127.0.0.1:8080/", "[127.0.0.1:8080]"),
+        ("http://127.0.0.1:8080", public, "http://127.0.0.1:8081/", "may not reach"),
+        ("http://169.254.169.254", public, "http://169.254.169.254/", "[169.254.169.254:80]"),
+        ("http://[::1]:8080", public, "http://[::1]:8080/", "[[::1]:8080]"),
+        ("http://localhost:8080", &[&["::1", "127.0.0.1"]], "http://localhost:8080/", "[[::1]:8080, 127.0.0.1:8080]"),
+        ("http://localhost", &[&["10.0.0.1"]], "http://localhost/", "a private address"),
+        // Covered by a wildcard is not named.
+        ("http://*.0.0.1", public, "http://127.0.0.1/", "a loopback address"),
+        ("http://*.localhost", &[&["127.0.0.1"]], "http://a.localhost/", "a loopback address"),
+    ];
+    for (grant, script, url, expected) in table {
+        let said = verdict(&[grant], script, url).await;
+        assert!(said.contains(expected), "{url} under {grant}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[test]
+fn addresses_that_are_not_public_are_known() {
+    let refused = "0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.255 10.0.0.0 172.16.0.1 172.31.255.255 192.168.0.1 169.254.169.254
+        100.64.0.1 100.127.255.255 192.0.0.1 192.0.2.1 198.51.100.1 203.0.113.1 198.18.0.1 198.19.255.255 192.88.99.1 224.0.0.1
+        239.255.255.255 240.0.0.1 255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 64:ff9b::127.0.0.1
+        64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 fc00::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 ff02::1 2001:db8::1 3fff::1
+        2001::1 2001:1ff::1 2002:7f00:1::1 5f00::1 4000::1";
+    let public = "1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 169.253.0.1 169.255.0.1 172.15.0.1 172.32.0.1
+        192.0.1.1 192.167.0.1 192.169.0.1 198.17.0.1 198.20.0.1 223.255.255.255 2606:4700::1111 2001:4860::8888 2001:200::1
+        64:ff9b::8.8.8.8 3fff:1000::1";
+    for (addresses, expected) in [(refused, true), (public, false)] {
+        for ip in addresses.split_whitespace() {
+            assert_eq!(special(ip.parse().unwrap()).is_some(), expected, "{ip}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
+    let server = Server::start(|_, stream| answer(stream, "200 OK", "", b"inside")).await;
+    let host = format!("http://rebind.test:{}", server.port);
+    let uri: Uri = format!("{host}/").parse().unwrap();
+    // Public when it was checked, loopback if it were asked again.
+    let flop = guard(&[&host], &[&["93.184.216.34"], &["127.0.0.1"]], Caps::default());
+    let way = flop.look_up(flop.check(&Method::GET, &uri).unwrap()).await.unwrap();
+    assert_eq!(way.addresses(), [SocketAddr::new("93.184.216.34".parse().unwrap(), server.port)]);
+    // The client asks nobody: a name that no resolver knows leads to what it was given.
+    let given = Way { addresses: vec![SocketAddr::new("127.0.0.1".parse().unwrap(), server.port)], ..way.clone() };
+    let answer = flop.send(&given, reqwest::Request::new(Method::GET, way.url().clone())).await.unwrap();
+    assert_eq!(answer.text().await.unwrap(), "inside");
+    // The other way round: every request is checked anew.
+    let flip = guard(&[&host], &[&["127.0.0.1"]], Caps::default());
+    let error = flip.fetch(get(&uri.to_string())).await.err().unwrap();
+    assert!(error.to_string().contains("a loopback address"), "{error}");
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_redirect_is_followed_to_what_is_granted_and_without_who_asked() {
+    let end = Server::start(|_, stream| answer(stream, "200 OK", "", b"there")).await;
+    let to = format!("location: {}/end\r\n", end.url());
+    let start = Server::start(move |_, stream| {
+        let to = to.clone();
+        async move { answer(stream, "302 Found", &to, b"").await }
+    })
+    .await;
+    let guard = guard(&[&start.url(), &end.url()], &[&[]], Caps::default());
+    let mut request = Request::post(format!("{}/a", start.url())).body(Bytes::from_static(b"x")).unwrap();
+    request.headers_mut().insert("authorization", "Bearer abc".parse().unwrap());
+    let mut fetched = guard.fetch(request).await.unwrap();
+    assert_eq!((fetched.read_all().await.unwrap().as_slice(), fetched.url.path()), (&b"there"[..], "/end"));
+    let (first, last) = (start.seen().remove(0).to_lowercase(), end.seen().remove(0).to_lowercase());
+    assert!(first.contains("authorization: bearer abc") && first.contains("host: 127.0.0.1"), "{first}");
+    assert!(last.starts_with("get /end") && !last.contains("authorization") && last.contains("host: "), "{last}");
+}
+
+#[test]
+fn a_redirect_from_https_to_http_is_not_followed() {
+    let from = reqwest::Url::parse("https://a.com/x").unwrap();
+    let hop = || crate::fetch::Hop::get("https://a.com/x");
+    let next = |to: &str| crate::fetch::next_hop(hop(), &from, http::StatusCode::FOUND, to);
+    assert!(next("http://a.com/x").err().unwrap().to_string().contains("without TLS"));
+    assert!(next("https://b.com/x").is_ok() && next("/y").is_ok());
+}

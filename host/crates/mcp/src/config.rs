@@ -1,0 +1,142 @@
+//! `[mcp.NAME]` of `longhaul.toml`.
+
+use crate::error::McpError;
+use longhaul_approval::Policy;
+use longhaul_core::grant::HostPattern;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One server. It has a `command` or a `url`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpConfig {
+    /// The program and its arguments; no shell reads them. It runs in the project's directory.
+    pub command: Vec<String>,
+    /// The environment of the command: this, and `PATH`.
+    pub env: BTreeMap<String, Value>,
+    /// The address of a server that speaks streamable HTTP.
+    pub url: Option<String>,
+    /// The name of a secret that goes to `url` as `authorization: Bearer ...`.
+    pub bearer: Option<String>,
+    /// Functions that the operator knows to have no effect. All others count as `acts`.
+    pub read_only: Vec<String>,
+    /// Which calls a person is asked about. Default: those that the agents' grants let through are made.
+    pub approval: Policy,
+    /// Time until a server has introduced itself, in milliseconds. Default 30 000.
+    pub connect_ms_max: Option<u64>,
+    /// Time for one call, in milliseconds. Default 60 000. What the call does by then is unknown.
+    pub call_ms_max: Option<u64>,
+    /// Bytes of one answer. Default 1 MiB. A longer one is an error with this name.
+    pub output_bytes_max: Option<u64>,
+}
+
+/// The value of a variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// As it stands.
+    Plain(String),
+    /// The value of a secret, which the server needs as it is.
+    Secret {
+        /// Its name.
+        secret: String,
+    },
+    /// As it is in the environment of Longhaul.
+    From {
+        /// The variable.
+        from: String,
+    },
+}
+
+impl McpConfig {
+    /// Refuses what cannot be a server.
+    ///
+    /// # Errors
+    /// What is wrong, with the remedy.
+    pub fn check(&self, name: &str) -> Result<(), McpError> {
+        let wrong = |what: &str| Err(McpError::Config { server: name.to_owned(), what: what.to_owned() });
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
+            return wrong("a name is 1 to 32 letters, digits and `-`");
+        }
+        if let Err(error) = self.approval.check(false) {
+            return wrong(&format!("approval: {error}"));
+        }
+        match (self.command.is_empty(), &self.url) {
+            (true, None) => return wrong("add command = [\"PROGRAM\"] or url = \"https://...\""),
+            (false, Some(_)) => return wrong("it has a command and a url; remove one"),
+            (true, Some(_)) if !self.env.is_empty() => return wrong("env is for a command; use bearer for a url"),
+            (true, Some(url)) => {
+                let origin = self.origin(name)?;
+                if url.contains('@') || url.contains('#') {
+                    return wrong("a url has no user and no `#`; use bearer");
+                }
+                if self.bearer.is_some() && !origin.is_secure() && !origin.is_this_machine() {
+                    return wrong("the bearer would cross the network readable; use https");
+                }
+            }
+            (false, None) if self.bearer.is_some() => return wrong("bearer is for a url; use env for a command"),
+            (false, None) => {}
+        }
+        Ok(())
+    }
+
+    /// The host of the address, and nothing else.
+    pub(crate) fn origin(&self, name: &str) -> Result<HostPattern, McpError> {
+        let url = self.url.as_deref().unwrap_or_default();
+        let after = url.find("://").map_or(0, |at| at + 3);
+        let end = url[after..].find(['/', '?']).map_or(url.len(), |at| after + at);
+        HostPattern::try_from(url[..end].to_owned())
+            .map_err(|error| McpError::Config { server: name.to_owned(), what: error.to_string() })
+    }
+
+    /// Secrets that it needs, by name.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let in_env = self.env.values().filter_map(|value| match value {
+            Value::Secret { secret } => Some(secret.as_str()),
+            Value::Plain(_) | Value::From { .. } => None,
+        });
+        in_env.chain(self.bearer.as_deref())
+    }
+
+    pub(crate) fn connect_ms(&self) -> u64 {
+        self.connect_ms_max.unwrap_or(30_000)
+    }
+
+    pub(crate) fn call_ms(&self) -> u64 {
+        self.call_ms_max.unwrap_or(60_000)
+    }
+
+    pub(crate) fn output_bytes(&self) -> u64 {
+        self.output_bytes_max.unwrap_or(1 << 20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, text: &str, expected: &str) {
+        let config: McpConfig = toml::from_str(text).unwrap();
+        let said = config.check(name).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}: {said}");
+    }
+
+    #[test]
+    fn a_server_is_a_command_or_an_address() {
+        check(
+            "time",
+            "command = [\"mcp-server-time\"]\nenv = { A = \"b\", C = { secret = \"c\" }, D = { from = \"D\" } }",
+            "",
+        );
+        check("web", "url = \"https://a.com/mcp\"\nbearer = \"t\"", "");
+        check("web", "url = \"http://127.0.0.1:80/mcp\"\nbearer = \"t\"", "");
+        check("web", "url = \"http://a.com/mcp\"\nbearer = \"t\"", "readable");
+        check("web", "url = \"https://me:x@a.com/mcp\"", "host pattern");
+        check("web", "url = \"ftp://a.com\"", "host pattern");
+        check("web", "", "add command");
+        check("web", "command = [\"a\"]\nurl = \"https://a.com\"", "remove one");
+        check("a.b", "command = [\"a\"]", "1 to 32 letters");
+    }
+}

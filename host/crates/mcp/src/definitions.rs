@@ -1,0 +1,192 @@
+//! What a server says of its tools: held to bounds, pinned by digest, and compared before each call.
+//!
+//! The pin is the project's and outlives runs. An acceptance names the digest of what was looked at, so that a server
+//! which changes once more meanwhile is refused again.
+
+use crate::config::McpConfig;
+use crate::error::McpError;
+use longhaul_core::Digest;
+use longhaul_core::journal::EffectClass;
+use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{FunctionInfo, ToolInfo};
+use rmcp::model::Tool;
+use serde::{Deserialize, Serialize};
+
+/// Tools of one server.
+const TOOLS_MAX: usize = 256;
+
+/// Bytes of a tool's name; providers of models take 64 characters with the server's before it.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Bytes of a tool's schema.
+const SCHEMA_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of a description that a model is shown; all of it is in the digest.
+const DESCRIPTION_BYTES_MAX: usize = 4 << 10;
+
+/// One tool of a server, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    description: String,
+    schema: String,
+}
+
+/// The tools of a server, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Definitions(pub(crate) Vec<Definition>);
+
+impl Definitions {
+    /// What a server listed. What is out of bounds is left out, with a line of the log.
+    pub(crate) fn of(server: &str, tools: &[Tool]) -> Self {
+        let mut definitions: Vec<Definition> = Vec::new();
+        for tool in tools {
+            match definition(tool) {
+                Some(one)
+                    if definitions.len() < TOOLS_MAX && definitions.iter().all(|other| other.name != one.name) =>
+                {
+                    definitions.push(one);
+                }
+                _ => tracing::warn!("[mcp.{server}] the tool `{}` is left out", truncate(&tool.name, 80)),
+            }
+        }
+        definitions.sort_by(|one, other| one.name.cmp(&other.name));
+        Self(definitions)
+    }
+
+    /// Changes with every letter that a model is shown.
+    pub(crate) fn digest(&self) -> String {
+        let parts =
+            self.0.iter().flat_map(|one| [one.name.as_bytes(), one.description.as_bytes(), one.schema.as_bytes()]);
+        Digest::of_parts(&parts.collect::<Vec<_>>()).to_string()
+    }
+
+    /// As an agent sees them. Nothing that the server says of its effects counts.
+    pub(crate) fn info(&self, id: &str, server: &str, config: &McpConfig) -> ToolInfo {
+        let effect = |name: &String| {
+            if config.read_only.contains(name) { EffectClass::ReadOnly } else { EffectClass::Acts }
+        };
+        let functions = self.0.iter().map(|one| FunctionInfo {
+            name: one.name.clone(),
+            description: truncate(&one.description, DESCRIPTION_BYTES_MAX),
+            parameters: one.schema.clone(),
+            effect: effect(&one.name),
+        });
+        ToolInfo { id: id.to_owned(), description: format!("MCP server `{server}`"), functions: functions.collect() }
+    }
+}
+
+fn definition(tool: &Tool) -> Option<Definition> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let name = tool.name.to_string();
+    let schema = serde_json::to_string(&tool.input_schema).ok()?;
+    let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX && schema.len() <= SCHEMA_BYTES_MAX;
+    let description = tool.description.as_deref().unwrap_or_default().to_owned();
+    (fits && name.chars().all(plain)).then_some(Definition { name, description, schema })
+}
+
+fn key(project: &str, server: &str, what: &str) -> Key {
+    // No plugin's table has this name, so no plugin can write here.
+    Key::of(project).and(&format!("mcp.{server}")).and(what)
+}
+
+fn of_store(error: StoreError) -> McpError {
+    McpError::Store(error.to_string())
+}
+
+/// What is pinned of a server, and its digest.
+pub(crate) fn pin(store: &dyn Store, project: &str, server: &str) -> Result<Option<Definitions>, McpError> {
+    let bytes = store.get(Table::KeyValue, &key(project, server, "pin")).map_err(of_store)?;
+    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).map_err(|error| McpError::Store(error.to_string()));
+    bytes.map(read).transpose()
+}
+
+/// The digest that is pinned of a server.
+///
+/// # Errors
+/// The store's.
+pub fn pinned(store: &dyn Store, project: &str, server: &str) -> Result<Option<String>, McpError> {
+    Ok(pin(store, project, server)?.map(|definitions| definitions.digest()))
+}
+
+/// Lets a server say what has this digest from now on.
+///
+/// # Errors
+/// The store's.
+pub async fn accept(store: &dyn Store, project: &str, server: &str, digest: &str) -> Result<(), McpError> {
+    let batch = Batch::new().put(Table::KeyValue, key(project, server, "accepted"), digest.as_bytes());
+    store.commit(batch).await.map_err(of_store)
+}
+
+/// Holds what a server says now to what is pinned, and pins it where nothing is, or where a person accepted it.
+pub(crate) async fn hold(store: &dyn Store, project: &str, server: &str, now: &Definitions) -> Result<(), McpError> {
+    let found = now.digest();
+    if let Some(pin) = pin(store, project, server)? {
+        let pinned = pin.digest();
+        if pinned == found {
+            return Ok(());
+        }
+        let accepted = store.get(Table::KeyValue, &key(project, server, "accepted")).map_err(of_store)?;
+        if accepted.as_deref() != Some(found.as_bytes()) {
+            return Err(McpError::Changed { server: server.to_owned(), pinned, found });
+        }
+    }
+    let bytes = serde_json::to_vec(now).map_err(|error| McpError::Store(error.to_string()))?;
+    let batch = Batch::new().put(Table::KeyValue, key(project, server, "pin"), bytes);
+    store.commit(batch).await.map_err(of_store)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tools(said: serde_json::Value) -> Vec<Tool> {
+        serde_json::from_value(said).unwrap()
+    }
+
+    fn said(name: &str, description: &str) -> serde_json::Value {
+        json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_left_out() {
+        let long = "n".repeat(NAME_BYTES_MAX + 1);
+        let schema = json!({ "type": "object", "title": "t".repeat(SCHEMA_BYTES_MAX) });
+        let mut all =
+            vec![said("a", "1"), said("a", "another of that name"), said("", ""), said(&long, ""), said("b c", "")];
+        all.push(json!({ "name": "big", "inputSchema": schema }));
+        assert_eq!(
+            Definitions::of("s", &tools(all.into())).0,
+            [definition(&tools(json!([said("a", "1")]))[0]).unwrap()]
+        );
+        let many: Vec<_> = (0..TOOLS_MAX + 1).map(|number| said(&format!("t{number}"), "")).collect();
+        assert_eq!(Definitions::of("s", &tools(many.into())).0.len(), TOOLS_MAX);
+    }
+
+    #[test]
+    fn a_digest_changes_with_every_letter_and_not_with_the_order() {
+        let digest = |all: serde_json::Value| Definitions::of("s", &tools(all)).digest();
+        let first = digest(json!([said("a", "1"), said("b", "2")]));
+        assert_eq!(first, digest(json!([said("b", "2"), said("a", "1")])));
+        let far = format!("{}!", "x".repeat(DESCRIPTION_BYTES_MAX));
+        let mut others = vec![digest(json!([said("a", "1")])), digest(json!([said("a", "1"), said("b", "3")]))];
+        others.push(digest(
+            json!([said("a", "1"), { "name": "b", "description": "2", "inputSchema": { "type": "object", "a": 1 } }]),
+        ));
+        assert!(!others.contains(&first));
+        // Beyond what a model is shown, too.
+        assert_ne!(digest(json!([said("a", &far)])), digest(json!([said("a", &far.replace('!', "?"))])));
+    }
+
+    #[test]
+    fn nothing_that_a_server_says_of_its_effects_counts() {
+        let harmless =
+            json!([{ "name": "a", "inputSchema": {}, "annotations": { "readOnlyHint": true } }, said("b", "")]);
+        let config = McpConfig { read_only: vec!["b".into()], ..McpConfig::default() };
+        let info = Definitions::of("s", &tools(harmless)).info("mcp-s", "s", &config);
+        let effects: Vec<_> = info.functions.iter().map(|function| function.effect).collect();
+        assert_eq!(effects, [EffectClass::Acts, EffectClass::ReadOnly]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What goes wrong with a server.
+
+use longhaul_core::tool::ToolError;
+use longhaul_core::{Denial, Outage};
+
+/// Why a server cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// Its table is wrong.
+    #[error("[mcp.{server}] {what}")]
+    Config {
+        /// The server.
+        server: String,
+        /// With the remedy.
+        what: String,
+    },
+    /// It is not there, or does not speak.
+    #[error("the MCP server `{server}` is not there: {reason}")]
+    Down {
+        /// The server.
+        server: String,
+        /// What happened, with what it said.
+        reason: String,
+    },
+    /// It says something else of its tools than what was pinned.
+    #[error(
+        "the MCP server `{server}` describes its tools otherwise than when they were pinned ({pinned} then, {found} now)"
+    )]
+    Changed {
+        /// The server.
+        server: String,
+        /// What was pinned.
+        pinned: String,
+        /// What it says now.
+        found: String,
+    },
+    /// The store failed.
+    #[error("{0}")]
+    Store(String),
+}
+
+impl McpError {
+    /// True when the same call may succeed later without anyone changing a file.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Down { .. } => true,
+            Self::Config { .. } | Self::Changed { .. } | Self::Store(_) => false,
+        }
+    }
+}
+
+impl From<McpError> for ToolError {
+    fn from(error: McpError) -> Self {
+        match &error {
+            McpError::Changed { server, found, .. } => Self::Denied(Denial {
+                reason: error.to_string(),
+                fix: format!("look at what it says now, then run: longhaul mcp accept {server} {found}"),
+            }),
+            McpError::Down { .. } => Self::Unavailable(Outage { reason: error.to_string(), retry_after_ms: None }),
+            McpError::Config { .. } | McpError::Store(_) => Self::Failed(error.to_string()),
+        }
+    }
+}

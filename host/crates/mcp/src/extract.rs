@@ -1,0 +1,75 @@
+//! What a call answered, as a value for an agent.
+//!
+//! One text is read as JSON where it is JSON. Bytes are told by type and size and are not handed on.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::{Value, json};
+
+/// What a call answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Extracted {
+    /// A value.
+    Value(Value),
+    /// The server says that the tool failed.
+    Error(String),
+}
+
+impl From<Extracted> for Value {
+    fn from(extracted: Extracted) -> Self {
+        match extracted {
+            Extracted::Value(value) => value,
+            Extracted::Error(text) => json!({ "error": text }),
+        }
+    }
+}
+
+/// Reads a result.
+#[must_use]
+pub fn extract(result: &CallToolResult) -> Extracted {
+    if result.is_error == Some(true) {
+        return Extracted::Error(error_text(&result.content));
+    }
+    if let Some(structured) = &result.structured_content {
+        return Extracted::Value(structured.clone());
+    }
+    Extracted::Value(match result.content.as_slice() {
+        [] => json!({ "result": "no content returned" }),
+        [ContentBlock::Text(text)] => json_or_text(&text.text),
+        parts => parts.iter().map(part).collect(),
+    })
+}
+
+fn error_text(content: &[ContentBlock]) -> String {
+    let texts: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str()).collect();
+    if texts.is_empty() { "the tool failed and said nothing".to_owned() } else { texts.join("\n") }
+}
+
+fn json_or_text(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+fn part(block: &ContentBlock) -> Value {
+    match block {
+        ContentBlock::Text(text) => json!({ "type": "text", "text": text.text }),
+        ContentBlock::Image(image) => json!({ "type": "image", "size": size(&image.data) }),
+        ContentBlock::Audio(audio) => json!({ "type": "audio", "size": size(&audio.data) }),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                json!({ "type": "resource", "uri": uri, "text": text })
+            }
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                json!({ "type": "resource", "uri": uri, "size": size(blob) })
+            }
+            _ => json!({ "type": "resource" }),
+        },
+        ContentBlock::ResourceLink(link) => json!({ "type": "resource_link", "uri": link.uri, "name": link.name }),
+        _ => json!({ "type": "unknown" }),
+    }
+}
+
+/// Bytes of what is encoded; of what is not, the bytes as they stand.
+fn size(base64: &str) -> usize {
+    STANDARD.decode(base64).map_or(base64.len(), |bytes| bytes.len())
+}

@@ -1,0 +1,104 @@
+//! A server that is a child process: started with the environment that is listed, spoken to over its pipes, and
+//! killed with everything that it started.
+
+use crate::config::{McpConfig, Value};
+use longhaul_egress::Secret;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+/// Bytes of what a server said last on its standard error, for the message when it fails.
+const LAST_WORDS_BYTES_MAX: usize = 2_000;
+
+/// How long a server may take to end by itself once its input has ended.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A running server. Dropping it kills its process group.
+pub(crate) struct Process {
+    child: Option<Child>,
+    group: Option<Pid>,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Process {
+    /// Starts the command. `secret` gives values by name.
+    pub(crate) fn start(
+        config: &McpConfig,
+        directory: &Path,
+        secret: impl Fn(&str) -> Result<Secret, String>,
+    ) -> Result<(Self, ChildStdout, ChildStdin), String> {
+        let (program, arguments) = config.command.split_first().ok_or("it has no command")?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(directory).env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        for (name, value) in &config.env {
+            match value {
+                Value::Plain(text) => command.env(name, text),
+                Value::Secret { secret: named } => command.env(name, secret(named)?.expose()),
+                Value::From { from } => command.envs(std::env::var_os(from).map(|value| (name, value))),
+            };
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.process_group(0).kill_on_drop(true).spawn();
+        let mut child = child.map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+        let (Some(stdout), Some(stdin), Some(stderr)) = pipes else { return Err("it has no pipes".into()) };
+        tokio::spawn(listen(stderr, Arc::clone(&said)));
+        Ok((Self { child: Some(child), group, said }, stdout, stdin))
+    }
+
+    /// What it said last on its standard error.
+    pub(crate) fn last_words(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&said).trim().to_owned()
+    }
+}
+
+impl Drop for Process {
+    /// Its input has ended by now, which asks it to end; what is left after the grace is killed. Where nobody runs
+    /// tasks any more, it is killed at once.
+    fn drop(&mut self) {
+        let (Some(mut child), group) = (self.child.take(), self.group) else { return };
+        let kill = move || {
+            if let Some(group) = group {
+                // An error says that the group is gone, which is what is wanted.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+        };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return kill() };
+        let guard = OnDrop(Some(kill));
+        runtime.spawn(async move {
+            // The guard kills also when the runtime ends before the grace.
+            let guard = guard;
+            let _ = tokio::time::timeout(GRACE, child.wait()).await;
+            drop(guard);
+        });
+    }
+}
+
+struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        if let Some(act) = self.0.take() {
+            act();
+        }
+    }
+}
+
+/// Reads to the end, so that the server never waits for us, and keeps the end of it.
+async fn listen(mut stderr: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+    let mut piece = [0; 4_096];
+    while let Ok(length @ 1..) = stderr.read(&mut piece).await {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(&piece[..length]);
+        let over = said.len().saturating_sub(LAST_WORDS_BYTES_MAX);
+        said.drain(..over);
+    }
+}

@@ -1,0 +1,268 @@
+//! One server as a tool of agents: connected to when it is needed, compared with its pin before each call.
+
+use crate::config::McpConfig;
+use crate::definitions::{self, Definitions};
+use crate::error::McpError;
+use crate::extract::{Extracted, extract};
+use crate::http::Guarded;
+use crate::process::Process;
+use longhaul_core::grant::Grants;
+use longhaul_core::store::Store;
+use longhaul_core::text::truncate;
+use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
+use longhaul_core::{InvocationId, LimitHit, Outage};
+use longhaul_egress::{Caps, Guard, Key, Keyring, Secret};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceError};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// What a message is allowed beyond the answer in it, in bytes.
+const ENVELOPE_BYTES: u64 = 256 << 10;
+
+/// How long a server that was not there is not asked again for its tools.
+const REST: Duration = Duration::from_secs(30);
+
+/// Bytes of what others said that an error repeats.
+const TEXT_BYTES_MAX: usize = 500;
+
+/// Gives the value of a secret by its name, or why there is none.
+pub type SecretOf = Arc<dyn Fn(&str) -> Result<Secret, String> + Send + Sync>;
+
+/// What a server needs of the host.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The project's name, whose pins these are.
+    pub project: String,
+    /// Where commands run.
+    pub directory: PathBuf,
+    /// Where pins are kept.
+    pub store: Arc<dyn Store>,
+    /// Secrets.
+    pub secret: SecretOf,
+    /// Bytes that nobody can guess.
+    pub random: Arc<dyn Fn() -> [u8; 32] + Send + Sync>,
+}
+
+/// A server.
+pub struct McpServer {
+    name: String,
+    config: McpConfig,
+    around: Surroundings,
+    live: Mutex<Option<Live>>,
+    rested: Mutex<Option<(Instant, McpError)>>,
+}
+
+/// A connection.
+struct Live {
+    client: RunningService<RoleClient, ()>,
+    keyring: Arc<Keyring>,
+    /// Behind the client, so that the child's input ends before it is waited for.
+    _process: Option<Process>,
+}
+
+/// What a call needs of a connection.
+struct Line {
+    peer: Peer<RoleClient>,
+    keyring: Arc<Keyring>,
+}
+
+impl McpServer {
+    /// A server that is not started yet.
+    #[must_use]
+    pub fn new(name: &str, config: McpConfig, around: Surroundings) -> Self {
+        Self { name: name.to_owned(), config, around, live: Mutex::default(), rested: Mutex::default() }
+    }
+
+    fn down(&self, reason: &str) -> McpError {
+        McpError::Down { server: self.name.clone(), reason: truncate(reason, TEXT_BYTES_MAX) }
+    }
+
+    /// The connection that there is, or a new one.
+    async fn line(&self) -> Result<Line, McpError> {
+        let mut live = self.live.lock().await;
+        if live.as_ref().is_none_or(|live| live.client.is_closed() || live.client.peer().is_transport_closed()) {
+            *live = None;
+            *live = Some(self.connect().await?);
+        }
+        let live = live.as_ref().ok_or_else(|| self.down("it is gone"))?;
+        Ok(Line { peer: live.client.peer().clone(), keyring: Arc::clone(&live.keyring) })
+    }
+
+    async fn connect(&self) -> Result<Live, McpError> {
+        let keyring = Arc::new(self.keyring()?);
+        match self.config.url {
+            Some(_) => self.connect_http(keyring).await,
+            None => self.connect_process(keyring).await,
+        }
+    }
+
+    fn keyring(&self) -> Result<Keyring, McpError> {
+        let origin = self.config.url.is_some().then(|| self.config.origin(&self.name)).transpose()?;
+        let key = |name: &str| {
+            let secret = (self.around.secret)(name).map_err(|reason| self.down(&reason))?;
+            let hosts = origin.iter().cloned().collect();
+            Ok(Key { name: name.to_owned(), secret, hosts, header: http::header::AUTHORIZATION })
+        };
+        let keys = self.config.secrets().map(key).collect::<Result<_, McpError>>()?;
+        Ok(Keyring::new(&format!("mcp.{}", self.name), keys, || (self.around.random)()))
+    }
+
+    async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
+        let started = Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name));
+        let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
+        let bytes_max = usize::try_from(self.config.output_bytes() + ENVELOPE_BYTES).unwrap_or(usize::MAX);
+        let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
+        let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
+        let client = match served {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => return Err(self.unheard(&error.to_string(), &keyring, Some(&process))),
+            Err(_) => {
+                return Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, Some(&process)));
+            }
+        };
+        Ok(Live { client, keyring, _process: Some(process) })
+    }
+
+    async fn connect_http(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
+        let grants = Grants {
+            table: format!("mcp.{}", self.name),
+            hosts: vec![self.config.origin(&self.name)?],
+            ..Grants::default()
+        };
+        let caps = Caps {
+            request_bytes_max: self.config.output_bytes(),
+            response_bytes_max: self.config.output_bytes() + ENVELOPE_BYTES,
+            first_byte_ms_max: self.config.call_ms(),
+            between_bytes_ms_max: self.config.call_ms(),
+            total_ms_max: self.config.call_ms(),
+            ..Caps::default()
+        };
+        let bearer = self.config.bearer.as_deref().and_then(|name| keyring.placeholder(name)).map(str::to_owned);
+        let client = Guarded { guard: Guard::new(grants, caps).with_keyring(Arc::clone(&keyring)), bearer };
+        let config = StreamableHttpClientTransportConfig::with_uri(self.config.url.clone().unwrap_or_default());
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
+        match served {
+            Ok(Ok(client)) => Ok(Live { client, keyring, _process: None }),
+            Ok(Err(error)) => Err(self.unheard(&error.to_string(), &keyring, None)),
+            Err(_) => Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, None)),
+        }
+    }
+
+    fn connect_time(&self) -> Duration {
+        Duration::from_millis(self.config.connect_ms())
+    }
+
+    fn unheard(&self, error: &str, keyring: &Keyring, process: Option<&Process>) -> McpError {
+        let said = process.map(Process::last_words).filter(|said| !said.is_empty());
+        let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
+        self.down(&keyring.scrub(&format!("{error}{said}")))
+    }
+
+    /// What the server says of its tools now, held to the pin.
+    async fn held(&self, line: &Line) -> Result<Definitions, McpError> {
+        let listed = timeout(self.connect_time(), line.peer.list_all_tools()).await;
+        let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))?;
+        let listed = listed.map_err(|error| self.down(&line.keyring.scrub(&error.to_string())))?;
+        let now = Definitions::of(&self.name, &listed);
+        definitions::hold(&*self.around.store, &self.around.project, &self.name, &now).await?;
+        Ok(now)
+    }
+
+    /// A connection whose server listed its tools just now. One that is stuck is left for a new one, which repeats
+    /// nothing: a list has no effect.
+    async fn ready(&self) -> Result<(Line, Definitions), McpError> {
+        let line = self.line().await?;
+        match self.held(&line).await {
+            Err(McpError::Down { reason, .. }) => {
+                tracing::warn!("the MCP server `{}` is started again: {reason}", self.name);
+                *self.live.lock().await = None;
+                let line = self.line().await?;
+                let held = self.held(&line).await?;
+                Ok((line, held))
+            }
+            held => Ok((line, held?)),
+        }
+    }
+
+    /// What is pinned, or what the server says when nothing is.
+    async fn known(&self) -> Result<Definitions, McpError> {
+        if let Some(pinned) = definitions::pin(&*self.around.store, &self.around.project, &self.name)? {
+            return Ok(pinned);
+        }
+        let mut rested = self.rested.lock().await;
+        if let Some((since, error)) = rested.as_ref()
+            && since.elapsed() < REST
+        {
+            return Err(error.clone());
+        }
+        let asked = async { self.held(&self.line().await?).await }.await;
+        *rested = asked.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        asked
+    }
+
+    fn answer(&self, result: &rmcp::model::CallToolResult, keyring: &Keyring) -> Result<ToolOutput, ToolError> {
+        let max = self.config.output_bytes();
+        match extract(result) {
+            Extracted::Error(text) => Err(ToolError::Failed(truncate(&keyring.scrub(&text), 4_000))),
+            Extracted::Value(value) => {
+                let output = keyring.scrub(&value.to_string());
+                if output.len() as u64 > max {
+                    return Err(ToolError::Limit(LimitHit::new("output_bytes_max", output.len() as u64, max)));
+                }
+                Ok(ToolOutput { output, truncated: false })
+            }
+        }
+    }
+
+    fn failed(&self, error: &ServiceError, keyring: &Keyring) -> ToolError {
+        let text = truncate(&keyring.scrub(&error.to_string()), TEXT_BYTES_MAX);
+        match error {
+            ServiceError::McpError(_) => ToolError::Failed(text),
+            _ => ToolError::Unavailable(Outage {
+                reason: format!("the MCP server `{}` broke off, and what the call did is unknown: {text}", self.name),
+                retry_after_ms: None,
+            }),
+        }
+    }
+}
+
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None }
+}
+
+#[async_trait::async_trait]
+impl HostTool for McpServer {
+    /// A server that is not there has no functions, so that an agent which does not need it goes on.
+    async fn info(&self, name: &str) -> Result<ToolInfo, ToolError> {
+        match self.known().await {
+            Ok(known) => Ok(known.info(name, &self.name, &self.config)),
+            Err(error) => {
+                tracing::warn!("{error}");
+                Ok(ToolInfo { id: name.to_owned(), description: error.to_string(), functions: Vec::new() })
+            }
+        }
+    }
+
+    async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
+        let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
+        let (line, held) = self.ready().await?;
+        if !held.0.iter().any(|one| one.name == call.function) {
+            return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
+        }
+        let request = CallToolRequestParams::new(call.function.clone()).with_arguments(arguments);
+        let ms = self.config.call_ms();
+        match timeout(Duration::from_millis(ms), line.peer.call_tool(request)).await {
+            Err(_) => Err(ToolError::TimedOut(u32::try_from(ms).unwrap_or(u32::MAX))),
+            Ok(Err(error)) => Err(self.failed(&error, &line.keyring)),
+            Ok(Ok(result)) => self.answer(&result, &line.keyring),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `longhaul mcp`: this program as an MCP server, over standard input and output or over HTTP.
+//!
+//! A view like any other: what it offers are requests of the service and calls of plugins. Over HTTP it answers only
+//! hosts that it was told, no web page unless its origin was named, and off loopback nobody without the token.
+
+mod desk;
+mod http;
+mod plugins;
+mod verbs;
+
+use super::{Context, Exit, given};
+use crate::service::Request;
+use clap::{Args, Subcommand};
+use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use rmcp::service::ServiceExt as _;
+use std::net::SocketAddr;
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct McpArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Serve HTTP at this address, for example 127.0.0.1:8765. Default: standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// The secret that clients send as `authorization: Bearer ...`, by its name in `longhaul secrets`. Needed off
+    /// loopback.
+    #[arg(long, value_name = "SECRET", requires = "http")]
+    token: Option<String>,
+    /// A name that clients may reach the server by, beside that of the address.
+    #[arg(long, value_name = "HOST", requires = "http")]
+    allow_name: Vec<String>,
+    /// The origin of a web page that may ask, for example `https://app.example.com:443`. Default none.
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+    /// A directory for the tools that ask for one, for example `./data:/work:ro`.
+    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    directories: Vec<DirectoryGrant>,
+    /// A host for the tools that ask for one, for example `https://api.example.com`.
+    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    allow_host: Vec<HostPattern>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Let a server of `[mcp.NAME]` describe its tools as it does now.
+    Accept {
+        /// The server.
+        server: String,
+        /// The digest of what it says now, from the refusal.
+        digest: String,
+    },
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
+    if let Some(Command::Accept { server, digest }) = args.command {
+        return accept(context, server, digest).await;
+    }
+    let desk = desk::Desk::new(context, plugins::Given { directories: args.directories, hosts: args.allow_host })?;
+    match args.http {
+        Some(address) => {
+            let door = http::Entry::new(address, args.token, args.allow_name, args.allow_origin, &context.home)?;
+            http::serve(desk.clone(), door).await?;
+        }
+        None => {
+            let serving = desk.clone().serve((tokio::io::stdin(), tokio::io::stdout())).await?;
+            serving.waiting().await?;
+        }
+    }
+    desk.close().await;
+    Ok(Exit::Done)
+}
+
+async fn accept(context: &Context, server: String, digest: String) -> anyhow::Result<Exit> {
+    let directory = std::path::absolute(&context.project)?;
+    context.ask(Request::AcceptMcp { directory, server: server.clone(), digest }).await?;
+    outln!("accepted what {server} says now");
+    Ok(Exit::Done)
+}

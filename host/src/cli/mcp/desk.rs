@@ -1,0 +1,181 @@
+//! What a client of ours sees: a list of tools, calls, and questions back.
+//!
+//! A verb that lacks what only a person knows asks for it: by `input_required` where the client speaks the revision
+//! that has it, otherwise by `elicitation/create`. A client that can do neither is told which argument to add.
+
+use super::plugins::{Given, Plugins};
+use super::verbs;
+use crate::cli::Context;
+use crate::door::Door;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
+    ElicitationAction, ErrorData, Implementation, InputRequest, InputRequests, InputRequiredResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// The name of the one question that a call can ask.
+const QUESTION: &str = "text";
+
+/// What it is for, for a client's model.
+const INSTRUCTIONS: &str = "Longhaul runs long-lived agents on projects. `longhaul_run` starts work that goes on by \
+    itself; look at it with `longhaul_status`, and answer what it asks with `longhaul_answer`; what \
+    an agent may only do with a person's word waits for `longhaul_approve`.";
+
+/// One server for all its clients.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    context: Context,
+    plugins: Plugins,
+    /// Held as long as the server: runs that it starts go on here.
+    door: Mutex<Option<Door>>,
+}
+
+/// What came of a verb.
+pub enum Done {
+    /// A value.
+    Value(Value),
+    /// A person has to say something first: one of these words, or anything where there are none.
+    Asks(String, &'static [&'static str]),
+}
+
+impl Desk {
+    pub fn new(context: &Context, given: Given) -> anyhow::Result<Self> {
+        let context =
+            Context { home: context.home.clone(), project: std::path::absolute(&context.project)?, json: true };
+        let plugins = Plugins::new(&context, given);
+        Ok(Self(Arc::new(Inner { context, plugins, door: Mutex::default() })))
+    }
+
+    /// Stops what runs here; it is resumed later.
+    pub async fn close(&self) {
+        if let Some(door) = self.0.door.lock().await.take() {
+            door.close().await;
+        }
+    }
+
+    /// Whoever owned the data directory may be gone: then we own it, and what runs goes on.
+    async fn hold_door(&self) -> anyhow::Result<()> {
+        let mut door = self.0.door.lock().await;
+        if !door.as_ref().is_some_and(Door::is_owner) {
+            *door = Some(self.0.context.door().await?);
+        }
+        Ok(())
+    }
+
+    async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<String>) -> anyhow::Result<Done> {
+        if let Some(verb) = verbs::find(name) {
+            self.hold_door().await?;
+            return verb.call(&self.0.context, Value::Object(arguments), said).await;
+        }
+        self.0.plugins.call(name, Value::Object(arguments)).await.map(Done::Value)
+    }
+
+    async fn asked(
+        &self,
+        request: CallToolRequestParams,
+        question: String,
+        choices: &[&str],
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
+        if !can {
+            let takes_text = verbs::find(&request.name).is_some_and(verbs::Verb::takes_text);
+            let how = if takes_text { "Say it with the argument `text`." } else { "This client cannot ask a person." };
+            return Ok(failed(&format!("{question}\n{how}")));
+        }
+        let speaks = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let params = form(question, choices)?;
+        if speaks {
+            let requests =
+                InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(ElicitRequest::new(params)))]);
+            return Ok(InputRequiredResult::new(Some(requests), None).into());
+        }
+        let said = context.peer.create_elicitation(params).await;
+        let said = said.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let text = said.content.as_ref().and_then(|content| content[QUESTION].as_str());
+        match (said.action, text) {
+            (ElicitationAction::Accept, Some(text)) => Ok(self.answered(request, text.to_owned()).await),
+            _ => Ok(failed("nobody answered, and nothing was done")),
+        }
+    }
+
+    /// The same call with what a person said.
+    async fn answered(&self, request: CallToolRequestParams, text: String) -> CallToolResponse {
+        match self.call(&request.name, request.arguments.unwrap_or_default(), Some(text)).await {
+            Ok(Done::Value(value)) => succeeded(value),
+            Ok(Done::Asks(question, _)) => failed(&question),
+            Err(error) => failed(&format!("{error:#}")),
+        }
+    }
+}
+
+impl ServerHandler for Desk {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new("longhaul", env!("CARGO_PKG_VERSION"));
+        info.instructions = Some(INSTRUCTIONS.to_owned());
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut tools = verbs::tools();
+        tools.extend(self.0.plugins.tools().await);
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(answers) = &request.input_responses {
+            let answer = answers.get(QUESTION).cloned().unwrap_or_default();
+            let Some(text) = answer["content"][QUESTION].as_str().filter(|_| answer["action"] == "accept") else {
+                return Ok(failed("nobody answered, and nothing was done"));
+            };
+            return Ok(self.answered(request, text.to_owned()).await);
+        }
+        match self.call(&request.name, request.arguments.clone().unwrap_or_default(), None).await {
+            Ok(Done::Value(value)) => Ok(succeeded(value)),
+            Ok(Done::Asks(question, choices)) => self.asked(request, question, choices, &context).await,
+            Err(error) => Ok(failed(&format!("{error:#}"))),
+        }
+    }
+}
+
+fn form(message: String, choices: &[&str]) -> Result<ElicitRequestParams, ErrorData> {
+    let mut answer = json!({ "type": "string", "description": "The answer" });
+    if !choices.is_empty() {
+        answer["enum"] = json!(choices);
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": { QUESTION: answer },
+        "required": [QUESTION],
+    });
+    let requested_schema =
+        serde_json::from_value(schema).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+fn succeeded(value: Value) -> CallToolResponse {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = value.is_object().then_some(value);
+    result.into()
+}
+
+fn failed(text: &str) -> CallToolResponse {
+    CallToolResult::error(vec![ContentBlock::text(text)]).into()
+}

@@ -1,0 +1,125 @@
+//! Tool plugins as tools of a client: `PLUGIN__FUNCTION`, each call in a fresh instance.
+//!
+//! A plugin gets what it asks for, as far as the command line gives it: nothing is given by default. What a call does
+//! is in no run and in no journal.
+
+use crate::cli::Context;
+use crate::cli::plugin::{kit, look::Known, tool_components};
+use crate::config::{DirectoryConfig, PluginConfig, grants};
+use anyhow::{Context as _, bail};
+use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
+use longhaul_testkit::{Call, Ending, HandClock, Kit, Scene};
+use rmcp::model::{JsonObject, Tool};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::OnceCell;
+
+/// What stands between the names of a plugin and of its function.
+const BETWEEN: &str = "__";
+
+/// What the command line gives.
+pub struct Given {
+    pub directories: Vec<DirectoryGrant>,
+    pub hosts: Vec<HostPattern>,
+}
+
+/// The tool plugins that a run of this project would find.
+pub struct Plugins {
+    project: PathBuf,
+    components: Vec<(String, PathBuf)>,
+    given: PluginConfig,
+    kit: OnceCell<Kit>,
+    described: OnceCell<Vec<Tool>>,
+}
+
+impl Plugins {
+    pub fn new(context: &Context, given: Given) -> Self {
+        let directory = |one: DirectoryGrant| DirectoryConfig { guest: one.guest, host: one.host, access: one.access };
+        let directories = given.directories.into_iter().map(directory).collect();
+        Self {
+            project: context.project.clone(),
+            components: tool_components(context),
+            given: PluginConfig { directories, hosts: given.hosts, ..PluginConfig::default() },
+            kit: OnceCell::new(),
+            described: OnceCell::new(),
+        }
+    }
+
+    /// Each function of each plugin; one that cannot be described is left out, with a line of the log.
+    pub async fn tools(&self) -> Vec<Tool> {
+        let describe = || async {
+            let mut tools = Vec::new();
+            for (name, path) in &self.components {
+                match self.describe(name, path).await {
+                    Ok(found) => tools.extend(found),
+                    Err(error) => tracing::warn!("the plugin `{name}` is left out: {error:#}"),
+                }
+            }
+            tools
+        };
+        self.described.get_or_init(describe).await.clone()
+    }
+
+    async fn describe(&self, name: &str, path: &Path) -> anyhow::Result<Vec<Tool>> {
+        let told = returned(&self.scene(path).await?, Call::from_json("describe", json!({}))?).await?;
+        let functions = told["functions"].as_array().context("it describes no functions")?;
+        Ok(functions.iter().filter_map(|function| tool(name, function)).collect())
+    }
+
+    /// Calls `PLUGIN__FUNCTION`.
+    pub async fn call(&self, name: &str, arguments: Value) -> anyhow::Result<Value> {
+        let found = self
+            .components
+            .iter()
+            .find_map(|(plugin, path)| Some((path, name.strip_prefix(plugin.as_str())?.strip_prefix(BETWEEN)?)));
+        let Some((path, function)) = found else {
+            bail!("there is no tool `{}`", longhaul_core::text::truncate(name, 120))
+        };
+        let answer = returned(&self.scene(path).await?, Call::tool(function, &arguments)).await?;
+        Ok(answer.get("output").cloned().unwrap_or(answer))
+    }
+
+    async fn scene(&self, path: &Path) -> anyhow::Result<Scene> {
+        let kit = self.kit.get_or_try_init(|| async { kit() }).await?;
+        let mut scene = kit.load(path).await?.with_clock(HandClock::running_from(now_ms()));
+        let Grants { directories, hosts, .. } = self.granted(path)?;
+        for directory in directories {
+            scene = scene.directory(directory);
+        }
+        for host in hosts {
+            scene = scene.host(host);
+        }
+        Ok(scene)
+    }
+
+    fn granted(&self, path: &Path) -> anyhow::Result<Grants> {
+        let asks = Known::read(path)?.manifest.asks;
+        Ok(grants("mcp", &self.given, &asks, &self.project, &self.project))
+    }
+}
+
+async fn returned(scene: &Scene, call: Call) -> anyhow::Result<Value> {
+    match scene.call(call).await?.ending {
+        Ending::Returned(value) => Ok(value),
+        Ending::Refused(refusal) => bail!("{}", refusal.text),
+        Ending::Stopped(error) => Err(error.into()),
+    }
+}
+
+fn tool(plugin: &str, function: &Value) -> Option<Tool> {
+    let name = function["name"].as_str()?;
+    let description = function["description"].as_str().unwrap_or_default().to_owned();
+    let schema = match &function["parameters"] {
+        Value::String(text) => serde_json::from_str(text).ok()?,
+        other => other.clone(),
+    };
+    let schema: JsonObject = serde_json::from_value(schema).ok()?;
+    Some(Tool::new(format!("{plugin}{BETWEEN}{name}"), description, Arc::new(schema)))
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,303 @@
+//! What the harness can be asked for, as tools: one request of the service each.
+
+use super::desk::Done;
+use crate::cli::{Context, report};
+use crate::door::which;
+use crate::service::{Answer, Request, Status};
+use crate::wiring::ModelOptions;
+use anyhow::{Context as _, bail};
+use longhaul_approval::{Approval, Standing, banner};
+use longhaul_core::journal::Resolution;
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::{Feature, RunStatus};
+use rmcp::model::Tool;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A verb.
+#[derive(Clone, Copy)]
+pub struct Verb {
+    name: &'static str,
+    description: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Create,
+    Run,
+    Resume,
+    Status,
+    Answer,
+    Approve,
+    Report,
+}
+
+const VERBS: [Verb; 7] = [
+    Verb {
+        name: "longhaul_create",
+        description: "Make a new project with its own git repository, where nothing is yet. Then write its GOAL.md.",
+        kind: Kind::Create,
+    },
+    Verb {
+        name: "longhaul_run",
+        description: "Start a run: turn the goal into features and work on them. It goes on after this answers.",
+        kind: Kind::Run,
+    },
+    Verb {
+        name: "longhaul_resume",
+        description: "Go on with a run that was paused, killed, or ended with features that do not pass.",
+        kind: Kind::Resume,
+    },
+    Verb { name: "longhaul_status", description: "Show a run and its features.", kind: Kind::Status },
+    Verb {
+        name: "longhaul_answer",
+        description: "Answer the question that a run, or a feature, waits with. Without `text` a person is asked.",
+        kind: Kind::Answer,
+    },
+    Verb {
+        name: "longhaul_approve",
+        description: "Have the person decide about a call of a tool that waits for it. Only their own words count.",
+        kind: Kind::Approve,
+    },
+    Verb {
+        name: "longhaul_report",
+        description: "Report a run as Markdown: features, commits, what was used, and what happened when.",
+        kind: Kind::Report,
+    },
+];
+
+/// As tools.
+pub fn tools() -> Vec<Tool> {
+    let tool = |verb: &Verb| Tool::new(verb.name, verb.description, rmcp::model::object(verb.kind.schema()));
+    VERBS.iter().map(tool).collect()
+}
+
+/// The verb of that name.
+pub fn find(name: &str) -> Option<Verb> {
+    VERBS.into_iter().find(|verb| verb.name == name)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    directory: PathBuf,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    directory: Option<PathBuf>,
+    #[serde(default)]
+    plan_only: bool,
+    sessions: Option<u32>,
+    #[serde(default)]
+    again: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resume {
+    run: Option<String>,
+    #[serde(default)]
+    retry_failing: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfRun {
+    run: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Approving {
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answering {
+    run: Option<String>,
+    feature: Option<String>,
+    text: Option<String>,
+    happened: Option<Value>,
+    #[serde(default)]
+    did_not_happen: bool,
+    #[serde(default)]
+    skip: bool,
+}
+
+impl Kind {
+    fn schema(self) -> Value {
+        let run = || json!({ "type": "string", "description": "The run, or the beginning of its name. Default: the newest of the project" });
+        let directory = || json!({ "type": "string", "description": "The project's directory. Default: the server's" });
+        let flag = |text: &str| json!({ "type": "boolean", "default": false, "description": text });
+        let (properties, required) = match self {
+            Self::Create => (json!({ "directory": directory(), "name": { "type": "string" } }), json!(["directory"])),
+            Self::Run => {
+                let properties = json!({
+                    "directory": directory(),
+                    "plan_only": flag("Pause when the plan is there"),
+                    "sessions": { "type": "integer", "minimum": 1, "description": "Pause after so many sessions" },
+                    "again": flag("Also when the project was given up"),
+                });
+                (properties, json!([]))
+            }
+            Self::Resume => (json!({ "run": run(), "retry_failing": flag("Try failing features again") }), json!([])),
+            Self::Status | Self::Report => (json!({ "run": run() }), json!([])),
+            Self::Approve => {
+                let id = json!({ "type": "string", "description": "The approval, or the beginning of its id. Default: the oldest that is open" });
+                (json!({ "id": id }), json!([]))
+            }
+            Self::Answer => {
+                let properties = json!({
+                    "run": run(),
+                    "feature": { "type": "string", "description": "The feature that asks. Default: the run itself" },
+                    "text": { "type": "string", "description": "The answer in words" },
+                    "happened": { "description": "The effect happened, and this is what it answered" },
+                    "did_not_happen": flag("The effect did not happen: do it"),
+                    "skip": flag("Do not do it; the agent gets an error"),
+                });
+                (properties, json!([]))
+            }
+        };
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
+}
+
+impl Verb {
+    /// Whether the words of a person may come as an argument, which a client's model writes.
+    pub fn takes_text(self) -> bool {
+        matches!(self.kind, Kind::Answer)
+    }
+
+    /// Does it; `said` are the words of the person behind the client, once they were asked.
+    pub async fn call(self, context: &Context, arguments: Value, said: Option<String>) -> anyhow::Result<Done> {
+        match self.kind {
+            Kind::Create => create(context, self.read(arguments)?).await,
+            Kind::Run => run(context, self.read(arguments)?).await,
+            Kind::Resume => resume(context, self.read(arguments)?).await,
+            Kind::Answer => {
+                let asked: Answering = self.read(arguments)?;
+                answer(context, Answering { text: said.or(asked.text), ..asked }).await
+            }
+            Kind::Approve => approve(context, self.read(arguments)?, said).await,
+            Kind::Status => {
+                let OfRun { run } = self.read(arguments)?;
+                Ok(Done::Value(serde_json::to_value(status(context, run).await?)?))
+            }
+            Kind::Report => {
+                let OfRun { run } = self.read(arguments)?;
+                Ok(Done::Value(report::markdown_of(context, which(run, &context.project)).await?.into()))
+            }
+        }
+    }
+
+    fn read<T: DeserializeOwned>(self, arguments: Value) -> anyhow::Result<T> {
+        serde_json::from_value(arguments).with_context(|| format!("the arguments of `{}`", self.name))
+    }
+}
+
+async fn create(context: &Context, args: Create) -> anyhow::Result<Done> {
+    let directory = context.project.join(args.directory);
+    let request = Request::CreateProject { directory, name: args.name, fresh: true };
+    let Answer::Project { project, directory, .. } = context.ask(request).await? else { return unexpected() };
+    Ok(Done::Value(json!({ "project": project, "directory": directory, "goal": directory.join("GOAL.md") })))
+}
+
+async fn run(context: &Context, args: Run) -> anyhow::Result<Done> {
+    let directory = args.directory.map_or_else(|| context.project.clone(), |named| context.project.join(named));
+    let Run { plan_only, sessions, again, .. } = args;
+    let models = ModelOptions::default();
+    started(context, Request::Run { directory, models, plan: None, plan_only, sessions, again }).await
+}
+
+async fn resume(context: &Context, args: Resume) -> anyhow::Result<Done> {
+    let run = which(args.run, &context.project);
+    started(context, Request::Resume { run, retry_failing: args.retry_failing, sessions: None }).await
+}
+
+async fn started(context: &Context, request: Request) -> anyhow::Result<Done> {
+    let Answer::Run { run } = context.ask(request).await? else { return unexpected() };
+    Ok(Done::Value(json!({ "run": run })))
+}
+
+async fn status(context: &Context, run: Option<String>) -> anyhow::Result<Status> {
+    let request = Request::Status { run: which(run, &context.project) };
+    match context.ask(request).await? {
+        Answer::Status(status) => Ok(*status),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+async fn answer(context: &Context, args: Answering) -> anyhow::Result<Done> {
+    let said = match (args.happened, args.did_not_happen, args.skip) {
+        (Some(output), false, false) => Some(Resolution::Happened(output.to_string())),
+        (None, true, false) => Some(Resolution::DidNotHappen),
+        (None, false, true) => Some(Resolution::Skip),
+        (None, false, false) => None,
+        _ => bail!("say one of `happened`, `did_not_happen` and `skip`"),
+    };
+    let waits = status(context, args.run.clone()).await?;
+    if args.text.is_none() && said.is_none() {
+        return asks(&waits, args.feature.as_deref());
+    }
+    let text = args.text.unwrap_or_default();
+    let resolution = said.or_else(|| waits.question.as_ref().and_then(|_| chosen(&text)));
+    let run = which(args.run, &context.project);
+    started(context, Request::Answer { run, feature: args.feature, resolution, text }).await
+}
+
+/// Nothing is decided by what a model hands over: the banner goes to the person, and their words come back.
+async fn approve(context: &Context, Approving { id }: Approving, said: Option<String>) -> anyhow::Result<Done> {
+    let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
+        return unexpected();
+    };
+    let mut open = approvals.iter().filter(|approval| approval.standing == Standing::Open);
+    let wanted = |approval: &&Approval| id.as_ref().is_none_or(|id| approval.id.starts_with(id.as_str()));
+    let approval = open.find(wanted).context("no such approval is open; longhaul_status shows what a run waits for")?;
+    let Some(text) = said else { return Ok(Done::Asks(banner(approval), &[])) };
+    let request = Request::AnswerApproval { id: approval.id.clone(), text };
+    let Answer::Approved { approval, active, .. } = context.ask(request).await? else { return unexpected() };
+    let next = if active { "the run goes on" } else { "longhaul_resume goes on with the run" };
+    Ok(Done::Value(json!({ "approval": approval.id, "run": approval.subject.invocation.run(), "next": next })))
+}
+
+/// What a person can say of an effect whose outcome is unknown.
+const CHOICES: &[&str] = &["happened", "did not happen", "skip"];
+
+fn chosen(text: &str) -> Option<Resolution> {
+    match text {
+        "happened" => Some(Resolution::Happened("null".to_owned())),
+        "did not happen" => Some(Resolution::DidNotHappen),
+        "skip" => Some(Resolution::Skip),
+        _ => None,
+    }
+}
+
+/// The question that waits; to answer none is an error.
+fn asks(status: &Status, feature: Option<&str>) -> anyhow::Result<Done> {
+    if let Some(question) = &status.question {
+        return Ok(Done::Asks(question.clone(), CHOICES));
+    }
+    let blocked = |feature: &Feature| feature.status == FeatureStatus::Blocked;
+    let waits = match feature {
+        Some(id) => {
+            let found = status.features.iter().find(|feature| feature.spec.id == id);
+            let found = found.with_context(|| format!("there is no feature `{id}`"))?;
+            blocked(found).then(|| found.why.clone())
+        }
+        None => (status.summary.status == RunStatus::Parked).then(|| status.why.clone()),
+    };
+    let question = waits
+        .with_context(|| format!("run {} asks nothing here; longhaul_status shows what it does", status.summary.run))?;
+    Ok(Done::Asks(question, &[]))
+}
+
+fn unexpected() -> anyhow::Result<Done> {
+    bail!("the service answered something else")
+}

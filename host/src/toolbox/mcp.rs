@@ -1,0 +1,43 @@
+//! The MCP servers of a project as tools, of which each has a name that no `[tools.NAME]` can take.
+
+use super::gate::ToolGate;
+use crate::config::Config;
+use crate::secrets::Vault;
+use crate::wiring::World;
+use longhaul_core::tool::HostTool;
+use longhaul_mcp::{McpConfig, McpServer, Surroundings};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The name that agents know a server by.
+pub fn tool_name(server: &str) -> String {
+    format!("mcp-{server}")
+}
+
+/// What the approval gate knows of each server. What a person allowed is bound to what the server said of its tools
+/// when the run was taken up: a server that says something else is asked about anew.
+pub fn gates(world: &World, config: &Config) -> anyhow::Result<Vec<(String, ToolGate)>> {
+    let gate = |(name, server): (&String, &McpConfig)| {
+        let seen = longhaul_mcp::pinned(&*world.store, &config.project.name, name)?;
+        let tool = tool_name(name);
+        Ok((tool.clone(), ToolGate::of_server(name, &tool, &server.approval, seen)))
+    };
+    config.mcp.iter().map(gate).collect()
+}
+
+/// The servers that some part may call. None is started by this.
+pub fn open(world: &Arc<World>, config: &Config, directory: &Path) -> Vec<(String, Arc<dyn HostTool>)> {
+    let wanted = |name: &String| config.parts().any(|(_, part)| part.tools.contains(&tool_name(name)));
+    let vault = Vault::of(&world.home);
+    let randomness = Arc::clone(world);
+    let around = Surroundings {
+        project: config.project.name.clone(),
+        directory: directory.to_owned(),
+        store: Arc::clone(&world.store),
+        secret: Arc::new(move |name| vault.get(name).map_err(|error| format!("{error:#}"))),
+        random: Arc::new(move || randomness.fresh_seed()),
+    };
+    let servers = config.mcp.iter().filter(|(name, _)| wanted(name));
+    let server = |name: &String, config| Arc::new(McpServer::new(name, config, around.clone())) as Arc<dyn HostTool>;
+    servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect()
+}

@@ -1,0 +1,60 @@
+"""A fake MCP server over standard input and output, for what no honest server does.
+
+In the folder that it is given, `said.json` is what it says of its tools, and `started` gets a line a start.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+FOLDER = sys.argv[1]
+
+with open(f"{FOLDER}/started", "a") as log:
+    log.write(f"{os.getpid()}\n")
+
+
+def tools():
+    with open(f"{FOLDER}/said.json") as file:
+        return json.load(file)
+
+
+def call(name, arguments):
+    if name == "die":
+        os._exit(1)
+    if name == "hang":
+        sys.stdin.read()
+    if name == "child":
+        child = subprocess.Popen(["sleep", "1000"])
+        return str(child.pid)
+    if name == "flood":
+        return "x" * 3_000_000
+    if name == "environment":
+        return json.dumps(dict(os.environ))
+    return json.dumps(arguments)
+
+
+def answer(request):
+    method, params = request["method"], request.get("params", {})
+    if method == "initialize":
+        info = {"name": "fake", "version": "1"}
+        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list":
+        return {"tools": tools()}
+    if method == "tools/call":
+        text = call(params["name"], params.get("arguments"))
+        return {"content": [{"type": "text", "text": text}], "isError": False}
+    return None
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = answer(request)
+    reply = {"jsonrpc": "2.0", "id": request["id"]}
+    if result is None:
+        reply["error"] = {"code": -32601, "message": "Method not found"}
+    else:
+        reply["result"] = result
+    print(json.dumps(reply), flush=True)
