@@ -146,7 +146,7 @@ impl Cast {
         let servers = mcp::open(&world, config, directory).into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
         let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
-        let gates = gates.chain(mcp::gates(&world, config)?).collect();
+        let gates = gates.chain(mcp::gates(config)).collect();
         Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates })
     }
 

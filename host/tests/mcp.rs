@@ -235,9 +235,14 @@ fn a_table_of_a_server_is_read_strictly() {
 
 /// The Python SDK's client against `longhaul mcp` with these options; what it printed.
 fn client(lab: &Lab, calls: &Value, target: &[&str], mode: &str) -> Value {
+    client_with(lab, calls, target, mode, "skip")
+}
+
+/// The same with a person behind it who always says this.
+fn client_with(lab: &Lab, calls: &Value, target: &[&str], mode: &str, says: &str) -> Value {
     let mut command = python();
     command.arg(repository().join("host/tests/mcp/client.py")).arg(calls.to_string()).args(target);
-    command.env("PYTHONPATH", site(LIST)).env("MCP_MODE", mode);
+    command.env("PYTHONPATH", site(LIST)).env("MCP_MODE", mode).env("MCP_SAYS", says);
     let known = lab.command(&[]);
     command.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = command.output().expect("python3 runs");
@@ -278,9 +283,15 @@ fn a_client_of_others_drives_the_harness_and_tools_over_stdio() {
     let told = client(&lab, &calls, &command, "auto");
     assert_eq!(told["version"], "2026-07-28");
     let tools: Vec<&str> = told["tools"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    for name in
-        ["longhaul_create", "longhaul_run", "longhaul_status", "longhaul_answer", "longhaul_report", "files__read"]
-    {
+    for name in [
+        "longhaul_create",
+        "longhaul_run",
+        "longhaul_status",
+        "longhaul_answer",
+        "longhaul_approve",
+        "longhaul_report",
+        "files__read",
+    ] {
         assert!(tools.contains(&name), "no {name} in {tools:?}");
     }
     let answer = |at: usize| told["answers"][at].clone();
@@ -327,6 +338,32 @@ fn a_question_reaches_the_person_behind_the_client_in_the_way_of_its_revision() 
         assert!(told["answers"][1]["text"].as_str().expect("text").contains("asks nothing"), "{told}");
         lab.run(&["resume"]).expect(0);
         assert!(error(&answers(&lab)[0]).contains("a person decided not to do this"), "{:?}", answers(&lab));
+    }
+}
+
+#[test]
+fn a_person_approves_behind_a_client_and_what_its_model_says_counts_for_nothing() {
+    const ASK: &str = "[mcp.fake.approval]\ndefault = \"ask\"\n";
+    for mode in ["auto", "legacy"] {
+        let lab = faked(&tools_named(&["echo"]), ASK, &[("mcp-fake", "echo", json!({ "a": 1 }))]);
+        lab.run(&["run"]).expect(5);
+        let project = lab.project().display().to_string();
+        let command = own_command(&lab, &["--project", &project, "mcp"]);
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let calls = json!([
+            ["longhaul_approve", { "text": "y" }],
+            ["longhaul_approve", {}],
+            ["longhaul_approve", {}],
+        ]);
+        let told = client_with(&lab, &calls, &command, mode, "y");
+        assert!(told["answers"][0]["text"].as_str().expect("text").contains("unknown field `text`"), "{told}");
+        let asked = told["questions"][0].as_str().unwrap_or_else(|| panic!("nobody was asked: {told}"));
+        assert!(asked.contains("mcp-fake.echo") && asked.contains("a = 1"), "{asked}");
+        assert_eq!((&told["answers"][1]["error"], &told["questions"][1]), (&json!(false), &Value::Null), "{told}");
+        assert!(told["answers"][2]["text"].as_str().expect("text").contains("no such approval is open"), "{told}");
+        // What was allowed is made in the next process, and nobody is asked twice.
+        lab.run(&["resume"]).expect(0);
+        assert_eq!(answers(&lab)[0], json!({ "a": 1 }));
     }
 }
 

@@ -11,7 +11,7 @@ use longhaul_approval::{Approval, Asks, Standing, Subject, Verdict, question};
 use longhaul_core::Outage;
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::journal::Question;
-use longhaul_core::store::Batch;
+use longhaul_core::store::{Batch, Store};
 use longhaul_core::tool::ToolCall;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Gatekeeper {
     /// The operator's no comes first, then what a person said of this very call, then what lets calls like it pass.
     async fn decided(&self, intent: &Intent) -> anyhow::Result<Result<(Decision, Batch), Question>> {
         let gate = self.gate(&intent.call)?;
-        let subject = subject(intent, gate);
+        let subject = subject(intent, gate, &*self.world.store)?;
         let known = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
         let verdict = gate.verdict(&intent.call);
         if let Verdict::Deny(denial) = verdict {
@@ -111,7 +111,7 @@ impl Approvals for Gatekeeper {
 
     fn withdraw(&self, intent: &Intent) -> Batch {
         let withdrawn = || -> anyhow::Result<Batch> {
-            let subject = subject(intent, self.gate(&intent.call)?);
+            let subject = subject(intent, self.gate(&intent.call)?, &*self.world.store)?;
             taken_back(approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?)
         };
         // A question that stays open asks for nothing that could happen: its entry has its decision.
@@ -131,8 +131,8 @@ fn taken_back(known: Option<Approval>) -> anyhow::Result<Batch> {
     }
 }
 
-fn subject(intent: &Intent, gate: &ToolGate) -> Subject {
+fn subject(intent: &Intent, gate: &ToolGate, store: &dyn Store) -> anyhow::Result<Subject> {
     let ToolCall { tool, function, arguments } = intent.call.clone();
-    let (invocation, entry, component) = (intent.invocation.clone(), intent.entry, gate.component.clone());
-    Subject { invocation, entry, tool, function, component, arguments }
+    let (invocation, entry, component) = (intent.invocation.clone(), intent.entry, gate.component(store)?);
+    Ok(Subject { invocation, entry, tool, function, component, arguments })
 }

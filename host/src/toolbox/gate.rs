@@ -6,6 +6,7 @@ use crate::config::PluginConfig;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{Arguments, Asks, Policy, Verdict, runs_commands};
 use longhaul_core::Denial;
+use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
 use serde_json::Value;
@@ -19,11 +20,23 @@ pub struct ToolGate {
     table: String,
     policy: Policy,
     plugin: String,
-    /// The digest of the component that the run pinned, or the name of what is the host's own.
-    pub component: String,
+    component: Component,
     /// What its calls ask.
     pub asks: Asks,
     always_asks: bool,
+}
+
+/// What a person's word about a call is bound to, beside the call.
+enum Component {
+    /// The digest of the component that the run pinned, or the name of what is the host's own.
+    Fixed(String),
+    /// What an MCP server says of its tools: one that says something else is asked about anew.
+    Server {
+        /// The project, whose pin of it counts.
+        project: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 impl ToolGate {
@@ -32,7 +45,7 @@ impl ToolGate {
         let table = format!("tools.{name}");
         let pinned = pins.get(&table).map(|pin| pin.digest.to_string());
         Self {
-            component: pinned.unwrap_or_else(|| part.plugin.clone()),
+            component: Component::Fixed(pinned.unwrap_or_else(|| part.plugin.clone())),
             policy: part.approval.clone(),
             plugin: part.plugin.clone(),
             asks: if built_in::is_question(part) { Asks::Question } else { Asks::Call },
@@ -41,15 +54,25 @@ impl ToolGate {
         }
     }
 
-    /// The gate of an MCP server, known to agents as `tool`; `seen` is the digest of what it said of its tools.
-    pub fn of_server(name: &str, tool: &str, policy: &Policy, seen: Option<String>) -> Self {
+    /// The gate of an MCP server of a project, known to agents as `tool`.
+    pub fn of_server(project: &str, name: &str, tool: &str, policy: &Policy) -> Self {
         Self {
             table: format!("mcp.{name}"),
             policy: policy.clone(),
             plugin: tool.to_owned(),
-            component: seen.unwrap_or_else(|| tool.to_owned()),
+            component: Component::Server { project: project.to_owned(), name: name.to_owned() },
             asks: Asks::Call,
             always_asks: false,
+        }
+    }
+
+    /// What an approval is bound to now.
+    pub fn component(&self, store: &dyn Store) -> anyhow::Result<String> {
+        match &self.component {
+            Component::Fixed(text) => Ok(text.clone()),
+            Component::Server { project, name } => {
+                Ok(longhaul_mcp::pinned(store, project, name)?.unwrap_or_else(|| self.plugin.clone()))
+            }
         }
     }
 

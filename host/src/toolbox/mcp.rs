@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::secrets::Vault;
 use crate::wiring::World;
 use longhaul_core::tool::HostTool;
-use longhaul_mcp::{McpConfig, McpServer, Surroundings};
+use longhaul_mcp::{McpServer, Surroundings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,15 +14,13 @@ pub fn tool_name(server: &str) -> String {
     format!("mcp-{server}")
 }
 
-/// What the approval gate knows of each server. What a person allowed is bound to what the server said of its tools
-/// when the run was taken up: a server that says something else is asked about anew.
-pub fn gates(world: &World, config: &Config) -> anyhow::Result<Vec<(String, ToolGate)>> {
-    let gate = |(name, server): (&String, &McpConfig)| {
-        let seen = longhaul_mcp::pinned(&*world.store, &config.project.name, name)?;
+/// What the approval gate knows of each server.
+pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
+    config.mcp.iter().map(|(name, server)| {
         let tool = tool_name(name);
-        Ok((tool.clone(), ToolGate::of_server(name, &tool, &server.approval, seen)))
-    };
-    config.mcp.iter().map(gate).collect()
+        let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
+        (tool, gate)
+    })
 }
 
 /// The servers that some part may call. None is started by this.

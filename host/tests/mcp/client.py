@@ -17,7 +17,7 @@ questions = []
 
 async def person(context, params):
     questions.append(params.message)
-    return types.ElicitResult(action="accept", content={"text": "skip"})
+    return types.ElicitResult(action="accept", content={"text": os.environ.get("MCP_SAYS", "skip")})
 
 
 def target(arguments):
