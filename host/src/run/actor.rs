@@ -348,9 +348,8 @@ impl Actor {
         if found.is_none_or(|approval| approval.standing == Standing::Open) {
             return Ok(());
         }
-        let feature = asked_by.feature().map(str::to_owned);
         // It waits no more where somebody has answered since.
-        let _ = self.take(Input::Answered { feature, answer: String::new() }, None).await?;
+        let _ = self.take(Input::Approved { key: asked_by.action().to_owned() }, None).await?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use longhaul_approval::{Approval, Asks, RunRule, Standing};
 use longhaul_core::RunId;
 use longhaul_core::approval::Decision;
 use longhaul_core::store::Batch;
-use longhaul_harness::{Input, Refusal, RunStatus};
+use longhaul_harness::{Input, Lane, Refusal, RunStatus};
 use std::sync::Arc;
 
 impl Service {
@@ -22,9 +22,9 @@ impl Service {
         let (mut found, mut rules) = (Vec::new(), Vec::new());
         for run in runs {
             let mut of_run = approvals::list(store, &run)?;
-            if which.is_none() && of_run.iter().any(|one| one.standing == Standing::Open) && self.is_over(&run)? {
-                // Nobody waits for an answer any more.
-                of_run.retain(|one| one.standing != Standing::Open);
+            if of_run.iter().any(|one| one.standing == Standing::Open) {
+                let awaited = self.awaited(&run)?;
+                of_run.retain(|one| one.standing != Standing::Open || awaited.contains(one));
             }
             found.extend(of_run);
             rules.extend(approvals::rules(store, &run)?.into_iter().map(|rule| (run.clone(), rule)));
@@ -51,7 +51,7 @@ impl Service {
         let mut answered = vec![now.clone()];
         if let Some(rule) = &rule {
             batch = approvals::put_rule(batch, &run, rule)?;
-            for other in approvals::open(&*self.world.store, &run)?.iter().filter(|other| other.id != now.id) {
+            for other in self.awaited(&run)?.iter().filter(|other| other.id != now.id) {
                 let Some(passed) = other.passed_by(rule, at_ms) else { continue };
                 batch = approvals::swap(batch, other, &passed)?;
                 answered.push(passed);
@@ -83,7 +83,7 @@ impl Service {
     /// The one open question of a run, or of a feature of it, that words can answer.
     pub(super) fn open_question(&self, which: &Which, feature: Option<&str>) -> anyhow::Result<Option<Approval>> {
         let run = self.find(which)?.record.run;
-        let mut open = approvals::open(&*self.world.store, &run)?;
+        let mut open = self.awaited(&run)?;
         open.retain(|one| {
             one.asks == Asks::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
         });
@@ -92,12 +92,27 @@ impl Service {
 
     /// Words for a run are no answer to an approval: who says `y` to one thing must not say it to another.
     pub(super) fn refuse_approvals(&self, run: &RunId, feature: Option<&str>) -> anyhow::Result<()> {
-        let open = approvals::open(&*self.world.store, run)?;
+        let open = self.awaited(run)?;
         let about = |one: &&Approval| feature.is_none() || one.subject.invocation.feature() == feature;
         if let Some(one) = open.iter().find(about) {
             bail!("run {run} waits for an approval; answer it with `longhaul approvals answer {} ANSWER`", one.id);
         }
         Ok(())
+    }
+
+    /// The open approvals of a run that work waits for: what was begun anew since asks anew.
+    fn awaited(&self, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+        let mut open = approvals::open(&*self.world.store, run)?;
+        if open.is_empty() {
+            return Ok(open);
+        }
+        let state = self.find(&Which::Named(run.to_string()))?.state;
+        let is_over = self.is_over(run)?;
+        open.retain(|one| {
+            let asks = |lane: &Lane| lane.work.key() == one.subject.invocation.action();
+            !is_over && state.lanes.iter().any(asks)
+        });
+        Ok(open)
     }
 
     fn is_over(&self, run: &RunId) -> anyhow::Result<bool> {
@@ -111,7 +126,7 @@ impl Service {
             return Ok(true);
         }
         let invocation = &answered.subject.invocation;
-        let open = approvals::open(&*self.world.store, &invocation.run())?;
+        let open = self.awaited(&invocation.run())?;
         Ok(!open.iter().any(|one| one.subject.invocation == *invocation))
     }
 
@@ -125,8 +140,7 @@ impl Service {
             if !self.is_last(&one)? {
                 continue;
             }
-            let feature = one.subject.invocation.feature().map(str::to_owned);
-            let told = crate::run::apply(&self.world, stored, Input::Answered { feature, answer: one.words() }).await;
+            let told = crate::run::apply(&self.world, stored, approved(&one)).await;
             told.or_else(|error| if error.is::<Refusal>() { Ok(()) } else { Err(error) })?;
             stored = self.find(&Which::Named(run.to_string()))?;
         }
@@ -134,13 +148,15 @@ impl Service {
     }
 
     async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> anyhow::Result<()> {
-        let invocation = &approval.subject.invocation;
-        let feature = invocation.feature().map(str::to_owned);
-        let input = Input::Answered { feature, answer: approval.words() };
-        match self.order(&Which::Named(invocation.run().to_string()), input).await {
+        let run = approval.subject.invocation.run();
+        match self.order(&Which::Named(run.to_string()), approved(approval)).await {
             // It does not wait yet, or not any more; it looks for the answer before it does.
             Err(error) if error.downcast_ref::<Refusal>().is_some() => Ok(()),
             told => told.map(drop),
         }
     }
+}
+
+fn approved(approval: &Approval) -> Input {
+    Input::Approved { key: approval.subject.invocation.action().to_owned() }
 }

@@ -57,6 +57,13 @@ impl InvocationId {
         Self(format!("{}#{entry}", self.0))
     }
 
+    /// The key of the action that it works for, also where that was delegated.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        let own = self.0.split('#').next().unwrap_or_default();
+        own.split_once('/').map_or("", |(_, action)| action)
+    }
+
     /// How many delegations it is away from what the harness asked for.
     #[must_use]
     pub fn depth(&self) -> u32 {

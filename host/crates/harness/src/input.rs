@@ -47,6 +47,12 @@ pub enum Input {
         /// What is asked for.
         wanted: Wanted,
     },
+    /// What parked work waited for in front of a call is decided, and it can go on. Nothing to do when it waits no
+    /// more: another person was quicker, or it was begun anew.
+    Approved {
+        /// The work's key.
+        key: String,
+    },
     /// A person answered.
     Answered {
         /// The feature that is blocked; none when the whole run waits.

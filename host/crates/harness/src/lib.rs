@@ -26,5 +26,5 @@ pub use action::{Action, EndStatus, Job, Park, StepReport, Work};
 pub use input::{Failure, Input, Report, Setup, Strategy, Wanted};
 pub use limits::HarnessLimits;
 pub use plan::PlanError;
-pub use state::{Feature, RunStatus, State, StateError};
+pub use state::{Feature, Lane, RunStatus, State, StateError};
 pub use step::{Ignored, Reaction, Refusal, pending, step, wants_replan};

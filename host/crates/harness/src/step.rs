@@ -136,6 +136,7 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::Begin { run, goal, context, setup, limits } => turn.begin(run, goal, context, setup, limits)?,
         Input::Done { key, used, report } => turn.done(&key, used, report),
         Input::Parked { key, question, wanted } => turn.parked(&key, &question, &wanted),
+        Input::Approved { key } => turn.approved(&key),
         Input::Answered { feature: Some(feature), answer } => turn.answered_feature(&feature, &answer)?,
         Input::Answered { feature: None, answer } => turn.answered_run(&answer)?,
         Input::Woke => turn.woke(),

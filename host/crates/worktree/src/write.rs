@@ -12,7 +12,11 @@ use crate::{Hook, TreeError};
 use git2::{ErrorCode, ObjectType, Oid, Repository, Signature, Time};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// Moves of one process take turns, so that a lock which stands was not taken by a neighbour a moment ago.
+static MOVES: Mutex<()> = Mutex::new(());
 
 /// A tree, opened for one commit.
 pub(crate) struct Writer<'a> {
@@ -101,6 +105,7 @@ impl Writer<'_> {
         id: Oid,
         why: &str,
     ) -> Result<Vec<String>, TreeError> {
+        let _turn = MOVES.lock().unwrap_or_else(PoisonError::into_inner);
         let notes = self.clear_lock(repo, branch, id)?;
         let marker = format!("{}\n{id}\n", branch.full());
         std::fs::write(&self.marker, marker).map_err(TreeError::io("write", &self.marker))?;
@@ -138,16 +143,25 @@ impl Writer<'_> {
         Ok(vec![format!("removed `{}`, which an earlier longhaul left when it was killed", lock.display())])
     }
 
-    /// Ours when we said so before we took it, and it is empty or holds the commit that we were about
-    /// to point at.
+    /// Ours when we said so before we took it, and it is empty or holds the commit that we were about to point at.
+    /// Of a run with several trees another one may have said so.
     fn is_our_lock(&self, lock: &Path, branch: &Branch, id: Oid) -> bool {
-        let marker = std::fs::read_to_string(&self.marker).unwrap_or_default();
-        let mut marker = marker.lines();
-        let is_this_branch = marker.next() == Some(branch.full().as_str());
-        let announced = marker.next().unwrap_or_default().to_owned();
         let holds = std::fs::read_to_string(lock).unwrap_or_else(|_| "unreadable".to_owned());
         let holds = holds.trim();
-        is_this_branch && (holds.is_empty() || holds == announced || holds == id.to_string())
+        self.markers().iter().any(|marker| {
+            let mut marker = marker.lines();
+            let is_this_branch = marker.next() == Some(branch.full().as_str());
+            let announced = marker.next().unwrap_or_default();
+            is_this_branch && (holds.is_empty() || holds == announced || holds == id.to_string())
+        })
+    }
+
+    /// What was announced beside this tree and its neighbours, all of them ours.
+    fn markers(&self) -> Vec<String> {
+        let beside = self.marker.parent().map(std::fs::read_dir).into_iter().flatten().flatten();
+        let is_marker = |path: &PathBuf| path.extension() == self.marker.extension();
+        let markers = beside.filter_map(Result::ok).map(|entry| entry.path()).filter(is_marker);
+        markers.filter_map(|path| std::fs::read_to_string(path).ok()).collect()
     }
 
     pub(crate) fn forget_marker(&self) -> Result<(), TreeError> {

@@ -41,8 +41,23 @@ struct Inner {
 pub enum Done {
     /// A value.
     Value(Value),
-    /// A person has to say something first: one of these words, or anything where there are none.
-    Asks(String, &'static [&'static str]),
+    /// A person has to say something first.
+    Asks {
+        /// What they are asked.
+        question: String,
+        /// One of these words, or anything where there are none.
+        choices: &'static [&'static str],
+        /// What their answer is about and nothing else.
+        about: Option<String>,
+    },
+}
+
+/// What a person said.
+pub struct Said {
+    /// Their words.
+    pub text: String,
+    /// What they were asked about.
+    pub about: Option<String>,
 }
 
 impl Desk {
@@ -69,7 +84,7 @@ impl Desk {
         Ok(())
     }
 
-    async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<String>) -> anyhow::Result<Done> {
+    async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<Said>) -> anyhow::Result<Done> {
         if let Some(verb) = verbs::find(name) {
             self.hold_door().await?;
             return verb.call(&self.0.context, Value::Object(arguments), said).await;
@@ -80,8 +95,7 @@ impl Desk {
     async fn asked(
         &self,
         request: CallToolRequestParams,
-        question: String,
-        choices: &[&str],
+        (question, choices, about): (String, &[&str], Option<String>),
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
@@ -95,22 +109,24 @@ impl Desk {
         if speaks {
             let requests =
                 InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(ElicitRequest::new(params)))]);
-            return Ok(InputRequiredResult::new(Some(requests), None).into());
+            return Ok(InputRequiredResult::new(Some(requests), about).into());
         }
         let said = context.peer.create_elicitation(params).await;
         let said = said.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let text = said.content.as_ref().and_then(|content| content[QUESTION].as_str());
         match (said.action, text) {
-            (ElicitationAction::Accept, Some(text)) => Ok(self.answered(request, text.to_owned()).await),
+            (ElicitationAction::Accept, Some(text)) => {
+                Ok(self.answered(request, Said { text: text.to_owned(), about }).await)
+            }
             _ => Ok(failed("nobody answered, and nothing was done")),
         }
     }
 
     /// The same call with what a person said.
-    async fn answered(&self, request: CallToolRequestParams, text: String) -> CallToolResponse {
-        match self.call(&request.name, request.arguments.unwrap_or_default(), Some(text)).await {
+    async fn answered(&self, request: CallToolRequestParams, said: Said) -> CallToolResponse {
+        match self.call(&request.name, request.arguments.unwrap_or_default(), Some(said)).await {
             Ok(Done::Value(value)) => succeeded(value),
-            Ok(Done::Asks(question, _)) => failed(&question),
+            Ok(Done::Asks { question, .. }) => failed(&question),
             Err(error) => failed(&format!("{error:#}")),
         }
     }
@@ -144,11 +160,14 @@ impl ServerHandler for Desk {
             let Some(text) = answer["content"][QUESTION].as_str().filter(|_| answer["action"] == "accept") else {
                 return Ok(failed("nobody answered, and nothing was done"));
             };
-            return Ok(self.answered(request, text.to_owned()).await);
+            let said = Said { text: text.to_owned(), about: request.request_state.clone() };
+            return Ok(self.answered(request, said).await);
         }
         match self.call(&request.name, request.arguments.clone().unwrap_or_default(), None).await {
             Ok(Done::Value(value)) => Ok(succeeded(value)),
-            Ok(Done::Asks(question, choices)) => self.asked(request, question, choices, &context).await,
+            Ok(Done::Asks { question, choices, about }) => {
+                self.asked(request, (question, choices, about), &context).await
+            }
             Err(error) => Ok(failed(&format!("{error:#}"))),
         }
     }

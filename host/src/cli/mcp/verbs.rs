@@ -1,6 +1,6 @@
 //! What the harness can be asked for, as tools: one request of the service each.
 
-use super::desk::Done;
+use super::desk::{Done, Said};
 use crate::cli::{Context, report};
 use crate::door::which;
 use crate::service::{Answer, Request, Status};
@@ -175,15 +175,16 @@ impl Verb {
         matches!(self.kind, Kind::Answer)
     }
 
-    /// Does it; `said` are the words of the person behind the client, once they were asked.
-    pub async fn call(self, context: &Context, arguments: Value, said: Option<String>) -> anyhow::Result<Done> {
+    /// Does it; `said` is what the person behind the client said, once they were asked.
+    pub async fn call(self, context: &Context, arguments: Value, said: Option<Said>) -> anyhow::Result<Done> {
         match self.kind {
             Kind::Create => create(context, self.read(arguments)?).await,
             Kind::Run => run(context, self.read(arguments)?).await,
             Kind::Resume => resume(context, self.read(arguments)?).await,
             Kind::Answer => {
                 let asked: Answering = self.read(arguments)?;
-                answer(context, Answering { text: said.or(asked.text), ..asked }).await
+                let text = said.map(|said| said.text).or(asked.text);
+                answer(context, Answering { text, ..asked }).await
             }
             Kind::Approve => approve(context, self.read(arguments)?, said).await,
             Kind::Status => {
@@ -253,14 +254,21 @@ async fn answer(context: &Context, args: Answering) -> anyhow::Result<Done> {
 }
 
 /// Nothing is decided by what a model hands over: the banner goes to the person, and their words come back.
-async fn approve(context: &Context, Approving { id }: Approving, said: Option<String>) -> anyhow::Result<Done> {
+async fn approve(context: &Context, Approving { id }: Approving, said: Option<Said>) -> anyhow::Result<Done> {
     let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
         return unexpected();
     };
     let mut open = approvals.iter().filter(|approval| approval.standing == Standing::Open);
-    let wanted = |approval: &&Approval| id.as_ref().is_none_or(|id| approval.id.starts_with(id.as_str()));
-    let approval = open.find(wanted).context("no such approval is open; longhaul_status shows what a run waits for")?;
-    let Some(text) = said else { return Ok(Done::Asks(banner(approval), &[])) };
+    let Some(Said { text, about }) = said else {
+        let wanted = |approval: &&Approval| id.as_ref().is_none_or(|id| approval.id.starts_with(id.as_str()));
+        let found = open.find(wanted);
+        let found = found.context("no such approval is open; longhaul_status shows what a run waits for")?;
+        return Ok(Done::Asks { question: banner(found), choices: &[], about: Some(found.id.clone()) });
+    };
+    // They saw this one, and decide about no other.
+    let Some(approval) = open.find(|approval| Some(&approval.id) == about.as_ref()) else {
+        bail!("what the person saw is open no more, and nothing was decided; ask again");
+    };
     let request = Request::AnswerApproval { id: approval.id.clone(), text };
     let Answer::Approved { approval, active, .. } = context.ask(request).await? else { return unexpected() };
     let next = if active { "the run goes on" } else { "longhaul_resume goes on with the run" };
@@ -282,7 +290,7 @@ fn chosen(text: &str) -> Option<Resolution> {
 /// The question that waits; to answer none is an error.
 fn asks(status: &Status, feature: Option<&str>) -> anyhow::Result<Done> {
     if let Some(question) = &status.question {
-        return Ok(Done::Asks(question.clone(), CHOICES));
+        return Ok(Done::Asks { question: question.clone(), choices: CHOICES, about: None });
     }
     let blocked = |feature: &Feature| feature.status == FeatureStatus::Blocked;
     let waits = match feature {
@@ -295,7 +303,7 @@ fn asks(status: &Status, feature: Option<&str>) -> anyhow::Result<Done> {
     };
     let question = waits
         .with_context(|| format!("run {} asks nothing here; longhaul_status shows what it does", status.summary.run))?;
-    Ok(Done::Asks(question, &[]))
+    Ok(Done::Asks { question, choices: &[], about: None })
 }
 
 fn unexpected() -> anyhow::Result<Done> {

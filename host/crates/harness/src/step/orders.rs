@@ -92,6 +92,15 @@ impl Turn<'_> {
         }
     }
 
+    /// Only the work that waits is told, and never its feature: who approves of a call answers no question.
+    pub(super) fn approved(&mut self, key: &str) -> Option<Ignored> {
+        let waits = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait: WaitFor::Work, .. }));
+        let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && waits(lane));
+        let Some(position) = found.filter(|_| self.ended().is_none()) else { return Some(Ignored::NotAwaited) };
+        self.answered_lane(position, "");
+        None
+    }
+
     fn answered_lane(&mut self, position: usize, answer: &str) {
         match self.state.lanes[position].wait.take() {
             Some(Wait { wait: WaitFor::Plan, park }) => {

@@ -4,7 +4,9 @@ use crate::bench::{Bench, feature, outage};
 use expect_test::expect;
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureStatus, Mark};
-use longhaul_harness::{Action, Failure, HarnessLimits, Input, Refusal, Report, RunStatus, State, Wanted};
+use longhaul_harness::{
+    Action, Failure, HarnessLimits, Ignored, Input, Reaction, Refusal, Report, RunStatus, State, Wanted,
+};
 
 fn limits() -> HarnessLimits {
     HarnessLimits { parallel_max: 2, ..HarnessLimits::default() }
@@ -156,6 +158,24 @@ fn an_answer_is_for_the_feature_that_it_names_when_two_ask() {
         do f-b/1/generate
         do f-a/1/generate"#]]
     .assert_eq(&bench.look());
+}
+
+#[test]
+fn who_approves_of_a_call_answers_no_question_of_its_feature() {
+    let mut bench = three();
+    let key = bench.work_on("a").key();
+    let approved = || Input::Approved { key: key.clone() };
+    let not_awaited = Ok(Reaction::Ignored(Ignored::NotAwaited));
+    assert_eq!(bench.try_tell(approved()), not_awaited, "it does not wait yet");
+    let wanted = Wanted::Approval("a-1".into());
+    bench.tell(Input::Parked { key: key.clone(), question: "may it be sent?".into(), wanted });
+    bench.look();
+    bench.tell(approved());
+    assert_eq!(bench.look(), "do f-a/1/generate");
+    // It went on, and asks something else now.
+    bench.report_for("a", Report::Failed(Failure::Blocked("which port?".into())));
+    assert_eq!(bench.try_tell(approved()), not_awaited);
+    assert!(bench.state.feature("a").expect("a").answers.is_empty());
 }
 
 #[test]

@@ -422,12 +422,13 @@ fn order(dice: &mut Dice) -> Input {
     let deps: Vec<_> = (0..dice.below(3)).map(|_| name(dice.below(7))).collect();
     let deps: Vec<_> = deps.iter().map(String::as_str).collect();
     let priority = u8::try_from(dice.below(12)).expect("small");
-    match dice.below(23) {
+    match dice.below(24) {
         0..=2 => Input::PauseRequested,
         3..=5 => Input::Resume { retry_failing: dice.one_in(2), limits: None },
         6..=8 => Input::FeatureAdded { spec: FeatureSpec { priority, ..feature(&id, &deps) } },
         9..=12 => Input::FeatureEdited { spec: FeatureSpec { priority, ..feature(&id, &deps[..deps.len() / 2]) } },
         13..=15 => Input::FeatureDropped { feature: id },
+        23 => Input::Approved { key: format!("f-{id}/1/generate") },
         16 | 17 => Input::Answered { feature: Some(id), answer: "no".into() },
         18 => Input::Woke,
         20 | 21 => Input::Reverted { features: vec![id], left: vec![], to: "0123456789".into(), kept_as: None },
