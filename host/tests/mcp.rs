@@ -398,6 +398,36 @@ fn over_http_strange_hosts_and_pages_and_clients_without_the_token_are_refused()
     assert_eq!(told["version"], "2025-11-25");
 }
 
+#[test]
+fn ctrl_c_ends_it_while_all_connections_are_taken() {
+    let lab = lab(&[], "", &[]);
+    let mut server =
+        Serving(lab.command(&["mcp", "--http", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().expect("started"));
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().expect("piped")).read_line(&mut line).expect("it says where");
+    let url = line.trim().rsplit(' ').next().expect("an address");
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let id = server.0.id();
+    let sockets = || {
+        let open = std::fs::read_dir(format!("/proc/{id}/fd")).expect("it lives");
+        let open = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+        open.filter(|to| to.to_string_lossy().starts_with("socket:")).count()
+    };
+    let (begun, before) = (Instant::now(), sockets());
+    // They say nothing, which is borne for 10 s; what is behind the 64th waits.
+    let taken: Vec<TcpStream> = (0..65).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+    while sockets() < before + 64 {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{} sockets", sockets());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    common::lab::interrupt(id);
+    while server.0.try_wait().expect("ours").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(8), "it goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(taken);
+}
+
 struct Serving(Child);
 
 impl Drop for Serving {

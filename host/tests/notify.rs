@@ -159,6 +159,18 @@ fn a_webhook_that_fails_is_tried_again_under_the_same_key() {
 }
 
 #[test]
+fn a_webhook_is_reached_without_the_proxies_of_the_environment() {
+    let (address, heard) = server(&["204 Fine"]);
+    let (proxy, asked) = server(&["204 Fine"]);
+    let lab = lab(&secret(), &format!("webhook = \"http://{address}/hook\"\non = [\"asks\"]"));
+    let proxy = format!("http://{proxy}");
+    let environment = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].map(|name| (name, proxy.as_str()));
+    lab.start_with(&["run"], &environment).wait().expect(5);
+    assert_eq!(heard.lock().expect("ours").len(), 1);
+    assert!(asked.lock().expect("ours").is_empty(), "the proxy got the letter");
+}
+
+#[test]
 fn a_mailbox_gets_a_message_by_the_machines_own_mail_program() {
     let lab = lab(
         &secret(),

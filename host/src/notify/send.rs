@@ -1,4 +1,8 @@
 //! One letter on one way. Nothing is retried here, and nothing that comes back is kept.
+//!
+//! A webhook is posted to by a client of its own and not by the guard of `egress`: its address is the operator's, and
+//! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
+//! environment, redirects and retries.
 
 use super::Letter;
 use super::config::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
@@ -52,7 +56,10 @@ async fn post(letter: &Letter, address: &str) -> anyhow::Result<()> {
     let url = check_address(address)?;
     let tls = longhaul_tls::config(url.scheme() == "https").context("TLS cannot be used on this machine")?;
     let client = Client::builder()
+        .no_proxy()
         .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
         .timeout(ATTEMPT)
         .tls_backend_preconfigured(tls)
         .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")))

@@ -59,12 +59,8 @@ pub(crate) fn fetch(mut outgoing: Outgoing, bounds: Bounds) -> Result<Fetched, T
             return Err(failed(format!("redirected more than {} times", bounds.redirects_max)));
         }
         let next = next?;
-        if parts(&next)?.1 != parts(&outgoing.url)?.1 {
-            // What was meant for one host is not shown to another.
-            outgoing.headers.retain(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie"));
-        }
-        redirects.push(next.clone());
-        outgoing.url = next;
+        redirected(&mut outgoing, next.clone())?;
+        redirects.push(next);
     }
 }
 
@@ -188,6 +184,23 @@ fn joined(from: &str, to: &str) -> Result<String, ToolError> {
     Ok(format!("{scheme}://{authority}{above}/{to}"))
 }
 
+/// Turns a request to where a redirect leads, with what may go along.
+fn redirected(outgoing: &mut Outgoing, to: String) -> Result<(), ToolError> {
+    let ((before, host, _), (after, next, _)) = (parts(&outgoing.url)?, parts(&to)?);
+    let (was_tls, is_tls) = (matches!(before, Scheme::Https), matches!(after, Scheme::Https));
+    if was_tls && !is_tls {
+        let to = json::cut(&to, 200);
+        return Err(failed(format!("redirected from https to `{to}`, an address without TLS; it is not followed")));
+    }
+    if (was_tls, host) != (is_tls, next) {
+        // What was meant for one host is not shown to another.
+        let says_who = |name: &str| ["authorization", "cookie"].iter().any(|one| name.eq_ignore_ascii_case(one));
+        outgoing.headers.retain(|(name, _)| !says_who(name));
+    }
+    outgoing.url = to;
+    Ok(())
+}
+
 /// The host says in words why it refused; other codes say it by their names.
 fn refused(code: ErrorCode) -> ToolError {
     match code {
@@ -235,5 +248,27 @@ mod tests {
         check("http://169.254.169.254/", Some("http://169.254.169.254/"));
         check("file:///etc/passwd", None);
         check("javascript:alert(1)", None);
+    }
+
+    #[test]
+    fn a_redirect_never_leaves_tls_and_takes_along_who_asks_only_to_the_same_place() {
+        let check = |from: &str, to: &str, expected: Option<&[&str]>| {
+            let names = ["Authorization", "cookie", "accept"];
+            let headers = names.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+            let mut outgoing = Outgoing { method: Method::Get, url: from.to_owned(), headers, body: None };
+            let turned = redirected(&mut outgoing, to.to_owned()).is_ok();
+            let kept: Vec<&str> = outgoing.headers.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(turned.then_some(kept.as_slice()), expected, "{from} to {to}");
+            assert_eq!(outgoing.url, if turned { to } else { from });
+        };
+        let all = Some(["Authorization", "cookie", "accept"].as_slice());
+        let some = Some(["accept"].as_slice());
+        check("https://a.example/x", "https://a.example/y", all);
+        check("http://a.example/x", "http://a.example/y", all);
+        check("https://a.example/x", "http://a.example/y", None);
+        check("https://a.example/x", "http://b.example/y", None);
+        check("http://a.example/x", "https://a.example/y", some);
+        check("https://a.example/x", "https://b.example/y", some);
+        check("https://a.example/x", "https://a.example:8443/y", some);
     }
 }

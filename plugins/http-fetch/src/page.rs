@@ -3,11 +3,16 @@
 //! What is read are its words, with headings, lists, tables and addresses of links; what it would do is not.
 //! Refuses pages that are nested deeper than people write them: laying those out takes a stack as deep.
 
+use std::collections::BTreeMap;
+
 /// Columns of the text.
 const WIDTH: usize = 100;
 
 /// Elements within each other. Real pages have tens.
 const DEPTH_MAX: usize = 256;
+
+/// What a parser puts around all elements, and the text within them: the document, `html`, `body` and text.
+const WRAPPERS: usize = 4;
 
 /// Elements that have no end.
 const VOID: [&str; 14] =
@@ -19,13 +24,30 @@ pub(crate) fn read(bytes: &[u8]) -> Result<String, String> {
     if depth > DEPTH_MAX {
         return Err(format!("the page has {depth} elements within each other, more than {DEPTH_MAX}; take it `raw`"));
     }
-    let text = html2text::config::plain().allow_width_overflow().string_from_read(bytes, WIDTH);
-    text.map_err(|error| format!("the page cannot be read: {error}; take it `raw`"))
+    let unread = |error: html2text::Error| format!("the page cannot be read: {error}; take it `raw`");
+    let config = html2text::config::plain().allow_width_overflow();
+    let dom = config.parse_html(bytes).map_err(unread)?;
+    // Marks that cross each other nest deeper than they are written.
+    if is_deeper(&dom, DEPTH_MAX + WRAPPERS) {
+        return Err(format!("the page has more than {DEPTH_MAX} elements within each other; take it `raw`"));
+    }
+    config.dom_to_render_tree(&dom).and_then(|tree| config.render_to_string(tree, WIDTH)).map_err(unread)
 }
 
-/// At least how deep elements are nested: elements that are never closed count, too.
+/// Whether nodes are within each other more than `max` times. Takes no stack.
+fn is_deeper(dom: &html2text::RcDom, max: usize) -> bool {
+    let mut level = vec![dom.document.clone()];
+    for _ in 0..=max {
+        level = level.iter().flat_map(|node| node.children.borrow().clone()).collect();
+    }
+    !level.is_empty()
+}
+
+/// About how deep elements are nested: those that are never closed count, too. Cheap, so that what is far too deep is
+/// not even parsed, which takes time by the depth at each mark.
 fn depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
+    let mut open: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for piece in bytes.split(|byte| *byte == b'<').skip(1) {
         let is_end = piece.first() == Some(&b'/');
         let name: Vec<u8> = piece
@@ -38,13 +60,15 @@ fn depth(bytes: &[u8]) -> usize {
             continue;
         }
         if is_end {
-            depth = depth.saturating_sub(1);
-        } else {
-            depth += 1;
-            // Browsers close these by themselves where the next one begins.
-            if matches!(name.as_slice(), b"p" | b"li" | b"td" | b"th" | b"tr" | b"option" | b"dt" | b"dd") {
+            // What was not opened, or not counted, ends nothing.
+            if let Some(count) = open.get_mut(&name).filter(|count| **count > 0) {
+                *count -= 1;
                 depth -= 1;
             }
+        } else if !matches!(name.as_slice(), b"p" | b"li" | b"td" | b"th" | b"tr" | b"option" | b"dt" | b"dd") {
+            // Browsers close those by themselves where the next one begins.
+            *open.entry(name).or_default() += 1;
+            depth += 1;
         }
         deepest = deepest.max(depth);
     }
@@ -70,6 +94,19 @@ mod tests {
     fn a_page_without_a_bottom_is_refused_and_one_with_many_lines_is_not() {
         let deep = "<div>".repeat(100_000);
         assert!(read(deep.as_bytes()).expect_err("deep").contains("within each other"));
+        for (name, turn) in [
+            ("a paragraph is closed that did not count", "<div><p></p>"),
+            ("what is not open is closed", "<div></span>"),
+            ("marks cross each other", "<span><div></span></div>"),
+            ("lists within items", "<li><ul></li></li>"),
+        ] {
+            let page = turn.repeat(1_000);
+            assert!(read(page.as_bytes()).expect_err(name).contains("within each other"), "{name}");
+        }
+        let flat = "<div><p>x</p><ul><li>y</li></ul></div>".repeat(1_000);
+        assert!(read(flat.as_bytes()).expect("a page").len() > 2_000);
+        let nested = |count| read(format!("{}x{}", "<div>".repeat(count), "</div>".repeat(count)).as_bytes());
+        assert!(nested(DEPTH_MAX).is_ok() && nested(DEPTH_MAX + 1).is_err());
         let long = "<p>x".repeat(2_000);
         assert!(read(long.as_bytes()).expect("a page").len() > 2_000);
     }

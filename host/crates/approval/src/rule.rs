@@ -1,7 +1,8 @@
 //! What `a` allows for the rest of a run. It is a rule that people can read, list and revoke, and no approval.
 //!
 //! For a tool that runs commands it covers plain commands of one program, with all other arguments as they were. For
-//! any other tool it covers the function, whatever the arguments are. It is bound to the tool's component.
+//! any other tool it covers the function, whatever the arguments are, but no call with an argument that is a command.
+//! It is bound to the tool's component.
 
 use crate::approval::{Approval, Subject};
 use crate::arguments::{Arguments, NotArguments};
@@ -12,8 +13,37 @@ use serde_json::{Map, Value};
 
 /// Names of tools and functions that run commands, whatever else they are.
 const COMMAND_NAMES: &[&str] = &[
-    "bash", "cmd", "command", "exec", "execute", "process", "run", "sh", "shell", "spawn", "system", "terminal", "zsh",
+    "bash",
+    "cli",
+    "cmd",
+    "command",
+    "commands",
+    "console",
+    "dash",
+    "eval",
+    "evaluate",
+    "exec",
+    "execute",
+    "fish",
+    "ksh",
+    "popen",
+    "powershell",
+    "process",
+    "pwsh",
+    "run",
+    "script",
+    "sh",
+    "shell",
+    "spawn",
+    "subprocess",
+    "sudo",
+    "system",
+    "terminal",
+    "zsh",
 ];
+
+/// Arguments that hold a command, whatever the tool is called: letters alone, in lower case.
+const COMMAND_ARGUMENTS: &[&str] = &["cmd", "command", "commandline"];
 
 /// A rule of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +87,9 @@ impl RunRule {
     /// Every [`NoRule`]: such a call is asked about each time.
     pub fn of(approval: &Approval, at_ms: u64) -> Result<Self, NoRule> {
         let Subject { tool, function, component, arguments, .. } = &approval.subject;
-        let (program, beside) = if approval.runs_commands {
-            let (command, beside) = command(&Arguments::read(arguments)?)?;
+        let arguments = Arguments::read(arguments)?;
+        let (program, beside) = if approval.runs_commands || has_command(&arguments) {
+            let (command, beside) = command(&arguments)?;
             (Some(command.program), Some(beside))
         } else {
             (None, None)
@@ -84,7 +115,7 @@ impl RunRule {
             return false;
         }
         let Ok(arguments) = Arguments::read(&subject.arguments) else { return false };
-        match (&self.program, runs_commands) {
+        match (&self.program, runs_commands || has_command(&arguments)) {
             (None, false) => true,
             (Some(program), true) => command(&arguments)
                 .is_ok_and(|(command, beside)| command.program == *program && Some(beside) == self.beside),
@@ -100,7 +131,7 @@ impl RunRule {
             Some(program) => format!(
                 "`{call}` may run plain commands of `{program}` (no chaining, redirection, substitution, patterns or other program)"
             ),
-            None => format!("`{call}` may be called with any arguments"),
+            None => format!("`{call}` may be called with any arguments that are no command"),
         }
     }
 }
@@ -109,9 +140,40 @@ impl RunRule {
 #[must_use]
 pub fn runs_commands(tool: &str, function: &str, plugin: &str) -> bool {
     let names = [tool, function, plugin.trim_start_matches("builtin:")];
-    names
-        .iter()
-        .any(|name| name.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|part| COMMAND_NAMES.contains(&part)))
+    names.iter().any(|name| {
+        let whole = name.to_lowercase();
+        let whole = whole.split(|c: char| !c.is_alphanumeric()).map(str::to_owned);
+        whole.chain(name_parts(name)).any(|part| is_command_name(&part))
+    })
+}
+
+/// The words of a name in lower case, however they are joined: `run_command`, `runCommand`, `RUNCommand2`.
+fn name_parts(name: &str) -> Vec<String> {
+    let chars: Vec<char> = name.chars().collect();
+    let mut parts = vec![String::new()];
+    for (at, c) in chars.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| chars.get(at)).is_some_and(|c| c.is_uppercase());
+        let after = chars.get(at + 1).is_some_and(|c| c.is_lowercase());
+        if !c.is_alphabetic() || (c.is_uppercase() && (!before || after)) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| c.is_alphabetic()) {
+            part.extend(c.to_lowercase());
+        }
+    }
+    parts
+}
+
+/// One of the names, or two without anything between, as in `runcommand`.
+fn is_command_name(part: &str) -> bool {
+    let mut rests = COMMAND_NAMES.iter().filter_map(|name| part.strip_prefix(name));
+    rests.any(|rest| rest.is_empty() || COMMAND_NAMES.contains(&rest))
+}
+
+/// Whether an argument is a command by its name.
+fn has_command(arguments: &Arguments) -> bool {
+    let letters = |name: &String| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    arguments.0.keys().any(|name| COMMAND_ARGUMENTS.contains(&letters(name).as_str()))
 }
 
 /// The one command in the arguments, and the digest of all that stands beside it.

@@ -171,6 +171,63 @@ fn no_arguments_pass_by_a_rule_for_git() {
     assert!(passes(&rule, r#"{"argv":["git","status"]}"#));
 }
 
+/// Tool, function and plugin of what runs commands.
+const COMMAND_TOOLS: &[(&str, &str, &str)] = &[
+    ("shell", "call", "x"),
+    ("x", "runCommand", "x"),
+    ("x", "executeCommand", "x"),
+    ("x", "execShell", "x"),
+    ("x", "runInTerminal", "x"),
+    ("x", "RUNCommand", "x"),
+    ("x", "runcommand", "x"),
+    ("x", "run_command2", "x"),
+    ("x", "exec2", "x"),
+    ("PowerShell", "call", "x"),
+    ("powershell", "call", "x"),
+    ("pwsh", "call", "x"),
+    ("x", "eval", "x"),
+    ("x", "evaluateScript", "x"),
+    ("x", "run-script", "x"),
+    ("x", "subprocess", "x"),
+    ("console", "write", "x"),
+    ("awsCLI", "call", "x"),
+    ("x", "terminal", "x"),
+    ("x", "command", "x"),
+    ("x", "call", "builtin:shell"),
+];
+
+#[test]
+fn a_tool_that_runs_commands_is_told_by_its_name_however_the_name_is_written() {
+    let unseen: Vec<_> =
+        COMMAND_TOOLS.iter().filter(|(tool, function, plugin)| !runs_commands(tool, function, plugin)).collect();
+    assert!(unseen.is_empty(), "unseen: {unseen:?}");
+    for (tool, function) in [("files", "read"), ("memory", "recall"), ("http-fetch", "getPage"), ("clips", "brush")] {
+        assert!(!runs_commands(tool, function, tool), "{tool}.{function}");
+    }
+}
+
+#[test]
+fn a_command_among_the_arguments_is_held_to_its_program_whatever_the_tool_is_called() {
+    let call = |arguments: &str| Subject { function: "invoke".into(), ..subject("helper", arguments) };
+    let asked = |arguments: &str| Approval { runs_commands: false, ..approval(call(arguments)) };
+    let rule = |arguments: &str| asked(arguments).answered("a", 2).map(|(_, rule)| rule.expect("`a` makes one"));
+    for name in ["cmd", "command", "command_line"] {
+        let arguments = |line: &str| serde_json::json!({ name: line }).to_string();
+        let of_git = rule(&arguments("git status")).expect(name);
+        assert!(of_git.covers(&call(&arguments("git log")), false), "{name}");
+        assert!(!of_git.covers(&call(&arguments("rm -rf /")), false), "{name}");
+        assert!(!of_git.covers(&call("{}"), false), "{name}");
+        assert!(rule(&arguments("git status; rm -rf /")).is_err(), "{name}");
+        // What was said of a call without a command says nothing of one with it.
+        assert!(!rule(r#"{"path":"/"}"#).expect("a rule").covers(&call(&arguments("rm -rf /")), false), "{name}");
+    }
+    for name in ["Cmd", "commandLine", "COMMAND-LINE"] {
+        let arguments = serde_json::json!({ name: "git status" }).to_string();
+        assert!(rule(&arguments).is_err(), "{name}");
+        assert!(!rule(r#"{"path":"/"}"#).expect("a rule").covers(&call(&arguments), false), "{name}");
+    }
+}
+
 #[test]
 fn a_program_that_starts_others_is_no_rule_and_neither_is_what_cannot_be_read() {
     for (name, arguments) in [

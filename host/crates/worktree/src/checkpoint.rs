@@ -9,7 +9,7 @@ use crate::git::{Branch, CommitOrder, Project, TRAILER};
 use crate::no_hook;
 use crate::tree::Tree;
 use crate::write::{sync_file, sync_object, write_commit};
-use git2::{Oid, Repository};
+use git2::{ErrorCode, Oid, Repository};
 
 /// Where they lie.
 const REFS: &str = "refs/longhaul/checkpoints";
@@ -59,8 +59,8 @@ impl Tree {
         if seen.judged(&root)?.changes.is_empty() {
             return Ok(None);
         }
-        let number = known.last().map_or(1, |(number, _)| number + 1);
-        crate::scan::cap("checkpoints_max", number, CHECKPOINTS_MAX, b"")?;
+        let next = known.last().map_or(1, |(number, _)| number + 1);
+        crate::scan::cap("checkpoints_max", next, CHECKPOINTS_MAX, b"")?;
         let mut written = Vec::new();
         let tree = self.writer(project, &root, &no_hook).write_tree(&repo, &seen, &mut written)?;
         // A commit needs a branch in its words; none moves.
@@ -76,8 +76,7 @@ impl Tree {
         let id = write_commit(&repo, &commit, seen.base.commit, tree)?;
         written.push(id);
         written.iter().try_for_each(|id| sync_object(&repo, *id))?;
-        let name = format!("{REFS}/{}/{number}", order.run);
-        repo.reference(&name, id, false, "longhaul: checkpoint").map_err(TreeError::git("keep a checkpoint"))?;
+        let name = keep(&repo, order.run, next, id)?;
         sync_file(&repo.commondir().join(&name))?;
         checkpoint(&repo, name, id).map(Some)
     }
@@ -92,6 +91,23 @@ impl Project {
         let repo = self.repo()?;
         let named = all(&repo, run)?.into_iter().map(|(number, id)| (format!("{REFS}/{run}/{number}"), id));
         named.map(|(name, id)| checkpoint(&repo, name, id)).collect()
+    }
+}
+
+/// Keeps a commit under the first number from `next` on that nobody has taken: others may make checkpoints at the same
+/// time. Gives the name.
+fn keep(repo: &Repository, run: &str, next: u64, id: Oid) -> Result<String, TreeError> {
+    let mut number = next;
+    loop {
+        crate::scan::cap("checkpoints_max", number, CHECKPOINTS_MAX, b"")?;
+        let name = format!("{REFS}/{run}/{number}");
+        // Only where nothing is yet, looked at once more under the lock.
+        let kept = repo.reference_matching(&name, id, false, Oid::ZERO_SHA1, "longhaul: checkpoint");
+        match kept.map_err(|error| (error.code(), error)) {
+            Ok(_) => return Ok(name),
+            Err((ErrorCode::Exists | ErrorCode::Modified | ErrorCode::Locked, _)) => number += 1,
+            Err((_, error)) => return Err(TreeError::git("keep a checkpoint")(error)),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::at::Root;
 use crate::git::{Branch, Project, end_of};
 use crate::scan::{Base, Kind, content, shown};
 use crate::tree::Tree;
-use git2::{Blob, Delta, DiffOptions, Oid, Patch, Repository};
+use git2::{Blob, Delta, Diff, DiffDelta, DiffOptions, Oid, Patch, Repository};
 use std::path::Path;
 
 /// Bytes of one file that is compared line by line; of a larger one only its size is told.
@@ -27,13 +27,15 @@ pub struct PatchText {
 }
 
 impl PatchText {
-    /// Adds the changes of one file, whole or not at all, so that every patch that is there can be read.
-    fn add(&mut self, patch: &str, bytes_max: usize) {
-        if self.files_left_out > 0 || self.text.len() + patch.len() > bytes_max {
-            self.files_left_out += 1;
-        } else {
-            self.text.push_str(patch);
+    /// Adds the changes of one file, whole or not at all, so that every patch that is there can be read. Behind one
+    /// that was left out, `patch` is not even made.
+    fn add(&mut self, bytes_max: usize, patch: impl FnOnce() -> Result<String, TreeError>) -> Result<(), TreeError> {
+        let patch = if self.files_left_out > 0 { None } else { Some(patch()?) };
+        match patch.filter(|patch| self.text.len() + patch.len() <= bytes_max) {
+            Some(patch) => self.text.push_str(&patch),
+            None => self.files_left_out += 1,
         }
+        Ok(())
     }
 }
 
@@ -68,12 +70,13 @@ impl Tree {
         let root = self.root()?;
         let mut text = PatchText::default();
         for change in self.scan(project, parent)?.changes.iter().filter(|change| is_below(&change.raw, under)) {
-            let old = base.files.get(&change.raw).map(|entry| entry.id);
-            let patch = match self.now(&root, &change.raw, change.kind)? {
-                Ok(new) => one(&repo, old, new.as_deref(), &change.raw)?,
-                Err(bytes) => format!("Large file {} has {bytes} bytes\n", change.path),
-            };
-            text.add(&patch, bytes_max);
+            text.add(bytes_max, || {
+                let old = base.files.get(&change.raw).map(|entry| entry.id);
+                match self.now(&root, &change.raw, change.kind)? {
+                    Ok(new) => one(&repo, old, new.as_deref(), &change.raw),
+                    Err(bytes) => Ok(format!("Large file {} has {bytes} bytes\n", change.path)),
+                }
+            })?;
         }
         Ok(text)
     }
@@ -126,17 +129,7 @@ fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<Shown, 
     let diff = repo.diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options)).map_err(failed())?;
     let mut patch = PatchText::default();
     for (at, delta) in diff.deltas().enumerate() {
-        let path = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes()).unwrap_or_default().to_vec();
-        let is_module = [delta.old_file().mode(), delta.new_file().mode()].contains(&git2::FileMode::Commit);
-        let text = if is_module || delta.status() == Delta::Typechange {
-            format!("Changed kind {}\n", shown(&path))
-        } else {
-            match Patch::from_diff(&diff, at).map_err(failed())? {
-                Some(mut patch) => String::from_utf8_lossy(&patch.to_buf().map_err(failed())?).into_owned(),
-                None => format!("Binary {}\n", shown(&path)),
-            }
-        };
-        patch.add(&text, bytes_max);
+        patch.add(bytes_max, || changed(&diff, at, &delta))?;
     }
     let seconds = u64::try_from(commit.time().seconds()).unwrap_or(0);
     Ok(Shown {
@@ -145,6 +138,20 @@ fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<Shown, 
         message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
         patch,
     })
+}
+
+/// One file, from a blob to a blob.
+fn changed(diff: &Diff<'_>, at: usize, delta: &DiffDelta<'_>) -> Result<String, TreeError> {
+    let failed = || TreeError::git("read a commit");
+    let path = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes()).unwrap_or_default().to_vec();
+    let is_module = [delta.old_file().mode(), delta.new_file().mode()].contains(&git2::FileMode::Commit);
+    if is_module || delta.status() == Delta::Typechange {
+        return Ok(format!("Changed kind {}\n", shown(&path)));
+    }
+    match Patch::from_diff(diff, at).map_err(failed())? {
+        Some(mut patch) => Ok(String::from_utf8_lossy(&patch.to_buf().map_err(failed())?).into_owned()),
+        None => Ok(format!("Binary {}\n", shown(&path))),
+    }
 }
 
 /// One file, from a blob to bytes. `None` on a side: not there.

@@ -4,7 +4,9 @@
 mod repo;
 
 use expect_test::{Expect, expect};
-use longhaul_worktree::{Branch, Kind, Merge, Project, Tree, TreeCaps, TreeError, new_project, no_hook};
+use longhaul_worktree::{
+    Branch, CheckpointOrder, Kind, Merge, Project, Tree, TreeCaps, TreeError, new_project, no_hook,
+};
 use repo::{Repo, git, order, read, write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -645,4 +647,76 @@ fn committed(repo: &Repo) -> String {
     repo.git(&["add", "--all"]);
     repo.git(&["commit", "--quiet", "--message", "theirs"]);
     repo.git(&["rev-parse", "HEAD"]).trim().to_owned()
+}
+
+/// Takes the content of a committed file out of the repository.
+fn lose(repo: &Repo, path: &str) {
+    let id = repo.git(&["rev-parse", &format!("HEAD:{path}")]);
+    let (folder, file) = id.trim().split_at(2);
+    std::fs::remove_file(repo.root().join(".git/objects").join(folder).join(file)).unwrap();
+}
+
+#[test]
+fn behind_what_no_longer_fits_a_patch_only_counts() {
+    let repo = Repo::with(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
+    let (project, tree, head) = (repo.project(), repo.checkout(), repo.project().head().unwrap());
+    write(tree.dir(), "a.txt", "1\n");
+    write(tree.dir(), "b.txt", "2\n");
+    let all = tree.patch(&project, &head, "", 10_000).unwrap();
+    assert!(all.text.contains("+1") && all.text.contains("+2") && all.files_left_out == 0, "{all:?}");
+    // Whoever reads it fails.
+    lose(&repo, "b.txt");
+    assert!(tree.patch(&project, &head, "", 10_000).is_err());
+    let cut = tree.patch(&project, &head, "", 10).unwrap();
+    assert_eq!((cut.text.as_str(), cut.files_left_out), ("", 2));
+}
+
+#[test]
+fn behind_what_no_longer_fits_a_shown_commit_only_counts() {
+    let repo = Repo::with(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
+    let (project, head) = (repo.project(), repo.project().head().unwrap());
+    let branch = Repo::branch();
+    project.start(&branch).unwrap();
+    let all = project.show(&branch, &head, &head, 10_000).unwrap().patch;
+    assert!(all.text.contains("+one") && all.text.contains("+two") && all.files_left_out == 0, "{all:?}");
+    lose(&repo, "b.txt");
+    assert!(project.show(&branch, &head, &head, 10_000).is_err());
+    let cut = project.show(&branch, &head, &head, 10).unwrap().patch;
+    assert_eq!((cut.text.as_str(), cut.files_left_out), ("", 2));
+}
+
+#[test]
+fn checkpoints_that_are_made_side_by_side_are_all_kept() {
+    const AT_ONCE: usize = 6;
+    let repo = Repo::with(&[("a.txt", "one\n")]);
+    let head = repo.project().head().unwrap();
+    let trees: Vec<Tree> = (0..AT_ONCE)
+        .map(|at| {
+            let dir = repo.dir.path().join(format!("trees/at-{at}"));
+            let made = Tree::checkout(&repo.project(), &dir, &head, &TreeCaps::default(), &no_hook).unwrap();
+            write(made.tree.dir(), "a.txt", &format!("{at}\n"));
+            made.tree
+        })
+        .collect();
+    let begin = std::sync::Barrier::new(AT_ONCE);
+    for round in 0..5 {
+        std::thread::scope(|scope| {
+            for (at, tree) in trees.iter().enumerate() {
+                let (repo, head, begin) = (&repo, &head, &begin);
+                scope.spawn(move || {
+                    let project = repo.project();
+                    let effect_id = format!("r-1/f{at}/{round}");
+                    let order =
+                        CheckpointOrder { run: "r-1", parent: head, message: "x", effect_id: &effect_id, time_ms: 1 };
+                    begin.wait();
+                    tree.checkpoint(&project, &order).unwrap().unwrap();
+                });
+            }
+        });
+    }
+    let mut commits: Vec<String> =
+        repo.project().checkpoints("r-1").unwrap().into_iter().map(|checkpoint| checkpoint.commit).collect();
+    commits.sort();
+    commits.dedup();
+    assert_eq!(commits.len(), 5 * AT_ONCE);
 }

@@ -82,11 +82,13 @@ pub async fn serve(desk: Desk, entry: Entry) -> anyhow::Result<()> {
     let service =
         StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(LocalSessionManager::default()), config);
     let (entry, permits) = (Arc::new(entry), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
-        let permit = Arc::clone(&permits).acquire_owned().await?;
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+        let accepted = async { anyhow::Ok((Arc::clone(&permits).acquire_owned().await?, listener.accept().await)) };
+        // Waiting for a connection to end is interrupted as well.
+        let (permit, accepted) = tokio::select! {
+            accepted = accepted => accepted?,
+            _ = &mut interrupted => return Ok(()),
         };
         // A client that went away while it connected is no reason to end.
         let Ok((stream, _)) = accepted else { continue };
