@@ -115,7 +115,8 @@ impl McpServer {
     }
 
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
-        let started = Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name));
+        let started =
+            Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name), keyring.sieve());
         let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
         let bytes_max = usize::try_from(self.config.output_bytes() + ENVELOPE_BYTES).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
