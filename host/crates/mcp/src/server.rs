@@ -23,9 +23,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// What a message is allowed beyond the answer in it, in bytes.
-const ENVELOPE_BYTES: u64 = 256 << 10;
-
 /// How long a server that was not there is not asked again for its tools.
 const REST: Duration = Duration::from_secs(30);
 
@@ -118,7 +115,7 @@ impl McpServer {
         let started =
             Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name), keyring.sieve());
         let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
-        let bytes_max = usize::try_from(self.config.output_bytes() + ENVELOPE_BYTES).unwrap_or(usize::MAX);
+        let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         let client = match served {
@@ -139,7 +136,7 @@ impl McpServer {
         };
         let caps = Caps {
             request_bytes_max: self.config.output_bytes(),
-            response_bytes_max: self.config.output_bytes() + ENVELOPE_BYTES,
+            response_bytes_max: self.config.message_bytes(),
             first_byte_ms_max: self.config.call_ms(),
             between_bytes_ms_max: self.config.call_ms(),
             total_ms_max: self.config.call_ms(),
