@@ -1,14 +1,31 @@
 //! Takes secrets out of what passes, also when a piece ends in the middle of one.
 //!
 //! Looked for are the value itself; base64, with both alphabets and at each of the three places in a longer text where
-//! it can begin; hexadecimal; percent-encoding; and the escapes of JSON and HTML. What could still become one of
-//! these is held back until more comes.
+//! it can begin; hexadecimal; percent-encoding; the escapes of HTML; and those of JSON as the usual writers of it
+//! choose them. What could still become one of these is held back until more comes.
 
 use crate::secret::{SHOWN, Secret};
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// What writers of JSON escape of visible ASCII: with a backslash alone, and with `\u` and four digits.
+const JSON_WRITERS: [(&str, &str); 7] = [
+    // What JSON asks for: JavaScript, Python, Rust.
+    ("\"\\", ""),
+    // PHP.
+    ("\"\\/", ""),
+    // Go, Rails.
+    ("\"\\", "<>&"),
+    // Gson of Java.
+    ("\"\\", "<>&='"),
+    // System.Text.Json of .NET.
+    ("\\", "\"<>&'+`"),
+    // PHP for a page: with JSON_HEX_TAG and JSON_HEX_AMP, and with all of JSON_HEX.
+    ("\"\\/", "<>&"),
+    ("\\/", "\"<>&'"),
+];
 
 /// Every form of every secret.
 pub(crate) struct Patterns {
@@ -94,8 +111,12 @@ fn forms(value: &str) -> Vec<String> {
         forms.push(each(&|byte| format!("%{}", hex(byte))));
         forms.push(each(&|byte| format!("\\u00{}", hex(byte))));
         forms.push(each(&|byte| if is_unreserved(byte) { char::from(byte).into() } else { format!("%{}", hex(byte)) }));
-        forms.push(each(&|byte| {
-            if matches!(byte, b'"' | b'\\') { format!("\\{}", char::from(byte)) } else { char::from(byte).into() }
+        forms.extend(JSON_WRITERS.map(|(short, spelled)| {
+            each(&|byte| match char::from(byte) {
+                one if short.contains(one) => format!("\\{one}"),
+                one if spelled.contains(one) => format!("\\u00{}", hex(byte)),
+                one => one.into(),
+            })
         }));
     }
     for before in 0..3 {
@@ -146,6 +167,24 @@ mod tests {
                 let expected = format!("before {SHOWN} after gh_");
                 assert_eq!(String::from_utf8_lossy(&clean), expected, "{} cut at {cut}", String::from_utf8_lossy(form));
             }
+        }
+    }
+
+    #[test]
+    fn escapes_of_json_are_found_as_its_usual_writers_choose_them() {
+        let value = r#"k"s\<cr/e>t&T=o+n'"#;
+        let patterns = Arc::new(Patterns::of([Secret::new(value).unwrap()].iter()).unwrap());
+        for (writer, written) in [
+            ("serde_json", r#"k\"s\\<cr/e>t&T=o+n'"#),
+            ("Go", r#"k\"s\\\u003ccr/e\u003et\u0026T=o+n'"#),
+            ("PHP", r#"k\"s\\<cr\/e>t&T=o+n'"#),
+            ("PHP, for a page", r#"k\u0022s\\\u003Ccr\/e\u003Et\u0026T=o+n\u0027"#),
+            ("Gson", r#"k\"s\\\u003ccr/e\u003et\u0026T\u003do+n\u0027"#),
+            (".NET", r#"k\u0022s\\\u003Ccr/e\u003Et\u0026T=o\u002Bn\u0027"#),
+        ] {
+            let mut sieve = Sieve::new(Arc::clone(&patterns));
+            let clean = [sieve.push(format!("{{\"{written}\"}}").as_bytes()), sieve.finish()].concat();
+            assert_eq!(String::from_utf8_lossy(&clean), format!("{{\"{SHOWN}\"}}"), "{writer}");
         }
     }
 

@@ -6,6 +6,12 @@ use longhaul_core::grant::HostPattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// What `output_bytes_max` may be at most: 1 GiB. An answer is held in memory.
+const OUTPUT_BYTES_MAX: u64 = 1 << 30;
+
+/// What a message is allowed beyond the answer in it, in bytes.
+const ENVELOPE_BYTES: u64 = 256 << 10;
+
 /// One server. It has a `command` or a `url`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -26,7 +32,7 @@ pub struct McpConfig {
     pub connect_ms_max: Option<u64>,
     /// Time for one call, in milliseconds. Default 60 000. What the call does by then is unknown.
     pub call_ms_max: Option<u64>,
-    /// Bytes of one answer. Default 1 MiB. A longer one is an error with this name.
+    /// Bytes of one answer. Default 1 MiB, at most 1 GiB. A longer one is an error with this name.
     pub output_bytes_max: Option<u64>,
 }
 
@@ -61,6 +67,9 @@ impl McpConfig {
         }
         if let Err(error) = self.approval.check(false) {
             return wrong(&format!("approval: {error}"));
+        }
+        if self.output_bytes() > OUTPUT_BYTES_MAX {
+            return wrong(&format!("output_bytes_max is at most {OUTPUT_BYTES_MAX}, 1 GiB; lower it"));
         }
         match (self.command.is_empty(), &self.url) {
             (true, None) => return wrong("add command = [\"PROGRAM\"] or url = \"https://...\""),
@@ -110,6 +119,11 @@ impl McpConfig {
     pub(crate) fn output_bytes(&self) -> u64 {
         self.output_bytes_max.unwrap_or(1 << 20)
     }
+
+    /// Bytes of one message of the server.
+    pub(crate) fn message_bytes(&self) -> u64 {
+        self.output_bytes().saturating_add(ENVELOPE_BYTES)
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +135,12 @@ mod tests {
         let config: McpConfig = toml::from_str(text).unwrap();
         let said = config.check(name).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}: {said}");
+    }
+
+    #[test]
+    fn a_bound_of_a_message_is_a_number_also_where_nothing_was_checked() {
+        let config = McpConfig { output_bytes_max: Some(u64::MAX), ..McpConfig::default() };
+        assert_eq!(config.message_bytes(), u64::MAX);
     }
 
     #[test]
@@ -137,6 +157,8 @@ mod tests {
         check("web", "url = \"ftp://a.com\"", "host pattern");
         check("web", "", "add command");
         check("web", "command = [\"a\"]\nurl = \"https://a.com\"", "remove one");
+        check("web", "command = [\"a\"]\noutput_bytes_max = 1_073_741_824", "");
+        check("web", "command = [\"a\"]\noutput_bytes_max = 1_073_741_825", "output_bytes_max is at most");
         check("a.b", "command = [\"a\"]", "1 to 32 letters");
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says of its tools: held to bounds, pinned by digest, and compared before each call.
+//! What a server says of its tools: cleaned of secrets, held to bounds, pinned by digest, and compared before each call.
 //!
 //! The pin is the project's and outlives runs. An acceptance names the digest of what was looked at, so that a server
 //! which changes once more meanwhile is refused again.
@@ -10,11 +10,10 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, ToolInfo};
+use longhaul_egress::Keyring;
 use rmcp::model::Tool;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-
-/// Tools of one server.
-const TOOLS_MAX: usize = 256;
 
 /// Bytes of a tool's name; providers of models take 64 characters with the server's before it.
 const NAME_BYTES_MAX: usize = 128;
@@ -38,17 +37,17 @@ pub(crate) struct Definition {
 pub(crate) struct Definitions(pub(crate) Vec<Definition>);
 
 impl Definitions {
-    /// What a server listed. What is out of bounds is left out, with a line of the log.
-    pub(crate) fn of(server: &str, tools: &[Tool]) -> Self {
+    /// What a server listed, without the secrets that it was given: this is kept and shown to models. What is out of
+    /// bounds is left out, with a line of the log.
+    pub(crate) fn of(server: &str, tools: &[Tool], keyring: &Keyring) -> Self {
         let mut definitions: Vec<Definition> = Vec::new();
         for tool in tools {
-            match definition(tool) {
-                Some(one)
-                    if definitions.len() < TOOLS_MAX && definitions.iter().all(|other| other.name != one.name) =>
-                {
-                    definitions.push(one);
+            match definition(tool, keyring) {
+                Some(one) if definitions.iter().all(|other| other.name != one.name) => definitions.push(one),
+                _ => {
+                    let name = truncate(&keyring.scrub(&tool.name), 80);
+                    tracing::warn!("[mcp.{server}] the tool `{name}` is left out");
                 }
-                _ => tracing::warn!("[mcp.{server}] the tool `{}` is left out", truncate(&tool.name, 80)),
             }
         }
         definitions.sort_by(|one, other| one.name.cmp(&other.name));
@@ -77,12 +76,15 @@ impl Definitions {
     }
 }
 
-fn definition(tool: &Tool) -> Option<Definition> {
+fn definition(tool: &Tool, keyring: &Keyring) -> Option<Definition> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    let name = tool.name.to_string();
-    let schema = serde_json::to_string(&tool.input_schema).ok()?;
+    // What stands for a secret is not plain, so that a name with one is left out.
+    let name = keyring.scrub(&tool.name);
+    let schema = keyring.scrub(&serde_json::to_string(&tool.input_schema).ok()?);
+    // A secret of quotes and colons may have taken a piece of the schema's own with it.
+    serde_json::from_str::<IgnoredAny>(&schema).ok()?;
     let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX && schema.len() <= SCHEMA_BYTES_MAX;
-    let description = tool.description.as_deref().unwrap_or_default().to_owned();
+    let description = keyring.scrub(tool.description.as_deref().unwrap_or_default());
     (fits && name.chars().all(plain)).then_some(Definition { name, description, schema })
 }
 
@@ -146,6 +148,10 @@ mod tests {
         serde_json::from_value(said).unwrap()
     }
 
+    fn of(all: serde_json::Value) -> Definitions {
+        Definitions::of("s", &tools(all), &Keyring::default())
+    }
+
     fn said(name: &str, description: &str) -> serde_json::Value {
         json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
     }
@@ -157,17 +163,12 @@ mod tests {
         let mut all =
             vec![said("a", "1"), said("a", "another of that name"), said("", ""), said(&long, ""), said("b c", "")];
         all.push(json!({ "name": "big", "inputSchema": schema }));
-        assert_eq!(
-            Definitions::of("s", &tools(all.into())).0,
-            [definition(&tools(json!([said("a", "1")]))[0]).unwrap()]
-        );
-        let many: Vec<_> = (0..TOOLS_MAX + 1).map(|number| said(&format!("t{number}"), "")).collect();
-        assert_eq!(Definitions::of("s", &tools(many.into())).0.len(), TOOLS_MAX);
+        assert_eq!(of(all.into()), of(json!([said("a", "1")])));
     }
 
     #[test]
     fn a_digest_changes_with_every_letter_and_not_with_the_order() {
-        let digest = |all: serde_json::Value| Definitions::of("s", &tools(all)).digest();
+        let digest = |all: serde_json::Value| of(all).digest();
         let first = digest(json!([said("a", "1"), said("b", "2")]));
         assert_eq!(first, digest(json!([said("b", "2"), said("a", "1")])));
         let far = format!("{}!", "x".repeat(DESCRIPTION_BYTES_MAX));
@@ -185,7 +186,7 @@ mod tests {
         let harmless =
             json!([{ "name": "a", "inputSchema": {}, "annotations": { "readOnlyHint": true } }, said("b", "")]);
         let config = McpConfig { read_only: vec!["b".into()], ..McpConfig::default() };
-        let info = Definitions::of("s", &tools(harmless)).info("mcp-s", "s", &config);
+        let info = of(harmless).info("mcp-s", "s", &config);
         let effects: Vec<_> = info.functions.iter().map(|function| function.effect).collect();
         assert_eq!(effects, [EffectClass::Acts, EffectClass::ReadOnly]);
     }

@@ -23,6 +23,14 @@ pub enum McpError {
         /// What happened, with what it said.
         reason: String,
     },
+    /// Its list of tools is too long, or has no end.
+    #[error("the MCP server `{server}` lists more than {bound}; have it offer fewer tools")]
+    TooMany {
+        /// The server.
+        server: String,
+        /// The bound, with what is counted.
+        bound: String,
+    },
     /// It says something else of its tools than what was pinned.
     #[error(
         "the MCP server `{server}` describes its tools otherwise than when they were pinned ({pinned} then, {found} now)"
@@ -46,7 +54,7 @@ impl McpError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Down { .. } => true,
-            Self::Config { .. } | Self::Changed { .. } | Self::Store(_) => false,
+            Self::Config { .. } | Self::TooMany { .. } | Self::Changed { .. } | Self::Store(_) => false,
         }
     }
 }
@@ -59,7 +67,7 @@ impl From<McpError> for ToolError {
                 fix: format!("look at what it says now, then run: longhaul mcp accept {server} {found}"),
             }),
             McpError::Down { .. } => Self::Unavailable(Outage { reason: error.to_string(), retry_after_ms: None }),
-            McpError::Config { .. } | McpError::Store(_) => Self::Failed(error.to_string()),
+            McpError::Config { .. } | McpError::TooMany { .. } | McpError::Store(_) => Self::Failed(error.to_string()),
         }
     }
 }

@@ -2,14 +2,14 @@
 //! killed with everything that it started.
 
 use crate::config::{McpConfig, Value};
-use longhaul_egress::Secret;
+use longhaul_egress::{Secret, Sieve};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::AsyncReadExt as _;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Bytes of what a server said last on its standard error, for the message when it fails.
 const LAST_WORDS_BYTES_MAX: usize = 2_000;
@@ -25,11 +25,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the command. `secret` gives values by name.
+    /// Starts the command. `secret` gives values by name; what it says on its standard error goes through `sieve`.
     pub(crate) fn start(
         config: &McpConfig,
         directory: &Path,
         secret: impl Fn(&str) -> Result<Secret, String>,
+        sieve: Option<Sieve>,
     ) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let (program, arguments) = config.command.split_first().ok_or("it has no command")?;
         let mut command = Command::new(program);
@@ -49,11 +50,11 @@ impl Process {
         let said = Arc::new(Mutex::new(Vec::new()));
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else { return Err("it has no pipes".into()) };
-        tokio::spawn(listen(stderr, Arc::clone(&said)));
+        tokio::spawn(listen(stderr, sieve, Arc::clone(&said)));
         Ok((Self { child: Some(child), group, said }, stdout, stdin))
     }
 
-    /// What it said last on its standard error.
+    /// What it said last on its standard error, without secrets.
     pub(crate) fn last_words(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).trim().to_owned()
@@ -92,13 +93,51 @@ impl<F: FnOnce()> Drop for OnDrop<F> {
     }
 }
 
-/// Reads to the end, so that the server never waits for us, and keeps the end of it.
-async fn listen(mut stderr: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+/// Reads to the end, so that the server never waits for us, and keeps the end of it. It is sieved before it is cut: half
+/// a secret would not be found any more.
+async fn listen(mut stderr: impl AsyncRead + Unpin, mut sieve: Option<Sieve>, said: Arc<Mutex<Vec<u8>>>) {
     let mut piece = [0; 4_096];
     while let Ok(length @ 1..) = stderr.read(&mut piece).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(&piece[..length]);
-        let over = said.len().saturating_sub(LAST_WORDS_BYTES_MAX);
-        said.drain(..over);
+        match &mut sieve {
+            Some(sieve) => keep(&said, &sieve.push(&piece[..length])),
+            None => keep(&said, &piece[..length]),
+        }
+    }
+    keep(&said, &sieve.map(|mut sieve| sieve.finish()).unwrap_or_default());
+}
+
+fn keep(said: &Mutex<Vec<u8>>, more: &[u8]) {
+    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    said.extend_from_slice(more);
+    let over = said.len().saturating_sub(LAST_WORDS_BYTES_MAX);
+    said.drain(..over);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_egress::{Key, Keyring};
+
+    const TOKEN: &str = "tok-1234567890-abcdefghij-0987654321";
+
+    async fn heard(stderr: &str) -> String {
+        let secret = Secret::new(TOKEN).unwrap();
+        let key = Key { name: "t".into(), secret, hosts: Vec::new(), header: http::header::AUTHORIZATION };
+        let keyring = Keyring::new("mcp.s", vec![key], || [7; 32]);
+        let said = Arc::default();
+        listen(stderr.as_bytes(), keyring.sieve(), Arc::clone(&said)).await;
+        let said = said.lock().unwrap();
+        assert!(said.len() <= LAST_WORDS_BYTES_MAX);
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    #[tokio::test]
+    async fn no_part_of_a_secret_is_among_the_last_words_wherever_they_begin() {
+        for after in LAST_WORDS_BYTES_MAX - TOKEN.len()..=LAST_WORDS_BYTES_MAX {
+            let heard = heard(&format!("before {TOKEN}{}", "x".repeat(after))).await;
+            assert!(heard.ends_with(&"x".repeat(after)), "{after}");
+            let rest = heard.trim_end_matches('x');
+            assert!("before [secret]".ends_with(rest), "{after}: {rest}");
+        }
     }
 }

@@ -12,19 +12,26 @@ use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_egress::{Caps, Guard, Key, Keyring, Secret};
-use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// What a message is allowed beyond the answer in it, in bytes.
-const ENVELOPE_BYTES: u64 = 256 << 10;
+/// Tools of one server.
+const TOOLS_MAX: usize = 256;
+
+/// Pages of a list of tools: one of four tools each still reaches [`TOOLS_MAX`].
+const PAGES_MAX: usize = 64;
+
+/// Bytes of a list of tools with all that a server says of them, as JSON.
+const LIST_BYTES_MAX: usize = 16 << 20;
 
 /// How long a server that was not there is not asked again for its tools.
 const REST: Duration = Duration::from_secs(30);
@@ -56,11 +63,16 @@ pub struct McpServer {
     config: McpConfig,
     around: Surroundings,
     live: Mutex<Option<Live>>,
+    connections: AtomicU64,
     rested: Mutex<Option<(Instant, McpError)>>,
 }
 
 /// A connection.
 struct Live {
+    /// Which of the server's connections this is.
+    number: u64,
+    /// Calls under way on it.
+    calls: Arc<AtomicUsize>,
     client: RunningService<RoleClient, ()>,
     keyring: Arc<Keyring>,
     /// Behind the client, so that the child's input ends before it is waited for.
@@ -69,15 +81,39 @@ struct Live {
 
 /// What a call needs of a connection.
 struct Line {
+    number: u64,
     peer: Peer<RoleClient>,
     keyring: Arc<Keyring>,
+}
+
+/// A call that is under way on a connection, which is not left for a new one meanwhile.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    fn on(live: &Live) -> Self {
+        live.calls.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(&live.calls))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Live {
+    fn is_closed(&self) -> bool {
+        self.client.is_closed() || self.client.peer().is_transport_closed()
+    }
 }
 
 impl McpServer {
     /// A server that is not started yet.
     #[must_use]
     pub fn new(name: &str, config: McpConfig, around: Surroundings) -> Self {
-        Self { name: name.to_owned(), config, around, live: Mutex::default(), rested: Mutex::default() }
+        let (live, connections, rested) = Default::default();
+        Self { name: name.to_owned(), config, around, live, connections, rested }
     }
 
     fn down(&self, reason: &str) -> McpError {
@@ -87,12 +123,12 @@ impl McpServer {
     /// The connection that there is, or a new one.
     async fn line(&self) -> Result<Line, McpError> {
         let mut live = self.live.lock().await;
-        if live.as_ref().is_none_or(|live| live.client.is_closed() || live.client.peer().is_transport_closed()) {
+        if live.as_ref().is_none_or(Live::is_closed) {
             *live = None;
             *live = Some(self.connect().await?);
         }
         let live = live.as_ref().ok_or_else(|| self.down("it is gone"))?;
-        Ok(Line { peer: live.client.peer().clone(), keyring: Arc::clone(&live.keyring) })
+        Ok(Line { number: live.number, peer: live.client.peer().clone(), keyring: Arc::clone(&live.keyring) })
     }
 
     async fn connect(&self) -> Result<Live, McpError> {
@@ -115,9 +151,10 @@ impl McpServer {
     }
 
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
-        let started = Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name));
+        let started =
+            Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name), keyring.sieve());
         let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
-        let bytes_max = usize::try_from(self.config.output_bytes() + ENVELOPE_BYTES).unwrap_or(usize::MAX);
+        let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         let client = match served {
@@ -127,7 +164,7 @@ impl McpServer {
                 return Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, Some(&process)));
             }
         };
-        Ok(Live { client, keyring, _process: Some(process) })
+        Ok(self.live(client, keyring, Some(process)))
     }
 
     async fn connect_http(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
@@ -138,7 +175,7 @@ impl McpServer {
         };
         let caps = Caps {
             request_bytes_max: self.config.output_bytes(),
-            response_bytes_max: self.config.output_bytes() + ENVELOPE_BYTES,
+            response_bytes_max: self.config.message_bytes(),
             first_byte_ms_max: self.config.call_ms(),
             between_bytes_ms_max: self.config.call_ms(),
             total_ms_max: self.config.call_ms(),
@@ -150,10 +187,15 @@ impl McpServer {
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         match served {
-            Ok(Ok(client)) => Ok(Live { client, keyring, _process: None }),
+            Ok(Ok(client)) => Ok(self.live(client, keyring, None)),
             Ok(Err(error)) => Err(self.unheard(&error.to_string(), &keyring, None)),
             Err(_) => Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, None)),
         }
+    }
+
+    fn live(&self, client: RunningService<RoleClient, ()>, keyring: Arc<Keyring>, process: Option<Process>) -> Live {
+        let number = self.connections.fetch_add(1, Ordering::SeqCst);
+        Live { number, calls: Arc::default(), client, keyring, _process: process }
     }
 
     fn connect_time(&self) -> Duration {
@@ -168,28 +210,72 @@ impl McpServer {
 
     /// What the server says of its tools now, held to the pin.
     async fn held(&self, line: &Line) -> Result<Definitions, McpError> {
-        let listed = timeout(self.connect_time(), line.peer.list_all_tools()).await;
-        let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))?;
-        let listed = listed.map_err(|error| self.down(&line.keyring.scrub(&error.to_string())))?;
-        let now = Definitions::of(&self.name, &listed);
+        let listed = timeout(self.connect_time(), self.listed(line)).await;
+        let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))??;
+        let now = Definitions::of(&self.name, &listed, &line.keyring);
         definitions::hold(&*self.around.store, &self.around.project, &self.name, &now).await?;
         Ok(now)
     }
 
-    /// A connection whose server listed its tools just now. One that is stuck is left for a new one, which repeats
-    /// nothing: a list has no effect.
-    async fn ready(&self) -> Result<(Line, Definitions), McpError> {
+    /// All pages of the list. It is the server that says whether there is another one, so they are counted here.
+    async fn listed(&self, line: &Line) -> Result<Vec<Tool>, McpError> {
+        let too_many = |bound: String| Err(McpError::TooMany { server: self.name.clone(), bound });
+        let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None);
+        for _ in 0..PAGES_MAX {
+            let asked = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = line.peer.list_tools(Some(asked)).await;
+            let page = page.map_err(|error| self.down(&line.keyring.scrub(&error.to_string())))?;
+            bytes += serde_json::to_vec(&page.tools).map_or(LIST_BYTES_MAX + 1, |text| text.len());
+            tools.extend(page.tools);
+            if bytes > LIST_BYTES_MAX {
+                return too_many(format!("{LIST_BYTES_MAX} bytes of tools"));
+            }
+            if tools.len() > TOOLS_MAX {
+                return too_many(format!("{TOOLS_MAX} tools"));
+            }
+            match page.next_cursor {
+                None => return Ok(tools),
+                next => cursor = next,
+            }
+        }
+        too_many(format!("{PAGES_MAX} pages of tools"))
+    }
+
+    /// A connection whose server listed its tools just now, for one call. One that is stuck is left for a new one,
+    /// which repeats nothing: a list has no effect.
+    async fn ready(&self) -> Result<(Line, UnderWay, Definitions), McpError> {
+        let (line, held) = self.line_and_held().await?;
+        // Another call may have left the connection in between.
+        match self.live.lock().await.as_ref().filter(|live| live.number == line.number) {
+            Some(live) => Ok((line, UnderWay::on(live), held)),
+            None => Err(self.down("it was started again before the call was made")),
+        }
+    }
+
+    async fn line_and_held(&self) -> Result<(Line, Definitions), McpError> {
         let line = self.line().await?;
         match self.held(&line).await {
-            Err(McpError::Down { reason, .. }) => {
+            Err(McpError::Down { reason, .. }) if self.leave(&line).await => {
                 tracing::warn!("the MCP server `{}` is started again: {reason}", self.name);
-                *self.live.lock().await = None;
                 let line = self.line().await?;
                 let held = self.held(&line).await?;
                 Ok((line, held))
             }
             held => Ok((line, held?)),
         }
+    }
+
+    /// Lets go of a connection that did not answer, and says whether it is gone. A server that works on another call
+    /// may be slow because of it, and ending it would end that call too.
+    async fn leave(&self, line: &Line) -> bool {
+        let mut live = self.live.lock().await;
+        let is_needed =
+            |live: &Live| live.number == line.number && !live.is_closed() && live.calls.load(Ordering::SeqCst) > 0;
+        if live.as_ref().is_some_and(is_needed) {
+            return false;
+        }
+        live.take_if(|live| live.number == line.number);
+        true
     }
 
     /// What is pinned, or what the server says when nothing is.
@@ -253,7 +339,7 @@ impl HostTool for McpServer {
 
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
-        let (line, held) = self.ready().await?;
+        let (line, _under_way, held) = self.ready().await?;
         if !held.0.iter().any(|one| one.name == call.function) {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
         }
