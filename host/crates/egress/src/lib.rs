@@ -1,4 +1,4 @@
-//! The one way out of the host for everything that is not a model: who may be reached, how, and with which secret.
+//! The one way out of the host for tools and MCP servers: who may be reached, how, and with which secret.
 //!
 //! A request passes its gates in order: the grant (scheme, host, port, method), the form of its address, the addresses
 //! behind the name. The name is resolved once, every address is checked, and only checked addresses are connected to.
