@@ -4,9 +4,10 @@
 
 mod common;
 
+use common::gated::answers;
 use common::lab::Lab;
 use common::python::{python, site};
-use common::{refused, repository};
+use common::{in_toml, refused, repository};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -34,23 +35,6 @@ fn make_project(lab: &Lab, tools: &[&str], servers: &str, calls: &[(&str, &str, 
          [checks]\nfine = {{ argv = [\"true\"] }}\n[run.limits]\niterations_max = 1\n{servers}"
     );
     lab.make_project("project", &config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n");
-}
-
-fn in_toml(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name} = {}", in_toml(value)));
-            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
-}
-
-/// What the calls of the newest run answered, in their order.
-fn answers(lab: &Lab) -> Vec<Value> {
-    let entries = lab.json(&["journal", "--invocation", "f-one/1/generate"]);
-    let result: Value = serde_json::from_str(entries["finished"]["result"].as_str().expect("a result")).expect("JSON");
-    serde_json::from_str(result["returned"]["output"].as_str().expect("an output")).expect("a list")
 }
 
 /// A table of a server that is a module of Python.

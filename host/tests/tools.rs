@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::gated::{answer, answers, in_toml, the_open};
+use common::gated::{answer, answers, the_open};
+use common::in_toml;
 use common::lab::Lab;
 use serde_json::{Value, json};
 use std::io::{Read, Write};

@@ -1,5 +1,6 @@
 //! A project in which calls ask before they are made, and what people do about it.
 
+use super::in_toml;
 use super::lab::{Lab, Ran};
 use serde_json::{Value, json};
 
@@ -50,19 +51,6 @@ fine = { argv = ["true"] }
 [run.limits]
 iterations_max = 1
 "#;
-
-/// JSON as TOML writes it on one line.
-pub fn in_toml(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{name} = {}", in_toml(value))).collect();
-            format!("{{ {} }}", fields.join(", "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
-        other => other.to_string(),
-    }
-}
 
 /// A call that tells the server.
 pub fn post(text: &str) -> Value {

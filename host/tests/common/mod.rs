@@ -124,3 +124,16 @@ pub fn refused(ran: &Ran, words: &[&str]) {
         assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.said());
     }
 }
+
+/// JSON as TOML writes it on one line.
+pub fn in_toml(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", in_toml(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
