@@ -3,6 +3,7 @@
 use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
 use crate::manifest::Asks;
+use crate::memory;
 use crate::nobody::Nobody;
 use crate::plugins;
 use crate::secrets::{SecretConfig, Vault};
@@ -14,13 +15,14 @@ use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
+use longhaul_core::memory::Embedded;
 use longhaul_core::store::Batch;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_egress::Keyring;
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -92,6 +94,8 @@ pub struct Cast {
     own_tools: BTreeMap<String, Arc<dyn HostTool>>,
     /// What the operator says of each tool's calls, by its name.
     gates: BTreeMap<String, ToolGate>,
+    /// Tools whose answers cannot have come over the network.
+    home_tools: BTreeSet<String>,
 }
 
 impl Cast {
@@ -104,50 +108,39 @@ impl Cast {
         tree: &Path,
     ) -> anyhow::Result<Self> {
         let mut parts = BTreeMap::new();
-        let checks = python_checks(tree);
-        for (table, pin) in pins {
-            let configured = if table == PYTHON_CHECKS {
-                &checks.0
-            } else {
-                config
-                    .part(table)
-                    .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
-            };
-            let bytes = world
-                .store
-                .blob(&pin.digest)?
-                .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
-            let plugin = world.loaded.get(&world.engine, &pin.plugin, &bytes).await?;
-            plugin.expect(role_of(table))?;
-            let mut grants = match table.as_str() {
-                PYTHON_CHECKS => checks.1.clone(),
-                _ => grants(table, configured, &pin.asks, directory, tree),
-            };
-            if plugin.role().is_pure() {
-                // What touches the world is a tool, whose calls are journaled.
-                grants.directories.clear();
-                grants.hosts.clear();
-            }
-            let part = Part {
-                table: table.clone(),
-                plugin,
-                grants,
-                limits: config.limits_of(configured),
-                context: config.context_of(configured),
-                settings: serde_json::Value::Object(configured.settings.clone()),
-                secrets: configured.secrets.clone(),
-                confirm_effects: configured.confirm_effects,
-            };
-            parts.insert(table.clone(), part);
+        for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
+            parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
         let site = Site { world: &world, project: directory, name: &config.project.name, tree };
-        let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(part, &site)?)));
-        let servers = mcp::open(&world, config, directory).into_iter().map(Ok);
+        let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
+        let servers = mcp::open(&world, config, directory)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
         let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
         let gates = gates.chain(mcp::gates(config)).collect();
-        Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates })
+        let tools = config.tools.keys().filter(|tool| !is_web_tool(config, tool)).cloned().collect();
+        Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates, home_tools: tools })
+    }
+
+    /// The plugin that memory is kept by, and nobody else.
+    pub async fn of_memory(world: Arc<World>, config: &Config, pins: &Pins, directory: &Path) -> anyhow::Result<Self> {
+        let pin = pins.get(memory::PLUGIN).with_context(|| {
+            format!("this run began without [{}]; a run keeps the memory that it began with", memory::PLUGIN)
+        })?;
+        let loaded = part(&world, config, memory::PLUGIN, pin, directory, directory).await?;
+        Ok(Self {
+            world,
+            project: config.project.name.clone(),
+            parts: BTreeMap::from([(memory::PLUGIN.to_owned(), loaded)]),
+            own_tools: BTreeMap::new(),
+            gates: BTreeMap::new(),
+            home_tools: BTreeSet::new(),
+        })
+    }
+
+    /// Whether what a tool answers may have come over the network.
+    pub fn is_web(&self, tool: &str) -> bool {
+        !self.home_tools.contains(tool)
     }
 
     /// Where crash tests end the process.
@@ -206,7 +199,9 @@ impl Cast {
                 checks: nobody.clone(),
                 delegate: nobody.clone(),
                 approvals: nobody.clone(),
+                supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
                 store: Arc::clone(&self.world.store),
+                memory: Arc::new(Embedded::new(Arc::clone(&self.world.store), Arc::clone(&self.world.clock))),
                 clock: Arc::clone(&self.world.clock),
                 watch: nobody,
                 exchange: None,
@@ -220,11 +215,66 @@ impl Cast {
     }
 }
 
+/// One part, loaded.
+async fn part(
+    world: &World,
+    config: &Config,
+    table: &str,
+    pin: &Pin,
+    directory: &Path,
+    tree: &Path,
+) -> anyhow::Result<Part> {
+    let checks = python_checks(tree);
+    let configured = if table == PYTHON_CHECKS {
+        &checks.0
+    } else {
+        config
+            .part(table)
+            .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
+    };
+    let bytes = world
+        .store
+        .blob(&pin.digest)?
+        .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+    let plugin = world.loaded.get(&world.engine, &pin.plugin, &bytes).await?;
+    plugin.expect(role_of(table))?;
+    let mut grants = match table {
+        PYTHON_CHECKS => checks.1.clone(),
+        _ => grants(table, configured, &pin.asks, directory, tree),
+    };
+    if plugin.role().is_pure() {
+        // What touches the world is a tool, whose calls are journaled.
+        grants.directories.clear();
+        grants.hosts.clear();
+    }
+    Ok(Part {
+        table: table.to_owned(),
+        plugin,
+        grants,
+        limits: config.limits_of(configured),
+        context: config.context_of(configured),
+        settings: serde_json::Value::Object(configured.settings.clone()),
+        secrets: configured.secrets.clone(),
+        confirm_effects: configured.confirm_effects,
+    })
+}
+
+/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and what of the host's own is not known to
+/// stay here.
+pub fn is_web_tool(config: &Config, tool: &str) -> bool {
+    let Some(part) = config.tools.get(tool) else { return true };
+    match part.plugin.strip_prefix("builtin:") {
+        Some(own) => !["project", "search", "git", "ask-human"].contains(&own),
+        None => !part.hosts.is_empty(),
+    }
+}
+
 fn role_of(table: &str) -> Role {
     match table.split('.').next() {
         Some("planner") => Role::Planner,
         Some("evaluator") => Role::Evaluator,
         Some("agents") => Role::Agent,
+        Some("memory") => Role::Memory,
         _ => Role::Tool,
     }
 }

@@ -12,7 +12,17 @@ macro_rules! outln {
     }};
 }
 
+/// As `outln!`, on standard error. A run goes on where nobody reads there.
+macro_rules! errln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr().lock(), $($text)*);
+    }};
+}
+
 mod approvals;
+mod ask;
+mod checkpoint;
 mod children;
 mod conform;
 mod decisions;
@@ -25,6 +35,7 @@ mod follow;
 mod given;
 mod log;
 mod mcp;
+mod memory;
 mod models;
 mod plugin;
 mod project;
@@ -42,6 +53,7 @@ use crate::home::Home;
 use crate::service::{Answer, Request, Which};
 use crate::wiring::ModelOptions;
 use clap::{Args, Parser, Subcommand};
+use follow::Form;
 use longhaul_core::journal::Resolution;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,7 +114,16 @@ enum Command {
         again: bool,
         #[command(flatten)]
         models: ModelArgs,
+        #[command(flatten)]
+        form: FormArg,
     },
+    /// Ask something: one agent answers, or a routed one, or the tasks of a plan do. Needs no git repository. The answer
+    /// goes to standard output, everything else to standard error.
+    Ask(ask::AskArgs),
+    /// Correct what is worked on: the agent hears it at its next step.
+    Steer(ask::SteerArgs),
+    /// Stop a task of a run, or the run; `resume` goes on with it.
+    Cancel(ask::CancelArgs),
     /// Go on with a run that was paused, killed, or ended with features that do not pass.
     Resume {
         #[command(flatten)]
@@ -113,6 +134,8 @@ enum Command {
         /// Pause again after so many sessions: attempts at a feature. One that was held back is the first.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
         sessions: Option<u32>,
+        #[command(flatten)]
+        form: FormArg,
     },
     /// Go back to an earlier commit of a run: its branch, its tree, and what passed since. What is left behind
     /// stays reachable.
@@ -126,6 +149,11 @@ enum Command {
         /// Show events after this number.
         #[arg(long, default_value_t = 0)]
         after: u64,
+        /// Show events from this number on, as one that reconnects.
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "after")]
+        from: Option<u64>,
+        #[command(flatten)]
+        form: FormArg,
     },
     /// Stop the work of a run; `resume` goes on with it.
     Pause {
@@ -151,6 +179,8 @@ enum Command {
     },
     /// List every run.
     Runs,
+    /// Sum all runs up, as text for Prometheus.
+    Metrics,
     /// Report a run: features, commits, what was used and by whom, caps, and what happened when.
     Report(report::ReportArgs),
     /// List the invocations of a run, or show the journal of one.
@@ -191,6 +221,18 @@ enum Command {
         run: RunArg,
         #[command(subcommand)]
         command: Option<decisions::Command>,
+    },
+    /// Runs as they stand: list where they can be gone on from, export them, take them up elsewhere.
+    Checkpoint {
+        #[command(subcommand)]
+        command: checkpoint::Command,
+    },
+    /// Remove what is over, and what was saved and is old.
+    Gc(checkpoint::GcArgs),
+    /// Look at what a project remembers of its runs: facts, episodes, conversations; export it, or forget it.
+    Memory {
+        #[command(subcommand)]
+        command: memory::Command,
     },
     /// What agents were told, said and did: look at it, rate it, correct it, export it for training.
     Trajectories {
@@ -238,7 +280,20 @@ enum Command {
     #[command(hide = true)]
     CheckChild(children::CheckArgs),
     #[command(hide = true)]
+    BrowserChild(children::BrowserArgs),
+    #[command(hide = true)]
+    KeepChild(children::KeepArgs),
+    #[command(hide = true)]
     ModelChild(children::ModelArgs),
+}
+
+impl Command {
+    fn prints_events(&self) -> bool {
+        match self {
+            Self::Run { form, .. } | Self::Resume { form, .. } | Self::Attach { form, .. } => form.events,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -246,6 +301,23 @@ struct RunArg {
     /// The run, or the beginning of its name. Default: the newest of this project.
     #[arg(id = "run", value_name = "RUN")]
     named: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct FormArg {
+    /// Print the stream of the run as JSON lines: every event with its number, and what models say as they say it.
+    #[arg(long)]
+    events: bool,
+}
+
+impl FormArg {
+    fn form(&self, context: &Context) -> Form {
+        match (self.events, context.json) {
+            (true, _) => Form::Stream,
+            (false, true) => Form::Json,
+            (false, false) => Form::Words,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -330,7 +402,9 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
         .event_interval(1)
         .enable_all()
         .build()?;
-    let context = Context { home: Home::find(cli.home)?, project: cli.project, json: cli.json };
+    // A stream is for programs, too: nothing else is printed between its lines.
+    let json = cli.json || command.prints_events();
+    let context = Context { home: Home::find(cli.home)?, project: cli.project, json };
     let exit = runtime.block_on(dispatch(*command, &context));
     // A guest that does not yield must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
@@ -380,19 +454,26 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Init { name } => project::init(context, name).await,
         Command::New { directory, name } => project::new(context, &directory, name).await,
         Command::Projects => project::list(context).await,
-        Command::Run { plan, plan_only, sessions, again, models } => {
+        Command::Run { plan, plan_only, sessions, again, models, form } => {
+            let form = form.form(context);
             let directory = std::path::absolute(&context.project)?;
             let models = models.options();
             let plan = plan.as_deref().map(given::plan).transpose()?;
-            follow::start(context, Request::Run { directory, models, plan, plan_only, sessions, again }).await
+            follow::start(context, Request::Run { directory, models, plan, plan_only, sessions, again }, form).await
         }
-        Command::Resume { run, retry_failing, sessions } => {
-            let run = context.which(run);
-            follow::start(context, Request::Resume { run, retry_failing, sessions }).await
+        Command::Ask(args) => ask::ask(context, args).await,
+        Command::Steer(args) => ask::steer(context, args).await,
+        Command::Cancel(args) => ask::cancel(context, args).await,
+        Command::Resume { run, retry_failing, sessions, form } => {
+            let (run, form) = (context.which(run), form.form(context));
+            follow::start(context, Request::Resume { run, retry_failing, sessions }, form).await
         }
         Command::Revert(args) => revert::run(context, args).await,
         Command::Log(args) => log::run(context, args).await,
-        Command::Attach { run, after } => follow::attach(context, context.which(run), after).await,
+        Command::Attach { run, after, from, form } => {
+            let after = from.map_or(after, |from| from - 1);
+            follow::attach(context, context.which(run), after, form.form(context)).await
+        }
         Command::Pause { run } => order(context, Request::Pause { run: context.which(run) }, "paused").await,
         Command::Abandon { run, reason } => {
             order(context, Request::Abandon { run: context.which(run), reason }, "abandoned").await
@@ -401,6 +482,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Approvals(args) => approvals::run(context, args).await,
         Command::Status { run } => show::status(context, context.which(run)).await,
         Command::Runs => show::runs(context).await,
+        Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
         Command::Journal { run, invocation, after } => {
             show::journal(context, context.which(run), invocation, after).await
@@ -411,6 +493,9 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         }
         Command::Features { run, command, .. } => features::run(context, context.which(run), command).await,
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
+        Command::Checkpoint { command } => checkpoint::run(context, command).await,
+        Command::Gc(args) => checkpoint::gc(context, args).await,
+        Command::Memory { command } => memory::run(context, command).await,
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
@@ -422,7 +507,11 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Doctor => doctor::run(context).await,
         Command::Detect { prompt } => detect::run(context, prompt),
         Command::Do(args) => do_prompt::run(context, args).await,
-        Command::CompileChild(_) | Command::CheckChild(_) | Command::ModelChild(_) => Ok(Exit::Error),
+        Command::CompileChild(_)
+        | Command::CheckChild(_)
+        | Command::BrowserChild(_)
+        | Command::KeepChild(_)
+        | Command::ModelChild(_) => Ok(Exit::Error),
     }
 }
 

@@ -3,7 +3,9 @@
 //! Reading is strict: a misspelt field is an error with its line. What a plugin may do is decided here
 //! and nowhere else: what it asks for, intersected with what the operator gives.
 
+use crate::checkpoint::CheckpointConfig;
 use crate::manifest::Asks;
+use crate::memory::{self, MemoryConfig};
 use crate::notify::config::NotifyConfig;
 use crate::secrets::SecretConfig;
 use crate::toolbox::mcp;
@@ -16,10 +18,11 @@ use longhaul_engine::CompileLimits;
 use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
 use longhaul_models::ModelConfig;
+use longhaul_telemetry::TelemetryConfig;
 use longhaul_worktree::NativeCheck;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The operator's file, in the root of a project.
@@ -37,6 +40,9 @@ pub struct Config {
     /// How a run goes.
     #[serde(default)]
     pub run: RunConfig,
+    /// How an ask goes.
+    #[serde(default)]
+    pub ask: AskConfig,
     /// What every invocation may use.
     #[serde(default)]
     pub limits: Limits,
@@ -68,6 +74,15 @@ pub struct Config {
     /// Native checks: fixed commands that decide features.
     #[serde(default)]
     pub checks: BTreeMap<String, NativeCheck>,
+    /// Where traces, metrics and logs of runs are sent. Default: nowhere.
+    #[serde(default)]
+    pub telemetry: TelemetryConfig,
+    /// Where agents remember, and what of a run is remembered.
+    #[serde(default)]
+    pub memory: MemoryConfig,
+    /// Where runs can be gone on from, and who may.
+    #[serde(default)]
+    pub checkpoints: CheckpointConfig,
     /// Who is told when a run asks, parks, fails or completes. Default: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyConfig>,
@@ -97,6 +112,19 @@ pub struct RunConfig {
     pub limits: HarnessLimits,
 }
 
+/// `[ask]`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AskConfig {
+    /// The model that chooses between agents, by its name under `[models]`. Default: the planner's, or else that of the
+    /// first agent that has one.
+    pub model: Option<String>,
+    /// The agent, by its name under `[agents]`, for what is given to nobody known. Default: the first by name.
+    pub agent: Option<String>,
+    /// The caps of an ask, over its defaults: a field that is missing is as there.
+    pub limits: toml::Table,
+}
+
 /// A table that says which plugin plays a part, and what it may do.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -111,6 +139,13 @@ pub struct PluginConfig {
     pub agents: Vec<String>,
     /// Categories of features that go to this agent, over the usual ones. Only for agents.
     pub categories: Vec<String>,
+    /// After how many of its steps there is a checkpoint, over `every` of `[checkpoints]`. Only for agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_every: Option<u32>,
+    /// What it is good at, for whoever chooses between agents. Only for agents.
+    pub description: Option<String>,
+    /// Whether its own opinion of how sure it is counts in an ask. Default true. Only for agents.
+    pub confidence_from_llm: Option<bool>,
     /// Directories that it may use. Only for tools.
     pub directories: Vec<DirectoryConfig>,
     /// Hosts that it may reach. Only for tools.
@@ -141,6 +176,13 @@ pub struct DirectoryConfig {
     pub host: PathBuf,
     /// `read` or `write`.
     pub access: Access,
+}
+
+impl DirectoryConfig {
+    /// Whether it is the tree of a run.
+    pub fn is_tree(&self) -> bool {
+        self.host == Path::new(TREE)
+    }
 }
 
 fn default_goal() -> PathBuf {
@@ -182,15 +224,20 @@ impl Config {
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
             bail!("[project] name `{name}`: take 1 to 64 letters, digits, `-` and `_`");
         }
-        if !self.agents.contains_key("code") {
+        if self.agents.is_empty() {
             bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
         }
+        self.check_ask()?;
         if let Some(name) = self.run.contract_by.as_ref().filter(|name| !self.agents.contains_key(*name)) {
             bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
         }
         self.check_categories()?;
         self.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
+        // The environment is looked at when something is to be sent.
+        self.telemetry.settings(&|_| None)?;
         self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
+        self.checkpoints.check()?;
+        self.memory.check(|model| self.models.contains_key(model))?;
         for (name, server) in &self.mcp {
             server.check(name)?;
             if self.tools.contains_key(&mcp::tool_name(name)) {
@@ -204,6 +251,41 @@ impl Config {
             bail!("[checks] {name} has no command; write argv = [\"program\", \"argument\"]");
         }
         Ok(())
+    }
+
+    /// What only a run with a repository asks for.
+    pub fn check_run(&self) -> anyhow::Result<()> {
+        if !self.agents.contains_key("code") {
+            bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
+        }
+        Ok(())
+    }
+
+    fn check_ask(&self) -> anyhow::Result<()> {
+        if self.run.strategy == Strategy::Ask {
+            bail!("[run] strategy is `session` or `pipeline`; an ask is started with `longhaul ask`");
+        }
+        if let Some(name) = self.ask.model.as_ref().filter(|name| !self.models.contains_key(*name)) {
+            bail!("[ask] model names `{name}`, and there is no [models.{name}]");
+        }
+        if let Some(name) = self.ask.agent.as_ref().filter(|name| !self.agents.contains_key(*name)) {
+            bail!("[ask] agent names `{name}`, and there is no [agents.{name}]");
+        }
+        overlaid(&HarnessLimits::of_ask(), &self.ask.limits).context("[ask.limits]")?;
+        Ok(())
+    }
+
+    /// The caps of an ask.
+    pub fn ask_limits(&self) -> HarnessLimits {
+        // What does not fit was refused when the file was read.
+        overlaid(&HarnessLimits::of_ask(), &self.ask.limits).unwrap_or_else(|_| HarnessLimits::of_ask())
+    }
+
+    /// The model that chooses between agents; none when nobody has one.
+    pub fn chooser(&self) -> Option<String> {
+        let of_parts =
+            || std::iter::once(&self.planner).chain(self.agents.values()).find_map(|part| part.models.first());
+        self.ask.model.as_ref().or_else(of_parts).cloned()
     }
 
     fn check_part(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
@@ -252,12 +334,35 @@ impl Config {
         Ok(())
     }
 
+    /// After how many steps of a part there is a checkpoint.
+    pub fn checkpoint_every(&self, table: &str) -> u32 {
+        self.part(table).and_then(|part| part.checkpoint_every).unwrap_or(self.checkpoints.every)
+    }
+
+    /// Whether anybody may ask that model.
+    pub fn uses_model(&self, name: &String) -> bool {
+        let of_the_host = [&self.ask.model, &self.memory.model];
+        of_the_host.contains(&&Some(name.clone())) || self.parts().any(|(_, part)| part.models.contains(name))
+    }
+
     /// The agents of those categories that were given to one.
     pub fn categories(&self) -> BTreeMap<String, String> {
         let of = |(name, part): (&String, &PluginConfig)| {
             part.categories.iter().map(|category| (category.clone(), name.clone())).collect::<Vec<_>>()
         };
         self.agents.iter().flat_map(of).collect()
+    }
+
+    /// What agents are good at, by their names.
+    pub fn described(&self) -> BTreeMap<String, String> {
+        let of = |(name, part): (&String, &PluginConfig)| Some((name.clone(), part.description.clone()?));
+        self.agents.iter().filter_map(of).collect()
+    }
+
+    /// Agents whose own opinion of how sure they are counts for nothing.
+    pub fn confidence_ignored(&self) -> BTreeSet<String> {
+        let ignored = self.agents.iter().filter(|(_, part)| part.confidence_from_llm == Some(false));
+        ignored.map(|(name, _)| name.clone()).collect()
     }
 
     /// Every table that names a plugin, with its name.
@@ -268,6 +373,7 @@ impl Config {
             .into_iter()
             .chain(agents)
             .chain(tools)
+            .chain(self.memory.plugin.iter().map(|part| (memory::PLUGIN.to_owned(), part)))
     }
 
     /// The table of that name.
@@ -280,7 +386,8 @@ impl Config {
         let agents = self.agents.iter_mut().map(|(name, part)| (format!("agents.{name}"), part));
         let tools = self.tools.iter_mut().map(|(name, part)| (format!("tools.{name}"), part));
         let both = [("planner".to_owned(), &mut self.planner), ("evaluator".to_owned(), &mut self.evaluator)];
-        for (table, part) in both.into_iter().chain(agents).chain(tools) {
+        let memory = self.memory.plugin.iter_mut().map(|part| (memory::PLUGIN.to_owned(), part));
+        for (table, part) in both.into_iter().chain(agents).chain(tools).chain(memory) {
             if let Some(kept) = other.part(&table) {
                 part.settings.clone_from(&kept.settings);
             }

@@ -4,24 +4,29 @@
 use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::home::Home;
-use crate::run::Heard;
+use crate::run::{Heard, Watching};
 use crate::server::socket::{self, Call, Line, Reply};
 use crate::service::{Answer, Request, Service, Which};
 use crate::wiring::World;
 use anyhow::bail;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
+use longhaul_core::stream::Token;
 use longhaul_engine::CompileLimits;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::task::JoinHandle;
 
 /// How long an owner that does not answer is waited for: it may just be starting, or dying.
 const OWNER_WAIT: Duration = Duration::from_secs(20);
+
+/// How long a watcher may not read at all before it is let go.
+const READER_WAIT: Duration = Duration::from_secs(30);
 
 /// Something seen of a run.
 #[derive(Clone, Debug)]
@@ -29,7 +34,11 @@ pub enum Seen {
     /// An event.
     Event(RunEvent),
     /// A part of what a model says.
-    Token(String),
+    Token(Token),
+    /// Parts of what models say were lost, since they were not read in time.
+    Lagged,
+    /// The watcher did not read, and is let go. It may watch again, from the last event on.
+    Dropped,
     /// Nobody works on the run any more, for a reason of its own or because of an error.
     Gone(Option<String>),
 }
@@ -111,7 +120,9 @@ impl Door {
                     while let Ok(Some(line)) = next_line(&mut lines).await {
                         let seen = match line {
                             Line::Event(event) => Seen::Event(event),
-                            Line::Token(text) => Seen::Token(text),
+                            Line::Token { token, after, part } => Seen::Token(Token { after, part, ..token }),
+                            Line::Lagged => Seen::Lagged,
+                            Line::Dropped => Seen::Dropped,
                             Line::Gone(why) => Seen::Gone(why),
                             Line::Reply(_) => return,
                         };
@@ -142,54 +153,114 @@ impl Door {
     }
 }
 
-/// Sends what is stored, then what comes, until nobody works on the run.
+/// Sends what is stored, then what comes, until nobody works on the run. It never waits for long: the run does
+/// not at all, and a watcher that does not read is let go.
 pub async fn watch_here(service: &Service, run: &RunId, after: u64, sender: &mpsc::Sender<Seen>) {
-    let mut last = after;
-    // Before the store is read, so that nothing falls between.
-    let mut live = service.watch(run);
-    loop {
-        if !catch_up(service, run, &mut last, sender).await {
-            return;
-        }
-        let Some(receiver) = &mut live else {
-            let _ = sender.send(Seen::Gone(None)).await;
-            return;
-        };
-        match receiver.recv().await {
-            Ok(Heard::Event(event)) if event.number > last => {
-                last = event.number;
-                if sender.send(Seen::Event(event)).await.is_err() {
-                    return;
-                }
-            }
-            Ok(Heard::Event(_)) => {}
-            // Tokens are a live view: one that a slow watcher has no room for is dropped.
-            Ok(Heard::Token { text, .. }) => drop(sender.try_send(Seen::Token(text))),
-            Ok(Heard::Gone { why }) => {
-                catch_up(service, run, &mut last, sender).await;
-                let _ = sender.send(Seen::Gone(why)).await;
-                return;
-            }
-            // Too slow: what was missed is in the store.
-            Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {}
-            Err(tokio::sync::broadcast::error::RecvError::Closed) => live = None,
-        }
-    }
+    // Kept for the last word, which must not need room.
+    let Ok(last_word) = sender.clone().reserve_owned().await else { return };
+    Watcher { service, run, last: after, sender, is_behind: false, waits_max: READER_WAIT }.watch(last_word).await;
 }
 
-/// Sends events that are stored; false when nobody listens or the store does not answer.
-async fn catch_up(service: &Service, run: &RunId, last: &mut u64, sender: &mpsc::Sender<Seen>) -> bool {
-    loop {
-        let Ok(events) = service.events(run, *last) else { return false };
-        if events.is_empty() {
-            return true;
+/// Who watches a run from here.
+struct Watcher<'a> {
+    service: &'a Service,
+    run: &'a RunId,
+    /// The last event that was sent.
+    last: u64,
+    sender: &'a mpsc::Sender<Seen>,
+    /// Whether parts of what models say were lost since the last one that was sent.
+    is_behind: bool,
+    waits_max: Duration,
+}
+
+/// Why a watcher gets no more.
+enum Left {
+    /// It went, or the store does not answer.
+    Gone,
+    /// It does not read.
+    Slow,
+}
+
+impl Watcher<'_> {
+    async fn watch(mut self, last_word: OwnedPermit<Seen>) {
+        match self.watch_on().await {
+            Ok(why) => drop(last_word.send(Seen::Gone(why))),
+            Err(Left::Slow) => drop(last_word.send(Seen::Dropped)),
+            Err(Left::Gone) => {}
         }
-        for event in events {
-            *last = event.number;
-            if sender.send(Seen::Event(event)).await.is_err() {
-                return false;
+    }
+
+    /// Until the run is gone; gives what ended it, if it was not the run itself.
+    async fn watch_on(&mut self) -> Result<Option<String>, Left> {
+        // Before the store is read, so that nothing falls between.
+        let watching = self.service.watch(self.run);
+        self.catch_up().await?;
+        let Some(Watching { mut receiver, so_far }) = watching else { return Ok(None) };
+        so_far.into_iter().for_each(|token| self.send_token(token));
+        loop {
+            match receiver.recv().await {
+                // Where to begin is the watcher's word, and may be the end of all numbers.
+                Ok(Heard::Event(event)) if self.last.checked_add(1) == Some(event.number) => {
+                    self.send_event(event).await?;
+                }
+                // It was read from the store already, or something before it was not.
+                Ok(Heard::Event(_)) => self.catch_up().await?,
+                Ok(Heard::Token(token)) if self.is_behind => self.send_so_far(token),
+                Ok(Heard::Token(token)) => self.send_token(token),
+                Ok(Heard::Gone { why }) => {
+                    self.catch_up().await?;
+                    return Ok(why);
+                }
+                // Too slow: events that were missed are in the store.
+                Err(RecvError::Lagged(_)) => {
+                    self.is_behind = true;
+                    self.catch_up().await?;
+                }
+                Err(RecvError::Closed) => {
+                    self.catch_up().await?;
+                    return Ok(None);
+                }
             }
         }
+    }
+
+    /// Sends events that are stored.
+    async fn catch_up(&mut self) -> Result<(), Left> {
+        loop {
+            let events = self.service.events(self.run, self.last).map_err(|_| Left::Gone)?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            for event in events {
+                self.send_event(event).await?;
+            }
+        }
+    }
+
+    async fn send_event(&mut self, event: RunEvent) -> Result<(), Left> {
+        let number = event.number;
+        match self.sender.send_timeout(Seen::Event(event), self.waits_max).await {
+            Ok(()) => self.last = number,
+            Err(mpsc::error::SendTimeoutError::Timeout(_)) => return Err(Left::Slow),
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => return Err(Left::Gone),
+        }
+        Ok(())
+    }
+
+    /// A part is a live view: one that there is no room for is lost, and that is told before the next one.
+    fn send_token(&mut self, token: Token) {
+        self.is_behind |= self.sender.try_send(Seen::Token(token)).is_err();
+    }
+
+    /// After a loss: that there was one, and what is being said as a whole.
+    fn send_so_far(&mut self, token: Token) {
+        if self.sender.try_send(Seen::Lagged).is_err() {
+            return;
+        }
+        self.is_behind = false;
+        let so_far = self.service.so_far(self.run);
+        let whole = so_far.into_iter().find(|one| one.invocation == token.invocation);
+        self.send_token(whole.unwrap_or(token));
     }
 }
 

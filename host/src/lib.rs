@@ -2,14 +2,18 @@
 //!
 //! The program `longhaul` is a thin view of [`service::Service`]; a Rust program can use the same.
 
+pub mod ask;
 pub mod cast;
+pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod crash;
 pub mod door;
+pub mod events;
 pub mod exec;
 pub mod home;
 pub mod manifest;
+pub mod memory;
 pub mod nobody;
 pub mod notify;
 pub mod plugins;

@@ -3,6 +3,7 @@
 use longhaul_capabilities::{Models, Services, Watch};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::event::Used;
+use longhaul_core::memory::Embedded;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
@@ -19,13 +20,16 @@ pub struct Nobody;
 /// Nobody for every service but the clock, and the network itself where a grant allows it.
 pub fn services(clock: Arc<dyn Clock>) -> Services {
     let nobody = Arc::new(Nobody);
+    let memory = Arc::new(Embedded::new(nobody.clone(), Arc::clone(&clock)));
     Services {
         models: nobody.clone(),
         tools: nobody.clone(),
         checks: nobody.clone(),
         delegate: nobody.clone(),
         approvals: nobody.clone(),
+        supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
         store: nobody.clone(),
+        memory,
         clock,
         watch: nobody,
         exchange: None,

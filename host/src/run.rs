@@ -10,19 +10,21 @@ mod checks;
 pub mod decisions;
 mod gatekeeper;
 mod grounds;
+pub mod ledger;
 pub mod project;
 pub mod proposals;
 mod record;
 pub mod revert;
 mod stage;
+mod steps;
 mod until;
 
 pub use actor::{Actor, Handle, apply};
-pub use bus::{Bus, Heard};
+pub use bus::{Bus, Heard, Watching};
 pub use record::{
-    ProjectRecord, RunRecord, StoredRun, best_effort, events_after, last_event_ms, list, load, newest_in, put_step,
-    question, record, records,
+    ProjectRecord, RunRecord, StoredRun, best_effort, events_after, last_event, last_event_ms, list, load, newest_in,
+    newest_on_branch, put_step, question, record, records,
 };
 pub use revert::Reverted;
-pub use stage::{End, Kept, Stage};
+pub use stage::{CHOICE, End, Kept, Stage};
 pub use until::Until;

@@ -10,6 +10,7 @@
 //! | `service/projects.rs` | projects: made, listed |
 //! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/begin.rs` | a run is started |
+//! | `service/ask.rs` | an ask is started |
 //! | `service/orders.rs` | resume, pause, abandon, answer, edit |
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
 //! | `service/recheck.rs` | checks of passing features, once more |
@@ -18,13 +19,19 @@
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/mcp.rs` | what a person accepts of an MCP server |
 //! | `service/replay.rs` | invocations run again and compared |
+//! | `service/telemetry.rs` | traces, metrics and logs of runs |
+//! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
+//! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
 mod approvals;
+mod ask;
 mod begin;
+mod checkpoints;
 mod decisions;
 mod look;
 mod mcp;
+mod memory;
 mod orders;
 mod projects;
 mod proposals;
@@ -32,17 +39,21 @@ mod recheck;
 mod replay;
 mod request;
 mod reverts;
+mod telemetry;
 mod trajectories;
 
-use crate::run::{self, Handle, Heard, Until};
+use crate::run::{self, Handle, Until, Watching};
 use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
+use longhaul_core::stream::Token;
 use longhaul_harness::Input;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::broadcast;
 
+pub use ask::Question;
+pub use checkpoints::CheckpointAsk;
+pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
@@ -59,6 +70,8 @@ pub struct Service {
     taking_up: tokio::sync::Mutex<()>,
     /// Held while checks are run again: they share the copy that they run on.
     rechecking: tokio::sync::Mutex<()>,
+    /// Who sends telemetry.
+    reporting: Mutex<telemetry::Reporting>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
 }
@@ -77,6 +90,7 @@ impl Service {
             courier: Mutex::default(),
             taking_up: tokio::sync::Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
+            reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
         }
     }
@@ -93,6 +107,9 @@ impl Service {
             Request::Resume { run, retry_failing, sessions } => {
                 self.resume(&run, retry_failing, Until::sessions(sessions)).await
             }
+            Request::Ask { question } => self.start_ask(*question).await,
+            Request::Steer { run, task, text } => self.steer(&run, task, text).await,
+            Request::CancelTask { run, task } => self.order(&run, Input::TaskCancelled { feature: task }).await,
             Request::Revert { run, to, stash } => self.revert(&run, &to, stash).await,
             Request::Log { run, limit, reverted } => self.log(&self.find(&run)?, limit, reverted).await,
             Request::Recheck { run, feature } => self.recheck(&run, feature).await,
@@ -126,6 +143,8 @@ impl Service {
             Request::Proposals { run } => self.proposals(&self.find(&run)?),
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
+            Request::Checkpoints { wanted } => self.checkpoints(wanted).await,
+            Request::Memory { run, wanted } => self.memory(&run, wanted).await,
             Request::Trajectories { run, wanted } => self.trajectories(&run, &wanted),
             Request::Trajectory { run, invocation } => self.trajectory(&run, invocation).await,
             Request::AnnotateTrajectory { run, invocation, rating, correction } => {
@@ -133,6 +152,7 @@ impl Service {
             }
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
+            Request::Metrics => self.metrics(),
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),
             Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,
@@ -141,8 +161,13 @@ impl Service {
     }
 
     /// Hears a run live from now on; none if it is not active here.
-    pub fn watch(&self, run: &RunId) -> Option<broadcast::Receiver<Heard>> {
+    pub fn watch(&self, run: &RunId) -> Option<Watching> {
         self.lock().get(run).map(|active| active.handle.bus().watch())
+    }
+
+    /// What models of a run are saying right now.
+    pub fn so_far(&self, run: &RunId) -> Vec<Token> {
+        self.lock().get(run).map(|active| active.handle.bus().so_far()).unwrap_or_default()
     }
 
     /// Events of a run after a number.
@@ -161,6 +186,7 @@ impl Service {
         if let Some(courier) = courier {
             crate::notify::deliver_last(&self.world, courier).await;
         }
+        self.end_reports().await;
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Active>> {

@@ -103,6 +103,10 @@ impl Tools for Toolbox {
         self.cast.crash().reach("tool.after-call");
         answer
     }
+
+    fn is_web(&self, tool: &str) -> bool {
+        self.cast.is_web(tool)
+    }
 }
 
 /// A caller that is cancelled waits for what it has on its way, and drops it when it waits no more. Told
@@ -174,6 +178,10 @@ mod tests {
         check("tools.files", "plugin = \"files\"\nhosts = [\"https://a.example\"]", "");
         check("tools.x", "plugin = \"builtin:telnet\"", "there is no tool `builtin:telnet`");
         check("tools.x", "plugin = \"builtin:search\"", "");
+        check("tools.x", "plugin = \"builtin:browser\"\nhosts = [\"https://a.example\"]", "");
+        check("tools.x", "plugin = \"builtin:browser\"\nsettings = { browsers_max = 0 }", "`browsers_max` is 0");
+        check("tools.x", "plugin = \"builtin:browser\"\nsettings = { program = \"chromium\" }", "no full path");
+        check("tools.x", "plugin = \"builtin:search\"\nhosts = [\"https://a.example\"]", "takes no hosts");
         check("tools.x", "plugin = \"builtin:git\"\nsettings = { push = true }", "`git` has none");
         check("tools.x", "plugin = \"builtin:shell\"", "`programs` is empty");
         check("tools.x", "plugin = \"builtin:shell\"\nsettings = { programs = [\"../x\"] }", "no program's name");

@@ -11,13 +11,13 @@ use longhaul_core::Clock;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
-use longhaul_models::{ModelConfig, Recorded, Recording, Surroundings};
+use longhaul_models::{ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
 use longhaul_store::{Options, RedbStore};
 use longhaul_worktree::CheckHost;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Everything that outlives a run.
@@ -36,6 +36,8 @@ pub struct World {
     pub crash: CrashPoints,
     /// Who sends letters.
     pub mail: Mail,
+    /// Held while a run that ended is remembered, so that nobody does it twice.
+    pub remembering: tokio::sync::Mutex<()>,
     /// Held as long as the world.
     _owned: Owned,
 }
@@ -75,6 +77,7 @@ impl World {
             loaded: Loaded::default(),
             crash,
             mail: Mail::default(),
+            remembering: tokio::sync::Mutex::default(),
             _owned: owned,
         })
     }
@@ -104,8 +107,11 @@ pub fn cache() -> anyhow::Result<PathBuf> {
 }
 
 /// This very program, which is also the child that compiles, the one that serves a model, and the one
-/// that runs native checks.
+/// that runs native checks. A program that only embeds the library names an installed one.
 pub fn own_program() -> anyhow::Result<PathBuf> {
+    if let Some(program) = variable("LONGHAUL_PROGRAM") {
+        return Ok(program.into());
+    }
     let path = std::env::current_exe().context("this program does not know where it is")?;
     // Linux says so when the file was replaced while we run, as an update does: the new one serves.
     let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
@@ -126,6 +132,9 @@ impl Clock for MachineClock {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }
+
+/// Where requests to models wait for their turn, in all runs of this process.
+static QUEUES: LazyLock<Queues> = LazyLock::new(Queues::default);
 
 /// The models of a run.
 pub struct ModelSet(HashMap<String, Arc<dyn Model>>);
@@ -154,22 +163,27 @@ impl ModelSet {
             base: project,
             cache: &cache,
             child_command: vec![own_program()?.into_os_string(), "model-child".into()],
+            queues: &QUEUES,
         };
-        let recording = options.replay_from.as_deref().map(Recording::read).transpose()?.map(Arc::new);
-        let mut models: HashMap<String, Arc<dyn Model>> = HashMap::new();
-        let used = config.models.iter().filter(|(name, _)| config.parts().any(|(_, part)| part.models.contains(name)));
-        for (name, model) in used {
-            let mut built: Arc<dyn Model> = match &recording {
-                Some(recording) => Arc::new(Recorded::new(Arc::clone(recording), RECORDED_CONTEXT_TOKENS)),
-                None => {
-                    refuse_unbuilt(name, model)?;
-                    model.build(name, &surroundings)?
-                }
-            };
-            if let Some(path) = &options.record_to {
-                built = Arc::new(Recording::record(built, path)?);
+        let used = config.models.keys().filter(|name| config.uses_model(name));
+        let used: Vec<String> = used.cloned().collect();
+        let mut models: HashMap<String, Arc<dyn Model>> = match options.replay_from.as_deref() {
+            Some(path) => {
+                let recording = Arc::new(Recording::read(path)?);
+                let recorded = || Arc::new(Recorded::new(Arc::clone(&recording), RECORDED_CONTEXT_TOKENS));
+                used.into_iter().map(|name| (name, recorded() as Arc<dyn Model>)).collect()
             }
-            models.insert(name.clone(), built);
+            None => {
+                let asked = longhaul_models::config::asked(&config.models, &used);
+                let mut asked = config.models.iter().filter(|(name, _)| asked.contains(*name));
+                asked.try_for_each(|(name, model)| refuse_unbuilt(name, model))?;
+                longhaul_models::config::build(&config.models, used, &surroundings)?
+            }
+        };
+        if let Some(path) = &options.record_to {
+            for model in models.values_mut() {
+                *model = Arc::new(Recording::record(Arc::clone(model), path)?);
+            }
         }
         Ok(Self(models))
     }
@@ -177,7 +191,7 @@ impl ModelSet {
 
 /// A local model needs a build that has one: better said before a run than by its first request.
 fn refuse_unbuilt(name: &str, model: &ModelConfig) -> anyhow::Result<()> {
-    if matches!(model, ModelConfig::Local(_)) && !cfg!(feature = "local-model") {
+    if matches!(model.provider, Provider::Local(_)) && !cfg!(feature = "local-model") {
         bail!(
             "model `{name}` is local, and this longhaul was built without local models; build it with: cargo build --release --features local-model"
         );

@@ -39,6 +39,10 @@ fn a_call_that_asks_waits_for_its_answer_and_is_made_once() {
     assert_eq!(posted(&lab), ["a"]);
     assert!(open(&lab).is_empty());
 
+    let events = lab.run(&["--json", "attach"]).stdout;
+    for told in [format!("\"approval_asked\",\"approval\":\"{id}\""), "\"decision\":\"allowed\"".to_owned()] {
+        assert_eq!(events.matches(&told).count(), 1, "{told}: {events}");
+    }
     // The journal answers from here on, whatever the operator says now.
     let journal = lab.run(&["journal", "--invocation", "f-one/1/generate"]).expect(0).stdout;
     assert!(journal.contains("tools.approve"), "{journal}");
@@ -221,6 +225,52 @@ fn what_was_decided_is_not_decided_again_when_the_operator_changes_the_policy() 
     lab.run(&["resume"]).expect(0);
     assert_eq!(posted(&lab), ["a"], "what was made stays, and what was not made is refused by now");
     error(&answers(&lab)[1], "the operator forbids");
+}
+
+/// A batch of which two calls ask and have their answers, after which the operator changed the policy.
+fn answered_then(calls: &[Value], policy: &str) -> Lab {
+    let lab = lab(&json!([]), &json!([calls]));
+    lab.run(&["run"]).expect(5);
+    let asked = open(&lab);
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    for one in asked {
+        answer(&lab, one["id"].as_str().expect("an id"), "y").expect(0);
+    }
+    let path = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&path).expect("ours");
+    std::fs::write(&path, text.replace("post = \"ask\"", policy)).expect("ours");
+    lab
+}
+
+#[test]
+fn what_is_forbidden_while_a_batch_waits_is_refused_and_what_was_answered_is_not_asked_again() {
+    let put = json!({ "tool": "poster", "function": "put", "arguments": { "text": "free" } });
+    let lab = answered_then(&[put.clone(), post("t1"), post("t2"), put], "post = \"ask\", put = \"deny\"");
+    lab.run(&["resume"]).expect(0);
+    let mut ran = posted(&lab);
+    ran.sort();
+    assert_eq!(ran, ["t1", "t2"]);
+    assert!(lab.fake.puts().is_empty(), "{:?}", lab.fake.puts());
+    let answers = answers(&lab)[0].as_array().expect("a list").clone();
+    error(&answers[0], "the operator forbids this call of `put`");
+    assert!(answers[1].get("error").is_none() && answers[2].get("error").is_none(), "{answers:?}");
+    error(&answers[3], "the operator forbids this call of `put`");
+    lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn what_is_to_be_asked_about_while_a_batch_waits_is_asked_about_before_any_of_it_leaves() {
+    let put = json!({ "tool": "poster", "function": "put", "arguments": { "text": "free" } });
+    let lab = answered_then(&[put, post("t1"), post("t2")], "post = \"ask\", put = \"ask\"");
+    lab.run(&["resume"]).expect(5);
+    assert!(posted(&lab).is_empty() && lab.fake.puts().is_empty(), "nothing leaves before all is decided");
+    for one in open(&lab) {
+        let words = if one["subject"]["function"] == "put" { "not like that" } else { "y" };
+        answer(&lab, one["id"].as_str().expect("an id"), words).expect(0);
+    }
+    lab.run(&["resume"]).expect(0);
+    assert!(posted(&lab).is_empty() && lab.fake.puts().is_empty(), "a correction stops all of it");
+    lab.run(&["replay"]).expect(0);
 }
 
 #[test]

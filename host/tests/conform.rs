@@ -3,11 +3,14 @@
 
 mod support;
 
-use longhaul_conform::{Judged, Report, Subject, conform, rules};
-use longhaul_core::Limits;
+use longhaul_conform::{Bench, Judged, Report, Subject, conform, conform_backend, rules};
+use longhaul_core::memory::{Embedded, MemoryBackend};
+use longhaul_core::{Clock, Digest, Limits};
 use longhaul_engine::CompileLimits;
-use longhaul_testkit::Kit;
+use longhaul_store::{Options, RedbStore};
+use longhaul_testkit::{HandClock, Kit};
 use std::path::Path;
+use std::sync::Arc;
 use support::guest::{guest, guest_of_text};
 use support::repository;
 
@@ -249,6 +252,43 @@ async fn a_memory_backend_that_gives_one_entry_for_everything_is_found_out() {
             ("memory-odd-keys", "FAIL", "was put, and got back was"),
         ],
     );
+}
+
+/// The backend of the host itself, in a store that is opened for each call.
+struct InStore {
+    directory: tempfile::TempDir,
+    clock: Arc<HandClock>,
+    /// Whether it forgets all that it is given.
+    forgets: bool,
+}
+
+#[async_trait::async_trait]
+impl Bench for InStore {
+    async fn open(&self, room: &str) -> Result<Box<dyn MemoryBackend>, String> {
+        let room =
+            if self.forgets { Digest::of(&self.clock.now_ms().to_le_bytes()).to_string() } else { room.to_owned() };
+        self.clock.advance_ms(u64::from(self.forgets));
+        let opened = RedbStore::open(&self.directory.path().join(room), Options::default());
+        let store = Arc::new(opened.map_err(|error| error.to_string())?);
+        Ok(Box::new(Embedded::new(store, Arc::clone(&self.clock) as Arc<dyn Clock>)))
+    }
+
+    fn clock(&self) -> &HandClock {
+        &self.clock
+    }
+}
+
+#[tokio::test]
+async fn the_memory_of_the_host_itself_passes_and_one_that_forgets_does_not() {
+    let bench = |forgets| InStore {
+        directory: tempfile::tempdir().expect("a folder"),
+        clock: Arc::new(HandClock::at(HandClock::START_MS)),
+        forgets,
+    };
+    let report = conform_backend("embedded", &bench(false)).await;
+    assert!(report.passes() && report.findings.len() >= 7, "{report}");
+    let report = conform_backend("forgetful", &bench(true)).await;
+    check(&report, &[("memory-keeps", "FAIL", "got back was null"), ("memory-lists", "FAIL", "")]);
 }
 
 #[test]

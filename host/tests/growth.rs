@@ -185,3 +185,26 @@ fn a_late_session_costs_the_store_no_more_than_an_early_one() {
         );
     }
 }
+
+/// Steps where nobody says how many.
+const STEPS: usize = 150;
+
+/// How many more bytes a late step may store: its number has more digits.
+const STEP_GROWTH_MAX: f64 = 1.05;
+
+#[test]
+fn a_late_step_stores_as_many_bytes_as_an_early_one() {
+    let asked = std::env::var("LONGHAUL_STEPS").ok().and_then(|text| text.parse().ok());
+    let count: usize = asked.unwrap_or(STEPS).max(120);
+    let steps = common::steps::run(count);
+    assert_eq!((steps.bytes.len(), steps.began_ms.len()), (count, count));
+    let early = common::steps::bytes_around(&steps, EARLY);
+    assert!(early > 100.0, "nothing was traced");
+    let (first, last) = (common::steps::rate_from(&steps, EARLY), common::steps::rate_from(&steps, count - 101));
+    println!("steps a second: {first:.0} from step {EARLY}, {last:.0} up to step {count}");
+    for at in [100, 1_000].into_iter().filter(|at| *at < count) {
+        let late = common::steps::bytes_around(&steps, at);
+        println!("step {EARLY}: {early:.0} bytes, step {at}: {late:.0} bytes");
+        assert!(late <= STEP_GROWTH_MAX * early, "step {EARLY}: {early} bytes, step {at}: {late} bytes");
+    }
+}

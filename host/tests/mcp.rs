@@ -1,11 +1,13 @@
 //! MCP both ways, with programs of others: the reference servers `mcp-server-time` and `mcp-server-git`, a server and a
-//! client made with the Python SDK, all in the versions of `mcp/requirements.txt`, and a fake for what no honest server
+//! client made with the Python SDK, all in the versions of `mcp/requirements.txt`, the reference server
+//! `server-everything` in that of `mcp/node`, and a fake for what no honest server
 //! does.
 
 mod common;
 
 use common::gated::answers;
 use common::lab::Lab;
+use common::node::{modules, node};
 use common::python::{python, site};
 use common::{in_toml, refused, repository};
 use serde_json::{Value, json};
@@ -90,6 +92,45 @@ fn an_agent_calls_reference_servers() {
     assert!(answers[1].to_string().contains("start"), "{}", answers[1]);
     assert!(error(&answers[2]).contains("unknown function"), "a server's function is not another's: {}", answers[2]);
     assert!(error(&answers[3]).contains("Nowhere") || error(&answers[3]).contains("timezone"), "{}", answers[3]);
+}
+
+#[test]
+fn an_agent_calls_the_reference_server_that_does_everything() {
+    let script = modules("host/tests/mcp/node").join("@modelcontextprotocol/server-everything/dist/index.js");
+    let table =
+        format!("[mcp.all]\ncommand = [{:?}, {script:?}, \"stdio\"]\nresources = true\nprompts = true\n", node());
+    let calls = [
+        ("mcp-all", "get-sum", json!({ "a": 2, "b": 3 })),
+        ("mcp-all", "get-structured-content", json!({ "location": "Chicago" })),
+        ("mcp-all", "get-tiny-image", json!({})),
+        ("mcp-all", "get-resource-links", json!({ "count": 2 })),
+        ("mcp-all", "get-sum", json!({ "a": "two" })),
+        ("mcp-all", "get-env", json!({})),
+        ("mcp-all", "list_resources", json!({})),
+        ("mcp-all", "read_resource", json!({ "uri": "demo://resource/static/document/features.md" })),
+        ("mcp-all", "list_prompts", json!({})),
+        ("mcp-all", "get_prompt", json!({ "name": "args-prompt", "arguments": { "city": "Oslo" } })),
+        ("mcp-all", "read_resource", json!({ "uri": "demo://no/such" })),
+    ];
+    let lab = lab(&["mcp-all"], &table, &calls);
+    lab.run(&["run"]).expect(0);
+    let answers = answers(&lab);
+    assert!(answers[0].to_string().contains("sum of 2 and 3 is 5"), "{}", answers[0]);
+    assert!(answers[1].to_string().contains("humidity"), "{}", answers[1]);
+    // Binary is told as its type and size.
+    assert_eq!((&answers[2][1]["type"], &answers[2][1]["size"]), (&json!("image"), &json!(4033)));
+    assert!(answers[3].to_string().contains("Resource"), "{}", answers[3]);
+    assert!(!error(&answers[4]).is_empty());
+    assert!(answers[6]["resources"][0]["uri"].as_str().is_some_and(|uri| uri.starts_with("demo://")), "{}", answers[6]);
+    assert!(answers[7]["contents"][0]["text"].as_str().is_some_and(|text| text.len() > 100), "{}", answers[7]);
+    assert!(answers[8].to_string().contains("args-prompt"), "{}", answers[8]);
+    assert!(
+        answers[9]["messages"][0]["content"]["text"].as_str().is_some_and(|text| text.contains("Oslo")),
+        "{}",
+        answers[9]
+    );
+    assert!(!error(&answers[10]).is_empty());
+    assert!(answers[5].to_string().contains("PATH") && !answers[5].to_string().contains("LONGHAUL"), "{}", answers[5]);
 }
 
 #[test]
@@ -181,6 +222,23 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
     let child = answers[3].to_string();
     gone(&child);
     started.lines().for_each(gone);
+}
+
+#[test]
+fn a_server_and_what_it_started_end_with_a_host_that_is_killed() {
+    let calls = [("mcp-fake", "child", json!({})), ("mcp-fake", "hang", json!({}))];
+    let lab = faked(&tools_named(&["child", "hang"]), "", &calls);
+    let mut host = lab.start(&["run"]);
+    let (begun, child) = (Instant::now(), lab.path("fake/child"));
+    while !child.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it starts nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    host.kill();
+    host.wait();
+    // Nobody tells it to end: it is in no state to notice that its input has.
+    gone(&std::fs::read_to_string(child).expect("it wrote it"));
+    std::fs::read_to_string(lab.path("fake/started")).expect("it keeps a log").lines().for_each(gone);
 }
 
 #[test]

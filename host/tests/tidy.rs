@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
+    ("longhaul-browser", &["longhaul-core", "longhaul-egress", "longhaul-worktree"]),
     ("longhaul-build", &["longhaul-core"]),
     ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core", "longhaul-egress"]),
     ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
@@ -24,7 +25,9 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("longhaul-llama", &[]),
     ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
+    ("longhaul-redis", &["longhaul-core"]),
     ("longhaul-store", &["longhaul-core"]),
+    ("longhaul-telemetry", &["longhaul-core", "longhaul-tls"]),
     (
         "longhaul-testkit",
         &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],

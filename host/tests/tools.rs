@@ -248,7 +248,7 @@ fn a_tool_that_cannot_be_had_as_configured_says_what_to_write() {
         "plugin = \"builtin:shell\"\nsettings = { programs = [\"ls\"], env = { PATH = \".:/bin\" } }",
         &["PATH has `.`"],
     );
-    check("plugin = \"builtin:browser\"", &["there is no tool `builtin:browser`", "`builtin:search`"]);
+    check("plugin = \"builtin:printer\"", &["there is no tool `builtin:printer`", "`builtin:search`"]);
 }
 
 /// Processes that were started with these words.

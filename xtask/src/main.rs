@@ -1,8 +1,10 @@
 //! Developer commands of Longhaul, run as `cargo xtask COMMAND`.
 //!
 //! This file only reads the command line and hands over. No command installs anything for the
-//! whole machine, except that `plugins` may add the wasm target to the rustup tool chain in use.
+//! whole machine, except that `plugins` may add the wasm target to the rustup tool chain in use, and that `test` run by
+//! root installs Debian's Chromium where there is no browser.
 
+mod browser;
 mod guests;
 mod stages;
 

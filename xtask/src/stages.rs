@@ -3,6 +3,7 @@
 //! Both do all the set-up they need through ordinary package clients, into the cache outside the tree,
 //! and say how long each stage took. Neither asks for an account or a key.
 
+use crate::browser;
 use crate::guests::{self, PluginsArgs};
 use anyhow::{Context, Result};
 use longhaul_build::cache::Cache;
@@ -55,12 +56,13 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let cache = Cache::open(guests::say)?;
     let nextest = stages.run("nextest", || tool(&cache, "cargo-nextest", NEXTEST))?;
     let deny = stages.run("deny", || tool(&cache, "cargo-deny", DENY))?;
+    let browser = stages.run("browser", browser::directory)?;
     stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
     stages.run("licences", || {
         // Advisories need a database from elsewhere; see CONTRIBUTING.md.
         run(
             "check licences and bans",
-            with(cargo(root), &deny).args(["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]),
+            with(cargo(root), &[&deny]).args(["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]),
         )
     })?;
     stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
@@ -74,12 +76,16 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         let manifest = root.join("plugins/Cargo.toml");
         run(
             "test the plugins' logic",
-            with(cargo(root), &nextest).args(["nextest", "run", "--no-tests", "pass", "--manifest-path"]).arg(manifest),
+            with(cargo(root), &[&nextest])
+                .args(["nextest", "run", "--no-tests", "pass", "--manifest-path"])
+                .arg(manifest),
         )
     })?;
     stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
     stages.run("tests", || {
-        let mut tests = with(cargo(root), &nextest);
+        let tools: Vec<&Path> =
+            [Some(&nextest), browser.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+        let mut tests = with(cargo(root), &tools);
         run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
     })?;
     stages.print();
@@ -96,7 +102,7 @@ fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
         node.current_dir(root.join("sdk/js")).args(["--test", "--test-reporter", "dot", "test/"]),
     )?;
     let manifest = root.join("sdk/rust/Cargo.toml");
-    let mut rust = with(cargo(root), nextest);
+    let mut rust = with(cargo(root), &[nextest]);
     rust.args(["nextest", "run", "--target-dir"]).arg(root.join("target/sdk")).arg("--manifest-path").arg(manifest);
     run("test the Rust SDK", &mut rust)
 }
@@ -111,11 +117,11 @@ fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// With a directory of tools first on the path, so that cargo finds its subcommands there.
-fn with(mut command: Command, tools: &Path) -> Command {
-    let mut paths = vec![tools.to_owned()];
+/// With directories of tools first on the path, so that cargo finds its subcommands there.
+fn with(mut command: Command, tools: &[&Path]) -> Command {
+    let mut paths: Vec<PathBuf> = tools.iter().map(|directory| directory.to_path_buf()).collect();
     paths.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
-    command.env("PATH", std::env::join_paths(paths).unwrap_or_else(|_| OsString::from(tools)));
+    command.env("PATH", std::env::join_paths(paths).unwrap_or_else(|_| OsString::from("/usr/bin")));
     command
 }
 

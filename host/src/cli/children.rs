@@ -1,4 +1,4 @@
-//! The children of this program: the compiler in its jail, native checks, a local model.
+//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a local model.
 //!
 //! They are this very binary with a hidden command, so that nothing else has to be installed. They
 //! start no log, no runtime and no service.
@@ -21,6 +21,18 @@ pub struct CheckArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct BrowserArgs {
+    spec: String,
+}
+
+#[derive(Args, Debug)]
+pub struct KeepArgs {
+    host: i32,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Args, Debug)]
 pub struct ModelArgs {
     #[arg(long)]
     file: PathBuf,
@@ -35,6 +47,8 @@ pub fn run(command: Command) -> Result<Exit, Box<Command>> {
     let code = match command {
         Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits, &args.output),
         Command::CheckChild(args) => longhaul_worktree::check_child(&args.spec),
+        Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
+        Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
         Command::ModelChild(args) => model(&args),
         other => return Err(Box::new(other)),
     };

@@ -57,6 +57,7 @@ pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
             sessions: None,
             again: false,
         },
+        if context.json { follow::Form::Json } else { follow::Form::Words },
     )
     .await
 }

@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::stream::{Content, Line, Token};
 use longhaul_harness::RunStatus;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -18,8 +19,10 @@ use tokio::time::Instant;
 const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
 /// Starts or resumes a run, and follows it.
-pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Exit> {
+pub async fn start(context: &Context, mut request: Request, form: Form) -> anyhow::Result<Exit> {
     let mut door = context.door().await?;
+    // Also when what is asked for becomes the run that an owner took before it stopped.
+    let asks = matches!(request, Request::Ask { .. });
     let asked_ms = jiff::Timestamp::now().as_millisecond();
     let plan_only = matches!(request, Request::Run { plan_only: true, .. });
     let sessions = match &request {
@@ -48,10 +51,10 @@ pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Ex
             }
         }
     };
-    let view = View::new(context.json);
-    let follower = Follower { context, run: run.clone(), after, owns: true, sessions, view, person: Person::default() };
+    let (view, person) = (View::new(form, asks), Person::default());
+    let follower = Follower { context, run: run.clone(), after, owns: true, asks, sessions, view, person };
     let exit = follower.follow(door).await?;
-    if plan_only && exit == Exit::Paused {
+    if plan_only && exit == Exit::Paused && form != Form::Stream {
         super::features::run(context, Which::Named(run.to_string()), None).await?;
     }
     Ok(exit)
@@ -60,15 +63,21 @@ pub async fn start(context: &Context, mut request: Request) -> anyhow::Result<Ex
 /// How to go on with the run that an owner took before it stopped, and did not tell, if it did.
 async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request> {
     // To pause at the plan is not in what is stored, so such a run is left to its person.
-    let Request::Run { directory, sessions, plan_only: false, .. } = request else { return None };
-    let summary = status(door, Which::NewestIn(directory.clone())).await.ok()?.summary;
+    let (directory, sessions, goal) = match request {
+        Request::Run { directory, sessions, plan_only: false, .. } => (directory, *sessions, None),
+        Request::Ask { question } => (&question.directory, None, Some(&question.goal)),
+        _ => return None,
+    };
+    let Status { summary, asked, .. } = status(door, Which::NewestIn(directory.clone())).await.ok()?;
     let is_later = i64::try_from(summary.created_ms).is_ok_and(|created_ms| created_ms >= asked_ms);
+    // Others may ask in the same project: their answer is not ours.
+    let is_ours = asked.as_ref() == goal;
     let run = Which::Named(summary.run.to_string());
-    is_later.then_some(Request::Resume { run, retry_failing: false, sessions: *sessions })
+    (is_later && is_ours).then_some(Request::Resume { run, retry_failing: false, sessions })
 }
 
 /// Follows a run that somebody else started.
-pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Result<Exit> {
+pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> anyhow::Result<Exit> {
     let door = context.door().await?;
     let status = status(&door, which).await?;
     let run = status.summary.run.clone();
@@ -76,8 +85,8 @@ pub async fn attach(context: &Context, which: Which, after: u64) -> anyhow::Resu
         door.close().await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    let view = View::new(context.json);
-    Follower { context, run, after, owns: false, sessions: None, view, person: Person::default() }.follow(door).await
+    let (view, person) = (View::new(form, false), Person::default());
+    Follower { context, run, after, owns: false, asks: false, sessions: None, view, person }.follow(door).await
 }
 
 /// Events up to here were shown by whoever followed before.
@@ -105,6 +114,8 @@ struct Follower<'a> {
     after: u64,
     /// Whether this terminal started or resumed it: then Ctrl-C pauses it, and otherwise only stops watching.
     owns: bool,
+    /// Whether the answer is all that goes to standard output.
+    asks: bool,
     /// After how many sessions it is to pause by itself.
     sessions: Option<u32>,
     view: View,
@@ -117,6 +128,8 @@ enum Over {
     Gone(Option<String>),
     /// The owner is.
     OwnerLost,
+    /// We were too slow, and watch again from the last event.
+    LetGo,
     /// The person does not want to watch any more.
     Left,
 }
@@ -130,12 +143,14 @@ impl Follower<'_> {
                 Err(_) => Over::OwnerLost,
             };
             match over {
+                Over::LetGo => {}
                 Over::Left => {
                     self.view.finish();
                     door.close().await;
                     return Ok(Exit::Done);
                 }
                 Over::Gone(Some(why)) => {
+                    self.view.gone(&self.run, self.after, Some(&why))?;
                     self.view.finish();
                     door.close().await;
                     bail!("run {} stopped: {why}; go on with `longhaul resume {}`", self.run, self.run);
@@ -158,6 +173,7 @@ impl Follower<'_> {
         // When it is looked whether a run that goes on has a question; one that comes to rest is asked about then.
         let mut look_at: Option<Instant> = None;
         loop {
+            let is_heard = self.person.is_asked() || self.may_steer();
             tokio::select! {
                 next = seen.recv() => match next {
                     Some(Seen::Event(event)) => {
@@ -168,7 +184,10 @@ impl Follower<'_> {
                             look_at = Some(Instant::now() + QUESTION_PAUSE);
                         }
                     }
-                    Some(Seen::Token(text)) => self.view.token(&text),
+                    Some(Seen::Token(token)) => self.view.token(&self.run, token)?,
+                    Some(Seen::Lagged) => self.view.lagged(&self.run, self.after)?,
+                    // We did not read, for example while our own output was held up: from there again.
+                    Some(Seen::Dropped) => return Ok(Over::LetGo),
                     Some(Seen::Gone(why)) => return Ok(Over::Gone(why)),
                     None => return Ok(Over::OwnerLost),
                 },
@@ -176,9 +195,13 @@ impl Follower<'_> {
                     look_at = None;
                     self.look_for_questions(door).await?;
                 }
-                line = self.person.line(), if self.person.is_asked() => {
-                    self.person.take(door, line).await?;
-                    self.look_for_questions(door).await?;
+                line = self.person.line(), if is_heard => {
+                    if self.person.is_asked() {
+                        self.person.take(door, line).await?;
+                        self.look_for_questions(door).await?;
+                    } else {
+                        self.steer(door, line).await;
+                    }
                 }
                 _ = tokio::signal::ctrl_c() => {
                     if !self.owns {
@@ -193,14 +216,37 @@ impl Follower<'_> {
         }
     }
 
+    /// What is typed while nothing is asked is a correction of what is worked on.
+    async fn steer(&mut self, door: &Door, line: Option<String>) {
+        let Some(line) = line else { return self.person.leave() };
+        let text = line.trim().to_owned();
+        if text.is_empty() {
+            return;
+        }
+        let run = Which::Named(self.run.to_string());
+        if let Err(error) = door.ask(Request::Steer { run, task: None, text }).await {
+            self.view.say(&format!("{error:#}"));
+        }
+    }
+
+    /// Questions are put on standard output, where a program reads the events, or somebody the answer of an ask.
+    fn may_ask(&self) -> bool {
+        !self.view.form.is_for_programs() && (!self.asks || std::io::stdout().is_terminal())
+    }
+
+    /// Whether what is typed is a correction.
+    fn may_steer(&self) -> bool {
+        !self.view.form.is_for_programs() && self.person.is_here(self.context)
+    }
+
     /// Asks the person what is open while the rest goes on. The line that lives makes way for their answer.
     async fn look_for_questions(&mut self, door: &Door) -> anyhow::Result<()> {
-        if self.person.is_asked() {
+        if self.person.is_asked() || !self.may_ask() {
             return Ok(());
         }
         self.view.finish();
         if !self.person.begin(self.context, door, &self.run).await? {
-            self.view = View::new(self.context.json);
+            self.view = View::new(self.view.form, self.asks);
         }
         Ok(())
     }
@@ -238,7 +284,7 @@ impl Follower<'_> {
 
     /// Whether the person at this terminal answered what the run waits with; it goes on then.
     async fn is_answered(&mut self, door: &Door, status: &Status) -> anyhow::Result<bool> {
-        if status.summary.status != RunStatus::Parked {
+        if status.summary.status != RunStatus::Parked || !self.may_ask() {
             return Ok(false);
         }
         self.view.finish();
@@ -248,11 +294,12 @@ impl Follower<'_> {
         let run = Which::Named(self.run.to_string());
         // Who answered elsewhere may have resumed it, too.
         door.ask(Request::Resume { run, retry_failing: false, sessions: self.sessions }).await?;
-        self.view = View::new(self.context.json);
+        self.view = View::new(self.view.form, self.asks);
         Ok(true)
     }
 
     async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {
+        self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
         door.close().await;
         let run = &self.run;
@@ -269,11 +316,23 @@ impl Follower<'_> {
                 (Exit::Paused, Some(format!("{}go on with: longhaul resume {run}", asked.unwrap_or_default())))
             }
         };
-        if let (Some(hint), false) = (hint, self.context.json) {
-            outln!("{hint}");
+        match (hint, self.view.form.is_for_programs()) {
+            (_, true) | (None, _) => {}
+            (Some(hint), false) if self.asks => errln!("{hint}"),
+            (Some(hint), false) => outln!("{hint}"),
+        }
+        if let (Some(answer), true, false) = (&status.synthesis, self.asks, self.view.form.is_for_programs()) {
+            let answer = words::plain(&answer.answer);
+            // A program gets it to the letter.
+            outln!("{}", if std::io::stdout().is_terminal() { words::harmless(&answer) } else { answer });
         }
         Ok(exit)
     }
+}
+
+fn print(line: &Line) -> anyhow::Result<()> {
+    outln!("{}", serde_json::to_string(line)?);
+    Ok(())
 }
 
 /// Returns at that time; never, if there is none.
@@ -290,16 +349,37 @@ fn broke_off(summary: &Summary) -> bool {
     (works || summary.wakes_at_ms.is_some()) && !summary.active
 }
 
-/// What a person sees: lines, and on a terminal one more that lives.
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Lines for people.
+    Words,
+    /// Events as they are stored.
+    Json,
+    /// The stream of the run, as [`longhaul_core::stream`] has it.
+    Stream,
+}
+
+impl Form {
+    fn is_for_programs(self) -> bool {
+        self != Self::Words
+    }
+}
+
+/// What a person sees: lines, and on a terminal one more that lives. A program sees one JSON object a line.
 struct View {
-    json: bool,
+    form: Form,
+    /// Lines go to standard error.
+    beside: bool,
     live: Option<ProgressBar>,
     said: String,
 }
 
 impl View {
-    fn new(json: bool) -> Self {
-        let live = (!json && std::io::stdout().is_terminal()).then(|| {
+    fn new(form: Form, beside: bool) -> Self {
+        // What lives is drawn on standard error.
+        let is_seen = if beside { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+        let live = (form == Form::Words && is_seen).then(|| {
             let bar = ProgressBar::new_spinner();
             bar.set_style(
                 ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
@@ -308,14 +388,18 @@ impl View {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { json, live, said: String::new() }
+        Self { form, beside, live, said: String::new() }
     }
 
     fn event(&mut self, event: &RunEvent) -> anyhow::Result<()> {
         self.said.clear();
-        if self.json {
-            outln!("{}", serde_json::to_string(event)?);
-            return Ok(());
+        match self.form {
+            Form::Words => {}
+            Form::Json => {
+                outln!("{}", serde_json::to_string(event)?);
+                return Ok(());
+            }
+            Form::Stream => return print(&Line::of(event.clone())),
         }
         if let Some(line) = words::line(event) {
             self.say(&line);
@@ -327,19 +411,45 @@ impl View {
     }
 
     /// The end of what a model is saying, on the line that lives.
-    fn token(&mut self, text: &str) {
+    fn token(&mut self, run: &RunId, token: Token) -> anyhow::Result<()> {
+        if self.form == Form::Stream {
+            return print(&Line { run: run.clone(), content: Content::Token(token) });
+        }
         if let Some(live) = &self.live {
-            self.said.push_str(&text.replace(char::is_control, " "));
+            if token.whole {
+                self.said.clear();
+            }
+            self.said.push_str(&token.text.replace(char::is_control, " "));
             let start = self.said.floor_char_boundary(self.said.len().saturating_sub(80));
             self.said.drain(..start);
             live.set_message(self.said.clone());
         }
+        Ok(())
+    }
+
+    /// Parts of what models say were lost.
+    fn lagged(&mut self, run: &RunId, after: u64) -> anyhow::Result<()> {
+        if self.form == Form::Stream {
+            print(&Line { run: run.clone(), content: Content::Lagged { after } })?;
+        }
+        Ok(())
+    }
+
+    /// Nobody works on the run any more.
+    fn gone(&mut self, run: &RunId, after: u64, error: Option<&str>) -> anyhow::Result<()> {
+        if self.form == Form::Stream {
+            let error = error.map(str::to_owned);
+            print(&Line { run: run.clone(), content: Content::End { after, error } })?;
+        }
+        Ok(())
     }
 
     fn say(&self, line: &str) {
+        let line = words::harmless(line);
         match &self.live {
             Some(live) => live.println(line),
-            None if self.json => {}
+            None if self.form.is_for_programs() => {}
+            None if self.beside => errln!("{line}"),
             None => outln!("{line}"),
         }
     }

@@ -63,7 +63,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Neither a control character nor one that turns the direction of what follows.
-fn is_seen(character: char) -> bool {
+pub(super) fn is_seen(character: char) -> bool {
     !character.is_control() && !matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -114,7 +114,13 @@ impl Person {
         Ok(())
     }
 
-    fn is_here(&self, context: &Context) -> bool {
+    /// They closed their input.
+    pub fn leave(&mut self) {
+        self.left = true;
+    }
+
+    /// Whether there is somebody who can type.
+    pub fn is_here(&self, context: &Context) -> bool {
         !context.json && !self.left && std::io::stdin().is_terminal() && is_in_front()
     }
 

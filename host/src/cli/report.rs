@@ -11,13 +11,14 @@ mod shares;
 use super::words::{self, moment, short};
 use super::{Context, Exit, RunArg};
 use crate::run::decisions::DECISIONS_MAX;
+use crate::run::ledger::LedgerView;
 use crate::service::{Answer, Carried, Request, Status, Which};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, Used};
-use longhaul_core::work::FeatureStatus;
+use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
 use serde::Serialize;
 use shares::Share;
@@ -127,6 +128,10 @@ pub(crate) struct Report {
     /// Oldest first.
     commits: Vec<Commit>,
     used: Used,
+    /// What the results come to, once there is an answer.
+    answer: Option<Synthesis>,
+    /// What was spent by each invocation, and of how much.
+    ledger: LedgerView,
     /// From when it was asked for until something last happened, in milliseconds.
     took_ms: u64,
     /// What used the most tokens first.
@@ -183,7 +188,7 @@ struct Line {
 
 impl Report {
     fn of(status: Status, events: &[RunEvent], parts: &[Carried], decisions: Vec<Decision>) -> Self {
-        let Status { summary, branch, why, features, used, .. } = status;
+        let Status { summary, branch, why, features, used, synthesis: answer, ledger, .. } = status;
         let last_ms = events.last().map_or(summary.created_ms, |event| event.at_ms);
         let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(&event.event)).count();
         Self {
@@ -202,6 +207,8 @@ impl Report {
             features: features.into_iter().map(Row::of).collect(),
             commits: commits(events),
             used,
+            answer,
+            ledger,
             agents: shares::of(events, parts),
             decisions,
             resets: lines(events, reset),
@@ -338,8 +345,15 @@ mod tests {
                 export: "agent.run".into(),
                 feature: Some("sum".into()),
                 round: 1,
+                agent: "agents.code".into(),
             },
-            Event::InvocationEnded { invocation, outcome: "wrote <sum>".into(), ok: true, used: used(120) },
+            Event::InvocationEnded {
+                invocation,
+                outcome: "wrote <sum>".into(),
+                ok: true,
+                used: used(120),
+                agent: "agents.code".into(),
+            },
             Event::Judged { feature: "sum".into(), round: 1, passed: true, judgements: Vec::<Judgement>::new() },
             Event::Committed { feature: "sum".into(), commit: "0123456789abcdef".into(), files: vec!["a|b.py".into()] },
             feature(FeatureStatus::Passing),
@@ -390,8 +404,11 @@ mod tests {
         let status = Status {
             summary,
             branch: "longhaul/p".into(),
+            asked: None,
             why: "the end".into(),
             question: None,
+            synthesis: None,
+            ledger: LedgerView::default(),
             features: vec![Feature::new(spec)],
             used: used(120),
             cost_microdollars_max: None,

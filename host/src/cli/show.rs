@@ -22,8 +22,11 @@ pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
 
 fn print_status(status: &Status) {
     let Summary { run, project, status: word, passing, active, .. } = &status.summary;
-    outln!("run {run} of {project}: {}, {} of {} features pass", word_of(*word, *active), passing.0, passing.1);
-    outln!("  branch {}, {}", status.branch, words::used_words(&status.used));
+    let what = if status.branch.is_empty() { "tasks are answered" } else { "features pass" };
+    outln!("run {run} of {project}: {}, {} of {} {what}", word_of(*word, *active), passing.0, passing.1);
+    let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
+    outln!("  {branch}{}", words::used_words(&status.used));
+    outln!("  {}", words::ledger_words(&status.ledger));
     if !status.why.is_empty() {
         outln!("  {}", status.why);
     }
@@ -37,6 +40,18 @@ fn print_status(status: &Status) {
         let why = if feature.why.is_empty() { String::new() } else { format!(": {}", feature.why) };
         outln!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
     }
+}
+
+/// `longhaul metrics`.
+pub async fn metrics(context: &Context) -> anyhow::Result<Exit> {
+    let answer = context.ask(Request::Metrics).await?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&answer)?);
+        return Ok(Exit::Done);
+    }
+    let Answer::Metrics { text } = answer else { bail!("the service answered something else") };
+    outln!("{}", text.trim_end());
+    Ok(Exit::Done)
 }
 
 /// `longhaul runs`.

@@ -163,6 +163,22 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Shows the conversations of one.
+pub async fn conversation(context: &Context, one: One) -> anyhow::Result<Exit> {
+    let found = whole(context, context.which(one.run), one.invocation).await?;
+    if context.json {
+        let told =
+            json!({ "invocation": found.id, "conversations": found.conversations, "incomplete": found.incomplete });
+        outln!("{told}");
+    } else {
+        show_conversations(&found);
+        if let Some(why) = &found.incomplete {
+            outln!("not whole: {why}");
+        }
+    }
+    Ok(Exit::Done)
+}
+
 async fn ask(context: &Context, request: Request) -> anyhow::Result<Vec<Trajectory>> {
     match context.ask(request).await? {
         Answer::Trajectories { trajectories } => Ok(trajectories),
@@ -208,16 +224,7 @@ fn show(context: &Context, one: &Trajectory) -> anyhow::Result<()> {
         return Ok(());
     }
     show_line(one);
-    for (number, messages) in one.conversations.iter().enumerate() {
-        outln!("conversation {}", number + 1);
-        for message in messages {
-            let text = message["content"].as_str().unwrap_or_default();
-            outln!("  {}: {}", message["role"].as_str().unwrap_or_default(), printable(text, MESSAGE_BYTES_MAX));
-            for call in message["tool_calls"].as_array().into_iter().flatten() {
-                outln!("    asks for {}", printable(&call["function"].to_string(), MESSAGE_BYTES_MAX));
-            }
-        }
-    }
+    show_conversations(one);
     for step in &one.steps {
         let failed = if step.failed { " (failed)" } else { "" };
         outln!("  step {} {} {}{failed}", step.entry, step.name, printable(&step.summary, LINE_BYTES_MAX));
@@ -232,6 +239,19 @@ fn show(context: &Context, one: &Trajectory) -> anyhow::Result<()> {
         outln!("  not whole: {why}");
     }
     Ok(())
+}
+
+fn show_conversations(one: &Trajectory) {
+    for (number, messages) in one.conversations.iter().enumerate() {
+        outln!("conversation {}", number + 1);
+        for message in messages {
+            let text = message["content"].as_str().unwrap_or_default();
+            outln!("  {}: {}", message["role"].as_str().unwrap_or_default(), printable(text, MESSAGE_BYTES_MAX));
+            for call in message["tool_calls"].as_array().into_iter().flatten() {
+                outln!("    asks for {}", printable(&call["function"].to_string(), MESSAGE_BYTES_MAX));
+            }
+        }
+    }
 }
 
 async fn export(

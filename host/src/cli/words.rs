@@ -1,5 +1,6 @@
 //! Words and numbers for people.
 
+use crate::run::ledger::LedgerView;
 use crate::service::Answer;
 use longhaul_core::context::Anxiety;
 use longhaul_core::event::{ContextCut, Event, RunEvent, Used};
@@ -18,6 +19,14 @@ pub fn print_answer(json: bool, answer: &Answer, done: &str) -> anyhow::Result<(
 /// An event in one line, or none when it is of no interest to a person.
 pub fn line(event: &RunEvent) -> Option<String> {
     Some(match &event.event {
+        Event::RunStarted { project, branch } if branch.is_empty() => format!("run {} of {project}", event.run),
+        Event::Dispatched { path, agent, why } => match agent {
+            Some(agent) => format!("{agent} answers: {why}"),
+            None => format!("{path}: {why}"),
+        },
+        Event::Steered { feature, text } => {
+            format!("  told {} at its next step: {text}", feature.as_deref().unwrap_or("the planner"))
+        }
         Event::RunStarted { project, branch } => format!("run {} of {project}, on branch {branch}", event.run),
         Event::RunResumed => format!("run {} goes on", event.run),
         Event::Planned { features, notes } => planned(features, notes),
@@ -130,8 +139,20 @@ fn verb(export: &str) -> &'static str {
         "planner.synthesize" => "sum up",
         "agent.run" => "work on",
         "evaluator.judge" => "judge",
+        "model.choose" => "choose",
         _ => "call",
     }
+}
+
+/// JSON as a person reads it: a string without its quotes.
+pub fn plain(json: &str) -> String {
+    serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
+}
+
+/// Lines as they are, but for what a terminal would obey: others wrote them.
+pub fn harmless(text: &str) -> String {
+    let plain = |char: char| if matches!(char, '\n' | '\t') || super::log::is_seen(char) { char } else { ' ' };
+    text.chars().map(plain).collect()
 }
 
 /// What was used: tokens, money, fuel.
@@ -151,6 +172,31 @@ pub fn used_words(used: &Used) -> String {
         parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }
     parts.join(", ")
+}
+
+/// What a run spent, and of how much.
+pub fn ledger_words(ledger: &LedgerView) -> String {
+    let LedgerView { total, wall_ms, replans, wall_ms_max, cost_microdollars_max, tokens_max, .. } = ledger;
+    let of = |max: Option<String>| max.map_or(String::new(), |max| format!(" of {max}"));
+    let dollars = |micro: f64| format!("${:.4}", micro / 1e6);
+    let micro = |max: u64| f64::from(u32::try_from(max).unwrap_or(u32::MAX));
+    let seconds = |ms: u64| format!("{} s", ms.div_ceil(1_000));
+    [
+        format!(
+            "ledger: {}{}",
+            dollars(total.usage.cost_microdollars),
+            of(cost_microdollars_max.map(micro).map(dollars))
+        ),
+        format!("{}{} tokens", total.usage.tokens(), of(tokens_max.map(|max| max.to_string()))),
+        format!("{}{} worked", seconds(*wall_ms), of(wall_ms_max.map(seconds))),
+        count(total.model_calls as usize, "step"),
+        count(total.tool_calls as usize, "tool call"),
+        count(*replans as usize, "replan"),
+        format!("{} B to models", short_number(total.egress_bytes)),
+        format!("{} B of answers stored", short_number(total.stored_bytes)),
+        format!("{} B memory", short_number(total.memory_bytes_peak)),
+    ]
+    .join(", ")
 }
 
 /// A moment as people write it, in UTC.
@@ -180,5 +226,15 @@ pub fn short_number(number: u64) -> String {
         1_000..1_000_000 => format!("{:.1} k", value / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} M", value / 1e6),
         _ => format!("{:.1} G", value / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn an_answer_keeps_its_lines_and_moves_no_cursor() {
+        assert_eq!(harmless("one\n\ttwo\u{1b}[2J\r\u{9b}3m\u{202e}\u{1f600}"), "one\n\ttwo [2J  3m \u{1f600}");
     }
 }

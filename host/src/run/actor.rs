@@ -1,11 +1,13 @@
 //! The owner of one run: takes orders and results one after the other, and stores before it acts.
 
-use super::approvals;
 use super::bus::{Bus, Heard};
 use super::project;
 use super::record::{self, RunRecord, StoredRun};
 use super::stage::{Closing, End, Ended, Stage};
+use super::steps::{Fresh, Marks};
 use super::until::Until;
+use super::{approvals, ledger};
+use crate::memory;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_approval::Standing;
@@ -22,7 +24,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -70,6 +72,28 @@ struct Running {
     task: JoinHandle<Ended>,
 }
 
+/// How long a run worked: the clock goes while something is under way in this process.
+struct Worked {
+    before_ms: u64,
+    since: Option<Instant>,
+}
+
+impl Worked {
+    fn ms(&self) -> u64 {
+        let now = self.since.map_or(0, |since| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
+        self.before_ms.saturating_add(now)
+    }
+
+    fn go(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    fn rest(&mut self) {
+        self.before_ms = self.ms();
+        self.since = None;
+    }
+}
+
 /// The owner of one run.
 pub struct Actor {
     world: Arc<World>,
@@ -82,6 +106,8 @@ pub struct Actor {
     /// By key.
     running: BTreeMap<String, Running>,
     until: Until,
+    marks: Marks,
+    worked: Worked,
 }
 
 /// Takes one input for a run that no actor has: an edit, an answer, a pause. What it asks to be done is
@@ -107,7 +133,7 @@ pub(super) fn applied(world: &World, stored: &StoredRun, input: Input) -> anyhow
     let Reaction::Acted(actions) = step(&mut state, world.clock.now_ms(), input)? else { return Ok(Batch::new()) };
     let events =
         actions.into_iter().filter_map(|action| if let Action::Emit(event) = action { Some(event) } else { None });
-    let events = events.chain(project::changes(&record.project, before, &state));
+    let events = events.chain(project::changes_by(record, before, &state));
     let number = record::last_event(&*world.store, &record.run)? + 1;
     let at_ms = world.clock.now_ms();
     let events: Vec<RunEvent> = (number..)
@@ -133,14 +159,29 @@ impl Actor {
         let handle = Handle { orders: sender, bus: bus.clone() };
         let StoredRun { record, state } = stored;
         let stage = Arc::new(stage);
-        Ok((Self { world, stage, record, state, event_number, bus, orders, running: BTreeMap::new(), until }, handle))
+        let worked = Worked { before_ms: ledger::wall_ms(&*world.store, &record.run)?, since: None };
+        let (running, marks) = (BTreeMap::new(), Marks::default());
+        Ok((Self { world, stage, record, state, event_number, bus, orders, running, until, marks, worked }, handle))
     }
 
     /// Lives until the run ends, pauses, or waits for a person. What ended it otherwise, everyone who
     /// watches hears.
-    pub async fn live(mut self, first: Option<Input>) {
+    pub async fn live(self, first: Option<Input>) {
+        self.live_until(first, async {}).await;
+    }
+
+    /// As [`Self::live`], with something that is done when all work is at rest and before anybody hears that it is.
+    pub async fn live_until(mut self, first: Option<Input>, rested: impl Future<Output = ()>) {
         let lived = self.live_on(first).await;
         self.stop_all().await;
+        // What was seen up to here; a store that fails has said so already.
+        let kept = self.keep(Batch::new(), Vec::new()).await;
+        let lived = lived.and(kept);
+        // A model may be asked from here on. Whoever orders something meanwhile hears at once that the run has stopped.
+        self.orders.close();
+        while self.orders.try_recv().is_ok() {}
+        memory::remember_run(&self.world, &self.record.run).await;
+        rested.await;
         let why = lived.err().map(|error| format!("{error:#}"));
         if let Some(why) = &why {
             tracing::error!(run = %self.record.run, "the run stopped: {why}");
@@ -150,10 +191,15 @@ impl Actor {
 
     async fn live_on(&mut self, first: Option<Input>) -> anyhow::Result<()> {
         match first {
-            Some(input) => self.take(input, None).await??,
+            Some(input) => {
+                self.take(input, None).await??;
+                // What was under way when an earlier process was killed is not asked for by the input.
+                self.act(pending(&self.state)).await?;
+            }
             None => self.go_on().await?,
         }
         while self.is_active() {
+            let wall_left = self.wall_left_ms();
             let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.world.clock.now_ms()));
             tokio::select! {
                 order = self.orders.recv() => match order {
@@ -163,8 +209,18 @@ impl Actor {
                     }
                     Some(Order::Stop) | None => return Ok(()),
                 },
-                (key, ended) = finished(&mut self.running) => self.work_ended(key, ended).await?,
+                (key, ended) = finished(&mut self.running) => {
+                    if self.running.is_empty() {
+                        self.worked.rest();
+                    }
+                    self.work_ended(key, ended).await?;
+                }
+                () = self.bus.has_steps() => self.keep(Batch::new(), Vec::new()).await?,
                 () = sleep_ms(wake) => self.take(Input::Woke, None).await??,
+                () = sleep_ms(wall_left) => {
+                    let spent_ms = self.worked.ms();
+                    self.take(Input::WallUsedUp { spent_ms }, None).await??;
+                }
             }
         }
         Ok(())
@@ -184,6 +240,12 @@ impl Actor {
     fn wakes_at_ms(&self) -> Option<u64> {
         let runs = self.state.phase == Phase::Running && !self.state.paused;
         self.state.wakes_at_ms().filter(|_| runs)
+    }
+
+    /// How long it may go on; for ever while nothing is worked on, or without a cap.
+    fn wall_left_ms(&self) -> Option<u64> {
+        let max = self.state.limits.wall_ms_max.filter(|_| !self.running.is_empty())?;
+        Some(max.saturating_sub(self.worked.ms()))
     }
 
     /// One step of the harness: stored with its events, and with the end of the invocation that led to
@@ -219,7 +281,7 @@ impl Actor {
                 other => rest.push(other),
             }
         }
-        events.extend(project::changes(&self.record.project, &self.state, &next));
+        events.extend(project::changes_by(&self.record, &self.state, &next));
         let is_far_enough = self.until.is_reached(&self.state, &next, &events);
         self.state = next;
         self.keep_closing(also, events, closing).await?;
@@ -235,23 +297,33 @@ impl Actor {
         self.keep_closing(batch, events, None).await
     }
 
-    async fn keep_closing(
-        &mut self,
-        mut batch: Batch,
-        events: Vec<Event>,
-        closing: Option<Closing>,
-    ) -> anyhow::Result<()> {
+    /// Stores the state with what happened: the steps of work under way first, then `events`.
+    async fn keep_closing(&mut self, batch: Batch, events: Vec<Event>, closing: Option<Closing>) -> anyhow::Result<()> {
         let at_ms = self.world.clock.now_ms();
         let run = &self.record.run;
+        // Steps of components change nothing of the state.
+        let is_a_step_of_the_run = closing.is_some() || !events.is_empty() || !batch.ops.is_empty();
+        let Fresh { events: mut all, mut batch, marks } =
+            self.marks.fresh(&*self.world.store, run, self.bus.take_steps(), batch)?;
+        if !is_a_step_of_the_run && all.is_empty() {
+            return Ok(());
+        }
+        all.extend(events);
         let numbered: Vec<RunEvent> = (self.event_number + 1..)
-            .zip(events)
+            .zip(all)
             .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
             .collect();
-        record::put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
+        if is_a_step_of_the_run {
+            record::put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
+            batch = ledger::put_wall(batch, run, self.worked.ms());
+        } else {
+            record::put_events(&mut batch, run, &numbered)?;
+        }
         match closing {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.world.store.commit(batch).await?,
         }
+        self.marks.stored(marks);
         self.world.mail.wake();
         for event in numbered {
             self.event_number = event.number;
@@ -268,7 +340,8 @@ impl Actor {
                 Action::Park(_) | Action::Finish { .. } | Action::Emit(_) => {}
             }
         }
-        if self.state.paused {
+        // A run that ends at a cap may still have work under way, which goes on from its journals.
+        if self.state.paused || matches!(self.state.phase, Phase::Ended { .. }) {
             self.stop_all().await;
         }
         Ok(())
@@ -283,9 +356,10 @@ impl Actor {
             self.keep(Batch::new(), vec![event]).await?;
         }
         let cancel = Cancel::default();
-        let (stage, state, own) = (Arc::clone(&self.stage), self.state.clone(), cancel.clone());
+        let (stage, state, own) = (Arc::clone(&self.stage), self.state.around(&work), cancel.clone());
         let task = tokio::spawn(async move { stage.perform(&work, &state, &own).await });
         self.running.insert(key, Running { cancel, task });
+        self.worked.go();
         Ok(())
     }
 
@@ -293,6 +367,9 @@ impl Actor {
     async fn call_off(&mut self, key: &str) -> anyhow::Result<()> {
         if let Some(running) = self.running.remove(key) {
             let used = running.stop().await.map(|ended| ended.used).unwrap_or_default();
+            if self.running.is_empty() {
+                self.worked.rest();
+            }
             let report = Report::Failed(Failure::Failed("called off".into()));
             let input = Input::Done { key: key.to_owned(), used, report };
             Box::pin(self.take(input, None)).await??;
@@ -306,6 +383,7 @@ impl Actor {
         for running in std::mem::take(&mut self.running).into_values() {
             running.stop().await;
         }
+        self.worked.rest();
     }
 
     async fn work_ended(&mut self, key: String, ended: Result<Ended, String>) -> anyhow::Result<()> {

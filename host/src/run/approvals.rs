@@ -6,9 +6,11 @@
 use super::record;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, RunRule, Standing};
+use longhaul_core::approval::Decision;
+use longhaul_core::event::Event;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text::truncate;
-use longhaul_core::{Digest, RunId};
+use longhaul_core::{Digest, InvocationId, RunId};
 
 /// Approvals of one run that are read at once. Each is an entry of a journal, so runs do not come near.
 const LISTED_MAX: usize = 10_000;
@@ -43,6 +45,61 @@ pub fn find(store: &dyn Store, named: &str) -> anyhow::Result<Approval> {
         (Some(one), true) if named.len() > 2 => Ok(one),
         (None, _) => bail!("there is no approval `{shown}`; `longhaul approvals` lists them"),
         _ => bail!("several approvals begin with `{shown}`; write more of the id"),
+    }
+}
+
+/// What no event has told yet of the questions of an invocation, and of those that it asked; with the rows that say
+/// that it is told now, for the transaction that keeps the events. The questions' own rows stay: a person may answer
+/// meanwhile.
+pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> anyhow::Result<(Vec<Event>, Batch)> {
+    let below = format!("{invocation}#");
+    let mut events = Vec::new();
+    for approval in list(store, &invocation.run())? {
+        let by = &approval.subject.invocation;
+        if by != invocation && !by.as_str().starts_with(&below) {
+            continue;
+        }
+        let told = store.get(Table::States, &told_key(&approval))?;
+        let news = news_of(&approval, told.as_deref());
+        if let Some(word) = news.iter().map(|(word, _)| *word).next_back() {
+            batch = batch.put(Table::States, told_key(&approval), word);
+        }
+        events.extend(news.into_iter().map(|(_, event)| event));
+    }
+    Ok((events, batch))
+}
+
+const TOLD_ASKED: &str = "asked";
+const TOLD_ANSWERED: &str = "answered";
+
+fn news_of(approval: &Approval, told: Option<&[u8]>) -> Vec<(&'static str, Event)> {
+    let Approval { id, subject, standing, .. } = approval;
+    let mut news = Vec::new();
+    if told.is_none() {
+        let call = truncate(&format!("{}.{}", subject.tool, subject.function), 200);
+        let invocation = subject.invocation.clone();
+        news.push((TOLD_ASKED, Event::ApprovalAsked { approval: id.clone(), invocation, call }));
+    }
+    let decision = match standing {
+        Standing::Open | Standing::Answered { .. } => return news,
+        Standing::Used { decision, .. } => word_of(decision),
+        Standing::Withdrawn => "withdrawn",
+    };
+    if told != Some(TOLD_ANSWERED.as_bytes()) {
+        let decision = decision.to_owned();
+        news.push((TOLD_ANSWERED, Event::ApprovalAnswered { approval: id.clone(), decision }));
+    }
+    news
+}
+
+fn word_of(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Allowed(_) => "allowed",
+        Decision::Denied(_) => "denied",
+        Decision::Rejected(_) => "rejected",
+        Decision::Corrected(_) => "corrected",
+        Decision::Stopped => "stopped",
+        Decision::Replied(_) => "replied",
     }
 }
 
@@ -82,6 +139,10 @@ fn key(run: &RunId) -> Key {
 
 fn key_of(approval: &Approval) -> Key {
     key(&approval.subject.invocation.run()).and(&approval.id)
+}
+
+fn told_key(approval: &Approval) -> Key {
+    Key::of(approval.subject.invocation.run().as_str()).and("approval-told").and(&approval.id)
 }
 
 fn rule_key(run: &RunId) -> Key {

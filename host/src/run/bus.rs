@@ -1,13 +1,21 @@
 //! Who watches a run live. Events are in the store; this only says that there are new ones, and what a
 //! model is saying right now. A slow watcher loses the live view, never an event.
+//!
+//! It also takes what components think, do and see while they work, until the run's actor stores it.
 
 use longhaul_capabilities::Watch;
 use longhaul_core::InvocationId;
-use longhaul_core::event::RunEvent;
-use tokio::sync::broadcast;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::stream::Token;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, broadcast};
 
 /// Things that a watcher may lag behind before it has to read the store again.
 const BACKLOG: usize = 1_024;
+
+/// Bytes of a reply that a late watcher gets of what was said so far; the beginning goes first.
+const SPEECH_BYTES_MAX: usize = 256 << 10;
 
 /// Something that a watcher hears.
 #[derive(Clone, Debug)]
@@ -15,12 +23,7 @@ pub enum Heard {
     /// An event, which is durable.
     Event(RunEvent),
     /// A part of what a model says, which is not.
-    Token {
-        /// Who asked.
-        invocation: InvocationId,
-        /// The text.
-        text: String,
-    },
+    Token(Token),
     /// The run's actor is gone: it ended, was paused, or its process stops.
     Gone {
         /// What ended it, if it was not the run itself.
@@ -28,31 +31,169 @@ pub enum Heard {
     },
 }
 
+/// A step of a component's work, not stored yet.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) invocation: InvocationId,
+    /// Counts up within the invocation, and is the same when the invocation says it again.
+    pub(super) number: u32,
+    pub(super) event: Event,
+}
+
 /// The watchers of one run.
 #[derive(Clone)]
-pub struct Bus(broadcast::Sender<Heard>);
+pub struct Bus(Arc<Inner>);
+
+struct Inner {
+    sender: broadcast::Sender<Heard>,
+    live: Mutex<Live>,
+    steps: Mutex<Vec<Step>>,
+    has_steps: Notify,
+}
+
+/// What models are saying.
+#[derive(Default)]
+struct Live {
+    /// The last event that was told.
+    number: u64,
+    speeches: BTreeMap<InvocationId, Token>,
+}
+
+/// Everything from now on, and what models are in the middle of.
+pub struct Watching {
+    /// What comes.
+    pub receiver: broadcast::Receiver<Heard>,
+    /// What was said so far, each as one part.
+    pub so_far: Vec<Token>,
+}
 
 impl Default for Bus {
     fn default() -> Self {
-        Self(broadcast::Sender::new(BACKLOG))
+        Self(Arc::new(Inner {
+            sender: broadcast::Sender::new(BACKLOG),
+            live: Mutex::default(),
+            steps: Mutex::default(),
+            has_steps: Notify::new(),
+        }))
     }
 }
 
 impl Bus {
     /// Tells everyone who watches.
     pub fn tell(&self, heard: Heard) {
+        if let Heard::Event(event) = &heard {
+            let mut live = lock(&self.0.live);
+            live.number = event.number;
+            if let Event::Thought { invocation, .. } | Event::InvocationEnded { invocation, .. } = &event.event {
+                live.speeches.remove(invocation);
+            }
+        }
         // Nobody watching is no error.
-        let _ = self.0.send(heard);
+        let _ = self.0.sender.send(heard);
     }
 
     /// Hears everything from now on.
-    pub fn watch(&self) -> broadcast::Receiver<Heard> {
-        self.0.subscribe()
+    pub fn watch(&self) -> Watching {
+        // Under the lock, so that no part is in neither or in both.
+        let live = lock(&self.0.live);
+        Watching { receiver: self.0.sender.subscribe(), so_far: live.so_far() }
     }
+
+    /// What models are saying right now, each as one part.
+    pub fn so_far(&self) -> Vec<Token> {
+        lock(&self.0.live).so_far()
+    }
+
+    /// Steps that were not taken yet, in the order in which they were made.
+    pub(super) fn take_steps(&self) -> Vec<Step> {
+        std::mem::take(&mut lock(&self.0.steps))
+    }
+
+    /// Returns when there are steps.
+    pub(super) async fn has_steps(&self) {
+        self.0.has_steps.notified().await;
+    }
+
+    /// A step of somebody's work, under a number of its own in the invocation.
+    pub(super) fn note(&self, step: Step) {
+        lock(&self.0.steps).push(step);
+        self.0.has_steps.notify_one();
+    }
+}
+
+impl Live {
+    fn so_far(&self) -> Vec<Token> {
+        self.speeches.values().cloned().collect()
+    }
+
+    /// Adds a piece to what an invocation's model says; gives the part that it is.
+    fn hear(&mut self, invocation: &InvocationId, text: &str) -> Token {
+        let fresh = || Token { invocation: invocation.clone(), after: 0, part: 0, text: String::new(), whole: true };
+        let speech = self.speeches.entry(invocation.clone()).or_insert_with(fresh);
+        (speech.after, speech.part) = (self.number, speech.part + 1);
+        speech.text.push_str(text);
+        let over = speech.text.len().saturating_sub(SPEECH_BYTES_MAX);
+        speech.text.drain(..speech.text.ceil_char_boundary(over));
+        let Token { after, part, .. } = *speech;
+        Token { invocation: invocation.clone(), after, part, text: text.to_owned(), whole: false }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Watch for Bus {
     fn heard(&self, invocation: &InvocationId, text: &str) {
-        self.tell(Heard::Token { invocation: invocation.clone(), text: text.to_owned() });
+        let mut live = lock(&self.0.live);
+        let token = live.hear(invocation, text);
+        // Under the lock: parts are told in the order of their numbers.
+        let _ = self.0.sender.send(Heard::Token(token));
+    }
+
+    fn begins(&self, invocation: &InvocationId) {
+        lock(&self.0.live).speeches.remove(invocation);
+    }
+
+    fn step(&self, invocation: &InvocationId, number: u32, event: Event) {
+        self.note(Step { invocation: invocation.clone(), number, event });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> InvocationId {
+        InvocationId::from_text(text)
+    }
+
+    #[test]
+    fn who_comes_late_gets_what_was_said_so_far_as_one_part_and_then_the_next_ones() {
+        let bus = Bus::default();
+        let one = id("r-1/plan");
+        bus.begins(&one);
+        bus.heard(&one, "Once ");
+        bus.heard(&one, "upon ");
+        let mut late = bus.watch();
+        bus.heard(&one, "a time");
+        let [so_far] = late.so_far.as_slice() else { panic!("{:?}", late.so_far) };
+        assert_eq!((so_far.text.as_str(), so_far.part, so_far.whole), ("Once upon ", 2, true));
+        let Ok(Heard::Token(next)) = late.receiver.try_recv() else { panic!("a part was lost") };
+        assert_eq!((next.text.as_str(), next.part, next.whole), ("a time", 3, false));
+        bus.begins(&one);
+        assert!(bus.so_far().is_empty(), "the next reply begins anew");
+    }
+
+    #[test]
+    fn a_reply_without_end_is_not_kept_without_end() {
+        let bus = Bus::default();
+        let one = id("r-1/plan");
+        for _ in 0..10 {
+            bus.heard(&one, &"é".repeat(40 << 10));
+        }
+        let [so_far] = bus.so_far().try_into().expect("one");
+        assert!(so_far.text.len() <= SPEECH_BYTES_MAX);
+        assert_eq!(so_far.part, 10);
     }
 }

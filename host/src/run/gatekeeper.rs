@@ -98,6 +98,11 @@ impl Approvals for Gatekeeper {
         self.gate(call).is_ok_and(|gate| gate.is_free(call))
     }
 
+    fn asks(&self, call: &ToolCall) -> bool {
+        // What the gate does not know is decided about, and refused there.
+        self.gate(call).map_or(true, |gate| gate.verdict(call) == Verdict::Ask)
+    }
+
     async fn decide(&self, intent: &Intent) -> Result<(Decision, Batch), Undecided> {
         match self.decided(intent).await {
             Ok(Ok(decided)) => Ok(decided),

@@ -3,6 +3,7 @@
 //! Pure: a project has the status of its newest run, and each change of that is an event of the run, in the
 //! transaction of the step that makes it. So nothing has to be kept beside it, and nothing can disagree.
 
+use super::RunRecord;
 use longhaul_core::event::Event;
 use longhaul_core::project::ProjectStatus;
 use longhaul_harness::state::Phase;
@@ -20,6 +21,12 @@ pub fn status_of(state: &State) -> ProjectStatus {
         RunStatus::Parked if state.features.is_empty() => ProjectStatus::Initializing,
         RunStatus::Working | RunStatus::Parked | RunStatus::Incomplete => ProjectStatus::Active,
     }
+}
+
+/// As [`changes`] for a run; an ask changes nothing about its project.
+#[must_use]
+pub fn changes_by(record: &RunRecord, before: &State, after: &State) -> Vec<Event> {
+    if record.ask.is_some() { Vec::new() } else { changes(&record.project, before, after) }
 }
 
 /// The events of a step that took the run of `project` from one state to another.

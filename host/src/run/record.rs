@@ -2,9 +2,10 @@
 
 mod parts;
 
-use super::decisions;
+use super::{decisions, ledger};
 use crate::cast::Pins;
 use crate::config::Config;
+use crate::memory;
 use crate::notify;
 use crate::wiring::ModelOptions;
 use anyhow::Context;
@@ -14,7 +15,7 @@ use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::work::{FeatureStatus, Plan};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::{Wait, WaitFor};
-use longhaul_harness::{State, Work};
+use longhaul_harness::{Dispatch, HarnessLimits, State, Work};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ pub struct RunRecord {
     pub project: String,
     /// The project's directory.
     pub directory: PathBuf,
-    /// The branch that it commits to.
+    /// The branch that it commits to; empty for an ask, which commits nothing.
     pub branch: String,
     /// The commit that it started from.
     pub base: String,
@@ -48,11 +49,27 @@ pub struct RunRecord {
     /// The plan that it follows; none: a planner is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// Who answers, if it is an ask: a run without a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Dispatch>,
     /// When it was asked for.
     pub created_ms: u64,
 }
 
 impl RunRecord {
+    /// The caps of such a run in a configuration.
+    pub fn limits_in(&self, config: &Config) -> HarnessLimits {
+        if self.ask.is_some() { config.ask_limits() } else { config.run.limits.clone() }
+    }
+
+    /// Refuses what only a run with a branch can do.
+    pub fn expect_branch(&self) -> anyhow::Result<()> {
+        if self.ask.is_some() {
+            anyhow::bail!("run {} is an ask, which has no branch; name a run of `longhaul run`", self.run);
+        }
+        Ok(())
+    }
+
     /// The configuration that the run was started with.
     pub fn config(&self) -> anyhow::Result<Config> {
         Config::parse(&self.config).context("the configuration that the run was started with")
@@ -75,7 +92,7 @@ impl RunRecord {
         Ok(now)
     }
 
-    fn key(run: &RunId) -> Key {
+    pub(super) fn key(run: &RunId) -> Key {
         Key::of(run.as_str())
     }
 
@@ -130,6 +147,13 @@ pub fn newest_in(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<S
     newest.map_or(Ok(None), |record| load(store, &record.run))
 }
 
+/// The newest run of the project in a directory that commits to its branch.
+pub fn newest_on_branch(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<StoredRun>> {
+    let is_one = |record: &RunRecord| record.directory == directory && record.ask.is_none();
+    let newest = records(store)?.into_iter().rfind(is_one);
+    newest.map_or(Ok(None), |record| load(store, &record.run))
+}
+
 /// Events of a run after a number, at most `limit`.
 pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) -> anyhow::Result<Vec<RunEvent>> {
     let prefix = RunRecord::key(run);
@@ -151,6 +175,15 @@ pub fn last_event_ms(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<u6
     Ok(event.first().map(|event| event.at_ms))
 }
 
+/// Adds events that change nothing but themselves to a batch.
+pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> anyhow::Result<()> {
+    for event in events {
+        let key = RunRecord::key(run).number(event.number);
+        *batch = std::mem::take(batch).insert(Table::Events, key, serde_json::to_vec(event)?);
+    }
+    Ok(())
+}
+
 /// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
 pub fn put_step(
     store: &dyn Store,
@@ -167,12 +200,16 @@ pub fn put_step(
     for event in events {
         tracing::trace!(number = event.number, "run.event");
         filled = filled.insert(Table::Events, key.clone().number(event.number), serde_json::to_vec(event)?);
-        if let Some(progress) = progress(event) {
+        if let Event::Steered { feature, text } = &event.event {
+            filled = ledger::put_correction(filled, &record.run, feature.as_deref(), event.number, text);
+        }
+        if let Some(progress) = progress(event).filter(|_| record.ask.is_none()) {
             let key = Key::of(&record.project).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
     let filled = notify::put_letters(filled, record, events)?;
+    let filled = memory::put_due(filled, record, events)?;
     *batch = decisions::put_of_events(filled, store, record, state, events)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Carrying work out: a planner, an agent or an evaluator is called, checks are pinned, the tree is
 //! committed or restored. What comes of it is handed back; nothing is stored here but journals.
 
+mod choose;
 mod ending;
 mod orientation;
 mod place;
@@ -8,16 +9,20 @@ mod repository;
 mod rushed;
 mod troupe;
 
+pub use choose::CHOICE;
 pub use ending::{Closing, End, Ended, Kept};
 pub use repository::Native;
 
 use super::bus::Bus;
+use super::ledger::Ledger;
 use super::record::RunRecord;
 use crate::cast::Cast;
 use crate::config::Config;
+use crate::memory;
 use crate::wiring::{ModelSet, World};
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
+use longhaul_core::memory::MemoryBackend;
 use longhaul_core::work::Outcome;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Job, State, Work};
@@ -32,8 +37,10 @@ pub struct Stage {
     world: Arc<World>,
     config: Arc<Config>,
     models: Arc<ModelSet>,
+    memory: Arc<dyn MemoryBackend>,
     record: RunRecord,
     bus: Bus,
+    ledger: Arc<Ledger>,
     /// By number. The first is there from the start, the others when a session first needs them.
     desks: tokio::sync::Mutex<BTreeMap<u32, Arc<Desk>>>,
 }
@@ -43,7 +50,10 @@ impl Stage {
     pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> anyhow::Result<Self> {
         let config = Arc::new(record.config_now()?);
         let models = Arc::new(ModelSet::build(&config, &record.directory, &record.models)?);
-        let stage = Self { world, config, models, record, bus, desks: tokio::sync::Mutex::default() };
+        let memory = memory::open(&world, &config, &record.pins, &record.directory).await?;
+        let ledger = Arc::new(Ledger::open(Arc::clone(&world.store), &record.run)?);
+        let desks = tokio::sync::Mutex::default();
+        let stage = Self { world, config, models, memory, record, bus, ledger, desks };
         stage.desk(0).await?;
         Ok(stage)
     }
@@ -61,6 +71,9 @@ impl Stage {
 
     /// The desk of a feature's session, and the commit that its work started from.
     async fn desk_of(&self, state: &State, work: &Work) -> anyhow::Result<(Arc<Desk>, Option<String>)> {
+        if self.record.ask.is_some() {
+            return Ok((self.desk(0).await?, Some(String::new())));
+        }
         let session = work.feature().and_then(|feature| state.session(feature));
         let desk = self.desk(session.map_or(0, |session| session.slot)).await?;
         Ok((desk, session.and_then(|session| session.base.clone())))
@@ -76,14 +89,16 @@ impl Stage {
             Job::Generate { agent, round, .. } => (format!("agents.{agent}"), "agent.run", *round),
             Job::Agree { .. } => ("evaluator".to_owned(), "evaluator.judge", 0),
             Job::Judge { round, .. } => ("evaluator".to_owned(), "evaluator.judge", *round),
+            Job::Choose { .. } => (choose::CHOOSER.to_owned(), CHOICE, 0),
             Job::Prepare { .. } | Job::Merge { .. } | Job::Commit { .. } | Job::Discard { .. } => return None,
         };
         Some(Event::InvocationStarted {
             invocation: InvocationId::of_action(&self.record.run, &work.key()),
-            plugin: self.record.pins.get(&table).map_or(table, |pin| pin.plugin.clone()),
+            plugin: self.record.pins.get(&table).map_or_else(|| table.clone(), |pin| pin.plugin.clone()),
             export: export.to_owned(),
             feature: work.feature().map(str::to_owned),
             round,
+            agent: table,
         })
     }
 
@@ -96,14 +111,19 @@ impl Stage {
     }
 
     async fn carry_out(&self, work: &Work, state: &State, cancel: &Cancel) -> anyhow::Result<Ended> {
+        self.ledger.set_caps(&state.limits);
+        if let Job::Choose { system, prompt, .. } = &work.job {
+            return self.choose(work, system, prompt, cancel).await;
+        }
         let (desk, base) = self.desk_of(state, work).await?;
         // A session that an earlier version began, or one that was not prepared, is compared with the tip.
         let base = match base {
             Some(base) => base,
-            None => desk.repository.tip().await?,
+            None => desk.repository()?.tip().await?,
         };
         let place = Place { stage: self, desk: &desk, base: &base, work, state, cancel };
         match &work.job {
+            Job::Choose { .. } => anyhow::bail!("a choice is made without a desk"),
             Job::Plan { goal } => place.plan(goal.clone()).await,
             Job::Replan { goal, plan, results } => place.replan(goal.clone(), plan.clone(), results).await,
             Job::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,
@@ -116,9 +136,9 @@ impl Stage {
             Job::Judge { feature, generated, instruction, criteria, .. } => {
                 place.judge(feature, generated, instruction, criteria).await
             }
-            Job::Merge { .. } => desk.repository.merge(&base).await,
-            Job::Commit { message, .. } => desk.repository.commit(self, work, message, &base).await,
-            Job::Discard { feature } => desk.repository.discard(feature, &base).await,
+            Job::Merge { .. } => desk.repository()?.merge(&base).await,
+            Job::Commit { message, .. } => desk.repository()?.commit(self, work, message, &base).await,
+            Job::Discard { feature } => desk.repository()?.discard(feature, &base).await,
         }
     }
 
@@ -141,20 +161,32 @@ impl Stage {
 
 /// One tree, and the parts of the run as they see it.
 struct Desk {
-    repository: Repository,
+    /// None for an ask.
+    repository: Option<Repository>,
     cast: Arc<Cast>,
     troupe: Arc<Troupe>,
 }
 
 impl Desk {
     async fn open(stage: &Stage, number: u32) -> anyhow::Result<Self> {
-        let Stage { world, config, models, record, bus, .. } = stage;
+        let Stage { world, config, models, memory, record, bus, ledger, .. } = stage;
         let tree = world.home.tree_of(&record.run, number);
-        let repository = Repository::open(world, record, tree.clone()).await?;
+        let repository = match record.ask {
+            None => Some(Repository::open(world, record, tree.clone()).await?),
+            Some(_) => {
+                std::fs::create_dir_all(&tree)?;
+                None
+            }
+        };
         let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree).await?;
         let cast = Arc::new(cast);
-        let (models, bus) = (Arc::clone(models), bus.clone());
-        let troupe = Arc::new(Troupe { world: Arc::clone(world), cast: Arc::clone(&cast), models, bus });
+        let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
+        let troupe = Troupe { world: Arc::clone(world), cast: Arc::clone(&cast), models, memory, bus, ledger };
+        let troupe = Arc::new(troupe);
         Ok(Self { repository, cast, troupe })
+    }
+
+    fn repository(&self) -> anyhow::Result<&Repository> {
+        self.repository.as_ref().ok_or_else(|| anyhow::anyhow!("an ask has no repository"))
     }
 }

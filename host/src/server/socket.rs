@@ -8,6 +8,7 @@ use crate::service::{Answer, Request, Service};
 use anyhow::Context;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
+use longhaul_core::stream::Token;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -16,8 +17,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Bytes of a call. A feature with its checks is the largest.
-const CALL_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of a call. A checkpoint that is imported is the largest: as much as the command line reads of one, and the
+/// words around it. Only the owner of the data directory can call.
+const CALL_BYTES_MAX: u64 = 513 << 20;
 
 /// What a client sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,7 +45,18 @@ pub enum Line {
     /// An event.
     Event(RunEvent),
     /// A part of what a model says.
-    Token(String),
+    Token {
+        /// The part.
+        token: Token,
+        /// The last event before it.
+        after: u64,
+        /// Its number.
+        part: u64,
+    },
+    /// Parts were lost.
+    Lagged,
+    /// The client did not read, and is let go.
+    Dropped,
     /// Nobody works on the run any more.
     Gone(Option<String>),
 }
@@ -111,7 +124,9 @@ async fn watch(stream: &mut UnixStream, service: &Arc<Service>, run: RunId, afte
     while let Some(seen) = receiver.recv().await {
         let line = match seen {
             Seen::Event(event) => Line::Event(event),
-            Seen::Token(text) => Line::Token(text),
+            Seen::Token(token) => Line::Token { after: token.after, part: token.part, token },
+            Seen::Lagged => Line::Lagged,
+            Seen::Dropped => Line::Dropped,
             Seen::Gone(why) => Line::Gone(why),
         };
         if write(stream, &line).await.is_err() {

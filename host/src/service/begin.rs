@@ -3,6 +3,7 @@
 use super::{Answer, Service};
 use crate::cast;
 use crate::config::Config;
+use crate::memory;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
 use crate::wiring::{ModelOptions, ModelSet, World};
 use anyhow::{Context, bail};
@@ -10,7 +11,7 @@ use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
-use longhaul_harness::{Input, RunStatus, Setup, State, step};
+use longhaul_harness::{Input, RunStatus, Setup, State, Strategy, step};
 use longhaul_worktree::{Branch, Project, Start};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +25,16 @@ impl Service {
         until: Until,
         again: bool,
     ) -> anyhow::Result<Answer> {
+        // A model may be asked for it, so it is done before anybody has to wait for this.
+        memory::remember_due(&self.world).await;
         let _alone = self.taking_up.lock().await;
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
         let config = Config::read(&directory)?;
+        config.check_run()?;
         let goal = read_goal(&directory, &config)?;
-        let before = run::newest_in(&*self.world.store, &directory)?;
+        let before = run::newest_on_branch(&*self.world.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
         self.sweep_trees()?;
         ModelSet::build(&config, &directory, &models)?;
@@ -49,13 +53,14 @@ impl Service {
             pins: cast::pin(&self.world, &config, &directory, &mut batch)?,
             models,
             plan,
+            ask: None,
             created_ms,
         };
         // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
         self.world.store.commit(batch).await?;
         let bus = Bus::default();
         let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
-        let begin = begin(&self.world, &record, &config)?;
+        let begin = begin(&self.world, &record, &config).await?;
         let state = State::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
         let mut batch = record.insert(Batch::new())?;
@@ -63,7 +68,7 @@ impl Service {
         run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
         self.world.store.commit(batch).await?;
         let run = record.run.clone();
-        self.activate(StoredRun { record, state }, stage, bus, Some(begin), until)?;
+        self.activate(StoredRun { record, state }, stage, bus, Some(begin), until).await?;
         Ok(Answer::Run { run })
     }
 
@@ -153,31 +158,40 @@ async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<Start> {
 }
 
 /// The first input of a run.
-pub(super) fn begin(world: &World, record: &RunRecord, config: &Config) -> anyhow::Result<Input> {
+pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Config) -> anyhow::Result<Input> {
     Ok(Input::Begin {
         run: record.run.clone(),
         goal: record.goal.clone(),
-        context: context(world, record, config)?,
+        context: context(world, record, config).await?,
         setup: Setup {
             agents: config.agents.keys().cloned().collect(),
             categories: config.categories(),
             checks: config.checks.keys().cloned().collect(),
-            strategy: config.run.strategy,
-            contract_by: config.run.contract_by.clone(),
+            strategy: if record.ask.is_some() { Strategy::Ask } else { config.run.strategy },
+            contract_by: config.run.contract_by.clone().filter(|_| record.ask.is_none()),
             plan: record.plan.clone().map(Box::new),
+            described: config.described(),
+            confidence_ignored: config.confidence_ignored(),
+            default_agent: config.ask.agent.clone(),
+            dispatch: record.ask.clone().unwrap_or_default(),
         },
-        limits: config.run.limits.clone(),
+        limits: record.limits_in(config),
     })
 }
 
-/// What a planner may know of the project: what it is called, its checks, and decisions that bear on the goal.
-fn context(world: &World, record: &RunRecord, config: &Config) -> anyhow::Result<serde_json::Value> {
+/// What a planner may know of the project: what it is called, its checks, and what bears on the goal of decisions and
+/// of what earlier runs left.
+async fn context(world: &Arc<World>, record: &RunRecord, config: &Config) -> anyhow::Result<serde_json::Value> {
     let mut context = serde_json::json!({
         "project": record.project,
         "native_checks": config.checks.keys().collect::<Vec<_>>(),
     });
     if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, &record.project, &record.goal)? {
         context["decisions"] = decisions;
+    }
+    let memory = memory::open(world, config, &record.pins, &record.directory).await?;
+    if let Some(remembered) = memory::recollect(&*memory, &config.memory, &record.project, &record.goal).await {
+        context["memory"] = remembered;
     }
     Ok(context)
 }

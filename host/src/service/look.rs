@@ -39,6 +39,9 @@ impl Service {
         Ok(Status {
             summary: self.summary(stored),
             branch: record.branch.clone(),
+            asked: record.ask.as_ref().map(|_| record.goal.clone()),
+            synthesis: state.answer.clone(),
+            ledger: run::ledger::view(&*self.world.store, &record.run, &state.limits, state.counts.replans)?,
             why: why(state),
             question: question.map(|question| question.text),
             features: state.features.clone(),
@@ -113,6 +116,14 @@ impl Service {
     pub fn find(&self, which: &Which) -> anyhow::Result<StoredRun> {
         let store = &*self.world.store;
         match which {
+            Which::Named(key) if key.contains(':') => {
+                let key = crate::checkpoint::Key::parse(key);
+                let stored = self.find(&Which::Named(key.run))?;
+                if let Some(part) = key.part {
+                    crate::checkpoint::newest_of(store, &stored.record.run, &part)?;
+                }
+                Ok(stored)
+            }
             Which::Named(name) => {
                 if let Some(stored) = run::load(store, &RunId::from_text(name.clone()))? {
                     return Ok(stored);

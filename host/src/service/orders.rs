@@ -3,11 +3,15 @@
 
 use super::begin::begin;
 use super::{Active, Answer, Service, Which};
+use crate::checkpoint::{self, Shared};
 use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
+use crate::wiring::World;
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::journal::Resolution;
-use longhaul_harness::{Input, RunStatus, step};
+use longhaul_harness::state::BlockedBy;
+use longhaul_harness::{Feature, Input, RunStatus, step};
+use longhaul_redis::Lease;
 use std::sync::{Arc, PoisonError};
 
 impl Service {
@@ -20,7 +24,7 @@ impl Service {
         let _alone = self.taking_up.lock().await;
         let stored = &self.ready(which).await?;
         let run = stored.record.run.clone();
-        let limits = stored.record.config_now()?.run.limits;
+        let limits = stored.record.limits_in(&stored.record.config_now()?);
         let resume = Input::Resume { retry_failing, limits: Some(limits) };
         if let Some(handle) = self.handle(&run) {
             if until != Until::End {
@@ -30,11 +34,13 @@ impl Service {
             return Ok(Answer::Run { run });
         }
         let stored = &self.told_of_answers(stored.clone()).await?;
-        // What broke off goes on as it was; what was paused, or ended, needs to be told to go on.
+        let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
+        let must_be_told = retry_failing || stored.state.features.iter().any(is_cancelled);
+        // What broke off goes on as it was; what was paused, cancelled, or ended, needs to be told to go on.
         let first = match stored.state.status() {
             // Accepted, and broken off before its first step.
-            RunStatus::New => Some(begin(&self.world, &stored.record, &stored.record.config()?)?),
-            RunStatus::Planning | RunStatus::Working if !retry_failing => None,
+            RunStatus::New => Some(begin(&self.world, &stored.record, &stored.record.config()?).await?),
+            RunStatus::Planning | RunStatus::Working if !must_be_told => None,
             _ => Some(resume),
         };
         if let Some(input) = &first {
@@ -43,11 +49,11 @@ impl Service {
         }
         let bus = Bus::default();
         let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
-        self.activate(stored.clone(), stage, bus, first, until)?;
+        self.activate(stored.clone(), stage, bus, first, until).await?;
         Ok(Answer::Run { run })
     }
 
-    pub(super) fn activate(
+    pub(super) async fn activate(
         self: &Arc<Self>,
         stored: StoredRun,
         stage: run::Stage,
@@ -55,19 +61,33 @@ impl Service {
         first: Option<Input>,
         until: Until,
     ) -> anyhow::Result<()> {
-        let run = stored.record.run.clone();
+        let (record, run) = (stored.record.clone(), stored.record.run.clone());
+        // What was before this process took it up was another's to report.
+        let reported = match stored.state.status() {
+            RunStatus::New => 0,
+            _ => run::last_event(&*self.world.store, &run)?,
+        };
+        let shared = checkpoint::of_record(&self.world, &stored.record)?;
+        let lease = match &shared {
+            Some(shared) => Some((Arc::clone(shared), shared.begin(&run).await?)),
+            None => None,
+        };
         let (actor, handle) = Actor::new(Arc::clone(&self.world), stage, stored, bus, until)?;
-        let (service, own) = (Arc::clone(self), run.clone());
+        let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             // Not before it can be found, or an actor that ends at once would be entered after its end.
             let _ = going.await;
-            actor.live(first).await;
+            match lease {
+                Some((shared, lease)) => live_holding(&service.world, actor, first, shared, lease, holder).await,
+                None => actor.live(first).await,
+            }
             service.lock().remove(&own);
         });
         let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
         self.lock().insert(run, Active { handle, task });
+        self.report(&record, reported);
         let _ = go.send(());
         Ok(())
     }
@@ -117,9 +137,13 @@ impl Service {
     /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one
     /// of its project came after is refused, since that one moved the branch.
     pub(super) async fn ready(&self, which: &Which) -> anyhow::Result<StoredRun> {
-        let RunRecord { run, directory, branch, .. } = self.find(which)?.record;
+        let stored = self.find(which)?;
+        if stored.record.ask.is_some() {
+            return Ok(stored);
+        }
+        let RunRecord { run, directory, branch, .. } = stored.record;
         run::revert::finish(&self.world, &run).await?;
-        let newest = run::newest_in(&*self.world.store, &directory)?;
+        let newest = run::newest_on_branch(&*self.world.store, &directory)?;
         if let Some(newer) =
             newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
         {
@@ -131,6 +155,26 @@ impl Service {
     pub(super) fn handle(&self, run: &RunId) -> Option<Handle> {
         self.lock().get(run).map(|active| active.handle.clone())
     }
+}
+
+/// As [`Actor::live`], while the lease is renewed; then the run is left for others as it is.
+async fn live_holding(
+    world: &World,
+    actor: Actor,
+    first: Option<Input>,
+    shared: Arc<Shared>,
+    lease: Lease,
+    handle: Handle,
+) {
+    let keeper = tokio::spawn(Arc::clone(&shared).hold(lease.clone(), handle));
+    actor
+        .live_until(first, async {
+            keeper.abort();
+            if let Err(error) = shared.leave(world, &lease).await {
+                tracing::warn!(run = lease.key, "other machines do not see how the run stands: {error:#}");
+            }
+        })
+        .await;
 }
 
 /// Nobody should be told that a run was paused, or given up, that was over before.

@@ -67,7 +67,7 @@ impl Service {
             known.insert(record.directory.clone(), Known { record, newest: None, runs: 0 });
         }
         // Oldest first, so the last one is the newest.
-        for stored in run::list(store)? {
+        for stored in run::list(store)?.into_iter().filter(|stored| stored.record.ask.is_none()) {
             let of_run = |stored: &StoredRun| ProjectRecord {
                 project: stored.record.project.clone(),
                 directory: stored.record.directory.clone(),

@@ -35,6 +35,7 @@ impl Service {
             let _alone = self.taking_up.lock().await;
             self.ready(which).await?
         };
+        stored.record.expect_branch()?;
         refuse_working(&stored)?;
         let wanted = wanted(&stored, only.as_deref())?;
         // Outside the lock: checks take their time.

@@ -1,13 +1,14 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
 use crate::nobody::Nobody;
-use crate::run::{Kept, RunRecord};
+use crate::run::{CHOICE, Kept, RunRecord};
 use crate::wiring::World;
 use anyhow::{Context, bail};
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, Finished};
+use longhaul_core::memory::Embedded;
 use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Verdict};
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Plugin};
@@ -46,6 +47,9 @@ pub async fn replay(
             // Broken off: its journal is not all that it will do.
             continue;
         }
+        if all && is_choice(world, &invocation)? {
+            continue;
+        }
         if let Some(path) = with
             && all
             && !plays(world, &invocation, path).await?
@@ -58,6 +62,11 @@ pub async fn replay(
         bail!("no invocation of run {} is of the role of `{}`", record.run, path.display());
     }
     Ok(replayed)
+}
+
+/// Whether no plugin made it, so that there is none to run again.
+fn is_choice(world: &World, invocation: &InvocationId) -> anyhow::Result<bool> {
+    Ok(longhaul_journal::began(&*world.store, invocation)?.is_some_and(|began| began.export == CHOICE))
 }
 
 /// Whether a component has the role of an invocation; one of another has nothing to say to it.
@@ -77,11 +86,40 @@ pub async fn one(
     watch: Arc<dyn Watch>,
 ) -> anyhow::Result<Replayed> {
     let store = &*world.store;
-    let began = longhaul_journal::began(store, &invocation)?
-        .with_context(|| format!("there is no invocation `{invocation}`"))?;
+    if longhaul_journal::began(store, &invocation)?.is_none() {
+        bail!("there is no invocation `{invocation}`");
+    }
     let Some(finished) = longhaul_journal::finished(store, &invocation)? else {
         bail!("`{invocation}` has not finished, so there is nothing to compare with; resume the run first");
     };
+    run_again(world, record, invocation, &finished, with, watch).await
+}
+
+/// Hears what was said in an invocation that has not ended, up to where its journal ends.
+pub async fn so_far(
+    world: &Arc<World>,
+    record: &RunRecord,
+    invocation: InvocationId,
+    watch: Arc<dyn Watch>,
+) -> anyhow::Result<()> {
+    let no_end = Finished { result: String::new(), fuel_used: 0, interrupted: false, at_ms: 0 };
+    run_again(world, record, invocation, &no_end, None, watch).await.map(drop)
+}
+
+async fn run_again(
+    world: &Arc<World>,
+    record: &RunRecord,
+    invocation: InvocationId,
+    finished: &Finished,
+    with: Option<&Path>,
+    watch: Arc<dyn Watch>,
+) -> anyhow::Result<Replayed> {
+    let store = &*world.store;
+    let began = longhaul_journal::began(store, &invocation)?
+        .with_context(|| format!("there is no invocation `{invocation}`"))?;
+    if began.export == CHOICE {
+        bail!("`{invocation}` is what longhaul itself asked a model; there is no plugin to run again");
+    }
     let bytes = match with {
         Some(path) => world.engine.read(&began.plugin, path)?,
         None => store
@@ -96,9 +134,9 @@ pub async fn one(
     let fingerprint = if with.is_some() { "" } else { world.engine.fingerprint() };
     let recorder = Recorder::replay(Arc::clone(&world.store), invocation.clone(), fingerprint, &limits)?
         .context("the journal is gone")?;
-    let mut setup = setup(world, record, &recorder, limits, &finished);
+    let mut setup = setup(world, record, &recorder, limits, finished);
     setup.services.watch = watch;
-    let mut replayed = compare(&plugin, setup, &recorder, &began, &finished, &input).await?;
+    let mut replayed = compare(&plugin, setup, &recorder, &began, finished, &input).await?;
     if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
         replayed.same = false;
         replayed.difference =
@@ -133,7 +171,9 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
             checks: nobody.clone(),
             delegate: nobody.clone(),
             approvals: Arc::new(AllFree),
+            supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
             store: Arc::clone(&world.store),
+            memory: Arc::new(Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock))),
             clock: Arc::clone(&world.clock),
             watch: nobody,
             exchange: None,

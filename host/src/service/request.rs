@@ -1,7 +1,9 @@
 //! What a surface can ask for, and what it is answered: one list each, the same for all surfaces.
 
-use super::{Rechecked, Replayed, Trajectory, Wanted};
+use super::{CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Trajectory, Wanted};
+use crate::checkpoint::{Checkpoint, Saved, Snapshot};
 use crate::run::Reverted;
+use crate::run::ledger::LedgerView;
 use crate::run::proposals::Proposal;
 use crate::wiring::ModelOptions;
 use longhaul_approval::{Approval, RunRule};
@@ -9,7 +11,7 @@ use longhaul_core::decision::{Hit, Outcome};
 use longhaul_core::event::{RunEvent, Used};
 use longhaul_core::journal::{Entry, Finished, Resolution};
 use longhaul_core::project::ProjectStatus;
-use longhaul_core::work::{FeatureSpec, Plan};
+use longhaul_core::work::{FeatureSpec, Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_worktree::Logged;
@@ -37,6 +39,27 @@ pub enum Request {
         /// Also when the project was given up.
         #[serde(default)]
         again: bool,
+    },
+    /// Start an ask: a run without a repository.
+    Ask {
+        /// What is asked.
+        question: Box<Question>,
+    },
+    /// Correct what is worked on; the agent hears it at its next step.
+    Steer {
+        /// Which.
+        run: Which,
+        /// The task or feature; none: all that is worked on.
+        task: Option<String>,
+        /// What it is told.
+        text: String,
+    },
+    /// Stop the work on one task or feature; a resume takes it up again.
+    CancelTask {
+        /// Which.
+        run: Which,
+        /// The task or feature.
+        task: String,
     },
     /// Go on with a run.
     Resume {
@@ -217,6 +240,18 @@ pub enum Request {
         /// Why.
         why: String,
     },
+    /// Runs as they stand.
+    Checkpoints {
+        /// What of them.
+        wanted: CheckpointAsk,
+    },
+    /// What a project remembers of its runs.
+    Memory {
+        /// A run of the project.
+        run: Which,
+        /// What of it.
+        wanted: MemoryAsk,
+    },
     /// What agents were told, said and did, without the messages.
     Trajectories {
         /// The run.
@@ -247,6 +282,8 @@ pub enum Request {
         /// Which.
         run: Which,
     },
+    /// All runs summed up, for Prometheus.
+    Metrics,
     /// What people were asked about calls of tools, and the rules that came of it.
     Approvals {
         /// Which run; none: all.
@@ -395,6 +432,32 @@ pub enum Answer {
         /// Whether its run is worked on in this moment.
         active: bool,
     },
+    /// Where runs can be gone on from.
+    Checkpoints {
+        /// Positions in journals.
+        checkpoints: Vec<Checkpoint>,
+        /// What is saved in the data directory.
+        saved: Vec<Saved>,
+        /// What is on the server.
+        shared: Vec<String>,
+    },
+    /// A run as it stands.
+    Snapshot {
+        /// All of it.
+        snapshot: Box<Snapshot>,
+    },
+    /// What was removed.
+    Purged {
+        /// Saved checkpoints.
+        checkpoints: usize,
+        /// Entries of memory that were over.
+        memories: usize,
+    },
+    /// What is remembered.
+    Memories {
+        /// In the order of the request.
+        memories: Vec<Memory>,
+    },
     /// Trajectories.
     Trajectories {
         /// In the order in which they started.
@@ -404,6 +467,11 @@ pub enum Answer {
     Parts {
         /// In the order in which they started; a delegation follows the one that asked for it.
         parts: Vec<Carried>,
+    },
+    /// All runs summed up.
+    Metrics {
+        /// In Prometheus' text format.
+        text: String,
     },
     /// It is accepted.
     Accepted {
@@ -462,8 +530,17 @@ pub struct Status {
     /// In short.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The branch that it commits to.
+    /// The branch that it commits to; empty for an ask.
     pub branch: String,
+    /// What is asked, if it is an ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// What the results come to, once there is an answer.
+    #[serde(default)]
+    pub synthesis: Option<Synthesis>,
+    /// What it spent, and what it still may.
+    #[serde(default)]
+    pub ledger: LedgerView,
     /// Why it waits or how it ended, in one line.
     pub why: String,
     /// The question that it waits with, if one is about an effect.

@@ -21,6 +21,7 @@ impl Service {
     pub(super) async fn revert(&self, which: &Which, to: &str, stash: bool) -> anyhow::Result<Answer> {
         let _alone = self.taking_up.lock().await;
         let stored = self.ready(which).await?;
+        stored.record.expect_branch()?;
         refuse_working(&stored)?;
         // Looked at before anything is stopped, so that a refusal changes nothing.
         run::revert::look(&self.world, &stored, to, stash).await?;
@@ -48,6 +49,7 @@ impl Service {
     }
 
     pub(super) async fn log(&self, stored: &StoredRun, limit: usize, reverted: bool) -> anyhow::Result<Answer> {
+        stored.record.expect_branch()?;
         let record = stored.record.clone();
         tokio::task::spawn_blocking(move || {
             let (project, branch) = (Project::open(&record.directory)?, Branch::new(&record.branch)?);

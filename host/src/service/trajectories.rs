@@ -171,18 +171,21 @@ impl Service {
     pub(super) async fn trajectory(&self, which: &Which, named: String) -> anyhow::Result<Answer> {
         let record = self.find(which)?.record;
         let mut found = self.named(&record, named)?;
+        let ears = Arc::new(Ears::default());
         if found.ending == Ending::Unfinished {
-            found.incomplete = Some("it has not ended; resume its run".to_owned());
+            let watch = Arc::clone(&ears) as Arc<dyn Watch>;
+            let heard = replay::so_far(&self.world, &record, found.id.clone(), watch).await;
+            let why = heard.map_or_else(|error| format!("{error:#}"), |()| "it has not ended".to_owned());
+            found.incomplete = Some(why);
         } else {
-            let ears = Arc::new(Ears::default());
             let replayed =
                 replay::one(&self.world, &record, found.id.clone(), None, Arc::clone(&ears) as Arc<dyn Watch>).await;
             found.incomplete = match replayed {
                 Ok(replayed) => replayed.difference,
                 Err(error) => Some(format!("{error:#}")),
             };
-            found.conversations = ears.conversations();
         }
+        found.conversations = ears.conversations();
         Ok(Answer::Trajectories { trajectories: vec![found] })
     }
 
@@ -369,7 +372,7 @@ fn shown(part: &Part) -> Option<String> {
     match part {
         Part::Text(text) => Some(text.clone()),
         Part::Image { media_type, data } => Some(format!("[image {media_type}, {} bytes]", data.len())),
-        Part::Requested(_) | Part::Answered { .. } => None,
+        Part::Requested(_) | Part::Answered { .. } | Part::Thought(_) => None,
     }
 }
 

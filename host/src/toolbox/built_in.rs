@@ -5,7 +5,11 @@ use super::project::ProjectTool;
 use crate::config::PluginConfig;
 use crate::wiring::World;
 use anyhow::{Context, bail};
+use longhaul_approval::{Mode, Policy};
+use longhaul_browser::{Around, Browser, BrowserSettings};
+use longhaul_core::grant::Grants;
 use longhaul_core::tool::HostTool;
+use longhaul_egress::{Caps, Guard};
 use longhaul_tools::Place;
 use serde_json::Value;
 use std::path::Path;
@@ -19,6 +23,12 @@ const PROJECT: &str = "project";
 
 /// The one that asks a person in the agent's words.
 const ASK_HUMAN: &str = "ask-human";
+
+/// The one that opens web pages.
+const BROWSER: &str = "browser";
+
+/// Its functions that only look at what is open already.
+const LOOKS: [&str; 3] = ["elements", "read", "screenshot"];
 
 /// Whether a table names a built-in tool.
 pub fn is_built_in(part: &PluginConfig) -> bool {
@@ -38,12 +48,22 @@ pub struct Site<'a> {
 }
 
 /// The tool of a table that [`check`] let through.
-pub fn open(part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<Arc<dyn HostTool>> {
+pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<Arc<dyn HostTool>> {
     let Site { world, project, name, tree } = *site;
     let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
         Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),
+        Some(BROWSER) => {
+            let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
+            let around = Around {
+                host: world.check_host()?,
+                child_args: vec!["browser-child".into()],
+                hidden: vec![project.to_owned()],
+                guard: Guard::new(grants, Caps::default()),
+            };
+            Ok(Arc::new(Browser::new(around, BrowserSettings::read(&settings(part))?)))
+        }
         tool => {
             let place = Place {
                 project: project.to_owned(),
@@ -62,6 +82,19 @@ pub fn always_asks(part: &PluginConfig) -> bool {
     part.plugin.strip_prefix(PREFIX).is_some_and(|tool| longhaul_tools::ALWAYS_ASK.contains(&tool))
 }
 
+/// What the operator says of a table's tool. Where nothing is said of what a browser does, a person is asked: an address
+/// tells something to whoever it leads to.
+pub fn policy(part: &PluginConfig) -> Policy {
+    let mut policy = part.approval.clone();
+    if part.plugin.strip_prefix(PREFIX) == Some(BROWSER) && policy.default.is_none() {
+        policy.default = Some(Mode::Ask);
+        for function in LOOKS {
+            policy.functions.entry(function.to_owned()).or_insert(Mode::Allow);
+        }
+    }
+    policy
+}
+
 /// Whether the calls of a table's tool are questions to a person.
 pub fn is_question(part: &PluginConfig) -> bool {
     part.plugin.strip_prefix(PREFIX) == Some(ASK_HUMAN)
@@ -71,29 +104,33 @@ pub fn is_question(part: &PluginConfig) -> bool {
 pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     let name = &part.plugin;
     let Some(tool) = name.strip_prefix(PREFIX) else { return Ok(()) };
+    let is_browser = tool == BROWSER;
     let is_ours = [PROJECT, ASK_HUMAN].contains(&tool);
-    if !is_ours && !longhaul_tools::NAMES.contains(&tool) {
-        let names = [PROJECT, ASK_HUMAN].into_iter().chain(longhaul_tools::NAMES);
+    if !is_ours && !is_browser && !longhaul_tools::NAMES.contains(&tool) {
+        let names = [PROJECT, ASK_HUMAN, BROWSER].into_iter().chain(longhaul_tools::NAMES);
         let names: Vec<String> = names.map(|name| format!("`{PREFIX}{name}`")).collect();
         bail!("[{table}] there is no tool `{name}`; there are {}", names.join(", "));
     }
     if !table.starts_with("tools.") {
         bail!("[{table}] `{name}` is a tool; write it under [tools.{tool}], and tools = [\"{tool}\"] here");
     }
-    let PluginConfig { models, tools, agents, directories, hosts, limits, .. } = part;
+    let PluginConfig { models, tools, agents, directories, hosts, secrets, limits, .. } = part;
     let given = [
         ("models", models.is_empty()),
         ("tools", tools.is_empty()),
         ("agents", agents.is_empty()),
         ("directories", directories.is_empty()),
-        ("hosts", hosts.is_empty()),
+        ("hosts", is_browser || hosts.is_empty()),
+        ("secrets", secrets.is_empty()),
         ("settings", !is_ours || part.settings.is_empty()),
         ("limits", limits.is_empty()),
     ];
     if let Some((field, _)) = given.iter().find(|(_, is_empty)| !is_empty) {
         bail!("[{table}] `{name}` takes no {field}; remove the line");
     }
-    if !is_ours {
+    if is_browser {
+        BrowserSettings::read(&settings(part)).with_context(|| format!("[{table}] `{name}`"))?;
+    } else if !is_ours {
         longhaul_tools::check(tool, &settings(part)).with_context(|| format!("[{table}] `{name}`"))?;
     }
     Ok(())

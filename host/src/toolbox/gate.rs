@@ -46,7 +46,7 @@ impl ToolGate {
         let pinned = pins.get(&table).map(|pin| pin.digest.to_string());
         Self {
             component: Component::Fixed(pinned.unwrap_or_else(|| part.plugin.clone())),
-            policy: part.approval.clone(),
+            policy: built_in::policy(part),
             plugin: part.plugin.clone(),
             asks: if built_in::is_question(part) { Asks::Question } else { Asks::Call },
             always_asks: built_in::always_asks(part),

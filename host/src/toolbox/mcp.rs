@@ -3,7 +3,7 @@
 use super::gate::ToolGate;
 use crate::config::Config;
 use crate::secrets::Vault;
-use crate::wiring::World;
+use crate::wiring::{World, own_program};
 use longhaul_core::tool::HostTool;
 use longhaul_mcp::{McpServer, Surroundings};
 use std::path::Path;
@@ -24,18 +24,20 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
 }
 
 /// The servers that some part may call. None is started by this.
-pub fn open(world: &Arc<World>, config: &Config, directory: &Path) -> Vec<(String, Arc<dyn HostTool>)> {
+pub fn open(world: &Arc<World>, config: &Config, directory: &Path) -> anyhow::Result<Vec<(String, Arc<dyn HostTool>)>> {
+    let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
     let wanted = |name: &String| config.parts().any(|(_, part)| part.tools.contains(&tool_name(name)));
     let vault = Vault::of(&world.home);
     let randomness = Arc::clone(world);
     let around = Surroundings {
         project: config.project.name.clone(),
         directory: directory.to_owned(),
+        keeper,
         store: Arc::clone(&world.store),
         secret: Arc::new(move |name| vault.get(name).map_err(|error| format!("{error:#}"))),
         random: Arc::new(move || randomness.fresh_seed()),
     };
     let servers = config.mcp.iter().filter(|(name, _)| wanted(name));
     let server = |name: &String, config| Arc::new(McpServer::new(name, config, around.clone())) as Arc<dyn HostTool>;
-    servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect()
+    Ok(servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect())
 }

@@ -4,7 +4,7 @@
 //! `POST /post/TEXT` counts every time, `PUT /put/TEXT` once for a key, `GET /look/TEXT` never, and
 //! `POST /v1/chat/completions` is the model, which has two kinds of answers: see [`reader`].
 
-use super::reader;
+use super::{asker, reader};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,6 +37,9 @@ struct Seen {
     model_takes: Duration,
     posts_take: Duration,
     kill: Option<Kill>,
+    last_request: Value,
+    remembers: Option<String>,
+    remembered: u32,
 }
 
 /// What the place was told once.
@@ -95,6 +98,16 @@ impl Fake {
         self.inner.seen().posts_take = time;
     }
 
+    /// What the model says when it is asked what is to be remembered of a run.
+    pub fn remembers(&self, text: &str) {
+        self.inner.seen().remembers = Some(text.to_owned());
+    }
+
+    /// How often it was asked that.
+    pub fn asked_to_remember(&self) -> u32 {
+        self.inner.seen().remembered
+    }
+
     /// Kills a process at a request.
     pub fn kill_at(&self, kill: Kill) {
         self.inner.seen().kill = Some(kill);
@@ -113,6 +126,11 @@ impl Fake {
     /// What the model was asked, in order.
     pub fn asked(&self) -> Vec<String> {
         self.inner.seen().asked.clone()
+    }
+
+    /// The last request to the model, whole.
+    pub fn last_request(&self) -> Value {
+        self.inner.seen().last_request.clone()
     }
 
     /// Tokens of the longest request to the model, as it counts.
@@ -186,12 +204,18 @@ impl Seen {
             "post" => self.posts.push(Told { key, text: text.to_owned() }),
             "put" => drop(self.puts.insert(key, text.to_owned())),
             "look" => {}
+            _ if body["messages"][0]["content"].to_string().contains("You keep the memory of a project") => {
+                self.remembered += 1;
+                let text = self.remembers.clone().unwrap_or_else(|| "I would rather not.".to_owned());
+                return (completion(&text, 10), self.model_takes);
+            }
             _ => {
                 let question = last_message(body);
-                let (text, tokens) = match reader::reply(body) {
+                let (text, tokens) = match asker::reply(body).or_else(|| reader::reply(body)) {
                     Some(reply) => (reply, reader::tokens(body)),
                     None => (format!("line {:016x}", fnv(&question)), 10),
                 };
+                self.last_request = body.clone();
                 self.asked.push(question);
                 self.tokens_most = self.tokens_most.max(tokens);
                 return (completion(&text, tokens), self.model_takes);
@@ -220,7 +244,8 @@ fn last_message(body: &Value) -> String {
     messages.last().map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
-fn fnv(text: &str) -> u64 {
+/// A number for a text.
+pub fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

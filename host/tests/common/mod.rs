@@ -5,12 +5,15 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod asker;
 pub mod fake;
 pub mod gated;
 pub mod lab;
+pub mod node;
 pub mod outcome;
 pub mod python;
 pub mod reader;
+pub mod steps;
 pub mod terminal;
 
 use fake::answer_to;

@@ -44,6 +44,7 @@ pub fn python() -> Command {
     python
 }
 
-fn fnv(bytes: &[u8]) -> u64 {
+/// A number for a text.
+pub fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -19,6 +19,7 @@ pub fn reply(body: &Value) -> Option<String> {
     }
     let action = match next {
         _ if last.contains("Observation (files.write)") => json!({ "action": "finish", "answer": "all read" }),
+        "finish" => json!({ "action": "finish", "answer": "all read" }),
         "none" => json!({ "action": "files.write", "args": { "path": "done.txt", "content": "done" } }),
         next => json!({ "action": "files.read", "args": { "path": next } }),
     };

@@ -1,6 +1,7 @@
 """A fake MCP server over standard input and output, for what no honest server does.
 
-In the folder that it is given, `said.json` is what it says of its tools, and `started` gets a line a start.
+In the folder that it is given, `said.json` is what it says of its tools, and `started` gets a line a start, and `child`
+has the id of what it started itself.
 """
 
 import json
@@ -26,6 +27,8 @@ def call(name, arguments):
         sys.stdin.read()
     if name == "child":
         child = subprocess.Popen(["sleep", "1000"])
+        with open(f"{FOLDER}/child", "w") as file:
+            file.write(str(child.pid))
         return str(child.pid)
     if name == "flood":
         return "x" * 3_000_000

@@ -109,7 +109,7 @@ fn read(text: &str, reason: StopReason) -> Result<Draft, String> {
     }
 }
 
-fn options(settings: &Settings, attempt: u32, format: ReplyFormat) -> Options {
+pub(crate) fn options(settings: &Settings, attempt: u32, format: ReplyFormat) -> Options {
     Options {
         temperature: Some(settings.temperature),
         seed: Some(settings.seed.wrapping_add(attempt)),
@@ -120,7 +120,7 @@ fn options(settings: &Settings, attempt: u32, format: ReplyFormat) -> Options {
 }
 
 /// The goal, its context and its criteria as the model sees them.
-fn described(goal: &Goal) -> String {
+pub(crate) fn described(goal: &Goal) -> String {
     let mut text = format!("Goal:\n{}", goal.text.trim());
     if !matches!(goal.context.trim(), "" | "{}" | "null") {
         text.push_str(&format!("\n\nWhat is known:\n{}", json::cut(&goal.context, 8_000)));

@@ -3,7 +3,7 @@
 //! A goal with `## Feature: TITLE` sections is taken exactly as written, in its order, without a
 //! model. Any other goal is put to the model, at most `tries_max` times, each time with what was
 //! wrong. A plan never loses a criterion or a check that an earlier plan had, and this planner never
-//! executes anything: it calls no tool and runs no check.
+//! executes anything: it calls no tool and runs no check. A goal that is an ask becomes tasks instead, see [`tasks`].
 
 mod ask;
 mod draft;
@@ -11,6 +11,7 @@ mod graph;
 mod markdown;
 mod settings;
 mod summary;
+mod tasks;
 
 use longhaul_sdk::planner::{Goal, PlanError, Planner, StepResult, Synthesis, WorkPlan};
 
@@ -21,6 +22,9 @@ struct Initializer;
 impl Planner for Initializer {
     fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
         let settings = Settings::of(&goal)?;
+        if tasks::is_ask(&goal) {
+            return tasks::plan(&goal, &settings);
+        }
         let written = markdown::features(&goal.text)?;
         if !written.is_empty() {
             graph::check(&written).map_err(PlanError::Unclear)?;
@@ -35,6 +39,9 @@ impl Planner for Initializer {
 
     fn replan(goal: Goal, plan: WorkPlan, results: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
         let settings = Settings::of(&goal)?;
+        if tasks::is_ask(&goal) {
+            return tasks::replan(&goal, &settings, &plan, &results);
+        }
         if settings.uses_model(&goal) {
             return ask::replan(&goal, &settings, plan, &results);
         }
@@ -45,6 +52,9 @@ impl Planner for Initializer {
 
     fn synthesize(goal: Goal, results: Vec<StepResult>) -> Result<Synthesis, PlanError> {
         let settings = Settings::of(&goal)?;
+        if tasks::is_ask(&goal) {
+            return tasks::synthesize(&goal, &settings, &results);
+        }
         let mut answer = summary::answer(&results);
         if settings.uses_model(&goal) {
             // The summary stands without it: a run that is done must not fail for want of prose.

@@ -20,6 +20,9 @@ static const lh_str EMPTY = {NULL, 0};
 
 void lhi_note_out_of_memory(void);
 bool lhi_is_out_of_memory(void);
+
+/* Calls of tools so far: the host knows long answers by the number of their call. */
+uint32_t lhi_calls_made(void);
 /* Adopts a text that a generated function gave, and gives it back. */
 lh_str lhi_adopt_text(lh_str text);
 /* Adopts a list of texts and its texts, and gives it back. */

@@ -136,6 +136,18 @@ static lh_str granted(const lh_tool_list *tools) {
     return lh_format("there is no such function; there are: %.*s", LH_ARG(listed));
 }
 
+/* The host keeps answers of so many bytes, so that they can be read again. */
+#define KEPT_BYTES_MIN 4000
+
+/* The beginning of what the last call answered, with how to read on where the host keeps the rest. */
+static lh_str beginning(const lh_tool_list *tools, lh_str output, uint32_t chars_max) {
+    lh_str shown = lh_cut(output, chars_max);
+    bool is_whole = shown.len == output.len || output.len < KEPT_BYTES_MIN;
+    if (is_whole || !is_granted(tools, lh_lit("context"), lh_lit("read_again"))) return shown;
+    return lh_format("%.*s (to read all of it, call context.read_again with {\"id\": \"call-%u\"})", LH_ARG(shown),
+                     lhi_calls_made());
+}
+
 /* Calls for the model. What it is told comes back, of errors too. */
 static lh_str call_for(const lh_tool_list *tools, lh_str tool, lh_str function, lh_str arguments, uint32_t chars_max,
                        bool *failed, bool *truncated) {
@@ -149,7 +161,7 @@ static lh_str call_for(const lh_tool_list *tools, lh_str tool, lh_str function, 
     if (!is_granted(tools, tool, function)) return granted(tools);
     if (!lh_tool_call(tool, function, lh_json_of(value), &output, truncated, &err)) output = lh_error_text(&err);
     else *failed = false;
-    return lh_cut(output, chars_max);
+    return *failed ? lh_cut(output, chars_max) : beginning(tools, output, chars_max);
 }
 
 /* What a step came to. */

@@ -35,12 +35,17 @@ lh_tool_list lh_tools(void) {
     return list;
 }
 
+static uint32_t calls_made = 0;
+
+uint32_t lhi_calls_made(void) { return calls_made; }
+
 bool lh_tool_call(lh_str tool, lh_str function, lh_str arguments, lh_str *output, bool *truncated, lh_error *err) {
     longhaul_plugin_tools_tool_call_t call = {lh_utf8(tool), lh_utf8(function), lh_utf8(arguments)};
     longhaul_plugin_tools_tool_result_t result;
     longhaul_plugin_tools_tool_error_t e;
     *output = EMPTY;
     *truncated = false;
+    calls_made++;
     if (!longhaul_plugin_tools_call(&call, &result, &e)) return fail_tool(err, e);
     *output = lhi_adopt_text(result.output);
     *truncated = result.truncated;
@@ -55,6 +60,7 @@ bool lh_tool_call_many(const lh_tool_request *calls, size_t count, lh_tool_answe
     for (size_t i = 0; i < count; i++) {
         asked.ptr[i] = (lh_tool_request){lh_utf8(calls[i].tool), lh_utf8(calls[i].function), lh_utf8(calls[i].arguments)};
     }
+    calls_made += (uint32_t)count;
     longhaul_plugin_tools_call_many(&asked, &ret);
     for (size_t i = 0; i < ret.len && i < count; i++) {
         answers[i] = (lh_tool_answer){.ok = !ret.ptr[i].is_err};

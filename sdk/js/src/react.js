@@ -5,6 +5,7 @@ import { Conversation } from "./conversation.js";
 import { Failed, Invalid, LimitReached } from "./errors.js";
 import { firstObject, readJson } from "./json.js";
 import { problemOf } from "./schema.js";
+import { withoutPicture } from "./picture.js";
 import { cut } from "./show.js";
 import * as tools from "./tools.js";
 
@@ -41,7 +42,7 @@ export function react(task, { prompt = "", stepsMax = STEPS_MAX, observationChar
     if (action.action === "finish") {
       return { output: action.output ?? null, summary: action.summary ?? "" };
     }
-    talk.user(cut(observe(action), observationCharsMax));
+    talk.push({ speaker: "user", parts: observe(action, observationCharsMax) });
   }
   throw new LimitReached("steps_max", stepsMax, stepsMax);
 }
@@ -72,12 +73,15 @@ function readAction(text) {
   return action;
 }
 
-function observe({ tool, function: name, arguments: args = {} }) {
+/** What the model is told of a call: words, and a picture where the tool answered with one. */
+function observe({ tool, function: name, arguments: args = {} }, charsMax) {
   try {
-    return `${tool}.${name} answered: ${JSON.stringify(tools.call(tool, name, args))}`;
+    const { output, pictures } = withoutPicture(tools.call(tool, name, args));
+    const text = tools.beginning(JSON.stringify(output), charsMax);
+    return [{ text: `${tool}.${name} answered: ${text}` }, ...pictures.map((image) => ({ image }))];
   } catch (error) {
     if (!(error instanceof Failed)) throw error;
-    return `${tool}.${name} failed: ${error.message}`;
+    return [{ text: cut(`${tool}.${name} failed: ${error.message}`, charsMax) }];
   }
 }
 

@@ -42,6 +42,32 @@ test("an error of a tool is for the model to see", () => {
   assert.deepEqual(observed, ["sum.add failed: add", "gone.add failed: the tool `gone` was not granted; to allow it, add `gone` to tools"]);
 });
 
+test("a picture is shown, and its bytes are left out of the words", () => {
+  for (const [url, data] of [
+    ["data:image/png;base64,AQID", [1, 2, 3]],
+    ["data:image/gif;base64,AQI=", [1, 2]],
+    ["data:image/webp;base64,+/8=", [251, 255]],
+    ["data:image/png;base64,AQI", undefined],
+    ["data:image/png;base64,A*ID", undefined],
+    ["data:text/html;base64,AQID", undefined],
+  ]) {
+    const host = fakeHost({ replies: [use, finish], tools: { sum: { functions: { add: () => ({ data_url: url, width: 3 }) } } } });
+    runAgent(agent, task);
+    const [words, ...pictures] = host.requests[1].messages.at(-1).parts;
+    assert.deepEqual(pictures.map(({ val }) => Array.from(val.data)), data === undefined ? [] : [data], url);
+    assert.equal(words.val.includes(`${data?.length} bytes]`), data !== undefined);
+    assert.equal(words.val.includes(url), data === undefined);
+  }
+});
+
+test("what is cut can be read again where the host keeps it", () => {
+  const tools = { sum: { functions: { add: () => "x".repeat(9_000) } }, context: { functions: { read_again: () => "" } } };
+  const host = fakeHost({ replies: [use, finish], tools });
+  runAgent(agent, task);
+  const seen = host.requests[1].messages.at(-1).parts[0].val;
+  assert.match(seen, /5002 more characters; to read all of it, call context\.read_again with \{"id":"call-\d+"\}\)$/);
+});
+
 test("an answer that cannot be read is sent back once", () => {
   const host = fakeHost({ replies: ["hm", finish] });
   assert.equal(runAgent(agent, task).summary, "done");

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _host
+from . import _host, jsontext
 from ._records import record
 from .errors import Error
 from .tool import Effect, Function, ToolInfo, ToolResult
@@ -24,9 +24,23 @@ class ToolCall:
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
+# The host keeps answers of so many bytes, under the number of their call.
+_KEPT_BYTES_MIN = 4_000
+
+
+class _Calls:
+    """What this invocation knows of its own calls."""
+
+    made = 0
+    reads_again = False
+
+
 def available() -> list[ToolInfo]:
     """The tools that were granted. The contract's `list`."""
     found: list[ToolInfo] = _host.call("tools", "list")
+    _Calls.reads_again = any(
+        tool.id == "context" and any(function.name == "read_again" for function in tool.functions) for tool in found
+    )
     return found
 
 
@@ -37,11 +51,22 @@ def call(tool: str, function: str, /, **arguments: Any) -> Any:
 
 def call_raw(call: ToolCall) -> ToolResult:
     """As `call`, with whether the output was cut; one that was cut may be text that is JSON no more."""
+    _Calls.made += 1
     result: ToolResult = _host.call("tools", "call", call)
     return result
 
 
 def call_many(calls: Sequence[ToolCall]) -> list[ToolResult | Error]:
     """Runs the calls beside each other; answers and errors come in their order, and none is raised."""
+    _Calls.made += len(calls)
     answers: list[ToolResult | Error] = _host.call("tools", "call_many", list(calls))
     return answers
+
+
+def beginning(output: str, chars_max: int) -> str:
+    """At most so many characters of what the last call answered, with how to read on where the host keeps the rest."""
+    if len(output) <= chars_max or not _Calls.reads_again or len(output.encode()) < _KEPT_BYTES_MIN:
+        return jsontext.cut(output, chars_max)
+    arguments = jsontext.dumps({"id": f"call-{_Calls.made}"})
+    missing = len(output) - chars_max
+    return f"{output[:chars_max]}… ({missing} more characters; to read all of it, call context.read_again with {arguments})"

@@ -9,6 +9,7 @@ from longhaul_sdk import (
     Evidence,
     FailedError,
     Goal,
+    Image,
     InvalidArgumentsError,
     InvalidError,
     LimitError,
@@ -117,6 +118,22 @@ class Reporter(unittest.TestCase):
         with Host(replies=[self.FINISH]) as host:
             host.run(example("agent").Reporter, "run", Task("t", "Do."))
         self.assertEqual(host.requests[0].options.format["properties"]["action"]["enum"], ["finish"])  # type: ignore[index]
+
+    def test_what_is_cut_can_be_read_again_where_the_host_keeps_it(self) -> None:
+        kept = FakeTool("context", {"read_again": lambda id: f"the rest of {id}"})
+        long = FakeTool("web", {"count": lambda text: "x" * 9_000})
+        with Host(replies=[{**self.USE, "tool": "web"}, self.FINISH], tools=[long, kept]) as host:
+            host.run(example("agent").Reporter, "run", Task("t", "Do."))
+        self.assertRegex(host.requests[1].last, r"5002 more characters; to read all of it, call context.read_again with \{\"id\": \"call-\d+\"\}\)$")
+
+    def test_a_picture_is_shown_and_its_bytes_are_left_out_of_the_words(self) -> None:
+        for url, shown in [("data:image/png;base64,AQID", True), ("data:image/png;base64,AQI", False), ("data:text/html;base64,AQID", False)]:
+            picture = FakeTool("web", {"count": lambda text, url=url: {"data_url": url, "width": 3}})
+            with Host(replies=[{**self.USE, "tool": "web"}, self.FINISH], tools=[picture]) as host:
+                host.run(example("agent").Reporter, "run", Task("t", "Do."))
+            words, *pictures = host.requests[1].messages[-1].parts
+            self.assertEqual(pictures, [Image("image/png", b"\x01\x02\x03")] if shown else [])
+            self.assertEqual("[image image/png, 3 bytes]" in words and url not in words, shown)
 
     def _run(self, replies: list[Any], settings: dict[str, Any] | None = None) -> tuple[Host, Outcome]:
         with Host(replies=replies, tools=[example("tool").Notes]) as host:

@@ -215,13 +215,16 @@ pub fn drive<D: Driver>(driver: &mut D, caps: &Caps) -> Result<End<D::Answer>, E
 fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps, pictures: &mut Vec<Image>) -> Vec<String> {
     let calls: Vec<ToolCall> = actions.iter().filter_map(|action| action.call.clone().ok()).collect();
     let mut answers = called(driver, &calls).into_iter();
+    let mut left = calls.len();
     let mut observation = |action: &Action| match action.call.as_ref().map(|_| answers.next()) {
         Ok(Some(Ok(result))) => {
             let note = if result.truncated { " (the tool cut it)" } else { "" };
-            let output = text::cut(&without_picture(&result.output, pictures), caps.observation_chars_max);
+            left = left.saturating_sub(1);
+            let output = shown(&result.output, left, caps, pictures);
             format!("Observation ({}){note}: {output}", action.name)
         }
         Ok(Some(Err(error))) => {
+            left = left.saturating_sub(1);
             let error = text::cut(&Error::from(error).to_string(), caps.observation_chars_max);
             format!("Tool error ({}): {error}", action.name)
         }
@@ -236,13 +239,12 @@ fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: 
     let wanted: Vec<Result<ToolCall, String>> = requests.iter().map(|request| driver.requested(request)).collect();
     let calls: Vec<ToolCall> = wanted.iter().filter_map(|call| call.clone().ok()).collect();
     let mut answers = called(driver, &calls).into_iter();
-    let mut pictures = Vec::new();
+    let (mut pictures, mut left) = (Vec::new(), calls.len());
     for (request, call) in requests.iter().zip(wanted) {
         let answer = call.map(|_| answers.next());
+        left = left.saturating_sub(usize::from(answer.is_ok()));
         let (output, failed) = match answer {
-            Ok(Some(Ok(result))) => {
-                (text::cut(&without_picture(&result.output, &mut pictures), caps.observation_chars_max), false)
-            }
+            Ok(Some(Ok(result))) => (shown(&result.output, left, caps, &mut pictures), false),
             Ok(Some(Err(error))) => (text::cut(&Error::from(error).to_string(), caps.observation_chars_max), true),
             Ok(None) => ("it gave no answer".to_owned(), true),
             Err(wrong) => (wrong, true),
@@ -255,6 +257,15 @@ fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: 
 /// No picture is no message.
 fn show<D: Driver>(driver: &mut D, pictures: Vec<Image>) -> Result<(), Error> {
     if pictures.is_empty() { Ok(()) } else { driver.show(pictures) }
+}
+
+/// What the model sees of an answer, of which as many calls came after it as `back` says.
+fn shown(output: &str, back: usize, caps: &Caps, pictures: &mut Vec<Image>) -> String {
+    let words = without_picture(output, pictures);
+    if words == output {
+        return tools::beginning(output, caps.observation_chars_max, back);
+    }
+    text::cut(&words, caps.observation_chars_max)
 }
 
 /// An answer without the bytes of the picture that it has in `data_url`, which goes to `pictures`.

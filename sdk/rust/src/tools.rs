@@ -5,7 +5,64 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 pub use crate::bindings::tool_types::{Effect, Function, ToolCall, ToolError, ToolInfo, ToolResult};
-pub use crate::bindings::tools::{call as call_raw, call_many, list};
+use crate::bindings::tools as host;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Bytes from which on the host keeps an answer, so that it can be read again.
+const KEPT_BYTES_MIN: usize = 4_000;
+
+/// Calls so far, by which the host knows long answers.
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the host offers to read them again.
+static READS_AGAIN: AtomicBool = AtomicBool::new(false);
+
+/// The tools that were granted, with what the host offers by itself.
+#[must_use]
+pub fn list() -> Vec<ToolInfo> {
+    let listed = host::list();
+    let reads = |tool: &ToolInfo| tool.id == "context" && tool.functions.iter().any(|one| one.name == "read_again");
+    READS_AGAIN.store(listed.iter().any(reads), Ordering::Relaxed);
+    listed
+}
+
+/// Makes one call.
+///
+/// # Errors
+/// Those of the tool.
+pub fn call_raw(call: &ToolCall) -> Result<ToolResult, ToolError> {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    host::call(call)
+}
+
+/// Makes calls side by side; the answers are in their order.
+#[must_use]
+pub fn call_many(calls: &[ToolCall]) -> Vec<Result<ToolResult, ToolError>> {
+    CALLS.fetch_add(u32::try_from(calls.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    host::call_many(calls)
+}
+
+/// The beginning of an answer: at most `chars_max` characters, with a note of what is missing and, where the host keeps
+/// it, how to read on. `back` counts the calls from the last one that was made, which is 0.
+#[must_use]
+pub fn beginning(output: &str, chars_max: usize, back: usize) -> String {
+    let Some((at, _)) = output.char_indices().nth(chars_max) else { return output.to_owned() };
+    let number = (CALLS.load(Ordering::Relaxed) as usize).checked_sub(back).filter(|number| *number > 0);
+    match number {
+        Some(number) if READS_AGAIN.load(Ordering::Relaxed) && output.len() >= KEPT_BYTES_MIN => {
+            noted(output, at, Some(number))
+        }
+        _ => noted(output, at, None),
+    }
+}
+
+fn noted(output: &str, at: usize, number: Option<usize>) -> String {
+    let missing = output[at..].chars().count();
+    let read_on = number.map(|number| {
+        format!("; to read on, call context.read_again with {{\"id\": \"call-{number}\", \"offset\": {at}}}")
+    });
+    format!("{}… ({missing} more characters{})", &output[..at], read_on.unwrap_or_default())
+}
 
 /// Calls `tool.function` and reads its answer.
 ///
@@ -16,4 +73,18 @@ pub fn call<T: DeserializeOwned>(tool: &str, function: &str, arguments: &impl Se
     let call = ToolCall { tool: tool.to_owned(), function: function.to_owned(), arguments };
     let result = call_raw(&call)?;
     crate::json::read(&format!("the answer of `{tool}.{function}`"), &result.output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_says_so_and_where_the_rest_is() {
+        let long = "ä".repeat(10);
+        assert_eq!(noted(&long, 4, None), "ää… (8 more characters)");
+        let read_on = "; to read on, call context.read_again with {\"id\": \"call-7\", \"offset\": 4}";
+        assert_eq!(noted(&long, 4, Some(7)), format!("ää… (8 more characters{read_on})"));
+        assert_eq!((beginning(&long, 10, 0), beginning(&long, 9, 0)), (long.clone(), noted(&long, 18, None)));
+    }
 }

@@ -18,6 +18,7 @@ use longhaul_core::approval::AllFree;
 use longhaul_core::context::{ContextRules, PinnedContext};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
+use longhaul_core::memory::Embedded;
 use longhaul_core::model::ModelRequest;
 use longhaul_core::store::Store;
 use longhaul_core::tool::ToolError;
@@ -294,7 +295,9 @@ impl Scene {
                 checks: scripted.clone(),
                 delegate: scripted.clone(),
                 approvals: Arc::new(AllFree),
+                supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
                 store: Arc::clone(&self.store),
+                memory: Arc::new(Embedded::new(Arc::clone(&self.store), self.clock.clone())),
                 clock: self.clock.clone(),
                 watch: scripted.clone(),
                 exchange: (!script.http.is_empty()).then_some(scripted as Arc<dyn Exchange>),

@@ -212,7 +212,7 @@ pub(crate) struct ScriptedUsage {
 impl From<ScriptedUsage> for Usage {
     fn from(usage: ScriptedUsage) -> Self {
         let ScriptedUsage { input_tokens, cached_tokens, output_tokens, cost_microdollars } = usage;
-        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars }
+        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars, ..Self::default() }
     }
 }
 

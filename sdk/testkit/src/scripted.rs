@@ -164,6 +164,7 @@ fn words(request: &ModelRequest) -> String {
             Part::Image { media_type, .. } => media_type.clone(),
             Part::Requested(call) => call.arguments.clone(),
             Part::Answered { output, .. } => output.clone(),
+            Part::Thought(thought) => thought.text.clone(),
         });
     }
     all.join("\n")
@@ -195,6 +196,7 @@ fn reply(answer: &ModelAnswer, request: &ModelRequest) -> Result<ModelReply, Mod
         calls: calls.collect(),
         reason: answer.reason.unwrap_or(reason),
         usage: answer.usage.map(Into::into).unwrap_or_default(),
+        ..ModelReply::default()
     })
 }
 

@@ -164,6 +164,32 @@ async fn a_message_that_is_longer_than_the_window_is_put_away_and_read_again() {
 }
 
 #[tokio::test]
+async fn what_an_agent_shows_its_model_the_beginning_of_is_kept_and_read_on_by_the_number_of_its_call() {
+    let content = format!("{}the end", "needle ".repeat(900));
+    let again =
+        |id: &str, offset: u32| json!({ "action": "context.read_again", "args": { "id": id, "offset": offset } });
+    let script = Script::new()
+        .model_when(SUMMARY, "DONE: looked")
+        .model(json!({ "actions": [
+            { "tool": "files.list", "args": { "path": "a" } },
+            { "tool": "files.read", "args": { "path": "b" } },
+        ] }))
+        .model(again("call-2", 4_000))
+        .model(again("call-3", 0))
+        .model(finish())
+        .tool("files", "list", json!("short"))
+        .tool("files", "read", json!({ "content": content }));
+    let scene = react(script, Policy::Auto, json!({})).await;
+    let done = done(&scene).await;
+    check_ends(&scene, &done);
+    let told: Vec<String> = scene.model_requests().iter().map(|one| text(one.messages.last().expect("one"))).collect();
+    let note = "call context.read_again with {\"id\": \"call-2\", \"offset\": 4000})";
+    assert!(told[1].contains("\"short\"") && told[1].ends_with(note), "{}", told[1]);
+    assert!(told[2].contains("the end") && told[2].contains("\"next_offset\":null"), "{}", told[2]);
+    assert!(told[3].contains("nothing of this conversation is kept under that id"), "{}", told[3]);
+}
+
+#[tokio::test]
 async fn a_task_that_is_longer_than_the_window_is_one_clear_error() {
     for (window, task) in [(WINDOW, "x".repeat(40_000)), (1, "go".to_owned())] {
         let mut script = twelve_reads(Script::new().model_when(SUMMARY, "DONE: x"));

@@ -52,7 +52,6 @@ same_fields! {
     Denial = types::Denial { reason, fix }
     LimitHit = types::LimitHit { name, used, max }
     Outage = types::Outage { reason, retry_after_ms }
-    Usage = types::Usage { input_tokens, cached_tokens, output_tokens, cost_microdollars }
     Criterion = types::Criterion { id, text, check }
     Issue = types::Issue { criterion, text }
     Outcome = types::Outcome { output, summary, confidence, unknowns }
@@ -82,6 +81,21 @@ fn object(text: &str) -> serde_json::Value {
     match serde_json::from_str(text) {
         Ok(value @ serde_json::Value::Object(_)) => value,
         _ => serde_json::json!({}),
+    }
+}
+
+/// The contract has no thinking of its own: it is part of what was written.
+impl From<Usage> for types::Usage {
+    fn from(usage: Usage) -> Self {
+        let Usage { input_tokens, cached_tokens, output_tokens, cost_microdollars, .. } = usage;
+        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars }
+    }
+}
+
+impl From<types::Usage> for Usage {
+    fn from(usage: types::Usage) -> Self {
+        let types::Usage { input_tokens, cached_tokens, output_tokens, cost_microdollars } = usage;
+        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars, ..Self::default() }
     }
 }
 

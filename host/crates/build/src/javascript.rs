@@ -43,6 +43,11 @@ pub(crate) fn node(cache: &Cache) -> Result<std::process::Command> {
     Ok(Node::find(cache)?.command())
 }
 
+/// See [`crate::npm`].
+pub(crate) fn npm(cache: &Cache) -> Result<std::process::Command> {
+    Ok(Node::find(cache)?.npm())
+}
+
 /// Changes when the component would: sources, contract and tools.
 pub(crate) fn inputs(top: &Path, contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
     let mut parts = vec![

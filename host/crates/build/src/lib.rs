@@ -11,6 +11,7 @@
 //! Draft { name, kind, language } -> write -> a folder that builds at once
 //! ```
 
+pub mod apt;
 mod c;
 pub mod cache;
 mod carry;
@@ -19,6 +20,7 @@ mod draft;
 mod error;
 mod javascript;
 mod language;
+mod merge;
 mod names;
 pub mod process;
 mod project;
@@ -43,6 +45,14 @@ pub use workshop::Workshop;
 /// [`BuildError`] when it has to be fetched and cannot.
 pub fn node(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
     javascript::node(cache)
+}
+
+/// A command of npm, of the same Node.js.
+///
+/// # Errors
+/// As [`node`].
+pub fn npm(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
+    javascript::npm(cache)
 }
 
 /// Where a line goes that says what is done: a fetch, a build, a wait.

@@ -29,6 +29,15 @@ enum Weighed {
     Waits(Box<Waiting>),
 }
 
+/// Which of the two looks at a batch.
+#[derive(Clone, Copy)]
+enum Look {
+    /// At what a person is asked about.
+    First,
+    /// At all the rest, once nobody is asked any more.
+    Last,
+}
+
 impl Ctx {
     /// Decides about the calls of one batch, in order. None of them has left when this ends the invocation.
     ///
@@ -37,9 +46,14 @@ impl Ctx {
         let infos = self.granted_tools().await?;
         let mut weighed = Vec::with_capacity(calls.len());
         for call in calls {
-            weighed.push(self.weigh(call, &infos).await?);
+            weighed.push(self.weigh(call, &infos, Look::First).await?);
         }
-        let corrected = weighed.iter().any(|one| matches!(one, Weighed::Decided(Decision::Corrected(_))));
+        // Where somebody is still asked, the invocation ends here and comes back.
+        let is_waiting = weighed.iter().any(|one| matches!(one, Weighed::Waits(_)));
+        if !is_waiting && !is_corrected(&weighed) {
+            self.weigh_again(calls, &mut weighed, &infos).await?;
+        }
+        let corrected = is_corrected(&weighed);
         let mut settled = Vec::with_capacity(calls.len());
         for one in weighed {
             settled.push(self.settle(one, corrected).await?);
@@ -47,14 +61,32 @@ impl Ctx {
         Ok(settled)
     }
 
-    async fn weigh(&mut self, call: &ToolCall, infos: &[ToolInfo]) -> Result<Weighed, Stop> {
+    /// What nobody is asked about is decided last: the operator may change their mind while a batch waits for an answer,
+    /// and what was asked must stand at the same place of the journal then, or it would be asked anew. And a call that
+    /// passed before may not have left yet. Of one that has, the journal holds the call, and nothing is decided.
+    async fn weigh_again(
+        &mut self,
+        calls: &[ToolCall],
+        weighed: &mut [Weighed],
+        infos: &[ToolInfo],
+    ) -> Result<(), Stop> {
+        for (call, one) in calls.iter().zip(weighed) {
+            if matches!(one, Weighed::Free) {
+                *one = self.weigh(call, infos, Look::Last).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn weigh(&mut self, call: &ToolCall, infos: &[ToolInfo], look: Look) -> Result<Weighed, Stop> {
         let Some(function) = self.gated(call, infos) else { return Ok(Weighed::Free) };
         let effect = function.effect;
         let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
-        let passes = match self.journal()?.upcoming() {
-            // What was decided then holds: an entry of another call says that this one made none.
-            Some((name, arguments)) => name != ENTRY || arguments != Digest::of(&bytes),
-            None => self.services.approvals.is_free(call),
+        let passes = match (self.journal()?.upcoming(), look) {
+            // What was decided then holds: an entry of another call says that this one made none here.
+            (Some((name, arguments)), _) => name != ENTRY || arguments != Digest::of(&bytes),
+            (None, Look::First) => !self.services.approvals.asks(call),
+            (None, Look::Last) => self.services.approvals.is_free(call),
         };
         if passes {
             return Ok(Weighed::Free);
@@ -104,6 +136,10 @@ impl Ctx {
         let tool = infos.iter().find(|info| info.id == call.tool)?;
         tool.functions.iter().find(|function| function.name == call.function)
     }
+}
+
+fn is_corrected(weighed: &[Weighed]) -> bool {
+    weighed.iter().any(|one| matches!(one, Weighed::Decided(Decision::Corrected(_))))
 }
 
 fn refused(decision: &Decision) -> Settled {

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 
 pub(crate) use held::Notes;
+pub(crate) use reference::CALL;
 
 /// Tokens of a reply, where neither the guest nor the operator says. Enough for a file of 300 lines.
 const OUTPUT_TOKENS_DEFAULT: u32 = 4_096;
@@ -93,6 +94,7 @@ impl HostConversation for Ctx {
         // The tools are an entry of their own, so they are asked for before the request is announced.
         let tools = self.offered(&options.offer_tools).await?;
         self.context(&handle)?;
+        self.hear_corrections(handle.rep() as usize).await?;
         let asking = Asking {
             at: handle.rep() as usize,
             chosen: self.grants.choose_model(options.model.as_deref()),
@@ -189,13 +191,22 @@ impl Ctx {
         // The model that the guest named, not the one it got: a refusal that was mended stays an answer.
         let arguments = (asking.at, &options.model, digest);
         let known = self.ask_repeatable("conversation.complete", summary, &arguments, EffectClass::ReadOnly).await?;
-        let reply: Result<ModelReply, model::ModelError> = match known {
-            Ok(reply) => reply,
+        let (reply, took_ms): (Result<ModelReply, model::ModelError>, _) = match known {
+            Ok(reply) => (reply, None),
             Err(ticket) => {
+                let asked_ms = self.services.clock.now_ms();
                 let reply = self.ask_model(&ticket, asking, &request).await?;
-                self.answer(ticket, reply).await?
+                let took_ms = self.services.clock.now_ms().saturating_sub(asked_ms);
+                let usage = reply.as_ref().ok().map(|reply| reply.usage);
+                let bytes = reply.as_ref().map_or(0, |reply| reply.text.len());
+                let spent = self.spent_for(usage, bytes);
+                (self.answer_with(ticket, reply, spent).await?, Some(took_ms))
             }
         };
+        self.note_answer();
+        if let Ok(reply) = &reply {
+            self.tell_thought(&request.model, reply, took_ms);
+        }
         let context = &mut self.conversations.open[asking.at];
         match &reply {
             Ok(reply) => context.counted(&asking.pinned, &request, reply.usage.input_tokens.into()),
@@ -219,7 +230,7 @@ impl Ctx {
         }
         let reply = match self.check_model_limits() {
             Err(hit) => Err(model::ModelError::Limit(hit)),
-            Ok(()) => self.complete_live(request).await,
+            Ok(()) => self.complete_live(request).await?,
         };
         if let Err(model::ModelError::Unavailable(outage)) = reply {
             return Err(Stop::Unavailable(outage));
@@ -238,16 +249,29 @@ impl Ctx {
         if tokens >= tokens_max { Err(LimitHit::new("tokens_max", tokens, tokens_max)) } else { Ok(()) }
     }
 
-    async fn complete_live(&mut self, request: &ModelRequest) -> Result<ModelReply, model::ModelError> {
+    async fn complete_live(&mut self, request: &ModelRequest) -> Result<Result<ModelReply, model::ModelError>, Stop> {
         let Some(model) = self.model(&request.model) else {
             let name = &request.model;
             let text = format!("there is no model `{name}`; add to longhaul.toml: [models.{name}] provider = \"...\"");
-            return Err(model::ModelError::Invalid(text));
+            return Ok(Err(model::ModelError::Invalid(text)));
         };
-        fits(request, model.info().context_tokens_max).map_err(model::ModelError::ContextFull)?;
+        if let Err(hit) = fits(request, model.info().context_tokens_max) {
+            return Ok(Err(model::ModelError::ContextFull(hit)));
+        }
+        self.reserve(&model, request).await?;
         let (watch, invocation) = (Arc::clone(&self.services.watch), self.invocation.clone());
+        watch.begins(&invocation);
         let mut heard = move |text: &str| watch.heard(&invocation, text);
-        model.complete(request, &mut heard).await
+        Ok(model.complete(request, &mut heard).await)
+    }
+
+    /// Tells the context what a person said; it stays when the context is cut back.
+    pub(crate) fn guided(&mut self, at: usize, message: Message) -> Result<(), Stop> {
+        let notes = self.conversations.notes;
+        let held = self.conversations.open[at].told(message, true, notes);
+        self.hold(held.bytes())?;
+        self.conversations.open[at].messages.push(held);
+        Ok(())
     }
 
     /// The window of the default model, an entry: another attempt may find another model configured.
@@ -321,7 +345,10 @@ impl Ctx {
     fn heard(&mut self, asking: &Asking, reply: ModelReply) -> wasmtime::Result<Turn> {
         self.used.model_calls = self.used.model_calls.saturating_add(1);
         self.used.usage = self.used.usage.plus(reply.usage);
-        let mut parts = vec![Part::Text(reply.text.clone())];
+        // What a provider wants back stands before what was said, as it came.
+        let sealed = reply.thoughts.iter().filter(|thought| thought.signature.is_some());
+        let mut parts: Vec<Part> = sealed.cloned().map(Part::Thought).collect();
+        parts.push(Part::Text(reply.text.clone()));
         parts.extend(reply.calls.iter().cloned().map(Part::Requested));
         let message = Message { speaker: Speaker::Assistant, parts };
         self.services.watch.said(asking.at, Said::Message(&message));

@@ -9,14 +9,17 @@ use crate::in_flight::InFlight;
 use crate::log::LogBook;
 use crate::meter::Meter;
 use crate::poll::Timers;
+use crate::supervised::Watched;
 use crate::time::GuestClock;
 use longhaul_core::approval::Approvals;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::Journal;
+use longhaul_core::memory::{MemoryBackend, Trust};
 use longhaul_core::model::{Message, Model};
 use longhaul_core::store::Store;
+use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
 use longhaul_core::{Clock, InvocationId, Limits};
 use longhaul_egress::Keyring;
@@ -34,6 +37,13 @@ pub trait Models: Send + Sync {
 pub trait Watch: Send + Sync {
     /// A model said something more.
     fn heard(&self, invocation: &InvocationId, text: &str);
+
+    /// A model begins to reply: what was heard of it before is over.
+    fn begins(&self, _invocation: &InvocationId) {}
+
+    /// A step of the work: something thought, done or seen. Counts from 1 within the invocation; an invocation
+    /// that is resumed says its first steps again, under the same numbers.
+    fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
 
     /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
     fn said(&self, _conversation: usize, _said: Said<'_>) {}
@@ -57,7 +67,9 @@ pub struct Services {
     pub checks: Arc<dyn Checks>,
     pub delegate: Arc<dyn Delegate>,
     pub approvals: Arc<dyn Approvals>,
+    pub supervisor: Arc<dyn Supervisor>,
     pub store: Arc<dyn Store>,
+    pub memory: Arc<dyn MemoryBackend>,
     pub clock: Arc<dyn Clock>,
     pub watch: Arc<dyn Watch>,
     /// In place of the network; none: the network itself.
@@ -129,6 +141,10 @@ pub struct Ctx {
     /// What people should hear of it once it has ended; an attempt that broke off says it again.
     pub events: Vec<Event>,
     pub(crate) delegations_asked: u32,
+    pub(crate) steps: u32,
+    /// The least trusted words that it has heard, which may be in whatever it says from then on.
+    pub(crate) heard: Trust,
+    pub(crate) watched: Watched,
     /// Bytes in its key-value space, once they were counted.
     pub(crate) space_bytes: Option<u64>,
 }
@@ -168,6 +184,9 @@ impl Ctx {
             delegated: Used::default(),
             events: Vec::new(),
             delegations_asked: 0,
+            steps: 0,
+            heard: Trust::OwnWords,
+            watched: Watched::default(),
             space_bytes: None,
         })
     }
@@ -188,6 +207,11 @@ impl Ctx {
     #[must_use]
     pub fn log_book(&self) -> LogBook {
         self.log.clone()
+    }
+
+    /// Somebody else's words reach it.
+    pub(crate) fn hears(&mut self, words: Trust) {
+        self.heard = self.heard.max(words);
     }
 
     /// Whether calls are still answered from the journal, where limits of time are off.

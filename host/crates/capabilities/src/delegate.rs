@@ -10,6 +10,7 @@ use longhaul_bindings::imports::delegate::{self, Assignment};
 use longhaul_bindings::types::Outcome as BoundOutcome;
 use longhaul_core::event::Used;
 use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::memory::Trust;
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{BrokenOff, Delegate, DelegateError, Delegated};
@@ -104,6 +105,7 @@ impl Ctx {
     }
 
     async fn announce_delegation(&mut self, assignment: Assignment) -> Result<Pending, Stop> {
+        self.hears(Trust::ToolOutput);
         self.delegations_asked = self.delegations_asked.saturating_add(1);
         let (agent, task) = (assignment.agent, Task::from(assignment.task));
         let summary = truncate(&format!("{agent} {}", task.instruction), 160);
@@ -150,6 +152,7 @@ impl From<BrokenOff> for Stop {
         match why {
             BrokenOff::Parked(question) => Self::Journal(longhaul_core::journal::JournalError::Parked(question)),
             BrokenOff::Unavailable(outage) => Self::Unavailable(outage),
+            BrokenOff::Budget(hit) => Self::Budget(hit),
             BrokenOff::Journal(error) => Self::Journal(error),
             BrokenOff::Cancelled => Self::Cancelled,
         }

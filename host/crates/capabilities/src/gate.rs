@@ -26,6 +26,10 @@ pub enum Stop {
     /// The store or a record in it is not as it should be.
     #[error("{0}")]
     Broken(String),
+    /// A cap of the run has no room for the call: the same call is made again after a resume with a higher one, so it
+    /// is not journaled and the guest never sees it.
+    #[error("{0}")]
+    Budget(LimitHit),
     /// Somebody cancelled the run, or pauses it.
     #[error("cancelled")]
     Cancelled,

@@ -23,6 +23,8 @@ mod poll;
 mod progress;
 mod recall;
 mod remembered;
+mod steps;
+mod supervised;
 mod time;
 mod tools;
 pub mod wasi;

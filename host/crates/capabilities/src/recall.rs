@@ -1,26 +1,39 @@
-//! Working memory of the run and episodic memory of the project.
+//! Working memory of the run and episodic memory of the project, in whichever backend the operator chose.
+//!
+//! What is remembered is kept as a note: by whom, in which run and invocation, and whether the agent had heard a tool
+//! or the network by then. Where the backend is the store itself, a note and the entry of the journal are one
+//! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. A backend that is
+//! away ends the attempt, as a model that is away does; a backend's refusal is an answer.
 
 use crate::ctx::Ctx;
 use crate::gate::Stop;
-use crate::remembered::{ranked, relevance};
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
-use longhaul_core::journal::EffectClass;
-use longhaul_core::store::{Key, Table};
+use longhaul_core::LimitHit;
+use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::memory::{Entry, Hit, MemoryError, Note};
+use longhaul_core::store::Batch;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a key, and of a value.
 const KEY_BYTES_MAX: usize = 512;
 const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// A fact as the store holds it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Fact {
-    key: String,
-    value: String,
-    /// Who remembered it.
-    plugin: String,
-    at_ms: u64,
+/// An answer in the journal. A journal of before has no refusals in it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Answer<T> {
+    Refused { refused: MemoryError },
+    Fine(T),
+}
+
+impl<T> From<Answer<T>> for Result<T, RecallError> {
+    fn from(answer: Answer<T>) -> Self {
+        match answer {
+            Answer::Fine(value) => Ok(value),
+            Answer::Refused { refused } => Err(refusal(refused)),
+        }
+    }
 }
 
 impl recall::Host for Ctx {
@@ -29,65 +42,117 @@ impl recall::Host for Ctx {
             return Ok(Err(refusal));
         }
         let asking = (tier, &key, &value);
-        match self.ask_repeatable("recall.remember", key.clone(), &asking, EffectClass::Idempotent).await? {
-            Ok(()) => {}
-            Err(ticket) => {
-                let fact = Fact {
-                    key: key.clone(),
-                    value,
-                    plugin: self.scope.plugin.clone(),
-                    at_ms: self.services.clock.now_ms(),
-                };
-                self.answer_keeping(ticket, Table::Memory, self.tier_key(tier).and(&key), &fact).await?;
-            }
-        }
-        Ok(Ok(()))
+        let known = self.ask_repeatable("recall.remember", key.clone(), &asking, EffectClass::Idempotent).await?;
+        let answer: Answer<()> = match known {
+            Ok(answer) => answer,
+            Err(ticket) => self.keep_note(ticket, tier, &key, &value).await?,
+        };
+        Ok(answer.into())
     }
 
     async fn fetch(&mut self, tier: Tier, key: String) -> wasmtime::Result<Result<Option<String>, RecallError>> {
-        let value = match self.ask_repeatable("recall.fetch", key.clone(), &(tier, &key), EffectClass::ReadOnly).await?
-        {
-            Ok(value) => value,
+        let known = self.ask_repeatable("recall.fetch", key.clone(), &(tier, &key), EffectClass::ReadOnly).await?;
+        let answer: Answer<Option<String>> = match known {
+            Ok(answer) => answer,
             Err(ticket) => {
-                let fact: Option<Fact> = self.record(Table::Memory, &self.tier_key(tier).and(&key))?;
-                self.answer(ticket, fact.map(|fact| fact.value)).await?
+                let found = self.services.memory.get(&self.namespace(tier), &key).await;
+                let value = |entry: Option<Entry>| entry.map(|entry| Note::read(&entry).value.to_string());
+                let answer = answered(found.map(value))?;
+                self.answer(ticket, answer).await?
             }
         };
-        Ok(Ok(value))
+        Ok(answer.into())
     }
 
     async fn search(&mut self, query: String, limit: u32) -> wasmtime::Result<Result<Vec<Remembered>, RecallError>> {
-        let found =
-            match self.ask_repeatable("recall.search", query.clone(), &(&query, limit), EffectClass::ReadOnly).await? {
-                Ok(found) => found,
-                Err(ticket) => {
-                    let found = self.search_facts(&query, limit)?;
-                    self.answer(ticket, found).await?
-                }
-            };
-        Ok(Ok(found))
+        let asking = (&query, limit);
+        let known = self.ask_repeatable("recall.search", query.clone(), &asking, EffectClass::ReadOnly).await?;
+        let answer: Answer<Vec<Remembered>> = match known {
+            Ok(answer) => answer,
+            Err(ticket) => {
+                let answer = answered(self.search_tiers(&query, limit).await)?;
+                self.answer(ticket, answer).await?
+            }
+        };
+        Ok(answer.into())
     }
 }
 
 impl Ctx {
-    fn tier_key(&self, tier: Tier) -> Key {
+    fn namespace(&self, tier: Tier) -> String {
         match tier {
-            Tier::Working => Key::of("working").and(self.invocation.run().as_str()),
-            Tier::Episodic => Key::of("episodic").and(&self.scope.project),
+            Tier::Working => format!("working/{}", self.invocation.run()),
+            Tier::Episodic => format!("episodic/{}", self.scope.project),
         }
     }
 
-    fn search_facts(&self, query: &str, limit: u32) -> Result<Vec<Remembered>, Stop> {
-        let mut facts = Vec::new();
-        for tier in [Tier::Working, Tier::Episodic] {
-            let found: Vec<Fact> = self.records(Table::Memory, &self.tier_key(tier))?;
-            facts.extend(found.into_iter().map(|fact| (tier, fact)));
+    async fn keep_note(&mut self, ticket: Ticket, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
+        let (namespace, memory) = (self.namespace(tier), self.services.memory.clone());
+        let kept = async {
+            let entry = self.noted(tier, &namespace, key, value).await?;
+            match memory.staged(&namespace, &entry)? {
+                Some(batch) => Ok(batch),
+                None => memory.put(&namespace, entry).await.map(|()| Batch::new()),
+            }
+        };
+        match kept.await {
+            Ok(batch) => self.answer_with(ticket, Answer::Fine(()), batch).await,
+            Err(error) => {
+                let answer = answered(Err(error))?;
+                self.answer(ticket, answer).await
+            }
         }
-        let best = ranked(facts, limit, |(_, fact)| relevance(query, &format!("{} {}", fact.key, fact.value)));
-        Ok(best
-            .into_iter()
-            .map(|(score, (tier, fact))| Remembered { key: fact.key, value: fact.value, tier, score })
-            .collect())
+    }
+
+    /// The entry of a note. What a run notes for itself it may change as it likes; a fact of the project that
+    /// contradicts an earlier one is kept with that one beside it.
+    async fn noted(&mut self, tier: Tier, namespace: &str, key: &str, value: &str) -> Result<Entry, MemoryError> {
+        let value = serde_json::from_str(value).map_err(|error| MemoryError::Invalid(error.to_string()))?;
+        let (run, now_ms) = (self.invocation.run(), self.services.clock.now_ms());
+        let note = Note::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms);
+        let note = match tier {
+            Tier::Working => note,
+            Tier::Episodic => {
+                let before = self.services.memory.get(namespace, key).await?;
+                note.over(before.as_ref().map(Note::read))
+            }
+        };
+        Ok(note.entry(key, Vec::new(), None))
+    }
+
+    async fn search_tiers(&mut self, query: &str, limit: u32) -> Result<Vec<Remembered>, MemoryError> {
+        let mut found = Vec::new();
+        for tier in [Tier::Working, Tier::Episodic] {
+            let hits = self.services.memory.search(&self.namespace(tier), query, limit).await?;
+            found.extend(hits.into_iter().filter(|hit| hit.score > 0.0).map(|Hit { entry, score }| Remembered {
+                value: Note::read(&entry).value.to_string(),
+                key: entry.key,
+                tier,
+                score,
+            }));
+        }
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found.truncate(limit as usize);
+        Ok(found)
+    }
+}
+
+/// What the journal keeps. A backend that is away is asked again by the next attempt.
+fn answered<T>(result: Result<T, MemoryError>) -> Result<Answer<T>, Stop> {
+    match result {
+        Ok(value) => Ok(Answer::Fine(value)),
+        Err(MemoryError::Unavailable(outage)) => Err(Stop::Unavailable(outage)),
+        Err(refused) => Ok(Answer::Refused { refused }),
+    }
+}
+
+fn refusal(error: MemoryError) -> RecallError {
+    match error {
+        MemoryError::Denied(denial) => RecallError::Denied(denial.into()),
+        MemoryError::Limit(hit) => RecallError::Limit(hit.into()),
+        MemoryError::Unavailable(outage) => RecallError::Unavailable(outage.into()),
+        MemoryError::Invalid(why) => RecallError::Invalid(why),
+        MemoryError::Failed(why) => RecallError::Failed(why),
     }
 }
 
@@ -96,11 +161,7 @@ fn acceptable(key: &str, value: &str) -> Result<(), RecallError> {
         [("key_bytes_max", key.len(), KEY_BYTES_MAX), ("value_bytes_max", value.len(), VALUE_BYTES_MAX)]
     {
         if used > max {
-            return Err(RecallError::Limit(BoundLimit::from(longhaul_core::LimitHit::new(
-                name,
-                used as u64,
-                max as u64,
-            ))));
+            return Err(RecallError::Limit(BoundLimit::from(LimitHit::new(name, used as u64, max as u64))));
         }
     }
     serde_json::from_str::<serde_json::Value>(value)

@@ -1,18 +1,25 @@
 //! Call the tools that were granted. A whole call of a tool is one entry of the caller's journal.
 
+use crate::conversation::CALL;
 use crate::ctx::Ctx;
 use crate::gate::{Asked, Stop};
 use crate::in_flight::OnItsWay;
+use crate::remembered::keep_missing;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::tools;
 use longhaul_bindings::tool_types::{
     ToolCall as BoundCall, ToolError as BoundError, ToolInfo as BoundInfo, ToolResult,
 };
-use longhaul_core::LimitHit;
 use longhaul_core::journal::{EffectClass, Journal, JournalError, Ticket};
+use longhaul_core::memory::Trust;
+use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
+use longhaul_core::{Clock, Digest, LimitHit};
 use std::sync::Arc;
+
+/// Bytes of an answer from which on it is kept, so that an agent that shows its model the beginning can read on.
+const KEPT_BYTES_MIN: usize = 4_000;
 
 /// Calls that one `call-many` may make. Each is an entry, so the journal's cap holds as well.
 const CALLS_AT_ONCE_MAX: usize = 64;
@@ -37,6 +44,8 @@ impl tools::Host for Ctx {
     async fn call_many(&mut self, calls: Vec<BoundCall>) -> wasmtime::Result<Vec<Result<ToolResult, BoundError>>> {
         if calls.len() > CALLS_AT_ONCE_MAX {
             let hit = LimitHit::new("calls_at_once_max", calls.len() as u64, CALLS_AT_ONCE_MAX as u64);
+            // They count all the same: an agent names an answer by the number of its call.
+            calls.iter().for_each(|_| self.note_call());
             let refused = || Err(BoundError::Limit(hit.clone().into()));
             return Ok(calls.iter().map(|_| refused()).collect());
         }
@@ -78,7 +87,11 @@ impl Ctx {
 
     /// Announces all calls in order, does them beside each other, and gives the answers in order.
     async fn call_each(&mut self, calls: Vec<ToolCall>) -> Result<Vec<Answer>, Stop> {
+        let replays = self.is_replaying();
         let settled = self.approve_each(&calls).await?;
+        let told = calls.clone();
+        let steps: Vec<u32> = told.iter().map(|call| self.tell_action(call)).collect();
+        let first = self.conversations.notes.tools_called.saturating_add(1);
         let mut pending = Vec::with_capacity(calls.len());
         for (call, settled) in calls.into_iter().zip(settled) {
             pending.push(match settled {
@@ -89,16 +102,41 @@ impl Ctx {
         let doer = Doer {
             tools: Arc::clone(&self.services.tools),
             journal: self.journal()?,
+            clock: Arc::clone(&self.services.clock),
             output_bytes_max: self.limits.host_bytes_max,
+            keeps_long: self.can_read(),
         };
         // All are waited for, even when one stops the invocation: a sibling's answer is kept.
         let done = join_all(pending.into_iter().map(|one| doer.finish(one))).await;
         self.clock.entry_was_answered();
-        done.into_iter().collect()
+        let done = done.into_iter().collect::<Result<Vec<_>, Stop>>()?;
+        for ((call, of), (answer, took_ms)) in told.iter().zip(steps).zip(&done) {
+            self.tell_observation(of, call, answer, *took_ms);
+        }
+        let mut known = Batch::new();
+        for (number, (answer, took_ms)) in (first..).zip(&done) {
+            self.remember_long(number, answer)?;
+            if let Some(output) = long(answer).filter(|_| replays && took_ms.is_none() && self.can_read()) {
+                known.blob(output.as_bytes().to_vec());
+            }
+        }
+        keep_missing(Arc::clone(&self.services.store), known).await?;
+        Ok(done.into_iter().map(|(answer, _)| answer).collect())
+    }
+
+    /// Lets the guest read a long answer again, by the number of its call.
+    fn remember_long(&mut self, number: u32, answer: &Answer) -> Result<(), Stop> {
+        match long(answer) {
+            Some(output) if self.can_read() => {
+                self.remember_as(format!("{CALL}{number}"), Digest::of(output.as_bytes()))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn announce(&mut self, call: ToolCall) -> Result<Pending, Stop> {
         self.note_call();
+        self.hears(if self.services.tools.is_web(&call.tool) { Trust::Web } else { Trust::ToolOutput });
         let infos = self.granted_tools().await?;
         if self.is_own_call(&call, &infos) {
             return self.answer_itself(call).await;
@@ -145,7 +183,10 @@ impl Ctx {
         let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
         Ok(Pending::Known(match known {
             Ok(answer) => answer,
-            Err(ticket) => self.answer(ticket, answer).await?,
+            Err(ticket) => {
+                let also = kept_long(&answer, self.can_read());
+                self.answer_with(ticket, answer, also).await?
+            }
         }))
     }
 
@@ -159,23 +200,29 @@ impl Ctx {
 struct Doer {
     tools: Arc<dyn Tools>,
     journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
     output_bytes_max: u64,
+    /// Whether the guest can read again what is kept.
+    keeps_long: bool,
 }
 
 impl Doer {
-    async fn finish(&self, pending: Pending) -> Result<Answer, Stop> {
+    /// The answer, and how long it took unless it was known before.
+    async fn finish(&self, pending: Pending) -> Result<(Answer, Option<u64>), Stop> {
+        let begun_ms = self.clock.now_ms();
         let (asked, class, call, _on_its_way) = match pending {
-            Pending::Known(answer) => return Ok(answer),
+            Pending::Known(answer) => return Ok((answer, None)),
             Pending::Work(asked, class, call, on_its_way) => (asked, class, call, on_its_way),
         };
         let (ticket, answer) = match asked {
-            Asked::Answered(answer) => return Ok(answer),
+            Asked::Answered(answer) => return Ok((answer, None)),
             Asked::Happened(ticket, output) => (ticket, Ok(ToolOutput { output, truncated: false })),
             Asked::Skipped(ticket) => (ticket, Err(ToolError::Failed("a person decided not to do this".into()))),
             Asked::Go(ticket) => self.go(ticket, class, &call).await?,
             Asked::Verify(ticket, prepared) => self.verify(ticket, &call, &prepared).await?,
         };
-        self.keep(ticket, bounded(answer, self.output_bytes_max)).await
+        let answer = self.keep(ticket, bounded(answer, self.output_bytes_max)).await?;
+        Ok((answer, Some(self.clock.now_ms().saturating_sub(begun_ms))))
     }
 
     async fn go(&self, ticket: Ticket, class: EffectClass, call: &ToolCall) -> Result<(Ticket, Answer), Stop> {
@@ -205,9 +252,23 @@ impl Doer {
 
     async fn keep(&self, ticket: Ticket, answer: Answer) -> Result<Answer, Stop> {
         let text = serde_json::to_string(&answer).map_err(|error| Stop::Broken(error.to_string()))?;
-        self.journal.answer(ticket, text).await?;
+        self.journal.answer_with(ticket, text, kept_long(&answer, self.keeps_long)).await?;
         Ok(answer)
     }
+}
+
+/// What keeps a long answer, for those who can read it again.
+fn kept_long(answer: &Answer, can_read: bool) -> Batch {
+    let mut batch = Batch::new();
+    if let Some(output) = long(answer).filter(|_| can_read) {
+        batch.blob(output.as_bytes().to_vec());
+    }
+    batch
+}
+
+/// The output of an answer that is long enough to be kept.
+fn long(answer: &Answer) -> Option<&str> {
+    answer.as_ref().ok().map(|output| output.output.as_str()).filter(|output| output.len() >= KEPT_BYTES_MIN)
 }
 
 /// A tool's output is another guest's: what is over the cap is an error with the cap's name.

@@ -16,7 +16,7 @@ mod schema;
 
 pub use look::look;
 pub use report::{Finding, Judged, Report};
-pub use rules::{Rule, conform, rules};
+pub use rules::{Bench, Rule, conform, conform_backend, rules};
 
 use longhaul_core::Limits;
 use longhaul_core::grant::DirectoryGrant;

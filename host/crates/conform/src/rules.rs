@@ -11,6 +11,8 @@ use crate::probe::Probe;
 use crate::report::{Finding, Judged, Report};
 use longhaul_engine::Role;
 use longhaul_testkit::Kit;
+pub use memory::Bench;
+use memory::Shelf;
 use std::pin::Pin;
 
 /// The finding of a rule, when it is known.
@@ -25,6 +27,8 @@ pub struct Rule {
     /// The roles that it is for.
     roles: &'static [Role],
     check: for<'a> fn(&'a Probe) -> Judging<'a>,
+    /// The same for a memory backend of the host's own, where the rule is one for such.
+    own: Option<for<'a> fn(Shelf<'a>) -> Judging<'a>>,
 }
 
 const ALL: &[Role] = &Role::ALL;
@@ -34,7 +38,20 @@ const MEMORY: &[Role] = &[Role::Memory];
 
 macro_rules! rule {
     ($id:literal, $roles:expr, $check:path, $says:literal) => {
-        Rule { id: $id, says: $says, roles: $roles, check: |probe| Box::pin($check(probe)) }
+        Rule { id: $id, says: $says, roles: $roles, check: |probe| Box::pin($check(probe)), own: None }
+    };
+}
+
+/// A rule for whatever keeps entries, a component or not.
+macro_rules! shelf_rule {
+    ($id:literal, $check:path, $says:literal) => {
+        Rule {
+            id: $id,
+            says: $says,
+            roles: MEMORY,
+            check: |probe| Box::pin($check(Shelf::of(probe))),
+            own: Some(|shelf| Box::pin($check(shelf))),
+        }
     };
 }
 
@@ -56,12 +73,13 @@ pub fn rules() -> &'static [Rule] {
         rule!("cancel", ALL, every::cancel, "a call that is cancelled stops promptly"),
         rule!("effects", TOOL, tool::effects, "an effect weaker than `acts` is backed by imports and asks"),
         rule!("read-only", TOOL, tool::read_only, "a function that says `read-only` changes nothing"),
-        rule!("memory-keeps", MEMORY, memory::keeps, "what was put is got, after a reopening too"),
-        rule!("memory-lists", MEMORY, memory::lists, "keys are listed by prefix, page by page"),
-        rule!("memory-searches", MEMORY, memory::searches, "a search keeps to its namespace and its limit"),
-        rule!("memory-expires", MEMORY, memory::expires, "what expired is not found any more"),
-        rule!("memory-isolates", MEMORY, memory::isolates, "a namespace sees nothing of another"),
-        rule!("memory-odd-keys", MEMORY, memory::odd_keys, "any key and namespace is kept apart"),
+        shelf_rule!("memory-refuses", memory::refuses, "a value that is no JSON is refused and not kept"),
+        shelf_rule!("memory-keeps", memory::keeps, "what was put is got, after a reopening too"),
+        shelf_rule!("memory-lists", memory::lists, "keys are listed by prefix, page by page"),
+        shelf_rule!("memory-searches", memory::searches, "a search keeps to its namespace and its limit"),
+        shelf_rule!("memory-expires", memory::expires, "what expired is not found any more"),
+        shelf_rule!("memory-isolates", memory::isolates, "a namespace sees nothing of another"),
+        shelf_rule!("memory-odd-keys", memory::odd_keys, "any key and namespace is kept apart"),
         rule!("answers-json", ALL, every::answers_json, "what must be JSON is JSON, in every call before"),
     ];
     RULES
@@ -85,6 +103,17 @@ pub async fn conform(kit: &Kit, subject: Subject) -> Report {
     }
     report.findings = findings;
     report
+}
+
+/// Holds the rules for memory backends against one of the host's own.
+pub async fn conform_backend(name: &str, bench: &dyn Bench) -> Report {
+    let mut findings = Vec::new();
+    for rule in rules() {
+        let Some(check) = rule.own else { continue };
+        let judged = check(Shelf::Own(bench, rule.id)).await.unwrap_or_else(Judged::Fail);
+        findings.push(Finding { rule: rule.id, judged });
+    }
+    Report { name: name.to_owned(), role: Some(Role::Memory.name()), findings }
 }
 
 async fn load(kit: &Kit, subject: Subject) -> Result<Probe, String> {

@@ -80,6 +80,12 @@ pub trait Approvals: Send + Sync {
     /// Whether the operator lets this call pass without anybody being asked. Then it makes no entry.
     fn is_free(&self, call: &ToolCall) -> bool;
 
+    /// Whether a person is asked about this call, or one of this run's rules stands for them. What is neither free nor
+    /// asked about is refused.
+    fn asks(&self, call: &ToolCall) -> bool {
+        !self.is_free(call)
+    }
+
     /// Decides, or asks a person. The changes are stored in one transaction with the journal's entry: they use the
     /// person's approval up.
     ///

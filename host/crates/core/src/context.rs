@@ -5,11 +5,12 @@
 //! summaries in place of the older ones; a **reset** begins anew with a hand-off. What is pinned stays in
 //! both. Nothing here touches a conversation or asks a model; the capability does, by these numbers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How a conversation is cut back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Not at all: what is longer than the window is refused as `context-full`, and the guest may `reset`.
@@ -183,7 +184,7 @@ impl PinnedContext {
 }
 
 /// A sign that a model hurries to an end because its context fills.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "sign", rename_all = "snake_case")]
 pub enum Anxiety {
     /// An answer has less than half the median length of the five before it. Said once, until an answer

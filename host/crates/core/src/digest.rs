@@ -1,13 +1,15 @@
 //! SHA-256 digests: how bytes are named in the store, in pins and in the journal.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 use std::fmt;
 use std::str::FromStr;
 
 /// The SHA-256 of some bytes. Shown and stored as 64 lower-case hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Digest([u8; 32]);
 
 impl Digest {

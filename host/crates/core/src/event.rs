@@ -1,10 +1,11 @@
 //! What happened in a run, numbered and durable, for people and programs who watch.
 
 use crate::context::{Anxiety, Policy};
-use crate::model::Usage;
+use crate::model::{Route, Usage};
 use crate::project::ProjectStatus;
 use crate::work::{FeatureStatus, Judgement};
 use crate::{Digest, InvocationId, RunId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One event of a run.
@@ -22,7 +23,7 @@ pub struct RunEvent {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
@@ -114,6 +115,22 @@ pub enum Event {
         /// Between 0 and 1, in the planner's own opinion.
         confidence: f64,
     },
+    /// It is decided who answers an ask.
+    Dispatched {
+        /// `agent`, `route` or `plan`.
+        path: String,
+        /// The agent; none for a plan.
+        agent: Option<String>,
+        /// Why, in one line.
+        why: String,
+    },
+    /// A person corrected what is worked on; it reaches the agent at its next step.
+    Steered {
+        /// The feature, or task; none: the planner.
+        feature: Option<String>,
+        /// In their words.
+        text: String,
+    },
     /// A component starts to work.
     InvocationStarted {
         /// Which.
@@ -126,6 +143,83 @@ pub enum Event {
         feature: Option<String>,
         /// The round, from 1.
         round: u32,
+        /// The table of `longhaul.toml` that it plays in, for example `agents.code`. Empty in events from
+        /// before they had it.
+        #[serde(default)]
+        agent: String,
+    },
+    /// An agent asked another one.
+    Delegated {
+        /// The invocation of the one that was asked.
+        invocation: InvocationId,
+        /// Its table, for example `agents.research`.
+        agent: String,
+        /// Its plugin.
+        plugin: String,
+        /// What it was asked, cut short.
+        instruction: String,
+    },
+    /// A model replied to a component at work.
+    Thought {
+        /// Whose work.
+        invocation: InvocationId,
+        /// Its table.
+        agent: String,
+        /// Counts what the invocation thought, did and saw, from 1.
+        step: u32,
+        /// The reply, or what the model thought before it where it said nothing, cut short. The journal has it
+        /// whole.
+        text: String,
+        /// The model that replied, by its name in `longhaul.toml`.
+        model: String,
+        /// The provider's own name of it, for example `openai/gpt-5`.
+        provider_model: String,
+        /// What it cost.
+        usage: Usage,
+        /// How long it took, its waiting for a turn included, in milliseconds. None where the reply was found
+        /// in the journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took_ms: Option<u64>,
+        /// The way of the reply, where it was not the plain one: models that failed before, the cache.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<Box<Route>>,
+    },
+    /// A component calls a tool.
+    Action {
+        /// Whose work.
+        invocation: InvocationId,
+        /// Its table.
+        agent: String,
+        /// See [`Event::Thought`].
+        step: u32,
+        /// The tool.
+        tool: String,
+        /// Its function.
+        function: String,
+        /// JSON, cut short.
+        arguments: String,
+    },
+    /// What came of it, or why it was not done.
+    Observation {
+        /// Whose work.
+        invocation: InvocationId,
+        /// Its table.
+        agent: String,
+        /// See [`Event::Thought`].
+        step: u32,
+        /// The step of its [`Event::Action`].
+        of: u32,
+        /// The tool.
+        tool: String,
+        /// Its function.
+        function: String,
+        /// Whether the tool did it.
+        ok: bool,
+        /// What it answered, or the error, cut short.
+        output: String,
+        /// How long it took, in milliseconds. None where the answer was found in the journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took_ms: Option<u64>,
     },
     /// It ended.
     InvocationEnded {
@@ -137,6 +231,9 @@ pub enum Event {
         ok: bool,
         /// What it used.
         used: Used,
+        /// Its table, as in [`Event::InvocationStarted`].
+        #[serde(default)]
+        agent: String,
     },
     /// A feature was judged.
     Judged {
@@ -199,6 +296,22 @@ pub enum Event {
         /// What it would change, in one line.
         what: String,
     },
+    /// A person was asked about a call of a tool, or an agent asked a question.
+    ApprovalAsked {
+        /// The approval's id.
+        approval: String,
+        /// Who would make the call.
+        invocation: InvocationId,
+        /// The tool and its function, without the arguments.
+        call: String,
+    },
+    /// What became of it. Told when the agent's work comes to rest, and not when the person answers.
+    ApprovalAnswered {
+        /// The approval's id.
+        approval: String,
+        /// `allowed`, `denied`, `rejected`, `corrected`, `stopped`, `replied` or `withdrawn`.
+        decision: String,
+    },
     /// Something that a person should know and that ends nothing.
     Warning {
         /// In one line.
@@ -240,7 +353,7 @@ pub enum Event {
 }
 
 /// What was done to a conversation that was full.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextCut {
     /// The policy that was configured.
     pub policy: Policy,
@@ -259,7 +372,7 @@ pub struct ContextCut {
 }
 
 /// What something used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
     /// Instructions, in wasmtime's fuel.
     pub fuel: u64,

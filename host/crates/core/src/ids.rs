@@ -1,11 +1,12 @@
 //! Names of runs and invocations.
 
 use crate::Digest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One run of a project, for example `r-3f9c02d1a4be`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct RunId(String);
 
@@ -40,7 +41,7 @@ impl fmt::Display for RunId {
 ///
 /// Derived and never drawn, so that work which was cut off finds its own journal again: the harness
 /// derives it from the run and the action, a delegation from the parent and the entry.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct InvocationId(String);
 

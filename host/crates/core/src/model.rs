@@ -1,6 +1,7 @@
 //! What the rest asks of a model, in words of no provider.
 
 use crate::{Denial, Digest, InvocationId, LimitHit, Outage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -29,6 +30,21 @@ pub struct RequestedCall {
     pub arguments: String,
 }
 
+/// What a model thought before it replied, as far as its provider shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thought {
+    /// In words. Empty where the provider hides them.
+    pub text: String,
+    /// The provider's own name of the model: no other is given it back.
+    pub model: String,
+    /// What the provider wants back with it, to the letter. None: it wants nothing back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// Whether the words are hidden, and the signature stands for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+}
+
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -53,6 +69,8 @@ pub enum Part {
         /// Whether the tool failed.
         failed: bool,
     },
+    /// What a model thought. Only the host makes one, of a reply that its provider wants back whole.
+    Thought(Thought),
 }
 
 /// One message of a conversation.
@@ -79,6 +97,7 @@ impl Message {
             Part::Image { .. } => 500,
             Part::Requested(call) => text_tokens(&call.arguments) + 8,
             Part::Answered { output, .. } => text_tokens(output) + 4,
+            Part::Thought(thought) => text_tokens(&thought.text),
         };
         4 + self.parts.iter().map(part).sum::<u64>()
     }
@@ -169,16 +188,27 @@ impl ModelRequest {
 }
 
 /// What a reply cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens that the model read, the cached ones included.
     pub input_tokens: u32,
     /// Of these, the ones that it had read before.
     pub cached_tokens: u32,
+    /// Of these, the ones that it put aside to have read them before next time, where that costs extra.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_written_tokens: u32,
     /// Tokens that it wrote.
     pub output_tokens: u32,
+    /// Of these, the ones that it thought with.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning_tokens: u32,
     /// In millionths of a US dollar; 0 where no price is known.
     pub cost_microdollars: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -188,6 +218,8 @@ impl Usage {
         Self {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            cache_written_tokens: self.cache_written_tokens.saturating_add(other.cache_written_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cost_microdollars: self.cost_microdollars + other.cost_microdollars,
         }
@@ -201,10 +233,11 @@ impl Usage {
 }
 
 /// Why a reply ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// The model was done.
+    #[default]
     End,
     /// At `output_tokens_max`.
     Length,
@@ -215,7 +248,7 @@ pub enum StopReason {
 }
 
 /// A reply.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// The text, `prefill` included.
     pub text: String,
@@ -225,6 +258,28 @@ pub struct ModelReply {
     pub reason: StopReason,
     /// What it cost.
     pub usage: Usage,
+    /// What the model thought before, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thoughts: Vec<Thought>,
+    /// How it came about, where that was not by asking the model that was meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
+}
+
+/// Where a reply came from. It is kept with the reply, so that a replay takes the same way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Route {
+    /// The model that replied, by its name in `longhaul.toml`.
+    pub served_by: String,
+    /// The provider's own name of it.
+    #[serde(default)]
+    pub provider_model: String,
+    /// Those that were asked before and failed, each with why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<(String, String)>,
+    /// Whether it is an earlier reply to the same request, from the cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }
 
 /// Why there is no reply.
@@ -272,6 +327,15 @@ pub type Heard<'a> = &'a mut (dyn FnMut(&str) + Send);
 pub trait Model: Send + Sync {
     /// What is known of it.
     fn info(&self) -> ModelInfo;
+
+    /// The most that a request may cost, as far as it is known before it leaves.
+    fn cost_most(&self, request: &ModelRequest) -> Usage {
+        Usage {
+            input_tokens: u32::try_from(request.tokens_estimated()).unwrap_or(u32::MAX),
+            output_tokens: request.output_tokens_max,
+            ..Usage::default()
+        }
+    }
 
     /// Asks it. `heard` gets the text as it comes, for people who watch; the reply has it whole.
     ///

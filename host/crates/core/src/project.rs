@@ -4,10 +4,11 @@
 //! its newest run, so that the two cannot disagree. What this module adds is the table that says which status may
 //! follow which; a change that is not in it goes by way of active.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where a project is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectStatus {
     /// It has no plan yet: nobody ran it, or a planner is at work.

@@ -149,6 +149,11 @@ pub trait Tools: Send + Sync {
     /// # Errors
     /// Every [`ToolError`].
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError>;
+
+    /// Whether what a tool answers may have come over the network: what an agent remembers after that is marked so.
+    fn is_web(&self, _tool: &str) -> bool {
+        true
+    }
 }
 
 /// A tool that is the host's own code, or that speaks for a program beside the host. What it says of its effects is
@@ -282,6 +287,9 @@ pub enum BrokenOff {
     /// Its journal says so.
     #[error(transparent)]
     Journal(JournalError),
+    /// A cap of the run has no room for what it does next.
+    #[error(transparent)]
+    Budget(LimitHit),
     /// The run is paused or called off.
     #[error("cancelled")]
     Cancelled,

@@ -1,6 +1,7 @@
 //! The words of the work itself: features, checks, outcomes and verdicts.
 
 use crate::{Denial, LimitHit, Outage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One line of a rubric.
@@ -70,7 +71,7 @@ pub struct CheckReport {
 }
 
 /// Where a feature is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
     /// Nobody worked on it.
@@ -250,7 +251,7 @@ pub struct Rubric {
 }
 
 /// The mark of one criterion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// It holds.
@@ -262,7 +263,7 @@ pub enum Mark {
 }
 
 /// One criterion, one mark, one line why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// The criterion's id.
     pub criterion: String,

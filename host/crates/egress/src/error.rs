@@ -48,6 +48,9 @@ pub enum EgressError {
     /// The answer cannot be read as what it says it is.
     #[error("the answer is damaged: {0}")]
     Damaged(String),
+    /// Nobody accepts connections at any address of the name.
+    #[error("it cannot be connected to: {0}")]
+    Unconnected(String),
     /// The connection failed.
     #[error("{}", innermost(.0))]
     Client(reqwest::Error),
@@ -67,7 +70,11 @@ impl EgressError {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unresolved { .. } | Self::NoAddress(_) | Self::TimedOut { .. } | Self::Client(_) => true,
+            Self::Unresolved { .. }
+            | Self::NoAddress(_)
+            | Self::TimedOut { .. }
+            | Self::Unconnected(_)
+            | Self::Client(_) => true,
             Self::Denied(_)
             | Self::Refused(_)
             | Self::BadAddress

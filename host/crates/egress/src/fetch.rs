@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// Headers that steer the connection, or say another destination than the one that was checked.
-const NOT_YOURS: [&str; 11] = [
+pub(crate) const NOT_YOURS: [&str; 11] = [
     "host",
     "connection",
     "content-length",

@@ -135,6 +135,33 @@ impl Guard {
         Ok(url)
     }
 
+    /// The first gate of a tunnel to `authority`, `host:port`. What goes through it cannot be read, so it needs a grant
+    /// of all methods, or of `CONNECT` by that name. Gives the address as which it was granted: where that is https,
+    /// nothing but TLS may go through.
+    ///
+    /// # Errors
+    /// The refusal, with its fix where there is one.
+    pub fn check_tunnel(&self, authority: &str) -> Result<Url, EgressError> {
+        if authority.contains('@') {
+            return Err(EgressError::refused("an address with a user in it is refused"));
+        }
+        let as_https = self.check_grant(&Method::CONNECT, "https", authority);
+        let scheme = match as_https {
+            Ok(()) => "https",
+            // A web socket without TLS comes this way too.
+            Err(refusal) => {
+                self.check_grant(&Method::CONNECT, "http", authority).map(|()| "http").map_err(|_| refusal)?
+            }
+        };
+        let url = Url::parse(&format!("{scheme}://{authority}")).map_err(|_| EgressError::BadAddress)?;
+        let written = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+        let read = url.host_str().unwrap_or_default();
+        if !read.eq_ignore_ascii_case(written) {
+            return Err(EgressError::refused(&format!("the host `{written}` means `{read}`; write it like that")));
+        }
+        Ok(url)
+    }
+
     fn check_grant(&self, method: &Method, scheme: &str, authority: &str) -> Result<(), EgressError> {
         let shown = truncate(&format!("{scheme}://{authority}"), 200);
         let fix = |url: &str| address::fix(&self.grants.table, url);

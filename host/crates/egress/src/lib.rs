@@ -4,7 +4,8 @@
 //! behind the name. The name is resolved once, every address is checked, and only checked addresses are connected to.
 //! A redirect is followed only for callers of the host, and each hop passes all gates anew. There is no proxy of the
 //! environment, no cookie, no retry, no connection kept for the next request. Secrets are put into a request behind
-//! the gates and taken out of the answer before anybody sees it.
+//! the gates and taken out of the answer before anybody sees it. A program that makes requests of its own, such as a
+//! browser, gets a proxy behind the same gates.
 
 mod address;
 mod body;
@@ -12,6 +13,7 @@ mod decode;
 mod error;
 mod fetch;
 mod guard;
+mod proxy;
 mod secret;
 mod sieve;
 #[cfg(test)]
@@ -22,5 +24,6 @@ pub use body::Fetched;
 pub use decode::Cleaner;
 pub use error::EgressError;
 pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
+pub use proxy::Proxy;
 pub use secret::{Key, Keyring, NotASecret, SHOWN, Secret};
 pub use sieve::Sieve;

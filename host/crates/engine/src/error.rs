@@ -109,6 +109,9 @@ pub enum CallError {
     /// A service is not there; the same invocation goes on later.
     #[error(transparent)]
     Unavailable(Outage),
+    /// A cap of the run has no room for what it does next; the same invocation goes on with a higher one.
+    #[error("{0}")]
+    Budget(LimitHit),
     /// The journal ended it.
     #[error(transparent)]
     Journal(JournalError),
@@ -133,7 +136,7 @@ impl CallError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::Cancelled | Self::Host { .. } => true,
-            Self::Limit { .. } | Self::Trapped { .. } | Self::Parked(_) | Self::Journal(_) => false,
+            Self::Limit { .. } | Self::Budget(_) | Self::Trapped { .. } | Self::Parked(_) | Self::Journal(_) => false,
         }
     }
 
@@ -145,6 +148,7 @@ impl CallError {
             }
             Stop::Journal(error) => Self::Journal(error),
             Stop::Unavailable(outage) => Self::Unavailable(outage),
+            Stop::Budget(hit) => Self::Budget(hit),
             Stop::Cancelled => Self::Cancelled,
             other => Self::Host { plugin: plugin.to_owned(), export, reason: other.to_string() },
         }

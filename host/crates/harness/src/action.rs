@@ -9,7 +9,7 @@ use longhaul_core::work::{CheckSpec, Criterion, Goal, Issue, Plan, Task};
 use serde::{Deserialize, Serialize};
 
 /// One thing to do.
-#[expect(clippy::large_enum_variant, reason = "a handful live at once, and none is stored in a list")]
+#[allow(clippy::large_enum_variant, reason = "a handful live at once, and none is stored in a list")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -110,7 +110,7 @@ impl Work {
     #[must_use]
     pub fn feature(&self) -> Option<&str> {
         match &self.job {
-            Job::Plan { .. } | Job::Replan { .. } | Job::Synthesize { .. } => None,
+            Job::Choose { .. } | Job::Plan { .. } | Job::Replan { .. } | Job::Synthesize { .. } => None,
             Job::Propose { feature, .. }
             | Job::Prepare { feature, .. }
             | Job::Agree { feature, .. }
@@ -136,10 +136,29 @@ pub struct StepReport {
     pub issues: Vec<Issue>,
 }
 
+/// What a model chooses for an ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Whether the goal is simple, for one agent, or complex, for a plan.
+    Path,
+    /// Which agent answers.
+    Agent,
+}
+
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case")]
 pub enum Job {
+    /// Ask a model, without any plugin, who answers. Ends in [`crate::Report::Chosen`].
+    Choose {
+        /// What is chosen.
+        choice: Choice,
+        /// The system prompt.
+        system: String,
+        /// What it is told.
+        prompt: String,
+    },
     /// Ask the planner for features. Ends in [`crate::Report::Planned`].
     Plan {
         /// What it gets; the driver adds the settings.
@@ -244,7 +263,8 @@ impl Job {
     #[must_use]
     pub fn asks_models(&self) -> bool {
         match self {
-            Self::Plan { .. }
+            Self::Choose { .. }
+            | Self::Plan { .. }
             | Self::Replan { .. }
             | Self::Synthesize { .. }
             | Self::Propose { .. }
@@ -259,6 +279,8 @@ impl Job {
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
+            Self::Choose { choice: Choice::Path, .. } => "choose between an agent and a plan",
+            Self::Choose { choice: Choice::Agent, .. } => "choose an agent",
             Self::Plan { .. } => "plan",
             Self::Replan { .. } => "replan",
             Self::Synthesize { .. } => "synthesize",

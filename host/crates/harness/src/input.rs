@@ -9,7 +9,7 @@ use longhaul_core::event::Used;
 use longhaul_core::work::{FeatureSpec, Outcome, Plan, Synthesis, Verdict};
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that happened.
 #[expect(clippy::large_enum_variant, reason = "the large one begins a run, once")]
@@ -103,6 +103,23 @@ pub enum Input {
         /// Those that no longer pass, each with why.
         features: Vec<(String, String)>,
     },
+    /// A person corrects what is worked on. The driver brings it to the agent at its next step.
+    Steered {
+        /// The feature, or task; none: all that is worked on, or the planner while it is asked.
+        feature: Option<String>,
+        /// In their words.
+        text: String,
+    },
+    /// A person stops the work on one feature, or task. A resume takes it up again.
+    TaskCancelled {
+        /// Its id.
+        feature: String,
+    },
+    /// The driver measured that the run worked as long as it may, see [`HarnessLimits::wall_ms_max`].
+    WallUsedUp {
+        /// How long it worked.
+        spent_ms: u64,
+    },
     /// The operator gives the run up. The tree is left as it is.
     Abandon {
         /// Why.
@@ -142,10 +159,44 @@ pub struct Setup {
     /// The plan that is followed; none: the planner is asked for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<Plan>>,
+    /// What agents are for, in the operator's words, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub described: BTreeMap<String, String>,
+    /// Agents whose own opinion of how sure they are counts for nothing.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub confidence_ignored: BTreeSet<String>,
+    /// The agent of an ask that takes what was given to nobody known; none: the first of `agents`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<String>,
+    /// Who answers an ask.
+    #[serde(skip_serializing_if = "Dispatch::is_auto")]
+    pub dispatch: Dispatch,
 }
 
-/// How a plan is worked through. Both are the same graph of sessions; they differ in what happens when
-/// no step is left that can be worked on.
+/// Who answers an ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatch {
+    /// One agent if there is one; of several a model says whether the goal is simple, for one of them, or complex,
+    /// for a plan.
+    #[default]
+    Auto,
+    /// This agent.
+    Agent(String),
+    /// One agent; of several a model says which.
+    Route,
+    /// Several, as a planner plans.
+    Plan,
+}
+
+impl Dispatch {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+/// How a plan is worked through. All are the same graph of sessions; they differ in what a session is, and in what
+/// happens when no step is left that can be worked on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -155,12 +206,17 @@ pub enum Strategy {
     /// The planner is asked again for what failed, up to `replans_max` times, then a person; once every
     /// step passes it is asked what the results come to.
     Pipeline,
+    /// Tasks that give answers: there is no tree, nothing is judged and nothing committed. One agent answers, or
+    /// the planner's tasks do as a pipeline's steps, and it is asked what their answers come to.
+    Ask,
 }
 
 /// How work ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
+    /// [`crate::Job::Choose`] gave this, in the model's words.
+    Chosen(String),
     /// [`crate::Job::Plan`] or [`crate::Job::Replan`] gave this.
     Planned(Plan),
     /// [`crate::Job::Synthesize`] gave this.
@@ -225,6 +281,9 @@ pub enum Failure {
     /// A service that the host needed for the invocation is not there now. The invocation has not
     /// ended: the same work goes on from its journal.
     Suspended(Outage),
+    /// A cap of the run has no room for what comes next. The invocation has not ended: the same work goes on from
+    /// its journal.
+    Budget(LimitHit),
     /// Anything else, a trap included.
     Failed(String),
 }
@@ -237,7 +296,7 @@ impl Failure {
             Self::Impossible(text) => format!("impossible as written: {text}"),
             Self::Blocked(question) => format!("blocked by a question: {question}"),
             Self::Denied(denial) => format!("denied: {denial}"),
-            Self::Limit(limit) => limit.to_string(),
+            Self::Limit(limit) | Self::Budget(limit) => limit.to_string(),
             Self::Unavailable(outage) | Self::Suspended(outage) => format!("unavailable: {outage}"),
             Self::Failed(text) => text.clone(),
         }

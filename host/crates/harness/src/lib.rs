@@ -22,8 +22,8 @@ pub mod state;
 pub mod step;
 mod texts;
 
-pub use action::{Action, EndStatus, Job, Park, StepReport, Work};
-pub use input::{Failure, Input, Report, Setup, Strategy, Wanted};
+pub use action::{Action, Choice, EndStatus, Job, Park, StepReport, Work};
+pub use input::{Dispatch, Failure, Input, Report, Setup, Strategy, Wanted};
 pub use limits::HarnessLimits;
 pub use plan::PlanError;
 pub use state::{Feature, Lane, RunStatus, State, StateError};

@@ -55,12 +55,19 @@ pub struct HarnessLimits {
     pub failures_equal_max: u32,
     /// Edits of the feature list by operators. Default 1 000. More are refused.
     pub edits_max: u32,
-    /// Tokens of the run, read and written, all invocations together. Default none. Looked at before
-    /// work that asks models, so one invocation may go over; see `tokens_max` of the invocation.
+    /// Tokens of the run, read and written, all invocations together. Default none. Looked at before work that asks
+    /// models, and before each request to one, which has to have room for the most that it is expected to use; so one
+    /// whose reply uses more may go over. See also `tokens_max` of the invocation.
     pub tokens_max: Option<u64>,
     /// Money of the run, in millionths of a US dollar. Default none. Looked at as `tokens_max` is; calls
     /// without a known price count as free.
     pub cost_microdollars_max: Option<u64>,
+    /// Time that the run may work, in milliseconds. Default none, and 180 000 for an ask. Not counted is the time
+    /// while nothing is worked on: all of it waits for a person or a service, it is paused, or no process has it. The
+    /// run ends incomplete and a resume with a higher cap goes on where it was.
+    pub wall_ms_max: Option<u64>,
+    /// Bytes of the answer of a task, or of an ask. Default 16 384. The rest is cut.
+    pub answer_bytes_max: usize,
     /// Bytes of a plan, all texts together. Default 1 MiB: the state is stored with each event. A
     /// larger plan is refused.
     pub plan_bytes_max: usize,
@@ -106,6 +113,8 @@ impl Default for HarnessLimits {
             edits_max: 1_000,
             tokens_max: None,
             cost_microdollars_max: None,
+            wall_ms_max: None,
+            answer_bytes_max: 16_384,
             plan_bytes_max: 1 << 20,
             id_bytes_max: 64,
             title_bytes_max: 200,
@@ -122,6 +131,22 @@ impl Default for HarnessLimits {
 }
 
 impl HarnessLimits {
+    /// The defaults of an ask: 2 US dollars, 180 seconds, 8 tasks side by side, 2 replans, and one more try for the
+    /// planner whose plan was refused. Nothing is judged, so a task has one round.
+    #[must_use]
+    pub fn of_ask() -> Self {
+        Self {
+            iterations_max: 1,
+            sessions_max: 1_000,
+            parallel_max: 8,
+            plan_attempts_max: 2,
+            failures_equal_max: 1_000,
+            cost_microdollars_max: Some(2_000_000),
+            wall_ms_max: Some(180_000),
+            ..Self::default()
+        }
+    }
+
     /// The first limit that would stop every run before it starts, if one is written so.
     #[must_use]
     pub fn unusable(&self) -> Option<&'static str> {

@@ -7,7 +7,7 @@
 pub mod written;
 
 use crate::HarnessLimits;
-use crate::input::Setup;
+use crate::input::{Setup, Strategy};
 use crate::route;
 use crate::texts::line;
 use longhaul_core::text::truncate;
@@ -151,6 +151,16 @@ pub enum PlanError {
         /// The feature.
         feature: String,
     },
+    /// An agent of a task that is not there.
+    #[error("task `{feature}` asks for the agent `{agent}`; there is: {known}")]
+    UnknownAgent {
+        /// The task.
+        feature: String,
+        /// The name, cut.
+        agent: String,
+        /// Those that there are.
+        known: String,
+    },
     /// A dependency that is not there.
     #[error(
         "feature `{feature}` depends on `{dependency}`, which is not in the plan; add it, or remove the dependency"
@@ -205,7 +215,9 @@ pub fn accept_beside(
         let spec = accept_one(spec, setup, limits, &mut accepted.warnings)?;
         accepted.steps.push(PlanStep { spec, on_failure });
     }
-    let all: Vec<_> = kept.iter().copied().chain(accepted.steps.iter().map(|step| &step.spec)).cloned().collect();
+    // What is done waits for nothing, also where it was done without a step that failed and is now planned otherwise.
+    let done = kept.iter().map(|spec| FeatureSpec { depends_on: Vec::new(), ..(*spec).clone() });
+    let all: Vec<_> = done.chain(accepted.steps.iter().map(|step| step.spec.clone())).collect();
     check_graph(&all)?;
     Ok(accepted)
 }
@@ -284,6 +296,9 @@ fn accept_one(
 ) -> Result<FeatureSpec, PlanError> {
     check_id("feature", &spec.id, limits)?;
     check_instruction(&spec, limits)?;
+    if setup.strategy == Strategy::Ask {
+        return accept_task(spec, setup, limits, warnings);
+    }
     check_checks(&spec, setup, limits)?;
     check_criteria(&spec, limits)?;
     if spec.criteria.is_empty() {
@@ -293,6 +308,31 @@ fn accept_one(
         return Err(PlanError::NothingToJudge { feature: spec.id });
     }
     mend(&mut spec, setup, limits, warnings);
+    Ok(spec)
+}
+
+/// One task of an ask. It has no tree to check, so criteria are words for its agent; and which agent it asks for is
+/// part of what is asked.
+fn accept_task(
+    mut spec: FeatureSpec,
+    setup: &Setup,
+    limits: &HarnessLimits,
+    warnings: &mut Vec<String>,
+) -> Result<FeatureSpec, PlanError> {
+    if let Some(agent) = spec.agent.as_ref().filter(|agent| !setup.agents.contains(agent)) {
+        let (agent, known) = (line(agent, 80), listed(setup.agents.iter()));
+        return Err(PlanError::UnknownAgent { feature: spec.id, agent, known });
+    }
+    if !spec.checks.is_empty() {
+        spec.checks.clear();
+        warnings.push(format!("task `{}` names checks, which were left out: an ask has no tree to check", spec.id));
+    }
+    spec.criteria.iter_mut().for_each(|criterion| criterion.check = None);
+    spec.criteria.retain(|criterion| !criterion.text.trim().is_empty());
+    check_criteria(&spec, limits)?;
+    mend(&mut spec, setup, limits, warnings);
+    let of_category = setup.categories.get(&spec.category).filter(|agent| setup.agents.contains(agent));
+    spec.agent = spec.agent.or_else(|| of_category.cloned());
     Ok(spec)
 }
 

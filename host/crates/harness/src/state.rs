@@ -6,7 +6,7 @@
 mod earlier;
 
 use crate::action::{EndStatus, Park, Work};
-use crate::input::Setup;
+use crate::input::{Setup, Strategy};
 use crate::limits::HarnessLimits;
 use longhaul_core::RunId;
 use longhaul_core::event::Used;
@@ -51,9 +51,12 @@ pub struct State {
     /// How often the planner was asked after its first plan, in all: keys are made of it.
     #[serde(default)]
     pub asked_again: u32,
-    /// What the planner made of the results, once the steps of a pipeline pass.
+    /// What the planner made of the results, once the steps of a pipeline pass; or what an ask is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Synthesis>,
+    /// Whether one agent answers an ask by itself, so that there is no planner to be asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
 }
 
 /// Where a run is.
@@ -128,6 +131,7 @@ pub enum Cap {
     CostMicrodollarsMax,
     UnavailableRetriesMax,
     RepositoryAttemptsMax,
+    WallMsMax,
 }
 
 impl Cap {
@@ -139,6 +143,7 @@ impl Cap {
             Self::CostMicrodollarsMax => "cost_microdollars_max",
             Self::UnavailableRetriesMax => "unavailable_retries_max",
             Self::RepositoryAttemptsMax => "repository_attempts_max",
+            Self::WallMsMax => "wall_ms_max",
         }
     }
 }
@@ -183,6 +188,12 @@ pub struct Feature {
     /// What its agent thought of that output, between 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
+    /// Whether a planner was asked because of that confidence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubted: bool,
+    /// What a task of an ask answered: JSON, or its beginning as a string.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
     /// What was wrong with that output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<Issue>,
@@ -219,6 +230,8 @@ pub enum BlockedBy {
     Question,
     /// A refusal, which is the reason given with the line that would allow it.
     Denial,
+    /// A person, who stopped the work on it. A resume takes it up again.
+    Cancel,
 }
 
 /// One attempt at a feature.
@@ -340,6 +353,7 @@ impl State {
             counts: Counts::default(),
             asked_again: 0,
             answer: None,
+            direct: false,
         }
     }
 
@@ -399,6 +413,21 @@ impl State {
         self.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.feature == feature)
     }
 
+    /// What the driver needs of a state to carry out one piece of work: its caps, its feature, its lane. The whole
+    /// of it, once for each of two hundred that wait, would be most of their memory.
+    #[must_use]
+    pub fn around(&self, work: &Work) -> Self {
+        let lanes = self.lanes.iter().filter(|lane| lane.work.name == work.name);
+        Self {
+            run: self.run.clone(),
+            limits: self.limits.clone(),
+            phase: self.phase.clone(),
+            features: work.feature().and_then(|id| self.feature(id)).cloned().into_iter().collect(),
+            lanes: lanes.cloned().collect(),
+            ..Self::new()
+        }
+    }
+
     /// A feature by its id.
     #[must_use]
     pub fn feature(&self, id: &str) -> Option<&Feature> {
@@ -413,6 +442,10 @@ impl State {
 
     pub(crate) fn feature_mut(&mut self, id: &str) -> Option<&mut Feature> {
         self.features.iter_mut().find(|feature| feature.spec.id == id)
+    }
+
+    pub(crate) fn is_ask(&self) -> bool {
+        self.setup.strategy == Strategy::Ask
     }
 
     pub(crate) fn is_planning(&self) -> bool {
@@ -478,6 +511,8 @@ impl Feature {
             on_failure: OnFailure::default(),
             generated: None,
             confidence: None,
+            doubted: false,
+            answer: String::new(),
             issues: Vec::new(),
             history: Vec::new(),
             proposed: false,

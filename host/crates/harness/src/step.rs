@@ -12,9 +12,11 @@
 //! | `step/edits.rs` | features added, edited, dropped |
 //! | `step/sessions.rs` | how a session begins, what it asks for, how it ends |
 //! | `step/reports.rs` | what becomes of a report |
+//! | `step/ask.rs` | who answers an ask, and what becomes of its tasks |
 //! | `step/pipeline.rs` | what a pipeline does when its steps are through |
 //! | `step/revert.rs` | features that no longer pass, by a revert or by their checks |
 
+mod ask;
 mod edits;
 mod orders;
 mod pipeline;
@@ -110,6 +112,20 @@ pub enum Refusal {
         /// Its id.
         feature: String,
     },
+    /// The agents of an ask do not have it.
+    #[error("agent `{agent}` not found; there is: {known}")]
+    UnknownAgent {
+        /// Its name, cut.
+        agent: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// It commits nothing.
+    #[error("an ask has no branch and no checks; name a run of `longhaul run`")]
+    NoBranch,
+    /// There is nobody to tell.
+    #[error("nothing is worked on that could be corrected; `longhaul status` shows how the run stands")]
+    NothingToSteer,
     /// Nobody asked.
     #[error("no question is open {}; `longhaul status` shows what the run waits for", .feature.as_ref().map_or("for the run".to_owned(), |id| format!("for feature `{id}`")))]
     NoQuestion {
@@ -145,8 +161,12 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::FeatureAdded { spec } => turn.add(spec)?,
         Input::FeatureEdited { spec } => turn.edit(spec)?,
         Input::FeatureDropped { feature } => turn.drop_feature(&feature)?,
+        Input::Reverted { .. } | Input::Regressed { .. } if turn.state.is_ask() => return Err(Refusal::NoBranch),
         Input::Reverted { features, left, to, kept_as } => turn.reverted(&features, left, &to, kept_as)?,
         Input::Regressed { features } => turn.regressed(&features)?,
+        Input::Steered { feature, text } => turn.steered(feature, &text)?,
+        Input::TaskCancelled { feature } => turn.cancel_task(&feature)?,
+        Input::WallUsedUp { spent_ms } => turn.wall_used_up(spent_ms),
         Input::Abandon { reason } => turn.abandon(&reason)?,
     };
     turn.end_when_held_back();
@@ -245,6 +265,7 @@ impl Turn<'_> {
     /// Asks for a plan with what is known by now, under the key of `held` if a try was held back.
     fn start_plan(&mut self, held: Option<Work>) {
         let work = match held {
+            Some(held @ Work { job: Job::Choose { .. }, .. }) => held,
             Some(Work { name, attempt, job: Job::Replan { plan, results, .. } }) => {
                 Work { name, attempt, job: Job::Replan { goal: texts::goal(self.state), plan, results } }
             }
@@ -284,8 +305,8 @@ impl Turn<'_> {
         let worked_on = |id: &str| self.state.lane_of(id).is_some();
         let attempts_max = |feature: &Feature| match (setup.strategy, feature.on_failure) {
             (Strategy::Session, _) => limits.feature_attempts_max,
-            (Strategy::Pipeline, OnFailure::Retry(more)) => more.min(pipeline::RETRIES_MAX).saturating_add(1),
-            (Strategy::Pipeline, OnFailure::Skip | OnFailure::Replan | OnFailure::Abort) => 1,
+            (_, OnFailure::Retry(more)) => more.min(pipeline::RETRIES_MAX).saturating_add(1),
+            (_, OnFailure::Skip | OnFailure::Replan | OnFailure::Abort) => 1,
         };
         select::next(features, worked_on, attempts_max)
     }
@@ -296,6 +317,7 @@ impl Turn<'_> {
             _ if !self.state.lanes.is_empty() => {}
             Strategy::Session => self.end_as_it_stands(),
             Strategy::Pipeline => self.end_of_steps(),
+            Strategy::Ask => self.end_of_tasks(),
         }
     }
 
@@ -306,7 +328,8 @@ impl Turn<'_> {
     }
 
     fn end_as_it_stands(&mut self) {
-        let status = if is_complete(&self.state.features) { EndStatus::Completed } else { EndStatus::Incomplete };
+        let is_done = if self.state.is_ask() { self.is_answered() } else { is_complete(&self.state.features) };
+        let status = if is_done { EndStatus::Completed } else { EndStatus::Incomplete };
         self.end(status, texts::summary(self.state));
     }
 

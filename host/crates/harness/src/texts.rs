@@ -2,6 +2,7 @@
 //!
 //! What others wrote is made one line and cut before it gets into a message of ours.
 
+use crate::action::Choice;
 use crate::state::{Feature, Note, Session, State};
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{self, Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
@@ -30,6 +31,10 @@ pub(crate) fn goal(state: &State) -> Goal {
     context.insert("agents".into(), json!(state.setup.agents));
     context.insert("native_checks".into(), json!(state.setup.checks));
     context.insert("features_max".into(), json!(state.limits.features_max));
+    if state.is_ask() {
+        context.insert("kind".into(), json!("ask"));
+        context.insert("agents_described".into(), json!(state.setup.described));
+    }
     if !state.plan_notes.is_empty() {
         context.insert("notes".into(), notes(&state.plan_notes));
     }
@@ -73,6 +78,106 @@ pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task 
         feedback: session.feedback.clone(),
         attempt: session.round,
     }
+}
+
+/// What an agent gets for a task of an ask. What the tasks before it answered stands in the instruction, where an
+/// agent of any make reads it.
+pub(crate) fn ask_task(state: &State, feature: &Feature) -> Task {
+    let mut context = json!({ "kind": "ask", "title": feature.spec.title });
+    if !state.direct {
+        context["goal"] = json!(state.goal);
+    }
+    if let Some(error) = &feature.last_error {
+        context["earlier_failure"] = json!(error);
+    }
+    if !feature.answers.is_empty() {
+        context["answers"] = notes(&feature.answers);
+    }
+    if let Some(decisions) = state.context.get("decisions") {
+        context["decisions"] = decisions.clone();
+    }
+    Task {
+        id: feature.spec.id.clone(),
+        instruction: format!("{}{}", feature.spec.instruction, upstream_answers(state, feature)),
+        context,
+        settings: json!({}),
+        criteria: feature.spec.criteria.clone(),
+        feedback: Vec::new(),
+        attempt: feature.sessions,
+    }
+}
+
+/// Answers that a task is told, all together, in answers of the longest kind.
+const UPSTREAM_ANSWERS_MAX: usize = 4;
+
+fn upstream_answers(state: &State, feature: &Feature) -> String {
+    let found: Vec<_> = feature.spec.depends_on.iter().filter_map(|id| state.feature(id)).collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    let bytes_max = state.limits.answer_bytes_max;
+    let share = (bytes_max.saturating_mul(UPSTREAM_ANSWERS_MAX) / found.len()).min(bytes_max);
+    let one = |other: &&Feature| match other.status {
+        Passing => format!("\n[{}] {}", other.spec.id, truncate(&plain(&other.answer), share)),
+        _ => format!("\n[{}] (failed, and the plan goes on without it)", other.spec.id),
+    };
+    let told: String = found.iter().map(one).collect();
+    format!("\n\n--- Context from completed upstream tasks ---{told}")
+}
+
+/// What an output says, without what an agent hands over beside its answer. JSON of at most about `bytes_max` bytes.
+pub(crate) fn answer_of(output: &str, bytes_max: usize) -> String {
+    let value = serde_json::from_str(output).unwrap_or_else(|_| Value::from(output));
+    let answer = match value {
+        Value::Object(mut fields) => fields.remove("answer").unwrap_or(Value::Object(fields)),
+        other => other,
+    };
+    json_within(&answer.to_string(), bytes_max)
+}
+
+/// JSON as it is, or its beginning as a string.
+pub(crate) fn json_within(text: &str, bytes_max: usize) -> String {
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if is_json && text.len() <= bytes_max {
+        text.to_owned()
+    } else {
+        json!(truncate(&plain(text), bytes_max)).to_string()
+    }
+}
+
+/// JSON as a person reads it: a string without its quotes.
+pub(crate) fn plain(json: &str) -> String {
+    match serde_json::from_str(json) {
+        Ok(Value::String(text)) => text,
+        _ => json.to_owned(),
+    }
+}
+
+/// What a model is asked who is to choose: a system prompt and a prompt.
+pub(crate) fn choice(state: &State, choice: Choice) -> (String, String) {
+    let described = |agent: &String| match state.setup.described.get(agent) {
+        Some(text) => format!("- {agent}: {}", line(text, 400)),
+        None => format!("- {agent}"),
+    };
+    let agents: Vec<_> = state.setup.agents.iter().map(described).collect();
+    let system = match choice {
+        Choice::Path => CHOOSE_PATH,
+        Choice::Agent => CHOOSE_AGENT,
+    };
+    (system.to_owned(), format!("The agents:\n{}\n\nThe request:\n{}", agents.join("\n"), state.goal))
+}
+
+const CHOOSE_PATH: &str = "\
+You decide how a request is worked on. Answer with one word: `simple` if one of the agents can answer it alone, or \
+`complex` if it needs several steps or several agents.";
+
+const CHOOSE_AGENT: &str = "\
+You decide which agent answers a request. Answer with the name of one agent of the list, and nothing else.";
+
+/// Names in backticks; `none` if there are none.
+pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    let names: Vec<_> = names.into_iter().take(50).map(|name| format!("`{}`", line(name, 80))).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// What the agent gets that looks for criteria and checks which a feature lacks.
@@ -190,7 +295,8 @@ fn mark_word(mark: Mark) -> &'static str {
 pub(crate) fn summary(state: &State) -> String {
     let passing = state.count(Passing);
     let total = state.features.len() - state.count(Dropped);
-    let mut parts = vec![format!("{passing} of {total} features pass")];
+    let what = if state.is_ask() { "tasks are answered" } else { "features pass" };
+    let mut parts = vec![format!("{passing} of {total} {what}")];
     let dropped = state.count(Dropped);
     if dropped > 0 {
         parts.push(format!("{dropped} dropped"));

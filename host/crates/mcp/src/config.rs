@@ -26,6 +26,10 @@ pub struct McpConfig {
     pub bearer: Option<String>,
     /// Functions that the operator knows to have no effect. All others count as `acts`.
     pub read_only: Vec<String>,
+    /// Whether its resources can be listed and read, with `list_resources` and `read_resource`. Default no.
+    pub resources: bool,
+    /// Whether its prompts can be listed and had, with `list_prompts` and `get_prompt`. Default no.
+    pub prompts: bool,
     /// Which calls a person is asked about. Default: those that the agents' grants let through are made.
     pub approval: Policy,
     /// Time until a server has introduced itself, in milliseconds. Default 30 000.

@@ -5,6 +5,7 @@
 
 use crate::config::McpConfig;
 use crate::error::McpError;
+use crate::offers;
 use longhaul_core::Digest;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
@@ -54,6 +55,11 @@ impl Definitions {
         Self(definitions)
     }
 
+    /// Whether the server has a tool of that name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|one| one.name == name)
+    }
+
     /// Changes with every letter that a model is shown.
     pub(crate) fn digest(&self) -> String {
         let parts =
@@ -72,7 +78,11 @@ impl Definitions {
             parameters: one.schema.clone(),
             effect: effect(&one.name),
         });
-        ToolInfo { id: id.to_owned(), description: format!("MCP server `{server}`"), functions: functions.collect() }
+        ToolInfo {
+            id: id.to_owned(),
+            description: format!("MCP server `{server}`"),
+            functions: functions.chain(offers::functions(config, self)).collect(),
+        }
     }
 }
 

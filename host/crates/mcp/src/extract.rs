@@ -50,22 +50,28 @@ fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-fn part(block: &ContentBlock) -> Value {
+/// One part of an answer.
+pub(crate) fn part(block: &ContentBlock) -> Value {
     match block {
         ContentBlock::Text(text) => json!({ "type": "text", "text": text.text }),
         ContentBlock::Image(image) => json!({ "type": "image", "size": size(&image.data) }),
         ContentBlock::Audio(audio) => json!({ "type": "audio", "size": size(&audio.data) }),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => {
-                json!({ "type": "resource", "uri": uri, "text": text })
-            }
-            ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                json!({ "type": "resource", "uri": uri, "size": size(blob) })
-            }
-            _ => json!({ "type": "resource" }),
-        },
+        ContentBlock::Resource(embedded) => resource(&embedded.resource),
         ContentBlock::ResourceLink(link) => json!({ "type": "resource_link", "uri": link.uri, "name": link.name }),
         _ => json!({ "type": "unknown" }),
+    }
+}
+
+/// What a resource holds.
+pub(crate) fn resource(contents: &ResourceContents) -> Value {
+    match contents {
+        ResourceContents::TextResourceContents { uri, text, .. } => {
+            json!({ "type": "resource", "uri": uri, "text": text })
+        }
+        ResourceContents::BlobResourceContents { uri, blob, .. } => {
+            json!({ "type": "resource", "uri": uri, "size": size(blob) })
+        }
+        _ => json!({ "type": "resource" }),
     }
 }
 

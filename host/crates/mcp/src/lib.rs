@@ -11,6 +11,8 @@ mod definitions;
 mod error;
 mod extract;
 mod http;
+mod keeper;
+mod offers;
 mod process;
 mod server;
 
@@ -18,4 +20,5 @@ pub use config::{McpConfig, Value};
 pub use definitions::{accept, pinned};
 pub use error::McpError;
 pub use extract::{Extracted, extract};
+pub use keeper::keep_child;
 pub use server::{McpServer, SecretOf, Surroundings};

@@ -1,10 +1,10 @@
 //! A server that is a child process: started with the environment that is listed, spoken to over its pipes, and
-//! killed with everything that it started.
+//! killed with everything that it started; also with a host that is killed itself (`keeper.rs`).
 
 use crate::config::{McpConfig, Value};
-use longhaul_egress::{Secret, Sieve};
+use crate::server::Surroundings;
+use longhaul_egress::Sieve;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,27 +25,27 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the command. `secret` gives values by name; what it says on its standard error goes through `sieve`.
+    /// Starts the command behind its keeper. What it says on its standard error goes through `sieve`.
     pub(crate) fn start(
         config: &McpConfig,
-        directory: &Path,
-        secret: impl Fn(&str) -> Result<Secret, String>,
+        around: &Surroundings,
         sieve: Option<Sieve>,
     ) -> Result<(Self, ChildStdout, ChildStdin), String> {
-        let (program, arguments) = config.command.split_first().ok_or("it has no command")?;
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(directory).env_clear();
+        let (keeper, arguments) = around.keeper.split_first().ok_or("it has no keeper")?;
+        let mut command = Command::new(keeper);
+        command.args(arguments).arg(std::process::id().to_string()).args(&config.command);
+        command.current_dir(&around.directory).env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         for (name, value) in &config.env {
             match value {
                 Value::Plain(text) => command.env(name, text),
-                Value::Secret { secret: named } => command.env(name, secret(named)?.expose()),
+                Value::Secret { secret: named } => command.env(name, (around.secret)(named)?.expose()),
                 Value::From { from } => command.envs(std::env::var_os(from).map(|value| (name, value))),
             };
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.process_group(0).kill_on_drop(true).spawn();
-        let mut child = child.map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+        let mut child = child.map_err(|error| format!("its keeper cannot be started: {error}"))?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let said = Arc::new(Mutex::new(Vec::new()));
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
@@ -116,7 +116,7 @@ fn keep(said: &Mutex<Vec<u8>>, more: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_egress::{Key, Keyring};
+    use longhaul_egress::{Key, Keyring, Secret};
 
     const TOKEN: &str = "tok-1234567890-abcdefghij-0987654321";
 

@@ -5,6 +5,7 @@ use crate::definitions::{self, Definitions};
 use crate::error::McpError;
 use crate::extract::{Extracted, extract};
 use crate::http::Guarded;
+use crate::offers::Offer;
 use crate::process::Process;
 use longhaul_core::grant::Grants;
 use longhaul_core::store::Store;
@@ -17,6 +18,7 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,6 +51,8 @@ pub struct Surroundings {
     pub project: String,
     /// Where commands run.
     pub directory: PathBuf,
+    /// This very binary, with the arguments that lead to [`crate::keep_child`]; the host's id and the command come after.
+    pub keeper: Vec<OsString>,
     /// Where pins are kept.
     pub store: Arc<dyn Store>,
     /// Secrets.
@@ -151,8 +155,7 @@ impl McpServer {
     }
 
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
-        let started =
-            Process::start(&self.config, &self.around.directory, |name| (self.around.secret)(name), keyring.sieve());
+        let started = Process::start(&self.config, &self.around, keyring.sieve());
         let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
         let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
@@ -295,16 +298,30 @@ impl McpServer {
     }
 
     fn answer(&self, result: &rmcp::model::CallToolResult, keyring: &Keyring) -> Result<ToolOutput, ToolError> {
-        let max = self.config.output_bytes();
         match extract(result) {
             Extracted::Error(text) => Err(ToolError::Failed(truncate(&keyring.scrub(&text), 4_000))),
-            Extracted::Value(value) => {
-                let output = keyring.scrub(&value.to_string());
-                if output.len() as u64 > max {
-                    return Err(ToolError::Limit(LimitHit::new("output_bytes_max", output.len() as u64, max)));
-                }
-                Ok(ToolOutput { output, truncated: false })
-            }
+            Extracted::Value(value) => self.bounded(&value, keyring),
+        }
+    }
+
+    fn bounded(&self, value: &serde_json::Value, keyring: &Keyring) -> Result<ToolOutput, ToolError> {
+        let max = self.config.output_bytes();
+        let output = keyring.scrub(&value.to_string());
+        if output.len() as u64 > max {
+            return Err(ToolError::Limit(LimitHit::new("output_bytes_max", output.len() as u64, max)));
+        }
+        Ok(ToolOutput { output, truncated: false })
+    }
+
+    async fn in_time<T>(
+        &self,
+        asked: impl Future<Output = Result<T, ServiceError>>,
+        keyring: &Keyring,
+    ) -> Result<T, ToolError> {
+        let ms = self.config.call_ms();
+        match timeout(Duration::from_millis(ms), asked).await {
+            Err(_) => Err(ToolError::TimedOut(u32::try_from(ms).unwrap_or(u32::MAX))),
+            Ok(answered) => answered.map_err(|error| self.failed(&error, keyring)),
         }
     }
 
@@ -340,15 +357,15 @@ impl HostTool for McpServer {
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
         let (line, _under_way, held) = self.ready().await?;
-        if !held.0.iter().any(|one| one.name == call.function) {
+        if let Some(offer) = Offer::of(call, &self.config, &held)? {
+            let value = self.in_time(offer.ask(&line.peer), &line.keyring).await?;
+            return self.bounded(&value, &line.keyring);
+        }
+        if !held.has(&call.function) {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
         }
         let request = CallToolRequestParams::new(call.function.clone()).with_arguments(arguments);
-        let ms = self.config.call_ms();
-        match timeout(Duration::from_millis(ms), line.peer.call_tool(request)).await {
-            Err(_) => Err(ToolError::TimedOut(u32::try_from(ms).unwrap_or(u32::MAX))),
-            Ok(Err(error)) => Err(self.failed(&error, &line.keyring)),
-            Ok(Ok(result)) => self.answer(&result, &line.keyring),
-        }
+        let result = self.in_time(line.peer.call_tool(request), &line.keyring).await?;
+        self.answer(&result, &line.keyring)
     }
 }

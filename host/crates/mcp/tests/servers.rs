@@ -49,6 +49,10 @@ struct Fake {
 
 impl Fake {
     fn new(folder: &str, pages: &serde_json::Value) -> Self {
+        Self::given(folder, pages, 3_000)
+    }
+
+    fn given(folder: &str, pages: &serde_json::Value, connect_ms: u64) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
@@ -58,13 +62,14 @@ impl Fake {
         let config = McpConfig {
             command: vec!["python3".into(), text(&script), text(&folder)],
             env: BTreeMap::from([("TOKEN".into(), Value::Secret { secret: "t".into() })]),
-            connect_ms_max: Some(3_000),
+            connect_ms_max: Some(connect_ms),
             ..McpConfig::default()
         };
         let store = Arc::<FakeStore>::default();
         let around = Surroundings {
             project: "p".into(),
             directory: folder.clone(),
+            keeper: vec![keeper().into()],
             store: Arc::clone(&store) as Arc<dyn Store>,
             secret: Arc::new(|_| Secret::new(TOKEN).map_err(|error| error.to_string())),
             random: Arc::new(|| [7; 32]),
@@ -94,6 +99,12 @@ impl Fake {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// This crate's stand-in for the command.
+fn keeper() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().parent().unwrap().join("examples/keep_child")
 }
 
 fn tool(name: &str, description: &str) -> serde_json::Value {
@@ -154,6 +165,16 @@ async fn pages_of_tools_are_followed_up_to_a_bound() {
     let full = Fake::new("full", &json!([page(0, 200), page(200, 256)]));
     assert_eq!(full.call("t255").await.unwrap().output, r#"{"said":"t255"}"#);
     check_too_many(&Fake::new("over", &json!([page(0, 200), page(200, 257)])), "more than 256 tools").await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_tools_is_bounded_as_a_whole() {
+    let page = |name: usize| json!([tool(&format!("t{name}"), &"x".repeat(1_000_000))]);
+    let fits = Fake::given("large", &(0..16).map(page).collect(), 60_000);
+    assert_eq!(fits.call("t15").await.unwrap().output, r#"{"said":"t15"}"#);
+    // 16 MiB, of which a page has 1 000 000 and some bytes.
+    check_too_many(&Fake::given("larger", &(0..17).map(page).collect(), 60_000), "more than 16777216 bytes of tools")
+        .await;
 }
 
 /// It is no reason to start a server again.

@@ -3,16 +3,23 @@
 //! A misspelt field is an error. What can be known to be wrong is found here, before a run starts and
 //! long before its model is asked: a missing key, a key that others can read, an address that would show it.
 
-use crate::ModelsError;
+use crate::anthropic::{Anthropic, AnthropicConfig};
+use crate::cache::{Cached, Shelf};
 use crate::local::{Local, LocalConfig};
 use crate::openai::{OpenAi, OpenAiConfig};
-use crate::pull;
+use crate::prices::Prices;
+use crate::queue::{Queued, Queues, Rates};
 use crate::recorded::{Recorded, Recording};
+use crate::route::{FallsThrough, Member, RouteBy, RouteConfig, Routed};
+use crate::{ModelsError, Secret, pull};
+use longhaul_core::Digest;
 use longhaul_core::model::Model;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One model.
 ///
@@ -28,17 +35,71 @@ use std::sync::Arc;
 /// [models.again]
 /// provider = "recorded"
 /// file = "tests/run.jsonl"
+///
+/// [models.claude]
+/// provider = "anthropic"
+/// id = "claude-sonnet-4-5"
+/// api_key_env = "ANTHROPIC_API_KEY"
+/// fallback = ["gpt"]
+/// requests_at_once_max = 4
+///
+/// [models.cheap]
+/// provider = "route"
+/// models = ["gpt", "claude"]
+/// by = "cost"
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelConfig {
+    /// Models that are asked, one after the other, where this one fails. Default: none. Their own fallbacks are
+    /// not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    /// The failures after which the next one is asked: `unavailable`, `denied`, `failed`, `context-full`.
+    /// Default: all of them. After a refusal, a request that is wrong or a cap, none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_on: Option<Vec<FallsThrough>>,
+    /// How long a model that is unavailable or denied is not asked while another one is there, in
+    /// milliseconds. Default 60 000. A provider that names a longer time rests for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_rest_ms: Option<u64>,
+    /// Requests that are under way at once, in all runs of this process. Default: no limit. Who waits is served
+    /// in turns, run by run; the time counts as the agent's wall time, and not as the provider's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_at_once_max: Option<u32>,
+    /// Requests that begin within a minute. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute_max: Option<u32>,
+    /// Tokens read and written within a minute. Default: no limit. What a request reads is estimated when it
+    /// begins, and corrected by what the provider counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute_max: Option<u32>,
+    /// Keeps replies on disk, and gives them to equal requests. Default false. Only requests of temperature 0
+    /// or with a seed; under the same key, endpoint and settings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cache: bool,
+    /// Bytes of the replies of this model that are kept. Default 256 MiB. The one not used for longest goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_bytes_max: Option<u64>,
+    /// Who answers.
+    #[serde(flatten)]
+    pub provider: Provider,
+}
+
+/// Who answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "provider", rename_all = "kebab-case")]
-pub enum ModelConfig {
+pub enum Provider {
     /// An endpoint that speaks OpenAI's protocol.
     #[serde(rename = "openai")]
     OpenAi(Box<OpenAiConfig>),
+    /// An endpoint that speaks Anthropic's protocol.
+    Anthropic(Box<AnthropicConfig>),
     /// A small model in a child process.
     Local(LocalConfig),
     /// Replies from a file.
     Recorded(RecordedConfig),
+    /// Other models, by their names.
+    Route(RouteConfig),
 }
 
 /// A table `[models.NAME]` with `provider = "recorded"`.
@@ -63,34 +124,231 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Paths in the configuration are relative to this directory.
     pub base: &'a Path,
-    /// Where pulled models are; see [`pull::cache_dir`].
+    /// Where pulled models are, see [`pull::cache_dir`], and replies that are kept.
     pub cache: &'a Path,
     /// The program that serves a local model, and its first arguments, for example
     /// `["/usr/bin/longhaul", "model-child"]`.
     pub child_command: Vec<OsString>,
+    /// Where requests wait for their turn.
+    pub queues: &'a Queues,
+}
+
+/// How long a model rests that failed, where the operator says nothing.
+const REST_MS: u64 = 60_000;
+
+/// What is kept of replies, where the operator says nothing.
+const CACHE_BYTES_MAX: u64 = 256 << 20;
+
+/// Makes the models `wanted`, and those that they need, as the tables `configs` describe them. Nothing is sent
+/// and no process is started.
+///
+/// # Errors
+/// [`ModelsError`] about a setting, a key or a file.
+pub fn build(
+    configs: &BTreeMap<String, ModelConfig>,
+    wanted: impl IntoIterator<Item = String>,
+    surroundings: &Surroundings<'_>,
+) -> Result<HashMap<String, Arc<dyn Model>>, ModelsError> {
+    let wanted: BTreeSet<String> = wanted.into_iter().filter(|name| configs.contains_key(name)).collect();
+    let mut plain = HashMap::new();
+    for name in &wanted {
+        let config = &configs[name];
+        check_names(configs, name, config)?;
+        for name in needed(name, config) {
+            if !plain.contains_key(&name) {
+                plain.insert(name.clone(), configs[&name].build(&name, surroundings)?);
+            }
+        }
+    }
+    let models = wanted.into_iter().map(|name| {
+        let model = behind(configs, &name, &plain)?;
+        Ok((name, model))
+    });
+    models.collect()
+}
+
+/// The tables that are asked when the models `wanted` are.
+pub fn asked(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> BTreeSet<String> {
+    let behind = |name: &String| configs.get(name).map(|config| needed(name, config)).unwrap_or_default();
+    wanted.iter().flat_map(behind).collect()
+}
+
+/// The plain models behind a name, in order.
+fn needed(name: &str, config: &ModelConfig) -> Vec<String> {
+    let own: Vec<String> = match &config.provider {
+        Provider::Route(route) => route.models.clone(),
+        _ => vec![name.to_owned()],
+    };
+    own.into_iter().chain(config.fallback.iter().cloned()).collect()
+}
+
+/// Every name on a list is that of a table, and of one that asks by itself.
+fn check_names(configs: &BTreeMap<String, ModelConfig>, model: &str, config: &ModelConfig) -> Result<(), ModelsError> {
+    let wrong = |field, value: &str, remedy: &str| {
+        let (model, value, remedy) = (model.to_owned(), value.to_owned(), remedy.to_owned());
+        Err(ModelsError::Setting { model, field, value, remedy })
+    };
+    let route = if let Provider::Route(route) = &config.provider { route.models.as_slice() } else { &[] };
+    if matches!(config.provider, Provider::Route(_)) && route.is_empty() {
+        return wrong("models", "[]", "name at least one model");
+    }
+    let fallback = config.fallback.as_slice();
+    for (field, names) in [("models", route), ("fallback", fallback)] {
+        for (at, name) in names.iter().enumerate() {
+            let is_route = |config: &ModelConfig| matches!(config.provider, Provider::Route(_));
+            match configs.get(name) {
+                None => return wrong(field, name, "there is no such model; add its table, or remove the name"),
+                Some(other) if is_route(other) => return wrong(field, name, "it is a route itself; name its models"),
+                Some(_) if name == model || names[..at].contains(name) => {
+                    return wrong(field, name, "it is asked already; remove the name");
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if let Some(name) = fallback.iter().find(|name| route.contains(name)) {
+        return wrong("fallback", name, "it is asked already; remove the name");
+    }
+    Ok(())
+}
+
+/// The model of a name: the plain one, or several that are asked in turn.
+fn behind(
+    configs: &BTreeMap<String, ModelConfig>,
+    name: &str,
+    plain: &HashMap<String, Arc<dyn Model>>,
+) -> Result<Arc<dyn Model>, ModelsError> {
+    let config = &configs[name];
+    let names = needed(name, config);
+    let by = if let Provider::Route(route) = &config.provider { route.by } else { RouteBy::Order };
+    let is_route = matches!(config.provider, Provider::Route(_));
+    if !is_route && config.fallback.is_empty() {
+        return Ok(Arc::clone(&plain[name]));
+    }
+    let mut members = Vec::new();
+    for name in names {
+        let prices = configs[&name].provider.prices(&name)?;
+        members.push(Member { model: Arc::clone(&plain[&name]), name, prices });
+    }
+    let windows = members.iter().map(|member| member.model.info().context_tokens_max);
+    // Of a route any model will do that holds the conversation; a fallback is for the one that is meant.
+    let window = if is_route { windows.max() } else { windows.into_iter().next() }.unwrap_or(0);
+    let falls_on = config.fallback_on.clone().unwrap_or_else(|| FallsThrough::ALL.to_vec());
+    let rest = Duration::from_millis(config.fallback_rest_ms.unwrap_or(REST_MS));
+    Ok(Arc::new(Routed::new(members, by, window, falls_on, rest)))
 }
 
 impl ModelConfig {
-    /// Makes the model that plugins know as `name`. Nothing is sent and no process is started.
-    ///
-    /// # Errors
-    /// [`ModelsError`] about a setting, a key or a file.
-    pub fn build(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Arc<dyn Model>, ModelsError> {
-        match self {
+    /// Makes the model that plugins know as `name`, without its fallbacks.
+    fn build(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Arc<dyn Model>, ModelsError> {
+        self.check_rates(name)?;
+        let mut model = self.provider.build(name, surroundings)?;
+        let rates = self.rates();
+        if !rates.is_unlimited() {
+            model = Arc::new(Queued::new(model, surroundings.queues.of(self.identity(name, surroundings)?, rates)));
+        }
+        if self.cache {
+            let bytes_max = self.cache_bytes_max.unwrap_or(CACHE_BYTES_MAX);
+            let directory = surroundings.cache.join("replies");
+            let shelf = Shelf::new(&directory, self.identity(name, surroundings)?, bytes_max);
+            model = Arc::new(Cached::new(model, name, shelf));
+        }
+        Ok(model)
+    }
+
+    fn rates(&self) -> Rates {
+        Rates {
+            requests_at_once_max: self.requests_at_once_max,
+            requests_per_minute_max: self.requests_per_minute_max,
+            tokens_per_minute_max: self.tokens_per_minute_max,
+        }
+    }
+
+    fn check_rates(&self, model: &str) -> Result<(), ModelsError> {
+        let wrong = |field, value: &str, remedy: &str| {
+            let (model, value, remedy) = (model.to_owned(), value.to_owned(), remedy.to_owned());
+            Err(ModelsError::Setting { model, field, value, remedy })
+        };
+        let rates = [
+            ("requests_at_once_max", self.requests_at_once_max),
+            ("requests_per_minute_max", self.requests_per_minute_max),
+            ("tokens_per_minute_max", self.tokens_per_minute_max),
+        ];
+        if let Some((field, _)) = rates.iter().find(|(_, rate)| *rate == Some(0)) {
+            return wrong(field, "0", "no request would ever be made; give 1 or more, or remove it");
+        }
+        if self.cache && matches!(self.provider, Provider::Recorded(_)) {
+            return wrong("cache", "true", "a recording is one already; remove the line");
+        }
+        Ok(())
+    }
+
+    /// What tells this model from every other: all of its provider's table, and the key itself.
+    fn identity(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Digest, ModelsError> {
+        let table = serde_json::to_vec(&self.provider).unwrap_or_default();
+        let key = self.provider.key(name, surroundings)?;
+        let base = surroundings.base.as_os_str().as_encoded_bytes();
+        Ok(match &self.provider {
+            // A file that is replaced is another model.
+            Provider::Local(config) => {
+                let file = local_file(config, surroundings)?;
+                let facts = std::fs::metadata(&file).ok();
+                let changed = facts.map(|facts| format!("{} {:?}", facts.len(), facts.modified().ok()));
+                let changed = changed.unwrap_or_default();
+                Digest::of_parts(&[&table, file.as_os_str().as_encoded_bytes(), changed.as_bytes()])
+            }
+            Provider::Recorded(_) => Digest::of_parts(&[&table, base]),
+            _ => Digest::of_parts(&[&table, key.as_ref().map_or("", Secret::expose).as_bytes()]),
+        })
+    }
+}
+
+impl Provider {
+    fn build(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Arc<dyn Model>, ModelsError> {
+        let below = |path: &Option<PathBuf>| path.as_ref().map(|path| surroundings.base.join(path));
+        Ok(match self {
             Self::OpenAi(config) => {
                 let mut config = config.as_ref().clone();
-                config.api_key_file = config.api_key_file.map(|path| surroundings.base.join(path));
-                Ok(Arc::new(OpenAi::new(name, config, surroundings.variable)?))
+                config.api_key_file = below(&config.api_key_file);
+                Arc::new(OpenAi::new(name, config, surroundings.variable)?)
+            }
+            Self::Anthropic(config) => {
+                let mut config = config.as_ref().clone();
+                config.api_key_file = below(&config.api_key_file);
+                Arc::new(Anthropic::new(name, config, surroundings.variable)?)
             }
             Self::Local(config) => {
                 let file = local_file(config, surroundings)?;
-                Ok(Arc::new(Local::new(name, config.clone(), surroundings.child_command.clone(), &file)))
+                Arc::new(Local::new(name, config.clone(), surroundings.child_command.clone(), &file))
             }
             Self::Recorded(config) => {
                 let recording = Recording::read(&surroundings.base.join(&config.file))?;
-                Ok(Arc::new(Recorded::new(Arc::new(recording), config.context_tokens_max)))
+                Arc::new(Recorded::new(Arc::new(recording), config.context_tokens_max))
             }
+            Self::Route(_) => {
+                let remedy = "it is a route itself; name its models".to_owned();
+                let (model, field) = (name.to_owned(), "provider");
+                return Err(ModelsError::Setting { model, field, value: "route".to_owned(), remedy });
+            }
+        })
+    }
+
+    fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
+        match self {
+            Self::OpenAi(config) => config.prices(name),
+            Self::Anthropic(config) => config.prices(name),
+            Self::Local(_) | Self::Recorded(_) | Self::Route(_) => Ok(Prices::default()),
         }
+    }
+
+    fn key(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Option<Secret>, ModelsError> {
+        let (env, file) = match self {
+            Self::OpenAi(config) => (&config.api_key_env, &config.api_key_file),
+            Self::Anthropic(config) => (&config.api_key_env, &config.api_key_file),
+            Self::Local(_) | Self::Recorded(_) | Self::Route(_) => return Ok(None),
+        };
+        let file = file.as_ref().map(|path| surroundings.base.join(path));
+        Secret::find(name, env.as_deref(), file.as_deref(), surroundings.variable)
     }
 }
 
@@ -106,15 +364,27 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<Arc<dyn Model>, String> {
-        let config: ModelConfig = toml::from_str(text).map_err(|error| error.to_string())?;
+        check_all(&[("m", text)])
+    }
+
+    /// The model of the first table.
+    fn check_all(tables: &[(&str, &str)]) -> Result<Arc<dyn Model>, String> {
+        let mut configs = BTreeMap::new();
+        for (name, text) in tables {
+            let config: ModelConfig = toml::from_str(text).map_err(|error| error.to_string())?;
+            configs.insert((*name).to_owned(), config);
+        }
         let variable = |name: &str| (name == "THE_KEY").then(|| "sk-abcdefghijklmnop".to_owned());
         let surroundings = Surroundings {
             variable: &variable,
             base: Path::new("/nowhere"),
             cache: Path::new("/nowhere/cache"),
             child_command: vec!["true".into()],
+            queues: &Queues::default(),
         };
-        config.build("m", &surroundings).map_err(|error| error.to_string())
+        let first = tables[0].0.to_owned();
+        let mut models = build(&configs, [first.clone()], &surroundings).map_err(|error| error.to_string())?;
+        Ok(models.remove(&first).unwrap())
     }
 
     #[test]
@@ -142,6 +412,13 @@ mod tests {
             price_input_usd_per_million = 0.25
             price_cached_usd_per_million = 0.025
             price_output_usd_per_million = 2.0
+            fallback_on = ["unavailable", "context-full"]
+            fallback_rest_ms = 1000
+            requests_at_once_max = 2
+            requests_per_minute_max = 60
+            tokens_per_minute_max = 10000
+            cache = true
+            cache_bytes_max = 1000000
             connect_ms_max = 1000
             idle_ms_max = 1000
             total_ms_max = 1000
@@ -157,10 +434,44 @@ mod tests {
     }
 
     #[test]
+    fn a_route_has_the_largest_window_of_its_models_and_a_fallback_that_of_the_first() {
+        let small = "provider = \"openai\"\nid = \"small\"\ncontext_tokens_max = 10";
+        let large = "provider = \"anthropic\"\nid = \"large\"\ncontext_tokens_max = 99";
+        let route = "provider = \"route\"\nmodels = [\"s\", \"l\"]\nby = \"cost\"";
+        let model = check_all(&[("m", route), ("s", small), ("l", large)]).unwrap();
+        assert_eq!((model.info().id.as_str(), model.info().context_tokens_max), ("openai/small", 99));
+        let model = check_all(&[("s", &format!("{small}\nfallback = [\"l\"]")), ("l", large)]).unwrap();
+        assert_eq!(model.info().context_tokens_max, 10);
+    }
+
+    #[test]
+    fn names_that_lead_nowhere_or_in_a_circle_are_refused() {
+        let plain = "provider = \"openai\"\nid = \"x\"\n";
+        let route = "provider = \"route\"\nmodels = [\"a\"]\n";
+        for (first, expected) in [
+            (format!("{plain}fallback = [\"gone\"]"), "`[models.m] fallback` is `gone`: there is no such model"),
+            (format!("{plain}fallback = [\"m\"]"), "it is asked already"),
+            (format!("{plain}fallback = [\"a\", \"a\"]"), "it is asked already"),
+            (format!("{plain}fallback = [\"r\"]"), "it is a route itself"),
+            (format!("{route}fallback = [\"a\"]"), "it is asked already"),
+            ("provider = \"route\"\nmodels = []".to_owned(), "name at least one model"),
+            (format!("{plain}requests_at_once_max = 0"), "no request would ever be made"),
+            (format!("{plain}fallback_on = [\"refused\"]"), "unknown variant `refused`"),
+        ] {
+            let tables = [("m", first.as_str()), ("a", plain), ("r", route)];
+            let error = check_all(&tables).err().unwrap_or_else(|| panic!("accepted: {first}"));
+            assert!(error.contains(expected), "{first}\n{error}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_found_before_a_run_and_says_what_helps() {
         let openai = "provider = \"openai\"\nid = \"m\"\n";
         for (text, expected) in [
-            ("provider = \"opnai\"", "unknown variant `opnai`, expected one of `openai`, `local`, `recorded`"),
+            (
+                "provider = \"opnai\"",
+                "unknown variant `opnai`, expected one of `openai`, `anthropic`, `local`, `recorded`, `route`",
+            ),
             ("id = \"m\"", "missing field `provider`"),
             ("provider = \"openai\"", "missing field `id`"),
             (&format!("{openai}api_key = \"sk-1\""), "unknown field `api_key`"),
@@ -176,6 +487,9 @@ mod tests {
             (&format!("{openai}price_input_usd_per_million = -1.0"), "0 or more"),
             (&format!("{openai}price_output_usd_per_million = nan"), "0 or more"),
             ("provider = \"openai\"\nid = \" \"", "write the provider's name"),
+            ("provider = \"anthropic\"\nid = \"c\"\nthinking_tokens_max = 10", "give 1024 or more"),
+            ("provider = \"anthropic\"\nid = \"c\"\nprefill = \"echoed\"", "`prompt` and `native`"),
+            ("provider = \"anthropic\"\nid = \"c\"\nseed = 1", "unknown field `seed`"),
             (
                 "provider = \"local\"",
                 "model file `/nowhere/cache/models/smollm2-135m-instruct-q4_1.gguf` does not exist; fetch it with: longhaul models pull smollm2",

@@ -56,13 +56,18 @@ impl Endpoint {
         url
     }
 
-    /// The headers that carry the key.
-    pub(crate) fn headers(&self) -> HeaderMap {
+    /// The header that carries the key as a bearer's.
+    pub(crate) fn bearer(&self) -> HeaderMap {
+        self.key_in(header::AUTHORIZATION, |key| format!("Bearer {key}"))
+    }
+
+    /// The header `name` with the key in it; none without a key.
+    pub(crate) fn key_in(&self, name: header::HeaderName, value: impl Fn(&str) -> String) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        let bearer = self.key.as_ref().and_then(|key| HeaderValue::from_str(&format!("Bearer {}", key.expose())).ok());
-        if let Some(mut value) = bearer {
+        let value = self.key.as_ref().and_then(|key| HeaderValue::from_str(&value(key.expose())).ok());
+        if let Some(mut value) = value {
             value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
+            headers.insert(name, value);
         }
         headers
     }

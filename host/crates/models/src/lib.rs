@@ -1,28 +1,40 @@
 //! Model providers: the one place that knows how a model is reached.
 //!
-//! [`ModelConfig`] is a table `[models.NAME]` of `longhaul.toml`; [`ModelConfig::build`] makes a
+//! [`ModelConfig`] is a table `[models.NAME]` of `longhaul.toml`; [`config::build`] makes a
 //! [`longhaul_core::model::Model`] of it. This crate counts no budget, keeps no conversation and
-//! decides no policy: it asks once, tries again where trying again can help, and bounds everything
-//! that comes back. A key never leaves [`Secret`] except in the header of its own endpoint.
+//! decides no policy: it asks once, tries again where trying again can help, asks another model where the
+//! operator named one, and bounds everything that comes back. A key never leaves [`Secret`] except in the header
+//! of its own endpoint.
 
+pub mod anthropic;
+mod cache;
+mod calls;
 pub mod config;
 pub mod discover;
 mod error;
 mod http;
 pub mod local;
 pub mod openai;
+mod picture;
+pub mod prefill;
+mod prices;
 pub mod pull;
+mod queue;
 pub mod recorded;
 pub mod retry;
+pub mod route;
 mod secret;
+mod sse;
 mod tool_names;
+mod wire;
 
 #[cfg(test)]
 mod fake_server;
 
-pub use config::{ModelConfig, Surroundings};
+pub use config::{ModelConfig, Provider, Surroundings};
 pub use discover::{Discovery, discover};
 pub use error::ModelsError;
 pub use pull::pull;
+pub use queue::Queues;
 pub use recorded::{Recorded, Recording};
 pub use secret::Secret;

@@ -23,7 +23,7 @@ mod difference;
 
 use crate::ModelsError;
 use difference::Difference;
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part};
+use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, Usage};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId};
 use serde::{Deserialize, Serialize};
@@ -228,6 +228,10 @@ impl Model for Recorder {
         self.inner.info()
     }
 
+    fn cost_most(&self, request: &ModelRequest) -> Usage {
+        self.inner.cost_most(request)
+    }
+
     async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
         let reply = self.inner.complete(request, heard).await?;
         let line = Line {
@@ -322,7 +326,7 @@ fn summary(request: &ModelRequest) -> String {
     let words = last.and_then(|message| {
         message.parts.iter().rev().find_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
-            Part::Image { .. } | Part::Requested(_) | Part::Answered { .. } => None,
+            Part::Image { .. } | Part::Requested(_) | Part::Answered { .. } | Part::Thought(_) => None,
         })
     });
     let speaker = last.map(|message| format!(", last {:?}", message.speaker).to_lowercase()).unwrap_or_default();

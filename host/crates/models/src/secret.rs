@@ -55,6 +55,29 @@ impl Secret {
         Self::new(model, &text)
     }
 
+    /// The key of a model's settings, of which at most one is set.
+    pub(crate) fn find(
+        model: &str,
+        env: Option<&str>,
+        file: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, ModelsError> {
+        match (env, file) {
+            (None, None) => Ok(None),
+            (None, Some(path)) => Self::from_file(model, path).map(Some),
+            (Some(env), None) => match variable(env) {
+                Some(value) => Self::new(model, &value).map(Some),
+                None => Err(ModelsError::KeyMissing { model: model.to_owned(), variable: env.to_owned() }),
+            },
+            (Some(_), Some(path)) => Err(ModelsError::Setting {
+                model: model.to_owned(),
+                field: "api_key_file",
+                value: path.display().to_string(),
+                remedy: "`api_key_env` is set too; keep one of them".to_owned(),
+            }),
+        }
+    }
+
     /// The key itself, for the header of a request.
     pub(crate) fn expose(&self) -> &str {
         &self.0
@@ -81,6 +104,15 @@ impl fmt::Debug for Secret {
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(SHOWN)
+    }
+}
+
+/// What helps against a key that an endpoint refuses.
+pub(crate) fn fix(model: &str, env: Option<&str>, file: Option<&Path>) -> String {
+    match (env, file) {
+        (Some(variable), _) => format!("put a valid key into the environment variable `{variable}`"),
+        (None, Some(path)) => format!("put a valid key into the file `{}`", path.display()),
+        (None, None) => format!("add to longhaul.toml: [models.{model}] api_key_env = \"NAME_OF_A_VARIABLE\""),
     }
 }
 

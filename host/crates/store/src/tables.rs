@@ -32,11 +32,15 @@
 //! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
 //! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
 //! | | `projects`, directory | a project that was made, with its name and when |
+//! | | `remember`, run | a run that ended and is to be remembered, with what its model answered; gone once it is |
+//! | | `checkpoints`, `about`, name | a snapshot that was saved: when, until when, and its length |
+//! | | `checkpoints`, `snapshot`, name | the snapshot itself |
 //! | `events` | run, number from 1 without gaps | `RunEvent` |
 //! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |
 //! | `keyvalue` | project, plugin's table, key | bytes of the plugin's, not JSON |
-//! | `memory` | `working`, run, key | a fact of a run, with when and by whom |
-//! | | `episodic`, project, key | a fact of a project |
+//! | `memory` | `working`, run, key | what a run noted for itself: an entry that holds a note, see `core/src/memory` |
+//! | | `episodic`, project, key | a fact of a project, in the same way |
+//! | | `@`, namespace, key | an entry of any other namespace: `episodes/PROJECT` is what runs came to |
 //! | `decisions` | project, id | one decision, its reason, and what came of it |
 //! | | `@newest`, project, 2^64-1 - time in ms, id | the id; text |
 //! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |

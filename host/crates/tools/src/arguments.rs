@@ -4,6 +4,9 @@ use longhaul_core::LimitHit;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::ToolError;
 use longhaul_worktree::TreeError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Longest path, in bytes; that of Linux.
 const PATH_BYTES_MAX: usize = 4_096;
@@ -68,6 +71,25 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| failed(format!("the tool broke: {error}")))?
 }
 
+/// The same for at most `ms`. What blocks cannot be broken off, so it goes on for nobody: `seats` bounds how many do.
+pub(crate) async fn blocking_within<T: Send + 'static>(
+    ms: u32,
+    seats: &Arc<Semaphore>,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let seated = async {
+        let seat = Arc::clone(seats).acquire_owned().await.map_err(failed)?;
+        blocking(move || {
+            let done = work();
+            drop(seat);
+            done
+        })
+        .await
+    };
+    let done = tokio::time::timeout(Duration::from_millis(ms.into()), seated).await;
+    done.map_err(|_| ToolError::TimedOut(ms))?
+}
+
 /// Refuses more than there may be.
 pub(crate) fn at_most(name: &str, used: usize, max: usize) -> Result<(), ToolError> {
     if used > max { Err(ToolError::Limit(LimitHit::new(name, used as u64, max as u64))) } else { Ok(()) }
@@ -76,6 +98,17 @@ pub(crate) fn at_most(name: &str, used: usize, max: usize) -> Result<(), ToolErr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_given_up_and_holds_its_seat_as_long_as_it_goes_on() {
+        let seats = Arc::new(Semaphore::new(1));
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let stuck = blocking_within(20, &seats, move || wait.recv().map_err(failed)).await;
+        assert_eq!(stuck, Err(ToolError::TimedOut(20)));
+        assert_eq!(blocking_within(20, &seats, || Ok(())).await, Err(ToolError::TimedOut(20)));
+        go_on.send(()).unwrap();
+        assert_eq!(blocking_within(10_000, &seats, || Ok(7)).await, Ok(7));
+    }
 
     #[test]
     fn a_path_stays_in_the_tree_or_is_refused_with_the_reason() {

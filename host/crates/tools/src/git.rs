@@ -6,7 +6,7 @@
 //! no revision expressions and no options here), and the user's files, index, configuration and other branches.
 
 use crate::Place;
-use crate::arguments::{at_most, blocking, invalid, of_tree, path};
+use crate::arguments::{at_most, blocking_within, invalid, of_tree, path};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
@@ -14,6 +14,8 @@ use longhaul_core::{Digest, InvocationId};
 use longhaul_worktree::{Branch, CheckpointOrder, Project, TreeError};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// Commits that one answer lists where nobody says how many, and at most.
 const COMMITS_DEFAULT: usize = 20;
@@ -25,19 +27,26 @@ const PATCH_BYTES_MAX: usize = 256 << 10;
 /// Changed files that a status lists.
 const CHANGES_MAX: usize = 1_000;
 
+/// Time of one call, in milliseconds. A repository that takes longer is not waited for; what was begun goes on.
+const CALL_MS_MAX: u32 = 60_000;
+
+/// Calls side by side, those that nobody waits for any more among them.
+const CALLS_AT_ONCE_MAX: usize = 4;
+
 /// Bytes of a message.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
 /// The tool.
 pub struct Git {
     place: Place,
+    seats: Arc<Semaphore>,
 }
 
 impl Git {
     /// The tool, in a place.
     #[must_use]
     pub fn new(place: Place) -> Self {
-        Self { place }
+        Self { place, seats: Arc::new(Semaphore::new(CALLS_AT_ONCE_MAX)) }
     }
 }
 
@@ -64,7 +73,8 @@ impl HostTool for Git {
         let asked = Asked::read(call)?;
         let (place, run) = (self.place.clone(), caller.run().to_string());
         let effect = format!("checkpoint/{}", Digest::of(key.as_bytes()));
-        let (told, truncated) = blocking(move || Repository::open(place)?.answer(asked, &run, &effect)).await?;
+        let work = move || Repository::open(place)?.answer(asked, &run, &effect);
+        let (told, truncated) = blocking_within(CALL_MS_MAX, &self.seats, work).await?;
         Ok(ToolOutput { output: told.to_string(), truncated })
     }
 }

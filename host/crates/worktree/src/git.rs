@@ -195,6 +195,13 @@ impl Project {
         find_effect(&self.repo()?, branch, effect_id)
     }
 
+    /// Whether the repository has a commit.
+    #[must_use]
+    pub fn has_commit(&self, commit: &str) -> bool {
+        let id = git2::Oid::from_str(commit).ok();
+        self.repo().is_ok_and(|repo| id.is_some_and(|id| repo.find_commit(id).is_ok()))
+    }
+
     pub(crate) fn repo(&self) -> Result<Repository, TreeError> {
         Repository::open(&self.git_dir).map_err(|error| not_opened(error, &self.root))
     }

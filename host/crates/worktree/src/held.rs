@@ -128,7 +128,7 @@ pub async fn run_held(host: &CheckHost, tree: &Path, held: &Held) -> Result<Held
     Ok(HeldReport { exit_code, hit, stdout, stderr, truncated: out_cut || err_cut, sandbox, wall_ms })
 }
 
-fn program(held: &Held) -> Program {
+pub(crate) fn program(held: &Held) -> Program {
     let limits = &held.limits;
     Program {
         argv: held.argv.clone(),
@@ -145,7 +145,7 @@ fn program(held: &Held) -> Program {
 }
 
 /// A home and a place for temporary files, new for each program.
-fn scratch(host: &CheckHost) -> Result<tempfile::TempDir, TreeError> {
+pub(crate) fn scratch(host: &CheckHost) -> Result<tempfile::TempDir, TreeError> {
     let prefix = format!("check-{}-", std::process::id());
     let scratch = tempfile::Builder::new().prefix(&prefix).tempdir_in(&host.scratch);
     let scratch = scratch.map_err(TreeError::io("make a directory in", &host.scratch))?;

@@ -5,7 +5,7 @@
 //! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps where it
 //! was under `refs/longhaul/reverted`, and an agent what it has so far under `refs/longhaul/checkpoints`. This crate never
 //! touches the user's checkout, index or configuration, runs no git filter and no hook, and follows no
-//! symbolic link of the tree. Everything but [`run_native`] and [`run_held`] blocks.
+//! symbolic link of the tree. Everything but [`run_native`], [`run_held`] and [`start_kept`] blocks.
 
 mod at;
 mod browse;
@@ -16,6 +16,7 @@ mod glob;
 mod held;
 mod ignore;
 mod init;
+mod kept;
 mod log;
 mod merge;
 mod native;
@@ -32,6 +33,7 @@ pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, Project, Start};
 pub use held::{Held, HeldLimits, HeldReport, private_places, run_held};
 pub use init::{init_repository, new_project, new_project_with};
+pub use kept::{Kept, Room, start_kept};
 pub use log::Logged;
 pub use merge::Merge;
 pub use native::{CheckHost, ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};

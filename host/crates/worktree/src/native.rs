@@ -13,6 +13,7 @@ mod spare;
 
 pub use check::NativeCheck;
 pub use copy::{ExactCopy, clear_scratch};
+pub(crate) use output::Output;
 pub(crate) use spare::Shelf;
 
 use self::run::{Done, Program, Run};

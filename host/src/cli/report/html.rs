@@ -2,7 +2,7 @@
 //! escaped.
 
 use super::{Line, Report, Share, moment, plot, short, span};
-use crate::cli::words::{short_number, used_words};
+use crate::cli::words::{ledger_words, short_number, used_words};
 use longhaul_core::work::FeatureStatus;
 use std::fmt::Write as _;
 
@@ -51,6 +51,7 @@ fn page(report: &Report, to: &mut String) -> std::fmt::Result {
         report.resumes,
         used_words(used)
     )?;
+    writeln!(to, "<p class=\"about\">{}.</p>", escaped(&ledger_words(&report.ledger)))?;
     plots(report, to)?;
     features(report, to)?;
     commits(report, to)?;

@@ -1,7 +1,7 @@
 //! A report as Markdown. What plugins and models wrote is escaped, so that it stays text.
 
 use super::{Line, Report, Share, moment, short, span};
-use crate::cli::words::{short_number, used_words};
+use crate::cli::words::{self, ledger_words, short_number, used_words};
 use std::fmt::Write as _;
 
 /// Lines of the log, and commits, that are shown; the newest.
@@ -33,6 +33,13 @@ fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
         report.resumes,
         used_words(used)
     )?;
+    writeln!(to, "\n{}.", ledger_words(&report.ledger))?;
+    if let Some(answer) = &report.answer {
+        writeln!(to, "\n## Answer\n\n{}", plain(&words::plain(&answer.answer)))?;
+        for (what, texts) in [("Conflict", &answer.conflicts), ("Unknown", &answer.unknowns)] {
+            texts.iter().try_for_each(|text| writeln!(to, "\n{what}: {}", plain(text)))?;
+        }
+    }
     features(report, to)?;
     commits(report, to)?;
     agents(report, to)?;

@@ -81,6 +81,8 @@ fn without(used: Used, others: Used) -> Used {
         usage: Usage {
             input_tokens: all.input_tokens.saturating_sub(less.input_tokens),
             cached_tokens: all.cached_tokens.saturating_sub(less.cached_tokens),
+            cache_written_tokens: all.cache_written_tokens.saturating_sub(less.cache_written_tokens),
+            reasoning_tokens: all.reasoning_tokens.saturating_sub(less.reasoning_tokens),
             output_tokens: all.output_tokens.saturating_sub(less.output_tokens),
             cost_microdollars: (all.cost_microdollars - less.cost_microdollars).max(0.0),
         },

@@ -23,6 +23,7 @@ fn record() -> RunRecord {
         goal: "\n# A goal".into(),
         pins: BTreeMap::new(),
         plan: None,
+        ask: None,
         models: crate::wiring::ModelOptions::default(),
         created_ms: 1,
     }
@@ -57,6 +58,7 @@ fn a_round_that_is_followed_by_another_is_a_decision_to_retry() {
         outcome: "it trapped".into(),
         ok,
         used: Used::default(),
+        agent: "agents.code".into(),
     };
     check(vec![ended(false, "f-a/e1/2/generate")], &["try a again, in round 3 because it trapped"]);
     check(vec![ended(true, "f-a/2/generate")], &[]);

@@ -49,8 +49,8 @@ pub struct Ended {
     pub(super) limit: Option<(String, String)>,
     pub(super) outcome: String,
     pub(super) log: Vec<LogLine>,
-    /// What people hear of the sub-agents that it asked, and of its conversations.
-    pub(super) sub_agents: Vec<Event>,
+    /// What people hear of its conversations, and of what it proposed.
+    pub(super) heard: Vec<Event>,
 }
 
 impl Ended {
@@ -64,7 +64,7 @@ impl Ended {
             limit: None,
             outcome: String::new(),
             log: Vec::new(),
-            sub_agents: Vec::new(),
+            heard: Vec::new(),
         }
     }
 
@@ -75,7 +75,7 @@ impl Ended {
 
     /// What people hear of it.
     pub fn events(&self, run: &RunId, key: &str) -> Vec<Event> {
-        let mut events = self.sub_agents.clone();
+        let mut events = self.heard.clone();
         for line in self.log.iter().filter(|line| matches!(line.level.as_str(), "warn" | "error" | "stderr")).take(20) {
             events.push(Event::Warning { text: truncate(&format!("{key}: {}", line.text), 500) });
         }
@@ -88,6 +88,7 @@ impl Ended {
                 outcome: truncate(&self.outcome, 300),
                 ok: matches!(self.end, End::Report(ref report) if !matches!(report, Report::Failed(_))),
                 used: self.used,
+                agent: self.closing.as_ref().map(|closing| closing.recorder.began().table.clone()).unwrap_or_default(),
             });
         }
         events
@@ -112,7 +113,7 @@ pub(super) fn ended<T: Serialize + Words>(
     recorder: Recorder,
     called: Called<Result<T, RoleError>>,
     report: impl FnOnce(T) -> Report,
-    sub_agents: Vec<Event>,
+    heard: Vec<Event>,
     at_ms: u64,
 ) -> Ended {
     let log = called.log.clone();
@@ -132,7 +133,7 @@ pub(super) fn ended<T: Serialize + Words>(
         limit,
         outcome,
         log,
-        sub_agents,
+        heard,
     }
 }
 
@@ -176,6 +177,7 @@ fn unfinished(error: CallError) -> End {
     match error {
         CallError::Parked(question) => End::Parked(question),
         CallError::Unavailable(outage) => End::Outage(outage),
+        CallError::Budget(hit) => End::Report(Report::Failed(Failure::Budget(hit))),
         CallError::Cancelled => End::Cancelled,
         CallError::Journal(error) => stuck(error),
         other => End::Outage(Outage { reason: other.to_string(), retry_after_ms: None }),

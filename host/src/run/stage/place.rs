@@ -5,10 +5,11 @@ use super::orientation::{self, Found, orientation};
 use super::troupe::Team;
 use super::{Desk, Stage, rushed};
 use crate::cast::Part;
+use crate::memory::recollect;
 use crate::nobody::Nobody;
 use crate::run::checks::PinnedChecks;
-use crate::run::proposals;
 use crate::run::record::put_judged;
+use crate::run::{approvals, proposals};
 use longhaul_capabilities::Setup;
 use longhaul_core::InvocationId;
 use longhaul_core::tool::{CheckError, Checks};
@@ -94,7 +95,10 @@ impl Place<'_> {
         let part = self.part(&format!("agents.{agent}"))?;
         task.settings = part.settings.clone();
         let input = task.clone();
-        let checks = Arc::new(self.checks(specs, vacuous));
+        let checks: Arc<dyn Checks> = match self.desk.repository {
+            Some(_) => Arc::new(self.checks(specs, vacuous)?),
+            None => Arc::new(Nobody),
+        };
         self.invoke(part, "agent.run", &input, checks, report, async |setup| {
             part.plugin.run(setup, self.cancel, task).await
         })
@@ -108,11 +112,11 @@ impl Place<'_> {
         instruction: &str,
         criteria: &[Criterion],
     ) -> anyhow::Result<Ended> {
-        let judged = self.desk.repository.subject(self.base).await?;
+        let judged = self.desk.repository()?.subject(self.base).await?;
         let outcome = self.stage.outcome_of(generated)?;
         let mut ended = self.ask_evaluator(instruction, &outcome.output, criteria).await?;
         let agent = InvocationId::of_action(&self.stage.record.run, generated);
-        ended.sub_agents.extend(rushed::sign(agent, &outcome, &ended.end, criteria));
+        ended.heard.extend(rushed::sign(agent, &outcome, &ended.end, criteria));
         // What is committed later must be what was judged now.
         ended.batch = put_judged(ended.batch, &self.stage.record.run, feature, judged);
         Ok(ended)
@@ -129,12 +133,12 @@ impl Place<'_> {
         let subject = Subject {
             instruction: instruction.to_owned(),
             output: output.to_owned(),
-            evidence: self.desk.repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
+            evidence: self.desk.repository()?.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
         };
         let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
         let input = (subject.clone(), rubric.clone());
         let (specs, vacuous) = self.pinned();
-        let checks = Arc::new(self.checks(specs, vacuous));
+        let checks = Arc::new(self.checks(specs, vacuous)?);
         self.invoke(part, "evaluator.judge", &input, checks, Report::Judged, async |setup| {
             part.plugin.judge(setup, self.cancel, subject, rubric).await
         })
@@ -144,8 +148,8 @@ impl Place<'_> {
     /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves
     /// nothing later.
     pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> anyhow::Result<Ended> {
-        let (base, overwritten) = self.desk.repository.prepare().await?;
-        let checks = self.checks(specs.to_vec(), Vec::new());
+        let (base, overwritten) = self.desk.repository()?.prepare().await?;
+        let checks = self.checks(specs.to_vec(), Vec::new())?;
         let mut vacuous = Vec::new();
         for spec in specs {
             match checks.run(&spec.name).await {
@@ -157,10 +161,21 @@ impl Place<'_> {
                 Err(error) => return Ok(Ended::failed(format!("check `{}` cannot run: {error}", spec.name))),
             }
         }
-        let commits = self.desk.repository.log(orientation::COMMITS_MAX).await?;
+        let commits = self.desk.repository()?.log(orientation::COMMITS_MAX).await?;
         let found = Found { commits: &commits, overwritten: &overwritten };
-        let orientation = orientation(&self.stage.world, &self.stage.record, &found)?;
+        let mut orientation = orientation(&self.stage.world, &self.stage.record, &found)?;
+        if let Some(remembered) = self.remembered().await {
+            orientation["memory"] = remembered;
+        }
         Ok(Ended::of(End::Report(Report::Prepared { base, vacuous, orientation })))
+    }
+
+    /// What earlier runs left that bears on the feature at hand.
+    async fn remembered(&self) -> Option<serde_json::Value> {
+        let feature = self.work.feature().and_then(|feature| self.state.feature(feature))?;
+        let question = format!("{} {}", feature.spec.title, feature.spec.instruction);
+        let Stage { memory, config, record, .. } = self.stage;
+        recollect(&**memory, &config.memory, &record.project, &question).await
     }
 
     /// What the feature at hand is judged by.
@@ -169,18 +184,18 @@ impl Place<'_> {
         found.map(|feature| (feature.spec.checks.clone(), feature.vacuous.clone())).unwrap_or_default()
     }
 
-    fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> PinnedChecks {
+    fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> anyhow::Result<PinnedChecks> {
         // Before a session is prepared its tree is at the tip.
         let base = (!matches!(self.work.job, Job::Prepare { .. })).then_some(self.base);
-        PinnedChecks {
+        Ok(PinnedChecks {
             cast: Arc::clone(&self.desk.cast),
             config: Arc::clone(&self.stage.config),
-            native: self.desk.repository.native(base),
+            native: self.desk.repository()?.native(base),
             caller: self.stage.invocation(self.work),
             cancel: self.cancel.clone(),
             specs,
             vacuous,
-        }
+        })
     }
 
     fn part(&self, table: &str) -> anyhow::Result<&Part> {
@@ -212,9 +227,12 @@ impl Place<'_> {
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
         let called = call(setup).await;
         world.crash.reach("invocation.end");
-        let heard = [team.take_events(), called.events.clone()].concat();
+        let row = troupe.ledger.close(&invocation, called.used.fuel, called.used.memory_bytes_peak);
+        let heard = called.events.clone();
         let ended = ended(recorder, called, report, heard, world.clock.now_ms());
         let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
-        Ok(Ended { sub_agents: [ended.sub_agents, proposed].concat(), batch, ..ended })
+        let (asked, mut batch) = approvals::tell(&*world.store, &invocation, batch)?;
+        batch.ops.extend(row.ops);
+        Ok(Ended { heard: [ended.heard, proposed, asked].concat(), batch, ..ended })
     }
 }

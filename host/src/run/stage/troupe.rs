@@ -3,14 +3,16 @@
 
 use super::ending::{Kept, finish, words};
 use crate::cast::{Cast, Part};
-use crate::run::bus::Bus;
+use crate::run::bus::{Bus, Step};
 use crate::run::gatekeeper::Gatekeeper;
+use crate::run::ledger::Ledger;
 use crate::toolbox::Toolbox;
 use crate::wiring::{ModelSet, World};
 use longhaul_capabilities::{Models as _, Services, Setup};
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::{Began, JournalError};
+use longhaul_core::memory::MemoryBackend;
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{BrokenOff, Checks, Delegate, DelegateError, Delegated};
@@ -19,14 +21,16 @@ use longhaul_core::{Digest, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_journal::{Opened, Recorder};
 use serde::Serialize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What all invocations of a run share.
 pub(super) struct Troupe {
     pub(super) world: Arc<World>,
     pub(super) cast: Arc<Cast>,
     pub(super) models: Arc<ModelSet>,
+    pub(super) memory: Arc<dyn MemoryBackend>,
     pub(super) bus: Bus,
+    pub(super) ledger: Arc<Ledger>,
 }
 
 impl Troupe {
@@ -84,7 +88,9 @@ impl Troupe {
                 checks,
                 delegate,
                 approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
+                supervisor: self.ledger.clone(),
                 store: Arc::clone(&self.world.store),
+                memory: Arc::clone(&self.memory),
                 clock: Arc::clone(&self.world.clock),
                 watch: Arc::new(self.bus.clone()),
                 exchange: None,
@@ -121,17 +127,11 @@ pub(super) struct Team {
     /// A sub-agent works on what its caller works on, so the same checks are pinned.
     checks: Arc<dyn Checks>,
     cancel: Cancel,
-    heard: Arc<Mutex<Vec<Event>>>,
 }
 
 impl Team {
     pub(super) fn new(troupe: &Arc<Troupe>, checks: Arc<dyn Checks>, cancel: &Cancel) -> Self {
-        Self { troupe: Arc::clone(troupe), checks, cancel: cancel.clone(), heard: Arc::default() }
-    }
-
-    /// What people hear of those that were asked, in the order in which they ended.
-    pub(super) fn take_events(&self) -> Vec<Event> {
-        std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+        Self { troupe: Arc::clone(troupe), checks, cancel: cancel.clone() }
     }
 
     async fn work(&self, child: InvocationId, agent: &str, mut task: Task) -> Result<Delegated, BrokenOff> {
@@ -150,22 +150,42 @@ impl Team {
             Err(error) => return Err(of_journal(error)),
         };
         self.troupe.world.crash.reach("delegate.start");
+        self.tell_begin(&child, part, &task);
         let setup = self.troupe.setup(part, &recorder, Arc::clone(&self.checks), Arc::new(self.clone()), &self.cancel);
         let called = part.plugin.run(setup, &self.cancel, task).await;
         self.troupe.world.crash.reach("delegate.end");
+        let row = self.troupe.ledger.close(&child, called.used.fuel, called.used.memory_bytes_peak);
         let used = called.used.plus(called.delegated);
         let events = called.events.clone();
         let at_ms = self.troupe.world.clock.now_ms();
         let (finished, concluded) = finish(&recorder, called, at_ms).map_err(broken_off)?;
-        self.hear(child, events, &concluded.kept, used);
-        let closing = recorder.finish_batch(finished).await.map_err(of_journal)?;
+        self.tell_end(&child, part, events, &concluded.kept, used);
+        let mut closing = recorder.finish_batch(finished).await.map_err(of_journal)?;
+        closing.ops.extend(row.ops);
         Ok(Delegated { answer: answer(concluded.kept), used, closing })
     }
 
-    fn hear(&self, invocation: InvocationId, events: Vec<Event>, kept: &Kept<Outcome>, used: Used) {
+    /// Before its first step.
+    fn tell_begin(&self, child: &InvocationId, part: &Part, task: &Task) {
+        let event = Event::Delegated {
+            invocation: child.clone(),
+            agent: part.table.clone(),
+            plugin: part.plugin.name().to_owned(),
+            instruction: truncate(&task.instruction, 500),
+        };
+        self.troupe.bus.note(Step { invocation: child.clone(), number: 0, event });
+    }
+
+    /// After its last step. The numbers are the last ones there are, so that none of its steps has one of them.
+    fn tell_end(&self, child: &InvocationId, part: &Part, events: Vec<Event>, kept: &Kept<Outcome>, used: Used) {
         let ok = matches!(kept, Kept::Returned(_));
-        let ended = Event::InvocationEnded { invocation, outcome: truncate(&words(kept), 300), ok, used };
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).extend(events.into_iter().chain([ended]));
+        let outcome = truncate(&words(kept), 300);
+        let ended = Event::InvocationEnded { invocation: child.clone(), outcome, ok, used, agent: part.table.clone() };
+        let events: Vec<Event> = events.into_iter().chain([ended]).collect();
+        let first = u32::MAX - u32::try_from(events.len()).unwrap_or(u32::MAX - 1);
+        for (event, number) in events.into_iter().zip(first..) {
+            self.troupe.bus.note(Step { invocation: child.clone(), number, event });
+        }
     }
 }
 
@@ -210,6 +230,7 @@ fn broken_off(error: CallError) -> BrokenOff {
     match error {
         CallError::Parked(question) => BrokenOff::Parked(question),
         CallError::Unavailable(outage) => BrokenOff::Unavailable(outage),
+        CallError::Budget(hit) => BrokenOff::Budget(hit),
         CallError::Cancelled => BrokenOff::Cancelled,
         CallError::Journal(error) => of_journal(error),
         other => BrokenOff::Unavailable(Outage { reason: other.to_string(), retry_after_ms: None }),

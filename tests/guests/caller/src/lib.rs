@@ -1,12 +1,14 @@
 //! The agent `caller`: it does what its settings say, in their order, and hands back what came of each.
 //!
-//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools, and each of `batches`
-//! is a list of calls that are made at once; `output` is handed back in the place of what came of them. In all of
-//! them `{id}` stands for the task, so that one agent does another thing for each feature.
+//! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools, and each of `batches` is
+//! a list of calls that are made at once, `remember` is kept, and `recall` is fetched and searched for; `output` is
+//! handed back in the place of what came of them. In all of them `{id}` stands for the task, so that one agent does
+//! another thing for each feature.
 
 use longhaul_sdk::agent::{Agent, Failure};
 use longhaul_sdk::conversation::Conversation;
 use longhaul_sdk::decisions::{self, Decision, ResultOf};
+use longhaul_sdk::recall::{self, Tier};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
 use longhaul_sdk::types::{Outcome, Task};
 use longhaul_sdk::{Error, outcome};
@@ -31,6 +33,14 @@ fn work(task: &Task) -> Result<Outcome, Error> {
     if let Some(text) = settings["decide"].as_str() {
         decide(task, text)?;
     }
+    for note in settings["remember"].as_array().into_iter().flatten() {
+        let (tier, key) = (tier(note), note["key"].as_str().unwrap_or_default());
+        answers.push(match recall::remember(tier, key, &note["value"].to_string()) {
+            Ok(()) => json!("remembered"),
+            Err(error) => json!({ "error": format!("{error:?}") }),
+        });
+    }
+    answers.extend(settings["recall"].as_array().into_iter().flatten().map(recalled));
     answers.extend(settings["calls"].as_array().into_iter().flatten().map(call));
     answers.extend(settings["batches"].as_array().into_iter().flatten().map(batch));
     let summary = format!("made {} calls", answers.len());
@@ -47,6 +57,18 @@ fn decide(task: &Task, text: &str) -> Result<(), Error> {
         lesson: None,
     })?;
     Ok(())
+}
+
+fn tier(note: &Value) -> Tier {
+    if note["tier"] == "working" { Tier::Working } else { Tier::Episodic }
+}
+
+/// What is kept under a key, and which keys are found by it.
+fn recalled(note: &Value) -> Value {
+    let key = note["key"].as_str().unwrap_or_default();
+    let kept = recall::fetch(tier(note), key).ok().flatten().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let found = recall::search(key, 5).unwrap_or_default();
+    json!({ "kept": kept, "found": found.iter().map(|one| &one.key).collect::<Vec<_>>() })
 }
 
 fn call(call: &Value) -> Value {

@@ -9,15 +9,15 @@
 
 use super::TARGET;
 use super::toolchain::{clean_cargo, read_line};
+use crate::apt::Apt;
 use crate::cache::{Cache, create_dir, entries, read, write_whole};
 use crate::error::{At, BuildError};
-use crate::process::{capture, run};
+use crate::process::run;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
@@ -30,9 +30,6 @@ const VERSION_MIN: &str = env!("CARGO_PKG_RUST_VERSION");
 /// The file in a prefix that holds the version of its packages.
 const VERSION_FILE: &str = "version";
 
-/// The settings of apt with private lists.
-const SETTINGS_FILE: &str = "apt.conf";
-
 /// The crate that `std` is built as a dependency of.
 const STD_USER: &str = "std_user";
 
@@ -42,9 +39,9 @@ const STD_USER: &str = "std_user";
 /// that one would cost each build a second. To take a newer one, remove the folder.
 pub(crate) fn prefix(cache: &Cache, triple: &str, linker: &Path) -> Result<PathBuf> {
     cache.folder(&format!("debian-rust-{VERSION_MIN}"), |prefix| {
-        let apt = Apt::with_compiler(cache, &prefix.join("apt"))?;
+        let apt = with_compiler(cache, &prefix.join("apt"))?;
         let version = unpack(cache, &apt, prefix)?;
-        if let Some(lists) = apt.private_dir {
+        if let Some(lists) = apt.into_private_dir() {
             remove(&lists)?;
         }
         write_wrapper(prefix, triple)?;
@@ -73,16 +70,7 @@ fn unpack(cache: &Cache, apt: &Apt, prefix: &Path) -> Result<String> {
     wanted.extend(apt.missing_libraries(&standard)?);
 
     cache.say(&format!("fetching Debian's rustc {version} (140 MB, once)"));
-    let debs = prefix.join("debs");
-    create_dir(&debs)?;
-    let mut download = apt.command("apt-get");
-    download.args(["--quiet", "download"]).args(&wanted);
-    capture("fetch Debian's compiler", download.current_dir(&debs))?;
-    for deb in entries(&debs)? {
-        let mut dpkg = Command::new("dpkg");
-        capture("unpack Debian's compiler", dpkg.arg("-x").arg(&deb).arg(prefix))?;
-    }
-    remove(&debs)?;
+    apt.unpack(&wanted, prefix)?;
     link_sources(prefix, release)?;
     Ok(version)
 }
@@ -168,110 +156,25 @@ fn install_std(prefix: &Path, user: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Debian's package tools, on the system's lists or on private ones.
-struct Apt {
-    /// The folder of the private lists, with [`SETTINGS_FILE`] in it.
-    private_dir: Option<PathBuf>,
+/// On lists that offer a compiler of at least [`VERSION_MIN`]; private ones go into `dir`.
+fn with_compiler(cache: &Cache, dir: &Path) -> Result<Apt> {
+    let system = Apt::system();
+    if offers_compiler(&system)? {
+        return Ok(system);
+    }
+    let private = Apt::private(cache, dir)?;
+    if offers_compiler(&private)? {
+        return Ok(private);
+    }
+    Err(BuildError::toolchain(format!(
+        "Debian's package `{COMPILER}` is not offered here in version {VERSION_MIN} or later; \
+         run `rustup target add {TARGET}` where rustup can reach its server, or build on Debian 12"
+    )))
 }
 
-impl Apt {
-    /// On lists that offer a compiler of at least [`VERSION_MIN`].
-    ///
-    /// Private lists go into `dir`.
-    fn with_compiler(cache: &Cache, dir: &Path) -> Result<Self> {
-        let system = Self { private_dir: None };
-        if system.offers_compiler()? {
-            return Ok(system);
-        }
-        let private = Self::private(cache, dir)?;
-        if private.offers_compiler()? {
-            return Ok(private);
-        }
-        Err(BuildError::toolchain(format!(
-            "Debian's package `{COMPILER}` is not offered here in version {VERSION_MIN} or later; \
-             run `rustup target add {TARGET}` where rustup can reach its server, or build on Debian 12"
-        )))
-    }
-
-    /// On fresh lists in `dir`, which ask for no root and leave the system's alone.
-    fn private(cache: &Cache, dir: &Path) -> Result<Self> {
-        cache.say("fetching Debian's package lists");
-        for part in ["lists/partial", "cache/archives/partial"] {
-            create_dir(&dir.join(part))?;
-        }
-        // The system's hooks work on the system's folders, so they are dropped. Root would hand over
-        // to a user who may not read below root's home.
-        let settings = format!(
-            "#clear APT::Update::Post-Invoke;\n\
-             #clear APT::Update::Post-Invoke-Success;\n\
-             Dir::State::lists \"{dir}/lists/\";\n\
-             Dir::Cache \"{dir}/cache/\";\n\
-             APT::Sandbox::User \"root\";\n",
-            dir = dir.display()
-        );
-        write_whole(&dir.join(SETTINGS_FILE), settings.as_bytes())?;
-        let apt = Self { private_dir: Some(dir.to_owned()) };
-        let mut update = apt.command("apt-get");
-        capture("fetch Debian's package lists", update.args(["--quiet", "update"]))?;
-        Ok(apt)
-    }
-
-    fn offers_compiler(&self) -> Result<bool> {
-        let candidate = self.candidate(COMPILER)?;
-        Ok(number(&candidate) >= number(VERSION_MIN))
-    }
-
-    /// The version that would be installed; `(none)`, or nothing, when there is none.
-    fn candidate(&self, package: &str) -> Result<String> {
-        let mut policy = self.command("apt-cache");
-        let text =
-            capture("ask for Debian's compiler, since rustup has no wasm target", policy.args(["policy", package]))?;
-        let candidate = text.lines().find_map(|line| line.trim().strip_prefix("Candidate: "));
-        Ok(candidate.unwrap_or_default().to_owned())
-    }
-
-    /// The libraries that `package` needs, down to the last, and that are not installed.
-    fn missing_libraries(&self, package: &str) -> Result<BTreeSet<String>> {
-        let mut missing = BTreeSet::new();
-        let mut open = vec![package.to_owned()];
-        while let Some(package) = open.pop() {
-            for library in self.dependencies(&package)? {
-                if !is_installed(&library) && missing.insert(library.clone()) {
-                    open.push(library);
-                }
-            }
-        }
-        Ok(missing)
-    }
-
-    fn dependencies(&self, package: &str) -> Result<Vec<String>> {
-        let mut depends = self.command("apt-cache");
-        depends.args(["depends", "--important", package]);
-        let text = capture("ask for the libraries of Debian's compiler", &mut depends)?;
-        let names = text
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("Depends: "))
-            // In angle brackets are names that several packages provide; no library is among them.
-            .filter(|name| !name.starts_with('<'));
-        Ok(names.map(str::to_owned).collect())
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        // We read what it prints.
-        command.env("LC_ALL", "C");
-        if let Some(dir) = &self.private_dir {
-            command.arg("-c").arg(dir.join(SETTINGS_FILE));
-        }
-        command
-    }
-}
-
-fn is_installed(package: &str) -> bool {
-    let mut query = Command::new("dpkg-query");
-    query.args(["--show", "--showformat=${db:Status-Status}\n", package]);
-    capture("ask for an installed library", &mut query)
-        .is_ok_and(|states| states.lines().any(|state| state == "installed"))
+fn offers_compiler(apt: &Apt) -> Result<bool> {
+    let candidate = apt.candidate(COMPILER)?;
+    Ok(number(&candidate) >= number(VERSION_MIN))
 }
 
 /// `1.96` of `1.96.0+dfsg1-1~deb12u2`.

@@ -45,18 +45,12 @@ fn chars_of(reply: &ModelReply) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::model::{StopReason, Usage};
 
     #[track_caller]
     fn check(lengths: &[usize], expected: &[Option<(u64, u64)>]) {
         let mut answers = Answers::default();
         let mut heard = |length: &usize| {
-            let reply = ModelReply {
-                text: "é".repeat(*length),
-                calls: Vec::new(),
-                reason: StopReason::End,
-                usage: Usage::default(),
-            };
+            let reply = ModelReply { text: "é".repeat(*length), ..ModelReply::default() };
             match answers.next(&reply) {
                 Some(Anxiety::ShortAnswer { chars, median_chars }) => Some((chars, median_chars)),
                 Some(other) => panic!("{other:?}"),

@@ -62,6 +62,7 @@ impl Held {
             Part::Image { media_type, data } => media_type.len() + data.len(),
             Part::Requested(call) => call.id.len() + call.tool.len() + call.function.len() + call.arguments.len(),
             Part::Answered { id, output, .. } => id.len() + output.len(),
+            Part::Thought(thought) => thought.text.len() + thought.signature.as_ref().map_or(0, String::len),
         };
         let brief = if let Kind::Summary { brief: Some(brief) } = &self.kind { brief.len() } else { 0 };
         let texts: usize = self.message.parts.iter().map(part).sum();

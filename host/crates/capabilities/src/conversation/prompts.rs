@@ -128,6 +128,7 @@ pub(super) fn words(message: &Message) -> String {
         Part::Text(text) => text.clone(),
         Part::Image { .. } => "[image]".to_owned(),
         Part::Requested(call) => format!("[calls {}.{} {}]", call.tool, call.function, call.arguments),
+        Part::Thought(_) => String::new(),
         Part::Answered { output, failed, .. } => format!("[{}] {output}", if *failed { "failed" } else { "answer" }),
     };
     message.parts.iter().map(part).collect::<Vec<_>>().join("\n")

@@ -2,11 +2,13 @@
 //!
 //! A text goes into the store's content, under its digest, in the transaction of its journal entry. The
 //! invocation whose it is can read it through one more tool, `context.read_again`, which the host itself answers:
-//! nobody grants it, and it reads nothing but what the same invocation has put away.
+//! nobody grants it, and it reads nothing but what the same invocation has put away, and what its calls of tools
+//! answered at length, of which an agent may have shown its model the beginning.
 
 use super::held::{Held, Kind};
 use crate::ctx::Ctx;
 use crate::gate::Stop;
+use crate::remembered::keep_missing;
 use longhaul_core::Digest;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::model::Part;
@@ -14,11 +16,15 @@ use longhaul_core::store::Batch;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The tool, and its only function.
 const TOOL: &str = "context";
 /// Not `read`: an agent that knows functions by their short names has a `files.read` already.
 const FUNCTION: &str = "read_again";
+
+/// How the id of what a call of a tool answered begins; its number follows, the first call's is 1.
+pub(crate) const CALL: &str = "call-";
 
 /// Bytes of the beginning that a reference shows.
 const HEAD_BYTES: usize = 200;
@@ -53,7 +59,7 @@ pub(super) fn take_long(held: &mut Held, reach: Reach, bytes_max: usize, mut kee
                 let short = Value::String(keep(output)).to_string();
                 shorten(output, short);
             }
-            Part::Text(_) | Part::Image { .. } | Part::Requested(_) | Part::Answered { .. } => {}
+            Part::Text(_) | Part::Image { .. } | Part::Requested(_) | Part::Answered { .. } | Part::Thought(_) => {}
         }
     }
 }
@@ -148,13 +154,22 @@ impl Ctx {
         };
         let lost = || Stop::Broken(format!("the store lost what a conversation kept as {id}"));
         let text = self.services.store.blob(digest).map_err(|error| Stop::Broken(error.to_string()))?;
+        if text.is_none() && id.starts_with(CALL) {
+            // An answer from before answers were kept.
+            return Ok(Err(ToolError::Failed("what that call answered was not kept; call it again".into())));
+        }
         let text = String::from_utf8(text.ok_or_else(lost)?).map_err(|_| lost())?;
         Ok(Ok(page(&text, offset, bytes.unwrap_or(READ_BYTES).clamp(1, READ_BYTES_MAX))))
     }
 
     /// Lets the guest read a content again.
     pub(super) fn remember(&mut self, digest: Digest) -> Result<(), Stop> {
-        if self.conversations.put_away.insert(digest.short(), digest).is_none() {
+        self.remember_as(digest.short(), digest)
+    }
+
+    /// The same under another name.
+    pub(crate) fn remember_as(&mut self, name: String, digest: Digest) -> Result<(), Stop> {
+        if self.conversations.put_away.insert(name, digest).is_none() {
             // The name, the digest, and the room of both.
             self.hold(100)?;
         }
@@ -181,7 +196,7 @@ impl Ctx {
         let asking = (at, &digests);
         let summary = format!("{count} texts");
         match self.ask_repeatable("conversation.refer", summary, &asking, EffectClass::Idempotent).await? {
-            Ok(()) => {}
+            Ok(()) => keep_missing(Arc::clone(&self.services.store), batch).await?,
             Err(ticket) => self.answer_with(ticket, (), batch).await?,
         }
         for digest in digests {
@@ -192,7 +207,7 @@ impl Ctx {
 
     /// Whether the guest can call the tool that reads: only who was granted tools has any, and their list is
     /// an entry, so it counts only once the guest asked for it.
-    pub(super) fn can_read(&self) -> bool {
+    pub(crate) fn can_read(&self) -> bool {
         self.tool_infos.as_ref().is_some_and(|granted| self.has_own_tool(granted))
     }
 }

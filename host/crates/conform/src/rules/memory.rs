@@ -3,31 +3,95 @@
 use crate::probe::{ODD, Probe};
 use crate::report::Judged;
 use longhaul_core::Clock as _;
-use longhaul_core::memory::Entry;
-use longhaul_testkit::{Call, Ending, Scene};
+use longhaul_core::memory::{Entry, MemoryBackend, MemoryError};
+use longhaul_testkit::{Call, Ending, HandClock, Scene};
 use serde_json::{Value, json};
 
 /// How long an entry is kept that is to expire.
 const KEEP_MS: u64 = 1_000;
 
-/// A backend in one scene, whose every answer must be a value.
-struct Shelf<'a> {
-    probe: &'a Probe,
-    scene: Scene,
+/// A backend of the host's own on the bench.
+#[async_trait::async_trait]
+pub trait Bench: Sync {
+    /// Opens it as after a restart: what was put through an earlier opening of the same room is there, and nothing of
+    /// another room is.
+    ///
+    /// # Errors
+    /// In words.
+    async fn open(&self, room: &str) -> Result<Box<dyn MemoryBackend>, String>;
+
+    /// The clock that entries expire by.
+    fn clock(&self) -> &HandClock;
+}
+
+/// What a backend answers, in the JSON that a component's answers have.
+async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, MemoryError> {
+    let entry = |entry: Entry| {
+        let Entry { key, value, tags, expires_at_ms } = entry;
+        let value: Value = serde_json::from_str(&value).unwrap_or(Value::Null);
+        json!({ "key": key, "value": value, "tags": tags, "expires_at_ms": expires_at_ms })
+    };
+    Ok(match call {
+        Call::Put(namespace, entry) => backend.put(&namespace, entry).await.map(|()| Value::Null)?,
+        Call::Get(namespace, key) => backend.get(&namespace, &key).await?.map_or(Value::Null, entry),
+        Call::Search(namespace, query, limit) => {
+            let hits = backend.search(&namespace, &query, limit).await?.into_iter();
+            hits.map(|hit| json!({ "entry": entry(hit.entry), "score": hit.score })).collect()
+        }
+        Call::Delete(namespace, key) => Value::Bool(backend.delete(&namespace, &key).await?),
+        Call::List { namespace, prefix, after, limit } => {
+            let page = backend.list(&namespace, &prefix, after.as_deref(), limit).await?;
+            json!({ "keys": page.keys, "next": page.next })
+        }
+        other => return Err(MemoryError::Invalid(format!("`{}` is no call of a memory backend", other.export()))),
+    })
+}
+
+/// What is no JSON is no value.
+pub(crate) async fn refuses(shelf: Shelf<'_>) -> Result<Judged, String> {
+    let entry = Entry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
+    if shelf.ask(Call::Put("n".to_owned(), entry)).await.is_ok() {
+        return Ok(Judged::Fail("it took a value that is no JSON; answer with a typed error".to_owned()));
+    }
+    let found = shelf.get("n", "a").await?;
+    Ok(match found {
+        Value::Null => Judged::Pass("a value that is no JSON was refused, and is not there".to_owned()),
+        other => Judged::Fail(format!("a value that is no JSON was refused, and got back was {other}")),
+    })
+}
+
+/// A backend, whose every answer must be a value.
+pub(crate) enum Shelf<'a> {
+    /// A component, called in one scene.
+    Component(&'a Probe, Box<Scene>),
+    /// One of the host's own, opened anew for each call.
+    Own(&'a dyn Bench, &'static str),
 }
 
 impl<'a> Shelf<'a> {
-    fn of(probe: &'a Probe) -> Self {
-        Self { probe, scene: probe.scene() }
+    pub(crate) fn of(probe: &'a Probe) -> Self {
+        Self::Component(probe, Box::new(probe.scene()))
+    }
+
+    fn clock(&self) -> &HandClock {
+        match self {
+            Self::Component(_, scene) => scene.clock(),
+            Self::Own(bench, _) => bench.clock(),
+        }
     }
 
     async fn ask(&self, call: Call) -> Result<Value, String> {
         let what = call.export();
-        let done = self.probe.call(&self.scene, call).await?;
-        match done.ending {
-            Ending::Returned(value) => Ok(value),
-            Ending::Refused(refusal) => Err(format!("`{what}` answered `{}`: {}", refusal.case, refusal.text)),
-            Ending::Stopped(error) => Err(format!("`{what}` was stopped: {error}")),
+        match self {
+            Self::Component(probe, scene) => match probe.call(scene, call).await?.ending {
+                Ending::Returned(value) => Ok(value),
+                Ending::Refused(refusal) => Err(format!("`{what}` answered `{}`: {}", refusal.case, refusal.text)),
+                Ending::Stopped(error) => Err(format!("`{what}` was stopped: {error}")),
+            },
+            Self::Own(bench, room) => {
+                let backend = bench.open(room).await?;
+                answered(&*backend, call).await.map_err(|error| format!("`{what}` answered: {error}"))
+            }
         }
     }
 
@@ -65,8 +129,7 @@ impl<'a> Shelf<'a> {
     }
 }
 
-pub(crate) async fn keeps(probe: &Probe) -> Result<Judged, String> {
-    let shelf = Shelf::of(probe);
+pub(crate) async fn keeps(shelf: Shelf<'_>) -> Result<Judged, String> {
     let (first, second) = (json!({ "a": [1, 2.5, null, true, "x"] }), json!("second"));
     shelf.put("n", "k", &first).await?;
     let found = shelf.get("n", "k").await?;
@@ -92,8 +155,7 @@ pub(crate) async fn keeps(probe: &Probe) -> Result<Judged, String> {
     Ok(Judged::Pass("put, replaced, got and deleted, each in an instance of its own".to_owned()))
 }
 
-pub(crate) async fn lists(probe: &Probe) -> Result<Judged, String> {
-    let shelf = Shelf::of(probe);
+pub(crate) async fn lists(shelf: Shelf<'_>) -> Result<Judged, String> {
     for key in ["b/1", "a/1", "a/3", "a/2"] {
         shelf.put("n", key, &json!(1)).await?;
     }
@@ -125,8 +187,7 @@ pub(crate) async fn lists(probe: &Probe) -> Result<Judged, String> {
     Ok(Judged::Pass("every key of a prefix once, in pages".to_owned()))
 }
 
-pub(crate) async fn searches(probe: &Probe) -> Result<Judged, String> {
-    let shelf = Shelf::of(probe);
+pub(crate) async fn searches(shelf: Shelf<'_>) -> Result<Judged, String> {
     for at in 0..4 {
         shelf.put("n", &format!("k{at}"), &json!("lighthouse keeper")).await?;
     }
@@ -148,15 +209,14 @@ pub(crate) async fn searches(probe: &Probe) -> Result<Judged, String> {
     Ok(Judged::Pass(format!("{} hits within their namespace, and no more than asked for", all.len())))
 }
 
-pub(crate) async fn expires(probe: &Probe) -> Result<Judged, String> {
-    let shelf = Shelf::of(probe);
-    let until = shelf.scene.clock().now_ms() + KEEP_MS;
+pub(crate) async fn expires(shelf: Shelf<'_>) -> Result<Judged, String> {
+    let until = shelf.clock().now_ms() + KEEP_MS;
     shelf.put_until("n", "short", &json!("lighthouse"), Some(until)).await?;
     shelf.put("n", "long", &json!("lighthouse")).await?;
     if shelf.get("n", "short").await? == Value::Null {
         return Ok(Judged::Fail("an entry is gone before it expires".to_owned()));
     }
-    shelf.scene.clock().advance_ms(KEEP_MS + 1);
+    shelf.clock().advance_ms(KEEP_MS + 1);
     let (got, kept) = (shelf.get("n", "short").await?, shelf.get("n", "long").await?);
     let listed = shelf.list("n", "", None, 10).await?;
     let found = shelf.search("n", "lighthouse", 10).await?;
@@ -177,8 +237,7 @@ pub(crate) async fn expires(probe: &Probe) -> Result<Judged, String> {
     })
 }
 
-pub(crate) async fn isolates(probe: &Probe) -> Result<Judged, String> {
-    let shelf = Shelf::of(probe);
+pub(crate) async fn isolates(shelf: Shelf<'_>) -> Result<Judged, String> {
     // Pairs that are alike when namespace and key are joined without care.
     let pairs =
         [("a", "b/c"), ("a/b", "c"), ("a", "b:c"), ("a:b", "c"), ("", "a"), ("a", ""), ("a\0b", "c"), ("a", "b\0c")];
@@ -213,8 +272,7 @@ pub(crate) async fn isolates(probe: &Probe) -> Result<Judged, String> {
     Ok(Judged::Pass(format!("{} namespaces and keys kept apart", kept.len())))
 }
 
-pub(crate) async fn odd_keys(probe: &Probe) -> Result<Judged, String> {
-    let shelf = Shelf::of(probe);
+pub(crate) async fn odd_keys(shelf: Shelf<'_>) -> Result<Judged, String> {
     let long = "ä".repeat(200);
     for (namespace, key) in [(ODD, "k"), ("n", ODD), ("n", "."), ("n", ".."), ("n", "../k"), ("n", "*"), ("n", &long)] {
         let value = json!([namespace, key]);

@@ -1,14 +1,11 @@
 //! Which decisions bear on a question: full text first, then tags, what came of them, and age.
 //!
-//! Texts are scored by BM25: a word counts the more the fewer decisions have it, and the less the longer the text
-//! is. Words are those of Unicode, in small letters and by their English stem, so that "parsed dates" finds "parse
-//! a date"; words of other languages are compared with their ends. Nothing is kept between two questions.
+//! How texts are scored is in [`crate::full_text`].
 
 use super::{Decision, Hit, Outcome};
-use bm25::{Document, SearchEngine, SearchEngineBuilder, Tokenizer};
-use rust_stemmers::{Algorithm, Stemmer};
+use crate::full_text::{Words, scores};
+use bm25::Tokenizer as _;
 use std::collections::BTreeMap;
-use unicode_segmentation::UnicodeSegmentation as _;
 
 /// How much each of them counts beside the words, of which the best text has 1.
 const OF_TAGS: f64 = 0.3;
@@ -18,34 +15,21 @@ const OF_RECENCY: f64 = 0.1;
 /// What recency is measured by: after so long, half of it is left.
 const HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 
-/// Words of a question that are looked for. A goal may have 1 MiB, and its beginning says what it is about.
-const QUESTION_WORDS_MAX: usize = 200;
-
 /// The decisions that bear on `question`, at most `limit`, the best first, and of equal ones the newest. A question
 /// without a word that says something is answered by nothing.
 #[must_use]
 pub fn relevant(decisions: Vec<Decision>, question: &str, now_ms: u64, limit: usize) -> Vec<Hit> {
+    let texts: Vec<String> = decisions.iter().map(text).collect();
+    let scores = scores(&texts, question);
+    let best = scores.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let words = Words::new();
     let question = words.of_question(question);
-    let asked: String = question.values().flat_map(|word| [word.as_str(), " "]).collect();
-    let library = library(words, &decisions);
-    let found = library.search(&asked, None);
-    let best = found.iter().map(|found| f64::from(found.score)).fold(f64::MIN_POSITIVE, f64::max);
-    let mut scores = vec![0.0; decisions.len()];
-    for found in &found {
-        scores[found.document.id] = f64::from(found.score) / best;
-    }
-    let words = Words::new();
     let scored = decisions.into_iter().zip(scores).filter(|(_, score)| *score > 0.0);
-    let mut hits: Vec<Hit> = scored.map(|(decision, score)| hit(decision, score, &question, &words, now_ms)).collect();
+    let mut hits: Vec<Hit> =
+        scored.map(|(decision, score)| hit(decision, score / best, &question, &words, now_ms)).collect();
     hits.sort_by(|a, b| b.relevance.total_cmp(&a.relevance).then(b.decision.at_ms.cmp(&a.decision.at_ms)));
     hits.truncate(limit);
     hits
-}
-
-fn library(words: Words, decisions: &[Decision]) -> SearchEngine<usize, u32, Words> {
-    let documents = decisions.iter().enumerate().map(|(at, decision)| Document::new(at, text(decision)));
-    SearchEngineBuilder::with_tokenizer_and_documents(words, documents).build()
 }
 
 /// All its words.
@@ -83,44 +67,6 @@ fn weight(decision: &Decision) -> f64 {
         Outcome::Success | Outcome::Failure | Outcome::Reverted => 1.0,
     };
     outcome * decision.score.map_or(1.0, |score| score.abs().clamp(0.0, 1.0))
-}
-
-/// Words that stand in any text and say nothing.
-const STOP_WORDS: [&str; 40] = [
-    "a", "all", "an", "and", "any", "are", "as", "at", "be", "been", "by", "can", "do", "does", "for", "from", "had",
-    "has", "have", "how", "in", "is", "it", "its", "not", "of", "on", "or", "so", "that", "the", "their", "then",
-    "they", "this", "to", "was", "we", "which", "with",
-];
-
-/// What a text is made of.
-struct Words(Stemmer);
-
-impl Words {
-    fn new() -> Self {
-        Self(Stemmer::create(Algorithm::English))
-    }
-
-    /// The words of a question as they were written, each once, by their stems.
-    fn of_question(&self, question: &str) -> BTreeMap<String, String> {
-        let mut found = BTreeMap::new();
-        for word in plain(question) {
-            if found.len() < QUESTION_WORDS_MAX {
-                found.entry(self.0.stem(&word).into_owned()).or_insert(word);
-            }
-        }
-        found
-    }
-}
-
-impl Tokenizer for Words {
-    fn tokenize(&self, text: &str) -> Vec<String> {
-        plain(text).map(|word| self.0.stem(&word).into_owned()).collect()
-    }
-}
-
-/// The words of a text in small letters, without those that say nothing.
-fn plain(text: &str) -> impl Iterator<Item = String> {
-    text.unicode_words().map(str::to_lowercase).filter(|word| !STOP_WORDS.contains(&word.as_str()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times that differ by days")]

@@ -19,6 +19,8 @@ impl Turn<'_> {
         let spec = self.accept(spec, None)?;
         let id = spec.id.clone();
         self.state.features.push(Feature::new(spec));
+        // The planner says what two answers come to.
+        self.state.direct = false;
         self.set_status(&id, NotStarted, "added by the operator");
         self.edited();
         Ok(None)
@@ -88,7 +90,7 @@ impl Turn<'_> {
     }
 
     /// A commit cannot be called back once it is asked for, but it can while it waits for a person.
-    fn check_not_committing(&self, id: &str) -> Result<(), Refusal> {
+    pub(super) fn check_not_committing(&self, id: &str) -> Result<(), Refusal> {
         let lane = self.state.lane_of(id).map(|position| &self.state.lanes[position]);
         match lane {
             Some(Lane { work: Work { job: Job::Commit { .. }, .. }, wait: None, .. }) => {
@@ -109,7 +111,7 @@ impl Turn<'_> {
     }
 
     /// Calls off the work on a feature, if there is any, and has the tree restored.
-    fn leave(&mut self, id: &str) {
+    pub(super) fn leave(&mut self, id: &str) {
         let Some(position) = self.state.lane_of(id) else { return };
         if matches!(self.state.lanes[position].work.job, Job::Discard { .. }) {
             return;

@@ -37,6 +37,7 @@ impl Turn<'_> {
         self.state.setup = setup;
         self.state.limits = limits;
         match self.state.setup.plan.take() {
+            None if self.state.is_ask() => self.dispatch()?,
             None => self.start_plan(None),
             Some(plan) => self.follow(*plan)?,
         }
@@ -205,6 +206,7 @@ impl Turn<'_> {
             self.state.paused = false;
             self.emit(Event::RunResumed);
         }
+        self.free_blocked(BlockedBy::Cancel, "taken up again");
         if goes_on {
             self.advance()
         } else {
@@ -215,7 +217,7 @@ impl Turn<'_> {
 
     /// Lets features that are failing, or that were denied something, be tried again.
     fn forgive(&mut self) {
-        self.free_denied();
+        self.free_blocked(BlockedBy::Denial, "tried again after a refusal");
         for feature in self.state.features.iter_mut().filter(|feature| feature.status == Failing) {
             feature.attempts_forgiven = feature.attempts;
         }
@@ -243,7 +245,7 @@ impl Turn<'_> {
         self.state.phase = Phase::Running;
         self.state.answer = None;
         self.emit(Event::RunResumed);
-        self.free_denied();
+        self.free_blocked(BlockedBy::Denial, "tried again after a refusal");
         // A plan that was refused is asked for anew, with what was said since.
         let is_refused = |lane: &Lane| lane.session.is_none() && lane.wait.is_none();
         match self.state.lanes.iter().position(is_refused) {
@@ -259,13 +261,12 @@ impl Turn<'_> {
         }
     }
 
-    /// What was denied may be allowed by now.
-    fn free_denied(&mut self) {
-        let denied =
-            |feature: &&crate::Feature| feature.status == Blocked && feature.blocked_by == Some(BlockedBy::Denial);
-        let ids: Vec<_> = self.state.features.iter().filter(denied).map(|feature| feature.spec.id.clone()).collect();
+    /// What was denied may be allowed by now, and a resume is also a word about what a person stopped.
+    fn free_blocked(&mut self, by: BlockedBy, why: &str) {
+        let freed = |feature: &&crate::Feature| feature.status == Blocked && feature.blocked_by == Some(by);
+        let ids: Vec<_> = self.state.features.iter().filter(freed).map(|feature| feature.spec.id.clone()).collect();
         for id in ids {
-            self.set_status(&id, NotStarted, "tried again after a refusal");
+            self.set_status(&id, NotStarted, why);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{select, texts};
 use longhaul_core::event::Event;
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{Dropped, Failing, NotStarted, Passing};
-use longhaul_core::work::{OnFailure, Plan, PlanStep, Synthesis};
+use longhaul_core::work::{Issue, OnFailure, Plan, PlanStep, Synthesis};
 
 /// Times that a plan may have one step tried again, whatever it asks for.
 pub(super) const RETRIES_MAX: u32 = 5;
@@ -23,9 +23,9 @@ impl Turn<'_> {
         self.aborting().is_some()
     }
 
-    fn aborting(&self) -> Option<&Feature> {
+    pub(super) fn aborting(&self) -> Option<&Feature> {
         let aborts = |feature: &&Feature| feature.status == Failing && feature.on_failure == OnFailure::Abort;
-        self.state.features.iter().find(aborts).filter(|_| self.state.setup.strategy == Strategy::Pipeline)
+        self.state.features.iter().find(aborts).filter(|_| self.state.setup.strategy != Strategy::Session)
     }
 
     /// Nothing goes on and nothing can be begun.
@@ -50,27 +50,30 @@ impl Turn<'_> {
     }
 
     /// Those that pass among them, so that a planner can tell what is left.
-    fn ended_steps(&self) -> impl Iterator<Item = &Feature> {
+    pub(super) fn ended_steps(&self) -> impl Iterator<Item = &Feature> {
         self.state.features.iter().filter(|feature| matches!(feature.status, Passing | Failing))
     }
 
-    fn failed_steps(&self) -> impl Iterator<Item = &Feature> {
+    pub(super) fn failed_steps(&self) -> impl Iterator<Item = &Feature> {
         self.state.features.iter().filter(|feature| feature.status == Failing && !select::is_skipped(feature))
     }
 
     /// Steps that pass and whose agents are not sure of them: worth another look while plans are left.
-    fn doubtful_steps(&self) -> impl Iterator<Item = &Feature> {
+    pub(super) fn doubtful_steps(&self) -> impl Iterator<Item = &Feature> {
         let percent_min = self.state.limits.confidence_percent_min;
-        self.passing().filter(move |feature| wants_replan(true, feature.confidence, f64::from(percent_min) / 100.0))
+        let is_doubtful = move |feature: &&Feature| {
+            !feature.doubted && wants_replan(true, feature.confidence, f64::from(percent_min) / 100.0)
+        };
+        self.passing().filter(is_doubtful)
     }
 
-    fn replan(&mut self) {
+    pub(super) fn replan(&mut self) {
         self.state.counts.replans = self.state.counts.replans.saturating_add(1);
         let work = self.replan_work();
         self.start(None, work);
     }
 
-    fn replan_work(&mut self) -> Work {
+    pub(super) fn replan_work(&mut self) -> Work {
         let job = Job::Replan {
             goal: texts::goal(self.state),
             plan: self.plan_as_it_stands(),
@@ -80,7 +83,7 @@ impl Turn<'_> {
     }
 
     /// Under a key of its own also when a count starts again.
-    fn work_of_planner(&mut self, name: &str, job: Job) -> Work {
+    pub(super) fn work_of_planner(&mut self, name: &str, job: Job) -> Work {
         self.state.asked_again = self.state.asked_again.saturating_add(1);
         Work::new(format!("{name}/{}", self.state.asked_again), job)
     }
@@ -93,7 +96,10 @@ impl Turn<'_> {
 
     pub(super) fn replanned(&mut self, work: Work, plan: Plan) {
         let notes = truncate(&plan.notes, self.state.limits.text_bytes_max);
-        let (plan, mut warnings) = self.without_what_passed(plan);
+        let (plan, mut warnings) = match self.state.is_ask() {
+            true => self.with_fresh_ids(plan),
+            false => self.without_what_passed(plan),
+        };
         let kept: Vec<_> = self.passing().map(|feature| &feature.spec).collect();
         match plan::accept_beside(plan, &kept, &self.state.setup, &self.state.limits) {
             Ok(accepted) => {
@@ -105,7 +111,7 @@ impl Turn<'_> {
         }
     }
 
-    fn passing(&self) -> impl Iterator<Item = &Feature> {
+    pub(super) fn passing(&self) -> impl Iterator<Item = &Feature> {
         self.state.features.iter().filter(|feature| feature.status == Passing)
     }
 
@@ -131,6 +137,7 @@ impl Turn<'_> {
         for id in gone {
             self.set_status(&id, Dropped, &format!("not in the plan any more (replan {replan})"));
         }
+        self.plan_taken();
         accepted.steps.into_iter().for_each(|step| self.take_step(step));
         self.advance();
     }
@@ -162,7 +169,7 @@ impl Turn<'_> {
         self.ask(None, work, WaitFor::Plan, &question, "longhaul answer RUN --text ANSWER");
     }
 
-    fn synthesize(&mut self) {
+    pub(super) fn synthesize(&mut self) {
         let job = Job::Synthesize { goal: texts::goal(self.state), results: self.passing().map(report_of).collect() };
         let work = self.work_of_planner("synthesize", job);
         self.start(None, work);
@@ -174,7 +181,10 @@ impl Turn<'_> {
             texts.iter().take(self.state.limits.issues_max).map(|text| texts::line(text, bytes_max)).collect()
         };
         let synthesis = Synthesis {
-            answer: truncate(&synthesis.answer, self.state.limits.instruction_bytes_max),
+            answer: match self.state.is_ask() {
+                true => texts::json_within(&synthesis.answer, self.state.limits.answer_bytes_max),
+                false => truncate(&synthesis.answer, self.state.limits.instruction_bytes_max),
+            },
             confidence: if synthesis.confidence.is_finite() { synthesis.confidence.clamp(0.0, 1.0) } else { 0.0 },
             conflicts: cut(synthesis.conflicts),
             unknowns: cut(synthesis.unknowns),
@@ -185,13 +195,17 @@ impl Turn<'_> {
     /// The steps pass, so the work is done: what they said stands in for an answer.
     pub(super) fn not_synthesized(&mut self, why: &str) {
         self.warn(format!("the planner gave no answer, so the steps' own are joined: {why}"));
-        let said: Vec<_> = self.passing().map(|feature| format!("{}: {}", feature.spec.id, feature.summary)).collect();
+        let words = |feature: &Feature| match feature.answer.as_str() {
+            "" => feature.summary.clone(),
+            answer => texts::plain(answer),
+        };
+        let said: Vec<_> = self.passing().map(|feature| format!("{}: {}", feature.spec.id, words(feature))).collect();
         let answer = truncate(&said.join("\n"), self.state.limits.instruction_bytes_max);
         let answer = serde_json::Value::String(answer).to_string();
         self.take_answer(Synthesis { answer, confidence: 0.5, conflicts: Vec::new(), unknowns: Vec::new() });
     }
 
-    fn take_answer(&mut self, synthesis: Synthesis) {
+    pub(super) fn take_answer(&mut self, synthesis: Synthesis) {
         self.emit(Event::Answered { answer: synthesis.answer.clone(), confidence: synthesis.confidence });
         self.state.answer = Some(synthesis);
         self.end_as_it_stands();
@@ -210,6 +224,9 @@ fn report_of(feature: &Feature) -> StepReport {
         step: feature.spec.id.clone(),
         passed: feature.status == Passing,
         generated: feature.generated.clone(),
-        issues: feature.issues.clone(),
+        issues: match &feature.last_error {
+            Some(why) if feature.issues.is_empty() && feature.status == Failing => vec![Issue::general(why.clone())],
+            _ => feature.issues.clone(),
+        },
     }
 }

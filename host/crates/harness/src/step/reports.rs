@@ -10,13 +10,16 @@ use crate::input::{Failure, Report, Strategy};
 use crate::plan::{self, Accepted};
 use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, WaitFor};
 use crate::texts;
-use longhaul_core::Outage;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::work::FeatureStatus::{Failing, NotStarted, Passing};
 use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verdict};
+use longhaul_core::{LimitHit, Outage};
 
 /// The limit of an invocation that is no failure: its agent goes on in a fresh one.
 const JOURNAL_FULL: &str = "journal_entries_max";
+
+/// What a note for the planner is about that says why its plan was refused.
+pub(super) const PLAN_BEFORE: &str = "the plan before";
 
 impl Turn<'_> {
     pub(super) fn done(&mut self, key: &str, used: Used, report: Report) -> Option<Ignored> {
@@ -25,7 +28,9 @@ impl Turn<'_> {
             self.state.used = plus(self.state.used, used);
             return None;
         }
-        let found = self.state.lanes.iter().position(|lane| lane.work.key() == key);
+        // What a service, a cap or the repository holds back was not started.
+        let is_started = |lane: &Lane| lane.wait.as_ref().is_none_or(|wait| wait.wait == WaitFor::Work);
+        let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && is_started(lane));
         let Some(position) = found.filter(|_| self.state.phase == Phase::Running) else {
             return Some(Ignored::NotAwaited);
         };
@@ -37,6 +42,7 @@ impl Turn<'_> {
         match report {
             Report::Failed(Failure::Unavailable(outage)) => self.unavailable(session, work.again(), &outage),
             Report::Failed(Failure::Suspended(outage)) => self.unavailable(session, work, &outage),
+            Report::Failed(Failure::Budget(hit)) => self.over_budget(session, work, &hit),
             Report::Failed(failure) => {
                 self.state.counts.outages = 0;
                 self.failed(session, work, &failure);
@@ -61,6 +67,7 @@ impl Turn<'_> {
         match report {
             Report::Proposed { output } => self.proposed(session, &output),
             Report::Prepared { base, vacuous, orientation } => self.prepared(session, base, &vacuous, orientation),
+            Report::Generated(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
             Report::Generated(outcome) => self.generated(session, &work, &outcome),
             Report::Judged(verdict) if matches!(work.job, Job::Agree { .. }) => self.agreed(session, &verdict),
             Report::Judged(verdict) => self.judged(session, &verdict),
@@ -69,12 +76,13 @@ impl Turn<'_> {
             Report::Conflicted { files } => self.conflicted(session, &files),
             Report::Committed { commit, files } => self.committed(&session, commit, files),
             Report::Discarded => self.discarded(&session),
-            Report::Planned(_) | Report::Synthesized(_) | Report::Failed(_) => {}
+            Report::Chosen(_) | Report::Planned(_) | Report::Synthesized(_) | Report::Failed(_) => {}
         }
     }
 
     fn planner_succeeded(&mut self, work: Work, report: Report) {
         match report {
+            Report::Chosen(words) => self.chosen(&work, &words),
             Report::Planned(plan) if matches!(work.job, Job::Replan { .. }) => self.replanned(work, plan),
             Report::Planned(plan) => self.planned(work, plan),
             Report::Synthesized(synthesis) => self.synthesized(synthesis),
@@ -85,6 +93,7 @@ impl Turn<'_> {
     fn failed(&mut self, session: Option<Session>, work: Work, failure: &Failure) {
         let text = self.line(&failure.text());
         match (session, &work.job) {
+            (None, Job::Choose { choice, .. }) => self.not_chosen(*choice, &text),
             (None, Job::Synthesize { .. }) => self.not_synthesized(&text),
             (None, _) => self.plan_failed(work, failure, text),
             (Some(session), Job::Propose { .. }) => self.not_proposed(session, &text),
@@ -108,6 +117,7 @@ impl Turn<'_> {
 
     pub(super) fn take_plan(&mut self, accepted: Accepted, notes: String) {
         let features = accepted.steps.iter().map(|step| (step.spec.id.clone(), step.spec.title.clone())).collect();
+        self.plan_taken();
         self.state.features = accepted.steps.into_iter().map(|step| self.feature_of(step)).collect();
         self.emit(Event::Planned { features, notes });
         accepted.warnings.into_iter().for_each(|warning| self.warn(warning));
@@ -117,7 +127,7 @@ impl Turn<'_> {
     /// What a plan wants done about failures counts in a pipeline; a session has rules of its own.
     pub(super) fn feature_of(&self, step: longhaul_core::work::PlanStep) -> Feature {
         let mut feature = Feature::new(step.spec);
-        if self.state.setup.strategy == Strategy::Pipeline {
+        if self.state.setup.strategy != Strategy::Session {
             feature.on_failure = step.on_failure;
         }
         feature
@@ -132,10 +142,13 @@ impl Turn<'_> {
     /// Asks the planner again while attempts are left, and tells it why.
     pub(super) fn plan_refused(&mut self, work: Work, why: String) {
         self.state.counts.plan_attempts = self.state.counts.plan_attempts.saturating_add(1);
-        self.note_for_planner("the plan before".to_owned(), self.line(&why));
+        self.note_for_planner(PLAN_BEFORE.to_owned(), self.line(&why));
         if self.state.counts.plan_attempts < self.state.limits.plan_attempts_max {
             self.warn(format!("plan {} was refused: {why}", self.state.counts.plan_attempts));
             return self.start_plan(Some(work.again()));
+        }
+        if self.state.is_ask() && !self.state.is_planning() {
+            return self.go_on_without_plan(&why);
         }
         // Held back, for a resume.
         self.state.lanes.push(Lane { session: None, work: work.again(), wait: None });
@@ -190,13 +203,18 @@ impl Turn<'_> {
                 self.start_discard(session);
             }
             Failure::Impossible(_) => self.feature_failed(session, text),
-            Failure::Limit(hit) if hit.name == JOURNAL_FULL && session.handoffs < self.state.limits.handoffs_max => {
+            _ if self.state.is_ask() && !is_journal_full(failure) => self.feature_failed(session, text),
+            Failure::Limit(_) if is_journal_full(failure) && session.handoffs < self.state.limits.handoffs_max => {
                 session.handoffs += 1;
                 let text = format!("`{}` goes on in a fresh invocation ({})", session.feature, session.handoffs);
                 self.emit(Event::Limit { name: JOURNAL_FULL.to_owned(), text });
                 self.start_generate(session);
             }
-            Failure::Limit(_) | Failure::Unavailable(_) | Failure::Suspended(_) | Failure::Failed(_) => {
+            Failure::Limit(_)
+            | Failure::Unavailable(_)
+            | Failure::Suspended(_)
+            | Failure::Budget(_)
+            | Failure::Failed(_) => {
                 session.earlier.push(format!("it ended without a result: {text}"));
                 self.round_failed(session, vec![Issue::general(format!("the round ended early: {text}"))]);
             }
@@ -309,6 +327,19 @@ impl Turn<'_> {
         self.ask(Some(session), work.again(), WaitFor::Repository, &question, "longhaul resume RUN");
     }
 
+    // Budget.
+
+    /// As a cap that is seen before the work starts: it goes on after a resume with a higher one.
+    fn over_budget(&mut self, session: Option<Session>, work: Work, hit: &LimitHit) {
+        let cap = if hit.name == Cap::TokensMax.as_str() { Cap::TokensMax } else { Cap::CostMicrodollarsMax };
+        let name = cap.as_str();
+        let text = format!(
+            "the next call would take the run to {} of {} ({name}); raise {name} and resume",
+            hit.used, hit.max
+        );
+        self.hold_at_cap(session, work, cap, text);
+    }
+
     // Outages.
 
     /// Uses no round: waits, longer each time, and tries the same: under a new key when the invocation has
@@ -342,11 +373,16 @@ impl Turn<'_> {
     }
 }
 
+fn is_journal_full(failure: &Failure) -> bool {
+    matches!(failure, Failure::Limit(hit) if hit.name == JOURNAL_FULL)
+}
+
 /// Whether work of this kind can end so.
 fn fits(job: &Job, report: &Report) -> bool {
     matches!(
         (job, report),
         (_, Report::Failed(_))
+            | (Job::Choose { .. }, Report::Chosen(_))
             | (Job::Plan { .. } | Job::Replan { .. }, Report::Planned(_))
             | (Job::Synthesize { .. }, Report::Synthesized(_))
             | (Job::Propose { .. }, Report::Proposed { .. })

@@ -23,6 +23,9 @@ impl Turn<'_> {
         self.emit(Event::SessionStarting { feature: id.clone(), session: number });
         self.set_status(&id, FeatureStatus::InProgress, &format!("session {number}"));
         let session = Session { slot, ..Session::of(&id) };
+        if self.state.is_ask() {
+            return self.start_generate(session);
+        }
         match self.proposer(position) {
             Some(agent) => self.start_propose(session, agent),
             None => self.start_prepare(session),
@@ -45,8 +48,11 @@ impl Turn<'_> {
         (self.agent_of(feature) != proposer).then(|| proposer.clone())
     }
 
-    fn agent_of(&self, feature: &Feature) -> &str {
+    fn agent_of<'a>(&'a self, feature: &'a Feature) -> &'a str {
         let spec = &feature.spec;
+        if self.state.is_ask() {
+            return spec.agent.as_deref().unwrap_or_else(|| self.default_agent());
+        }
         route::agent_of(spec.agent.as_deref(), &spec.category, &self.state.setup)
     }
 
@@ -71,7 +77,10 @@ impl Turn<'_> {
             feature: session.feature.clone(),
             round: session.round,
             agent: self.agent_of(feature).to_owned(),
-            task: texts::task(self.state, feature, &session),
+            task: match self.state.is_ask() {
+                true => texts::ask_task(self.state, feature),
+                false => texts::task(self.state, feature, &session),
+            },
         };
         let name = match session.handoffs {
             0 => format!("{}/generate", session.round),
@@ -113,13 +122,19 @@ impl Turn<'_> {
         self.start_work(session, &name, job);
     }
 
-    /// Has the driver restore the tree; the session is over when it has.
+    /// Has the driver restore the tree; the session is over when it has. An ask has none.
     pub(super) fn start_discard(&mut self, session: Session) {
+        if self.state.is_ask() {
+            return self.end_session(&session);
+        }
         let job = Job::Discard { feature: session.feature.clone() };
         self.start_work(session, "discard", job);
     }
 
     pub(super) fn discard_of(&self, session: &Session) -> Option<Work> {
+        if self.state.is_ask() {
+            return None;
+        }
         self.work_of(session, "discard", Job::Discard { feature: session.feature.clone() })
     }
 

@@ -6,8 +6,8 @@ use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Plan, Pla
 use longhaul_harness::detect::detect;
 use longhaul_harness::state::{count, is_complete};
 use longhaul_harness::{
-    Action, Feature, HarnessLimits, Input, Job, Report, Setup, State, Strategy, decisions, pending, plan, route,
-    select, wants_replan,
+    Action, Failure, Feature, HarnessLimits, Input, Job, Report, Setup, State, Strategy, decisions, pending, plan,
+    route, select, wants_replan,
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -245,11 +245,8 @@ fn as_written(plan: &Plan) -> Value {
 
 /// A pipeline of `t1` and, after it, `t2`, at its first round.
 fn two_tasks() -> Bench {
-    let text =
-        r#"{"tasks": [{"id": "t1", "instruction": "a"}, {"id": "t2", "instruction": "b", "depends_on": ["t1"]}]}"#;
-    let plan = plan::written::read(text).expect("a plan");
     let limits = HarnessLimits { iterations_max: 1, ..HarnessLimits::default() };
-    follow(plan, limits)
+    follow(two_written(), limits)
 }
 
 fn follow(plan: Plan, limits: HarnessLimits) -> Bench {
@@ -270,7 +267,25 @@ fn resumed_after_a_failure() -> Result<(), String> {
     bench.exhaust();
     expect(&json!(after_a_kill(&mut bench)), &json!(["replan/1"]))?;
     let counts = json!([bench.state.count(FeatureStatus::Passing), bench.state.count(FeatureStatus::Failing)]);
-    expect(&counts, &json!([0, 1]))
+    expect(&counts, &json!([0, 1]))?;
+    let mut asked = asked(&two_written());
+    asked.report(Report::Failed(Failure::Failed("no idea".into())));
+    expect(&json!(after_a_kill(&mut asked)), &json!(["replan/1"]))?;
+    expect(&json!(asked.state.count(FeatureStatus::Passing)), &json!(0))
+}
+
+/// The same tasks as an ask.
+fn asked(plan: &Plan) -> Bench {
+    let limits = HarnessLimits::of_ask();
+    let Input::Begin { run, goal, context, .. } = begin(limits.clone()) else { panic!("a beginning") };
+    let setup = Setup { strategy: Strategy::Ask, plan: Some(Box::new(plan.clone())), ..setup() };
+    Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
+}
+
+fn two_written() -> Plan {
+    let text =
+        r#"{"tasks": [{"id": "t1", "instruction": "a"}, {"id": "t2", "instruction": "b", "depends_on": ["t1"]}]}"#;
+    plan::written::read(text).expect("a plan")
 }
 
 fn resumed_after_a_step() -> Result<(), String> {
@@ -278,7 +293,12 @@ fn resumed_after_a_step() -> Result<(), String> {
     bench.pass();
     expect(&json!(after_a_kill(&mut bench)), &json!(["f-t2/1/generate"]))?;
     let Job::Generate { task, .. } = bench.work().job else { return Err("no round of t2".into()) };
-    expect(&task.context["depends_on"], &json!([{"id": "t1", "summary": "did it"}]))
+    expect(&task.context["depends_on"], &json!([{"id": "t1", "summary": "did it"}]))?;
+    let mut asked = asked(&two_written());
+    asked.report(Report::Generated(outcome("did it")));
+    expect(&json!(after_a_kill(&mut asked)), &json!(["f-t2/1/generate"]))?;
+    let Job::Generate { task, .. } = asked.work().job else { return Err("no task t2".into()) };
+    expect(&json!(task.instruction), &json!("b\n\n--- Context from completed upstream tasks ---\n[t1] {}"))
 }
 
 fn one_agent_twice() -> Result<(), String> {
@@ -287,6 +307,9 @@ fn one_agent_twice() -> Result<(), String> {
     let mut bench = follow(plan, HarnessLimits { parallel_max: 2, ..HarnessLimits::default() });
     // An invocation, and so a journal and a context, of its own each; and a tree.
     expect(&json!(after_a_kill(&mut bench)), &json!(["f-t0/1/generate", "f-t1/1/generate"]))?;
+    let text = r#"{"tasks": [{"agent_id": "code", "instruction": "a"}, {"agent_id": "code", "instruction": "b"}]}"#;
+    let mut asked = asked(&plan::written::read(text).expect("a plan"));
+    expect(&json!(after_a_kill(&mut asked)), &json!(["f-t0/1/generate", "f-t1/1/generate"]))?;
     let slots: Vec<_> = ["t0", "t1"].iter().filter_map(|id| Some(bench.state.session(id)?.slot)).collect();
     expect(&json!(slots), &json!([0, 1]))
 }

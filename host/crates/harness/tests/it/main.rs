@@ -1,5 +1,6 @@
 //! The session strategy as its driver and its operator meet it.
 
+mod ask;
 mod bench;
 mod cases;
 mod parallel;

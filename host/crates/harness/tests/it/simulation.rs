@@ -12,8 +12,8 @@ use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, Synthesis};
 use longhaul_harness::state::{Phase, Wait, WaitFor, is_complete};
 use longhaul_harness::{
-    Action, EndStatus, Failure, HarnessLimits, Input, Job, Reaction, Report, Setup, State, Strategy, Wanted, Work,
-    pending, step,
+    Action, Choice, Dispatch, EndStatus, Failure, Feature, HarnessLimits, Input, Job, Reaction, Report, Setup, State,
+    Strategy, Wanted, Work, pending, step,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,6 +190,14 @@ impl Driver {
         if matches!(work.job, Job::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
             return Input::Parked { key, question: "did it happen?".into(), wanted: Wanted::Effect };
         }
+        let has_no_room = Dice::of(self.seed, &format!("budget {key}")).one_in(15);
+        if matches!(work.job, Job::Generate { .. })
+            && has_no_room
+            && self.asked_a_person.insert(format!("{key} budget"))
+        {
+            let report = Report::Failed(Failure::Budget(LimitHit::new("cost_microdollars_max", 9, 8)));
+            return Input::Done { key, used: used(1), report };
+        }
         let tokens = dice.below(5);
         let report = report_on(work, &mut dice);
         let text = serde_json::to_string(&report).expect("JSON");
@@ -252,12 +260,20 @@ impl Driver {
         self.inputs.push((self.now_ms - 1, input.clone()));
         self.note(&input, &before);
         actions.into_iter().for_each(|action| self.act(action));
+        if matches!(self.state.phase, Phase::Ended { .. }) {
+            // What a cap held back while it was under way is stopped, and goes on after a resume.
+            self.queue.clear();
+        }
         self.check_state();
     }
 
     /// What an input that was taken says about later ones.
     fn note(&mut self, input: &Input, before: &State) {
         let Input::Done { key, report, .. } = input else { return };
+        if let Report::Failed(Failure::Budget(_)) = report {
+            // It goes on under its key after a resume.
+            return;
+        }
         assert!(self.accepted.insert(key.clone()), "the report on {key} was taken twice");
         if self.called_off.contains(key) {
             return;
@@ -301,6 +317,17 @@ impl Driver {
         assert_eq!(beside, 0, "{key} is asked for beside {:?}", self.queue);
         if let Job::Commit { .. } = work.job {
             assert!(self.passed.contains(&session_of(&work.name)), "{key} without a verdict that passes");
+        }
+        if self.state.setup.strategy == Strategy::Ask {
+            let asks = matches!(
+                work.job,
+                Job::Choose { .. }
+                    | Job::Plan { .. }
+                    | Job::Replan { .. }
+                    | Job::Synthesize { .. }
+                    | Job::Generate { .. }
+            );
+            assert!(asks, "an ask has no tree: {key}");
         }
         if let Job::Generate { round, .. } | Job::Judge { round, .. } = work.job {
             assert!(round <= self.state.limits.iterations_max, "{key} is beyond the last round");
@@ -348,7 +375,10 @@ impl Driver {
             eprintln!("{:#?}\n{summary}", self.events);
         }
         // Nothing may be left to do, the clean-up after a dropped feature included.
-        let done = is_complete(&self.state.features) && self.state.lanes.is_empty();
+        let is_ask = self.state.setup.strategy == Strategy::Ask;
+        let all =
+            if is_ask { self.state.answer.is_some() && self.is_answered() } else { is_complete(&self.state.features) };
+        let done = all && self.state.lanes.is_empty();
         assert_eq!(*status == EndStatus::Completed, done && *status != EndStatus::Abandoned);
         assert_eq!(*status == EndStatus::Failed, self.state.features.is_empty() && *status != EndStatus::Abandoned);
         assert!(!summary.is_empty());
@@ -357,6 +387,17 @@ impl Driver {
             _ => None,
         });
         assert_eq!(told, Some(status.as_str()));
+    }
+
+    /// Each task of an ask is answered, dropped, or one that the plan goes on without.
+    fn is_answered(&self) -> bool {
+        let fine = |feature: &Feature| match feature.status {
+            FeatureStatus::Passing => !feature.answer.is_empty(),
+            FeatureStatus::Dropped => true,
+            FeatureStatus::Failing => feature.on_failure == OnFailure::Skip,
+            _ => false,
+        };
+        self.state.features.iter().all(fine)
     }
 
     fn check_fold(&self) {
@@ -379,9 +420,12 @@ fn begun(seed: u64) -> Input {
     let mut dice = Dice::of(seed, "setup");
     let strategy = if dice.one_in(2) { Strategy::Pipeline } else { Strategy::Session };
     let contract_by = dice.one_in(3).then(|| "testing".into());
+    let strategy = if Dice::of(seed, "ask").one_in(3) { Strategy::Ask } else { strategy };
+    let who = [Dispatch::Auto, Dispatch::Route, Dispatch::Agent("testing".into()), Dispatch::Plan, Dispatch::Plan];
+    let dispatch = who[Dice::of(seed, "dispatch").below(5) as usize].clone();
     match begin(limits(seed)) {
         Input::Begin { run, goal, context, limits, .. } => {
-            Input::Begin { run, goal, context, setup: Setup { strategy, contract_by, ..setup() }, limits }
+            Input::Begin { run, goal, context, setup: Setup { strategy, contract_by, dispatch, ..setup() }, limits }
         }
         other => other,
     }
@@ -404,6 +448,7 @@ fn limits(seed: u64) -> HarnessLimits {
         handoffs_max: dice.below(3),
         tokens_max: dice.one_in(3).then(|| u64::from(dice.below(60))),
         cost_microdollars_max: dice.one_in(4).then(|| u64::from(dice.below(120))),
+        wall_ms_max: dice.one_in(3).then_some(1_000),
         ..HarnessLimits::default()
     }
 }
@@ -422,12 +467,15 @@ fn order(dice: &mut Dice) -> Input {
     let deps: Vec<_> = (0..dice.below(3)).map(|_| name(dice.below(7))).collect();
     let deps: Vec<_> = deps.iter().map(String::as_str).collect();
     let priority = u8::try_from(dice.below(12)).expect("small");
-    match dice.below(24) {
+    match dice.below(29) {
         0..=2 => Input::PauseRequested,
         3..=5 => Input::Resume { retry_failing: dice.one_in(2), limits: None },
         6..=8 => Input::FeatureAdded { spec: FeatureSpec { priority, ..feature(&id, &deps) } },
         9..=12 => Input::FeatureEdited { spec: FeatureSpec { priority, ..feature(&id, &deps[..deps.len() / 2]) } },
         13..=15 => Input::FeatureDropped { feature: id },
+        24 | 25 => Input::Steered { feature: dice.one_in(2).then_some(id), text: "the other way".into() },
+        26 | 27 => Input::TaskCancelled { feature: id },
+        28 => Input::WallUsedUp { spent_ms: u64::from(dice.below(2_000)) },
         23 => Input::Approved { key: format!("f-{id}/1/generate") },
         16 | 17 => Input::Answered { feature: Some(id), answer: "no".into() },
         18 => Input::Woke,
@@ -450,6 +498,8 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
         return Report::Failed(outage(dice.one_in(2).then_some(60_000)));
     }
     match &work.job {
+        Job::Choose { choice: Choice::Path, .. } => choice(dice, &["complex", "It is complex.", "simple", "what?"]),
+        Job::Choose { choice: Choice::Agent, .. } => choice(dice, &["testing", "`code`", "both code and testing", ""]),
         Job::Plan { .. } => planned(dice),
         Job::Replan { .. } => planned(dice),
         Job::Synthesize { .. } if dice.one_in(3) => Report::Failed(limit()),
@@ -485,6 +535,13 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
         Job::Commit { .. } => Report::Committed { commit: Some(format!("c-{}", work.key())), files: vec!["a".into()] },
         Job::Discard { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("permission denied".into())),
         Job::Discard { .. } => Report::Discarded,
+    }
+}
+
+fn choice(dice: &mut Dice, words: &[&str; 4]) -> Report {
+    match dice.below(5) {
+        4 => Report::Failed(limit()),
+        one => Report::Chosen(words[one as usize].into()),
     }
 }
 

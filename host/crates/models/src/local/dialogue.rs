@@ -69,7 +69,7 @@ impl<'a> Dialogue<'a> {
             input_tokens: reply.prompt_tokens,
             cached_tokens: reply.cached_tokens.min(reply.prompt_tokens),
             output_tokens: reply.output_tokens,
-            cost_microdollars: 0.0,
+            ..Usage::default()
         };
         let reason = match reply.stop_reason {
             protocol::StopReason::End => StopReason::End,
@@ -80,7 +80,7 @@ impl<'a> Dialogue<'a> {
         };
         if self.is_plain() {
             let text = format!("{}{}", self.request.prefill.as_deref().unwrap_or_default(), reply.text);
-            return Ok(ModelReply { text, calls: Vec::new(), reason, usage });
+            return Ok(ModelReply { text, reason, usage, ..ModelReply::default() });
         }
         Ok(self.opened(&reply.text, reason, usage))
     }
@@ -92,14 +92,14 @@ impl<'a> Dialogue<'a> {
             let (tool, function) = Names::of(&self.request.tools).decode(name);
             let arguments = value.get("arguments").map_or_else(|| "{}".to_owned(), Value::to_string);
             let call = RequestedCall { id: self.call_id(), tool, function, arguments };
-            return ModelReply { text: String::new(), calls: vec![call], reason: StopReason::Tools, usage };
+            return ModelReply { calls: vec![call], reason: StopReason::Tools, usage, ..ModelReply::default() };
         }
         let text = match value.get("answer") {
             Some(Value::String(words)) if self.request.format == ReplyFormat::Text => words.clone(),
             Some(answer) => answer.to_string(),
             None => text.to_owned(),
         };
-        ModelReply { text, calls: Vec::new(), reason, usage }
+        ModelReply { text, reason, usage, ..ModelReply::default() }
     }
 
     /// The same in each replay, and in no conversation twice.
@@ -179,6 +179,8 @@ fn message(said: &Message) -> Result<protocol::Message, ModelError> {
     for part in &said.parts {
         parts.push(match part {
             Part::Text(text) => text.clone(),
+            // What another model thought is nothing that was said.
+            Part::Thought(_) => continue,
             Part::Requested(call) => requested(call),
             Part::Answered { output, failed: false, .. } => format!("The function returned: {output}"),
             Part::Answered { output, failed: true, .. } => format!("The function failed: {output}"),

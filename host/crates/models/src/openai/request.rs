@@ -1,9 +1,12 @@
 //! Our request in the words of the wire.
 
-use super::{ImageDetail, OpenAiConfig, OutputTokensField, PrefillMode, SchemaMode};
+use super::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
 use crate::ModelsError;
 use crate::http::Endpoint;
+use crate::picture::{check_media_type, check_speaker};
+use crate::prefill::{self, PrefillMode};
 use crate::tool_names;
+use crate::wire::decimal;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::model::{Message, ModelError, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker};
@@ -95,14 +98,6 @@ fn output_tokens_field(config: &OpenAiConfig, endpoint: &Endpoint) -> &'static s
     }
 }
 
-/// 0.7 as `0.7`, where the detour over 64 bits would write 0.699999988079071.
-fn decimal(number: f32) -> Result<Value, ModelError> {
-    let exact = number.to_string().parse::<f64>().ok().filter(|number| number.is_finite());
-    exact
-        .map(Value::from)
-        .ok_or_else(|| ModelError::Invalid(format!("temperature is `{number}`; give a number from 0 to 2")))
-}
-
 fn offered(tool: &OfferedTool) -> Value {
     json!({ "type": "function", "function": {
         "name": tool_names::encode(&tool.tool, &tool.function),
@@ -147,16 +142,14 @@ fn system(config: &OpenAiConfig, request: &ModelRequest) -> String {
     let mut parts = Vec::from_iter((!request.system.is_empty()).then(|| request.system.clone()));
     match (&request.format, config.schema) {
         // OpenAI refuses `json_object` unless the word JSON is somewhere in the messages.
-        (ReplyFormat::Json, _) => parts.push("Reply with one JSON value and nothing else.".to_owned()),
+        (ReplyFormat::Json, _) => parts.push(prefill::JSON_INSTRUCTION.to_owned()),
         (ReplyFormat::Schema(schema), SchemaMode::Prompt) => {
-            parts.push(format!("Reply with one JSON value and nothing else. It satisfies this JSON Schema:\n{schema}"));
+            parts.push(prefill::schema_instruction(schema));
         }
         (ReplyFormat::Schema(_), SchemaMode::Strict | SchemaMode::Loose) | (ReplyFormat::Text, _) => {}
     }
     if let (Some(prefill), PrefillMode::Prompt) = (&request.prefill, config.prefill) {
-        parts.push(format!(
-            "Begin your reply with exactly the text between the marks, and continue it:\n<<<{prefill}>>>"
-        ));
+        parts.push(prefill::instruction(prefill));
     }
     parts.join("\n\n")
 }
@@ -170,6 +163,8 @@ fn push_message(messages: &mut Vec<Value>, said: &Message, detail: Option<ImageD
             Part::Text(text) => content.push(json!({ "type": "text", "text": text })),
             Part::Image { media_type, data } => content.push(image(said.speaker, media_type, data, detail)?),
             Part::Requested(call) => calls.push(requested(call)),
+            // This protocol takes no thoughts back.
+            Part::Thought(_) => {}
             Part::Answered { id, output, failed } => {
                 let output = if *failed { format!("the tool failed: {output}") } else { output.clone() };
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
@@ -198,19 +193,8 @@ fn joined(mut content: Vec<Value>) -> Value {
 }
 
 fn image(speaker: Speaker, media_type: &str, data: &[u8], detail: Option<ImageDetail>) -> Result<Value, ModelError> {
-    if speaker == Speaker::Assistant {
-        return Err(ModelError::Invalid(
-            "an assistant's message has a picture; give pictures in a user's message".to_owned(),
-        ));
-    }
-    // `media_type` is guest-controlled and becomes part of an address.
-    let subtype = media_type.strip_prefix("image/").unwrap_or_default();
-    let fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'+' | b'-');
-    if subtype.is_empty() || !subtype.bytes().all(fine) {
-        return Err(ModelError::Invalid(format!(
-            "a picture's type is `{media_type:.40}`; give for example `image/png`"
-        )));
-    }
+    check_speaker(speaker)?;
+    check_media_type(media_type)?;
     let url = format!("data:{media_type};base64,{}", STANDARD.encode(data));
     let mut address = json!({ "url": url });
     if let Some(detail) = detail {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
-use longhaul_core::model::{OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason};
+use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason};
 use serde_json::json;
 
 const KEY: &str = "sk-test-abcdefghijklmnop";
@@ -479,7 +479,7 @@ async fn a_key_that_comes_back_is_shown_nowhere() {
     // Where the excerpt of a body is cut inside the key.
     let long = format!("{}{KEY}", "x".repeat(490));
     check(vec![answer(400, "", &long)], "", &request()).await;
-    let long = format!("{}{KEY}", "x".repeat(ERROR_BODY_BYTES_MAX - 10));
+    let long = format!("{}{KEY}", "x".repeat(crate::wire::ERROR_BODY_BYTES_MAX - 10));
     check(vec![answer(400, "", &long)], "", &request()).await;
     // In the middle of a reply, split over two pieces; in a refusal; in a call; in JSON of the wrong kind.
     let (one, two) = KEY.split_at(9);
@@ -554,5 +554,28 @@ async fn a_request_that_cannot_be_made_is_not_sent() {
 fn the_key_is_not_in_the_debug_text_of_headers() {
     let text = "id = \"m\"\napi_key_env = \"K\"";
     let model = OpenAi::new("gpt", toml::from_str(text).unwrap(), &|_| Some(KEY.to_owned())).unwrap();
-    assert!(!format!("{:?}{:?}", model.endpoint.headers(), model.endpoint.key).contains(KEY));
+    assert!(!format!("{:?}{:?}", model.wire.endpoint.bearer(), model.wire.endpoint.key).contains(KEY));
+}
+
+#[tokio::test]
+async fn what_a_model_thought_is_told_apart_from_what_it_said() {
+    let usage = json!({ "choices": [], "usage": {
+        "prompt_tokens": 9, "completion_tokens": 30, "completion_tokens_details": { "reasoning_tokens": 20 },
+    } });
+    for field in ["reasoning_content", "reasoning"] {
+        let text = [
+            delta(json!({ field: "let me " })),
+            delta(json!({ field: format!("see {KEY}") })),
+            delta(json!({ "content": "4" })),
+            finish("stop"),
+            format!("data: {usage}\n\ndata: [DONE]\n\n"),
+        ];
+        let outcome = read(&text.concat()).await;
+        let reply = outcome.reply();
+        assert_eq!((reply.text.as_str(), outcome.heard.as_str()), ("4", "4"));
+        assert_eq!(reply.thoughts.len(), 1);
+        assert_eq!(reply.thoughts[0].text, "let me see [secret]");
+        assert_eq!(reply.thoughts[0].signature, None, "nobody wants it back");
+        assert_eq!((reply.usage.output_tokens, reply.usage.reasoning_tokens), (30, 20));
+    }
 }

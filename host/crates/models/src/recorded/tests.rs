@@ -1,7 +1,7 @@
 //! What a recording answers, and how it says that it cannot.
 
 use super::*;
-use longhaul_core::model::{Message, Speaker, StopReason, Usage};
+use longhaul_core::model::{Message, Speaker};
 
 fn request(edit: impl FnOnce(&mut ModelRequest)) -> ModelRequest {
     let mut request = ModelRequest {
@@ -21,7 +21,7 @@ fn request(edit: impl FnOnce(&mut ModelRequest)) -> ModelRequest {
 }
 
 fn reply(text: &str) -> ModelReply {
-    ModelReply { text: text.into(), calls: vec![], reason: StopReason::End, usage: Usage::default() }
+    ModelReply { text: text.into(), ..ModelReply::default() }
 }
 
 /// A file with a reply for each request, as `(request, within, reply)`.

@@ -37,7 +37,7 @@ impl Captured {
 }
 
 /// An output that is being read, to its end, so that a check never waits because nobody reads.
-pub(super) struct Output {
+pub(crate) struct Output {
     captured: Arc<Mutex<Captured>>,
     reader: tokio::task::JoinHandle<()>,
 }
@@ -66,6 +66,11 @@ impl Output {
 
     /// What there is, at the latest after [`DRAIN`].
     pub(super) async fn end(mut self) -> Captured {
+        self.take().await
+    }
+
+    /// The same, where the output is still needed.
+    pub(crate) async fn take(&mut self) -> Captured {
         if tokio::time::timeout(DRAIN, &mut self.reader).await.is_err() {
             self.reader.abort();
         }

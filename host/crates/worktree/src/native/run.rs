@@ -121,6 +121,38 @@ impl Run<'_> {
         self.tree.map_or_else(|| self.scratch.join("work"), |(tree, _)| tree.to_owned())
     }
 
+    /// The same for a program that is not waited for: what is given has begun.
+    pub(crate) async fn started_in_the_best_sandbox(&self) -> Result<(Started, Sandbox), NativeError> {
+        self.check_program()?;
+        let mut why = String::new();
+        for sandbox in [Sandbox::Full, Sandbox::Namespaces, Sandbox::None] {
+            match self.begun(sandbox).await? {
+                Ok(started) => return Ok((started, sandbox)),
+                Err(reason) => why = reason,
+            }
+            if sandbox == self.sandbox_min {
+                break;
+            }
+        }
+        Err(NativeError::NoSandbox { name: self.name.to_owned(), why })
+    }
+
+    /// One start; or why nothing was started.
+    async fn begun(&self, sandbox: Sandbox) -> Result<Result<Started, String>, NativeError> {
+        let mut child = self.start(sandbox).map_err(|error| self.failed(error))?;
+        let group = Group::of(&child);
+        let lifeline = child.stdin.take();
+        let (said, first_line) = tokio::sync::oneshot::channel();
+        // Nobody asks what it says to people, and it must not wait for a reader.
+        drop(Output::read(child.stdout.take(), None, 0));
+        let stderr = Output::read(child.stderr.take(), Some(said), self.program.output_bytes_max);
+        let said = first_line.await.unwrap_or_default();
+        Ok(match said.strip_prefix(SAID) {
+            Some(word) if word.starts_with("ready") => Ok(Started { child, group, lifeline, stderr }),
+            _ => Err(said.trim_start_matches(SAID).trim_start_matches(REFUSED).trim().to_owned()),
+        })
+    }
+
     async fn once(&self, sandbox: Sandbox) -> Result<Ended, NativeError> {
         let started = Instant::now();
         let mut child = self.start(sandbox).map_err(|error| self.failed(error))?;
@@ -186,7 +218,7 @@ impl Run<'_> {
         let hit = tokio::select! {
             status = child.wait() => return Ok((status?, None)),
             () = deadline => LimitHit::new("wall_ms_max", wall_ms_max, wall_ms_max),
-            used = self.disk_used_up() => LimitHit::new("disk_bytes_max", used, disk_bytes_max),
+            used = disk_used_up(self.scratch, disk_bytes_max) => LimitHit::new("disk_bytes_max", used, disk_bytes_max),
         };
         if let Some(lifeline) = lifeline.filter(|_| grace_ms > 0) {
             lifeline.write_all(&[END]).await?;
@@ -196,19 +228,6 @@ impl Run<'_> {
         }
         Group::of(child).kill();
         Ok((child.wait().await?, Some(hit)))
-    }
-
-    /// Ends only when the disk has lost too much; answers how much.
-    async fn disk_used_up(&self) -> u64 {
-        let free = || rustix::fs::statvfs(self.scratch).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-        let before = free();
-        loop {
-            tokio::time::sleep(DISK_INTERVAL).await;
-            let used = before.zip(free()).map_or(0, |(before, now)| before.saturating_sub(now));
-            if used > self.program.disk_bytes_max {
-                return used;
-            }
-        }
     }
 
     /// The signals by which the kernel, and the child, tell a limit.
@@ -225,13 +244,38 @@ impl Run<'_> {
     }
 }
 
+/// Ends only when the disk below `scratch` has lost too much; answers how much.
+pub(crate) async fn disk_used_up(scratch: &Path, bytes_max: u64) -> u64 {
+    let free = || rustix::fs::statvfs(scratch).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let before = free();
+    loop {
+        tokio::time::sleep(DISK_INTERVAL).await;
+        let used = before.zip(free()).map_or(0, |(before, now)| before.saturating_sub(now));
+        if used > bytes_max {
+            return used;
+        }
+    }
+}
+
+/// A program that has begun.
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    pub(crate) group: Group,
+    pub(crate) lifeline: Option<tokio::process::ChildStdin>,
+    pub(crate) stderr: Output,
+}
+
 /// A process group, killed when it is dropped: nothing of a check outlives it.
-struct Group(Option<rustix::process::Pid>);
+pub(crate) struct Group(Option<rustix::process::Pid>);
 
 impl Group {
     fn of(child: &Child) -> Self {
         // Its number is the child's, which the kernel gives to nobody while the group has a member.
         Self(child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+
+    pub(crate) fn pid(&self) -> Option<rustix::process::Pid> {
+        self.0
     }
 
     fn kill(&self) {

@@ -7,7 +7,7 @@
 
 /// The endpoint sent something that is not read further.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// A line is longer than this many bytes.
     Line(usize),
     /// The whole is longer than this many bytes.
@@ -17,7 +17,7 @@ pub(super) enum Fault {
 }
 
 /// Bytes in, the data of events out.
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     line_bytes_max: usize,
     bytes_left: usize,
     bytes_max: usize,
@@ -28,7 +28,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new(line_bytes_max: usize, bytes_max: usize) -> Self {
+    pub(crate) fn new(line_bytes_max: usize, bytes_max: usize) -> Self {
         Self {
             line_bytes_max,
             bytes_left: bytes_max,
@@ -41,7 +41,7 @@ impl Decoder {
     }
 
     /// The data of the events that end within `bytes`.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, Fault> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, Fault> {
         self.bytes_left = self.bytes_left.checked_sub(bytes.len()).ok_or(Fault::Whole(self.bytes_max))?;
         let mut events = Vec::new();
         while !bytes.is_empty() {
@@ -65,7 +65,7 @@ impl Decoder {
     }
 
     /// The data of the last event, when the endpoint left out the empty line after it.
-    pub(super) fn finish(&mut self) -> Result<Option<String>, Fault> {
+    pub(crate) fn finish(&mut self) -> Result<Option<String>, Fault> {
         if !self.line.is_empty() {
             self.end_of_line()?;
         }

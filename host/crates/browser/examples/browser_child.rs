@@ -1,0 +1,11 @@
+//! Stands in for the `longhaul` command in the tests of the browser: does nothing but be one of its children.
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let code = match &arguments[..] {
+        [kind, spec] if kind == "browser" => longhaul_browser::browser_child(spec),
+        [.., spec] => longhaul_worktree::check_child(spec),
+        [] => 2,
+    };
+    std::process::exit(code);
+}

@@ -1,0 +1,146 @@
+//! What runs inside the sandbox: a relay between the browser and the two sockets of the host.
+//!
+//! The browser knows proxies by a port and not by a socket's path, so the relay listens on the loopback of the
+//! sandbox's own network, which nothing outside can reach. It decides nothing: each connection is handed to the host as
+//! it is. It ends, and everything with it, when the browser ends or takes too much memory.
+
+use crate::process::{PIPE, WAY};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often the browser's memory is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Connections at the same time; a browser holds 32 to one proxy.
+const CONNECTIONS_MAX: usize = 128;
+
+/// The exit code when the browser took too much memory.
+pub(crate) const TOO_MUCH_MEMORY: &str = "memory_bytes_max";
+
+/// What the child is told, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) argv: Vec<String>,
+    pub(crate) memory_bytes_max: u64,
+}
+
+/// The child's whole main function. Answers the exit code.
+#[must_use]
+pub fn browser_child(spec_json: &str) -> i32 {
+    let spec: Spec = match serde_json::from_str(spec_json) {
+        Ok(spec) => spec,
+        Err(error) => return failed("read what to start", &error.into()),
+    };
+    let browser = match start(&spec) {
+        Ok(browser) => browser,
+        Err(error) => return failed("start the browser", &error),
+    };
+    match watch(browser, spec.memory_bytes_max) {
+        Ok(code) => code,
+        Err(error) => failed("watch the browser", &error),
+    }
+}
+
+fn failed(doing: &str, error: &io::Error) -> i32 {
+    eprintln!("cannot {doing}: {error}");
+    126
+}
+
+fn start(spec: &Spec) -> io::Result<Child> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    thread::spawn(move || relay_all(&listener));
+    let max = Some(spec.memory_bytes_max);
+    setrlimit(Resource::Data, Rlimit { current: max, maximum: max })?;
+    let pipe = UnixStream::connect(PIPE)?;
+    let home = std::env::var("HOME").unwrap_or_else(|_| "..".to_owned());
+    let mut command = Command::new("/bin/sh");
+    // It reads at 3 and writes at 4. The shell moves them there, which takes unsafe code otherwise.
+    command.args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >&2", "sh"]).args(&spec.argv);
+    command.arg(format!("--user-data-dir={home}/profile")).arg(format!("--proxy-server=http://127.0.0.1:{port}"));
+    command.arg("about:blank");
+    command.stdin(OwnedFd::from(pipe.try_clone()?)).stdout(OwnedFd::from(pipe)).stderr(Stdio::inherit());
+    command.spawn()
+}
+
+fn watch(mut browser: Child, memory_bytes_max: u64) -> io::Result<i32> {
+    loop {
+        if let Some(status) = browser.try_wait()? {
+            return Ok(status.code().unwrap_or(1));
+        }
+        if private_bytes(Path::new("/proc")) > memory_bytes_max {
+            eprintln!("{TOO_MUCH_MEMORY}");
+            return Ok(1);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// What all processes in sight have for themselves. In the `/proc` of another namespace nothing of ours is in sight,
+/// and what holds then is the limit of each process.
+fn private_bytes(proc: &Path) -> u64 {
+    let is_ours =
+        std::fs::read_link(proc.join("self")).is_ok_and(|id| id == Path::new(&std::process::id().to_string()));
+    let Ok(entries) = std::fs::read_dir(proc) else { return 0 };
+    let processes = entries
+        .filter_map(Result::ok)
+        .filter(|entry| is_ours && entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit));
+    let statuses = processes.filter_map(|process| std::fs::read_to_string(process.path().join("status")).ok());
+    statuses.map(|status| private_bytes_of(&status)).sum()
+}
+
+/// `RssAnon` and `RssShmem` of a status, which are in KiB.
+fn private_bytes_of(status: &str) -> u64 {
+    let lines = status.lines().filter(|line| line.starts_with("RssAnon:") || line.starts_with("RssShmem:"));
+    lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).map(|kib| kib << 10).sum()
+}
+
+fn relay_all(listener: &TcpListener) {
+    static OPEN: AtomicUsize = AtomicUsize::new(0);
+    for browser in listener.incoming().filter_map(Result::ok) {
+        if OPEN.load(Ordering::SeqCst) >= CONNECTIONS_MAX {
+            continue;
+        }
+        OPEN.fetch_add(1, Ordering::SeqCst);
+        thread::spawn(move || {
+            // What broke off, the browser sees.
+            let _ = relay(&browser);
+            OPEN.fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+}
+
+fn relay(browser: &TcpStream) -> io::Result<()> {
+    let host = UnixStream::connect(WAY)?;
+    let (mut from_browser, mut to_host) = (browser.try_clone()?, host.try_clone()?);
+    let there = thread::spawn(move || {
+        let _ = io::copy(&mut from_browser, &mut to_host);
+        let _ = to_host.shutdown(Shutdown::Write);
+    });
+    let (mut from_host, mut to_browser) = (host, browser.try_clone()?);
+    let _ = io::copy(&mut from_host, &mut to_browser);
+    let _ = browser.shutdown(Shutdown::Both);
+    let _ = there.join();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_what_a_process_has_for_itself() {
+        let status = "Name:\tx\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t 700 kB\nRssShmem:\t  10 kB\n";
+        assert_eq!(private_bytes_of(status), 110 << 10);
+        assert!(private_bytes(Path::new("/proc")) > 0, "this test has some");
+    }
+}

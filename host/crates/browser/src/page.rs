@@ -1,0 +1,49 @@
+//! What is asked of a page, and what it answers, as far as that fits.
+
+use serde::Deserialize;
+
+/// The functions that run in the page, in a world of their own.
+pub(crate) const FUNCTIONS: &str = include_str!("page.js");
+
+/// Bytes of an address, as servers take it.
+pub(crate) const URL_BYTES_MAX: usize = 8_192;
+
+/// Where a page is.
+#[derive(Deserialize)]
+pub(crate) struct About {
+    pub(crate) url: String,
+    pub(crate) title: String,
+    pub(crate) status: Option<u16>,
+}
+
+impl About {
+    /// Whether this may stay open. What a page makes of itself has its own origin, and reads nothing else.
+    pub(crate) fn is_of_the_web(&self) -> bool {
+        ["http://", "https://", "blob:http"].iter().any(|start| self.url.starts_with(start)) || self.is_empty()
+    }
+
+    /// Whether nothing is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.url.starts_with("about:")
+    }
+}
+
+/// A part of its text. Counted in units of UTF-16, as pages do.
+#[derive(Deserialize)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) chars: usize,
+}
+
+/// A place in the window, in pixels.
+#[derive(Deserialize)]
+pub(crate) struct Place {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+/// Whether an element took a text without anybody typing.
+#[derive(Deserialize)]
+pub(crate) struct Filled {
+    pub(crate) done: bool,
+}

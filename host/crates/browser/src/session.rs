@@ -1,0 +1,388 @@
+//! One browser with one page, and what can be done with it.
+
+use crate::error::{BrowserError, SAID_BYTES_MAX};
+use crate::page::{About, FUNCTIONS, Filled, Place, Text};
+use crate::pipe::{Event, Pipe};
+use crate::process::Process;
+use crate::settings::BrowserSettings;
+use crate::tool::Around;
+use http::{Method, StatusCode, Uri};
+use longhaul_core::text::truncate;
+use longhaul_egress::{EgressError, Proxy};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+/// How long an answer of the browser is waited for that should be there at once.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How long is waited after a click for the page to begin something.
+const SETTLE: Duration = Duration::from_millis(400);
+
+/// What the browser says when what was to be opened is no page, such as a download.
+const ABORTED: &str = "net::ERR_ABORTED";
+
+/// Remarks for one answer: dialogs, windows and downloads that were refused.
+const REMARKS_MAX: usize = 10;
+
+/// A picture above this is taken again as JPEG: one answer has 4 MiB, and a data URL is a third longer.
+const PNG_BASE64_BYTES_MAX: usize = 1_500_000;
+
+/// A browser with a page.
+pub(crate) struct Session {
+    // In this order: who hears and speaks ends before the process does.
+    ear: JoinHandle<()>,
+    pipe: Arc<Pipe>,
+    process: Process,
+    proxy: Arc<Proxy>,
+    seen: Arc<Seen>,
+    page: String,
+    frame: String,
+    load: Duration,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.ear.abort();
+    }
+}
+
+/// What the page did unasked.
+#[derive(Default)]
+struct Seen {
+    remarks: Mutex<Vec<String>>,
+    begun: watch::Sender<u64>,
+    loaded: watch::Sender<u64>,
+}
+
+impl Seen {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.remarks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn remark(&self, text: &str) {
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        if remarks.len() < REMARKS_MAX {
+            remarks.push(truncate(text, SAID_BYTES_MAX));
+        }
+    }
+}
+
+/// A picture of the window.
+pub(crate) struct Picture {
+    pub(crate) media_type: &'static str,
+    pub(crate) base64: String,
+}
+
+impl Session {
+    /// Starts a browser with an empty page.
+    pub(crate) async fn start(around: &Around, settings: &BrowserSettings) -> Result<Self, BrowserError> {
+        let proxy = Arc::new(Proxy::new(around.guard.clone(), settings.traffic_bytes_max));
+        let (process, pipe, events) = Process::start(around, settings, &proxy).await?;
+        let pipe = Arc::new(pipe);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let browser = |method, params| pipe.call(None, method, params, ANSWER);
+        browser("Browser.setDownloadBehavior", json!({ "behavior": "deny", "eventsEnabled": true })).await?;
+        let frame = text(&browser("Target.createTarget", json!({ "url": "about:blank" })).await?["targetId"]);
+        let attached = browser("Target.attachToTarget", json!({ "targetId": frame, "flatten": true })).await?;
+        let page = text(&attached["sessionId"]);
+        let seen = Arc::new(Seen::default());
+        let ear = Ear { pipe: Arc::clone(&pipe), seen: Arc::clone(&seen), page: page.clone(), frame: frame.clone() };
+        let ear = tokio::spawn(ear.hear(events));
+        let load = Duration::from_millis(settings.load_ms_max);
+        let session = Self { ear, pipe, process, proxy, seen, page, frame, load };
+        session.call("Page.enable", json!({})).await?;
+        session.call("Page.setInterceptFileChooserDialog", json!({ "enabled": true })).await?;
+        // Or keys would go nowhere once another window has been in front.
+        session.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await?;
+        session.browser("Target.setDiscoverTargets", json!({ "discover": true })).await?;
+        Ok(session)
+    }
+
+    async fn browser(&self, method: &'static str, params: Value) -> Result<Value, BrowserError> {
+        self.pipe.call(None, method, params, ANSWER).await
+    }
+
+    async fn call(&self, method: &'static str, params: Value) -> Result<Value, BrowserError> {
+        self.pipe.call(Some(&self.page), method, params, ANSWER).await
+    }
+
+    /// Says how it ended, where it has: that explains more than what could not be done.
+    pub(crate) async fn why_it_ended(&mut self, error: BrowserError) -> BrowserError {
+        let ended = tokio::time::timeout(Duration::from_millis(500), self.process.ended()).await;
+        ended.unwrap_or(error)
+    }
+
+    /// Opens an address.
+    pub(crate) async fn open(&self, url: &str) -> Result<Value, BrowserError> {
+        let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if !matches!(scheme.as_deref(), Some("http" | "https")) {
+            return Err(BrowserError::NotHttp { url: shown(url) });
+        }
+        let uri: Uri = url.parse().map_err(|_| EgressError::BadAddress)?;
+        let guarded = self.proxy.guard().check(&Method::GET, &uri)?;
+        self.forget();
+        let until = Instant::now() + self.load;
+        let mut loaded = self.seen.loaded.subscribe();
+        loaded.mark_unchanged();
+        let asked = self.pipe.call(Some(&self.page), "Page.navigate", json!({ "url": guarded.as_str() }), self.load);
+        let navigated = match asked.await {
+            Err(BrowserError::TimedOut { ms, .. }) => {
+                self.stop().await?;
+                return Err(BrowserError::NotLoaded { url: shown(url), why: format!("no answer in {ms} ms") });
+            }
+            navigated => navigated?,
+        };
+        if let Some(why) = navigated["errorText"].as_str() {
+            return Err(self.not_loaded(url, why).await);
+        }
+        let is_loaded = self.wait_for_load(&mut loaded, until).await?;
+        let (about, report) = self.report(is_loaded).await?;
+        // A plain request that the proxy refused has an answer, which is no page.
+        if about.status == Some(StatusCode::FORBIDDEN.as_u16())
+            && let Some(refusal) = report["refused"].get(0).and_then(Value::as_str)
+        {
+            self.close().await?;
+            return Err(BrowserError::NotLoaded { url: shown(url), why: refusal.to_owned() });
+        }
+        Ok(report)
+    }
+
+    /// Why an address was not opened: what the guard refused says more than the browser knows.
+    async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
+        if let Some(refusal) = self.proxy.take_refusals().into_iter().next() {
+            return refusal.into();
+        }
+        if why == ABORTED {
+            // That it is a download may be said a moment later.
+            tokio::time::sleep(SETTLE).await;
+        }
+        let remarks = self.seen.take();
+        let why = match (remarks.first(), why) {
+            (Some(remark), _) => remark,
+            (None, ABORTED) => "there is nothing to show: it is a download, which is refused, or no page",
+            (None, why) => why,
+        };
+        BrowserError::NotLoaded { url: shown(url), why: truncate(why, SAID_BYTES_MAX) }
+    }
+
+    /// The text from `offset`, with where it is.
+    pub(crate) async fn read(&self, offset: usize, bytes_max: usize) -> Result<(Value, bool), BrowserError> {
+        let about: About = self.ask("longhaul.about()").await?;
+        self.check_open(&about)?;
+        let part: Text = self.ask(&format!("longhaul.text({offset}, {bytes_max})")).await?;
+        // Without a word about what is missing: it would count as text of the page, and as much would never be read.
+        let text = &part.text[..part.text.floor_char_boundary(bytes_max)];
+        let read = offset.saturating_add(text.encode_utf16().count()).min(part.chars);
+        let is_more = read < part.chars;
+        let mut told = json!({ "url": about.url, "title": about.title, "text": text, "chars_total": part.chars });
+        if is_more {
+            told["read_on_at_offset"] = read.into();
+        }
+        Ok((told, is_more))
+    }
+
+    /// What can be clicked and typed into, from `offset`.
+    pub(crate) async fn elements(&self, offset: usize, max: usize) -> Result<Value, BrowserError> {
+        self.check_open(&self.ask("longhaul.about()").await?)?;
+        self.ask(&format!("longhaul.elements({offset}, {max})")).await
+    }
+
+    /// Clicks an element, and waits for what that begins.
+    pub(crate) async fn click(&self, element: u32) -> Result<Value, BrowserError> {
+        self.check_open(&self.ask("longhaul.about()").await?)?;
+        let place: Place = self.ask(&format!("longhaul.place({element})")).await?;
+        self.forget();
+        let (begun, loaded) = self.now();
+        for (kind, clicks) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)] {
+            let button = if clicks == 0 { "none" } else { "left" };
+            let mouse = json!({ "type": kind, "x": place.x, "y": place.y, "button": button, "clickCount": clicks });
+            self.call("Input.dispatchMouseEvent", mouse).await?;
+        }
+        self.settle(begun, loaded).await
+    }
+
+    /// Types a text into an element in place of what is there, and where asked presses Enter.
+    pub(crate) async fn fill(&self, element: u32, text: &str, is_submitted: bool) -> Result<Value, BrowserError> {
+        self.check_open(&self.ask("longhaul.about()").await?)?;
+        let quoted = Value::from(text).to_string();
+        self.forget();
+        let (begun, loaded) = self.now();
+        let filled: Filled = self.ask(&format!("longhaul.fill({element}, {quoted})")).await?;
+        if !filled.done {
+            let method = if text.is_empty() { "Input.dispatchKeyEvent" } else { "Input.insertText" };
+            let typed = if text.is_empty() { key("keyDown", "Delete", 46, "") } else { json!({ "text": text }) };
+            self.call(method, typed).await?;
+        }
+        if is_submitted {
+            self.call("Input.dispatchKeyEvent", key("keyDown", "Enter", 13, "\r")).await?;
+            self.call("Input.dispatchKeyEvent", key("keyUp", "Enter", 13, "")).await?;
+        }
+        self.settle(begun, loaded).await
+    }
+
+    /// The window as a picture.
+    pub(crate) async fn screenshot(&self) -> Result<Picture, BrowserError> {
+        self.check_open(&self.ask("longhaul.about()").await?)?;
+        let take = async |format: Value| -> Result<String, BrowserError> {
+            let shot = self.call("Page.captureScreenshot", format).await?;
+            let data = shot["data"].as_str();
+            data.map(str::to_owned).ok_or_else(|| BrowserError::protocol("Page.captureScreenshot", "no picture"))
+        };
+        let base64 = take(json!({ "format": "png" })).await?;
+        if base64.len() <= PNG_BASE64_BYTES_MAX {
+            return Ok(Picture { media_type: "image/png", base64 });
+        }
+        let base64 = take(json!({ "format": "jpeg", "quality": 60 })).await?;
+        Ok(Picture { media_type: "image/jpeg", base64 })
+    }
+
+    fn now(&self) -> (watch::Receiver<u64>, watch::Receiver<u64>) {
+        let (mut begun, mut loaded) = (self.seen.begun.subscribe(), self.seen.loaded.subscribe());
+        begun.mark_unchanged();
+        loaded.mark_unchanged();
+        (begun, loaded)
+    }
+
+    /// What was refused and remarked before belongs to no later answer.
+    fn forget(&self) {
+        self.proxy.take_refusals();
+        self.seen.take();
+    }
+
+    async fn settle(
+        &self,
+        mut begun: watch::Receiver<u64>,
+        mut loaded: watch::Receiver<u64>,
+    ) -> Result<Value, BrowserError> {
+        let begins = tokio::time::timeout(SETTLE, begun.changed()).await.is_ok();
+        let is_loaded = !begins || self.wait_for_load(&mut loaded, Instant::now() + self.load).await?;
+        Ok(self.report(is_loaded).await?.1)
+    }
+
+    /// Whether the page came to its end. One that does not is stopped, and is read as it is.
+    async fn wait_for_load(&self, loaded: &mut watch::Receiver<u64>, until: Instant) -> Result<bool, BrowserError> {
+        let is_loaded = timeout_at(until, loaded.changed()).await.is_ok();
+        if !is_loaded {
+            self.stop().await?;
+        }
+        Ok(is_loaded)
+    }
+
+    async fn stop(&self) -> Result<(), BrowserError> {
+        self.call("Page.stopLoading", json!({})).await.map(drop)
+    }
+
+    /// Leaves the page for an empty one.
+    async fn close(&self) -> Result<(), BrowserError> {
+        self.call("Page.navigate", json!({ "url": "about:blank" })).await.map(drop)
+    }
+
+    /// Where the page is now, and what it tried.
+    async fn report(&self, is_loaded: bool) -> Result<(About, Value), BrowserError> {
+        let about: About = self.ask("longhaul.about()").await?;
+        if !about.is_of_the_web() {
+            self.close().await?;
+            return Err(BrowserError::NotHttp { url: shown(&about.url) });
+        }
+        let mut told = json!({
+            "url": shown(&about.url), "title": about.title, "status": about.status, "loaded": is_loaded,
+        });
+        let remarks = self.seen.take();
+        let refused: Vec<String> = self.proxy.take_refusals().iter().map(|one| shown(&one.to_string())).collect();
+        for (name, list) in [("remarks", remarks), ("refused", refused)] {
+            if !list.is_empty() {
+                told[name] = list.into();
+            }
+        }
+        Ok((about, told))
+    }
+
+    fn check_open(&self, about: &About) -> Result<(), BrowserError> {
+        if about.is_empty() { Err(BrowserError::NotOpen { last: None }) } else { Ok(()) }
+    }
+
+    /// Asks the page, in our own world of it. What it throws is a word about an element.
+    async fn ask<T: DeserializeOwned>(&self, expression: &str) -> Result<T, BrowserError> {
+        let world = json!({ "frameId": self.frame, "worldName": "longhaul" });
+        let world = self.call("Page.createIsolatedWorld", world).await?;
+        let asked = json!({
+            "expression": format!("{FUNCTIONS};{expression}"),
+            "contextId": world["executionContextId"],
+            "returnByValue": true,
+            "silent": true,
+        });
+        let answer = self.call("Runtime.evaluate", asked).await?;
+        if let Some(thrown) = answer.get("exceptionDetails") {
+            let said = thrown["exception"]["description"].as_str().unwrap_or("the page broke");
+            let said = said.lines().next().unwrap_or_default().trim_start_matches("Error: ");
+            return Err(BrowserError::Element(truncate(said, SAID_BYTES_MAX)));
+        }
+        let value = answer["result"]["value"].clone();
+        serde_json::from_value(value).map_err(|error| BrowserError::protocol("Runtime.evaluate", &error.to_string()))
+    }
+}
+
+fn shown(text: &str) -> String {
+    truncate(text, SAID_BYTES_MAX)
+}
+
+fn key(kind: &str, name: &str, code: u32, text: &str) -> Value {
+    json!({ "type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text })
+}
+
+/// Hears what the browser says unasked, and answers what would hold a page up.
+struct Ear {
+    pipe: Arc<Pipe>,
+    seen: Arc<Seen>,
+    page: String,
+    frame: String,
+}
+
+impl Ear {
+    async fn hear(self, mut events: mpsc::Receiver<Event>) {
+        while let Some(Event { method, params }) = events.recv().await {
+            match method.as_str() {
+                "Page.loadEventFired" => self.seen.loaded.send_modify(|count| *count += 1),
+                "Page.frameStartedLoading" if params["frameId"] == self.frame.as_str() => {
+                    self.seen.begun.send_modify(|count| *count += 1);
+                }
+                "Page.javascriptDialogOpening" => self.dismiss(&params).await,
+                "Target.targetCreated" => self.keep_out(&params["targetInfo"]).await,
+                "Browser.downloadWillBegin" | "Page.downloadWillBegin" => {
+                    let url = params["url"].as_str().unwrap_or_default();
+                    self.seen.remark(&format!("a download was refused: {url}"));
+                }
+                "Page.fileChooserOpened" => self.seen.remark("the page asked for a file, and got none"),
+                "Inspector.targetCrashed" | "Target.targetCrashed" => self.seen.remark("the page crashed"),
+                _ => {}
+            }
+        }
+    }
+
+    /// A dialog stops the page until somebody answers. Only the question whether to leave it gets a yes.
+    async fn dismiss(&self, params: &Value) {
+        let kind = params["type"].as_str().unwrap_or_default();
+        let text = params["message"].as_str().unwrap_or_default();
+        self.seen.remark(&format!("the page showed a dialog ({kind}), which was dismissed: {text}"));
+        let answer = json!({ "accept": kind == "beforeunload" });
+        // It may be gone already.
+        let _ = self.pipe.call(Some(&self.page), "Page.handleJavaScriptDialog", answer, ANSWER).await;
+    }
+
+    /// Every window but ours is closed.
+    async fn keep_out(&self, target: &Value) {
+        let id = target["targetId"].as_str().unwrap_or_default();
+        if target["type"] != "page" || id == self.frame || target.get("openerId").is_none() {
+            return;
+        }
+        let url = target["url"].as_str().unwrap_or_default();
+        self.seen.remark(&format!("the page opened a window, which was closed: {url}"));
+        let _ = self.pipe.call(None, "Target.closeTarget", json!({ "targetId": id }), ANSWER).await;
+        let _ = self.pipe.call(Some(&self.page), "Page.bringToFront", json!({}), ANSWER).await;
+    }
+}

@@ -1,0 +1,177 @@
+//! A note: a value that somebody remembered, with who, when, and how far it can be trusted.
+//!
+//! A value that is no note, from an older version or from another program, is read as one of unknown origin. Notes of
+//! one key replace each other: the newest wins, and what it replaced is kept beside it.
+
+use super::Entry;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Replaced values that a note keeps, the newest ones.
+const REPLACED_MAX: usize = 10;
+
+/// Bytes of their JSON, together: with the longest value that an agent may remember, a note is kept by every backend.
+const REPLACED_BYTES_MAX: usize = 128 << 10;
+
+/// Whose words they are, from the most to the least trusted. All of them are data for whoever reads them again:
+/// none is ever an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// Of the goal's author, or of an agent that had seen no tool's output.
+    OwnWords,
+    /// What a tool said, or an agent after it.
+    ToolOutput,
+    /// What came over the network, or an agent that had read it.
+    Web,
+    /// Nobody knows.
+    #[default]
+    Unknown,
+}
+
+impl Trust {
+    /// Its words.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OwnWords => "own words",
+            Self::ToolOutput => "tool output",
+            Self::Web => "web",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A value that another one took the place of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// The value.
+    pub value: Value,
+    /// The run that remembered it.
+    pub run: String,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Whose words.
+    pub trust: Trust,
+}
+
+/// A value that somebody remembered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Note {
+    /// The version of this record, which is also how a note is known from another value.
+    longhaul_note: u32,
+    /// What is remembered.
+    pub value: Value,
+    /// Who remembered it: the table of `longhaul.toml`, or `longhaul`.
+    pub by: String,
+    /// The run.
+    pub run: String,
+    /// The invocation within it, empty where the run itself remembered.
+    pub step: String,
+    /// Whose words.
+    pub trust: Trust,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Other values that were here before, newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<Replaced>,
+}
+
+/// The version of the record.
+const VERSION: u32 = 1;
+
+impl Note {
+    /// A note of a run.
+    #[must_use]
+    pub fn new(value: Value, by: &str, run: &str, step: &str, trust: Trust, at_ms: u64) -> Self {
+        let (by, run, step) = (by.to_owned(), run.to_owned(), step.to_owned());
+        Self { longhaul_note: VERSION, value, by, run, step, trust, at_ms, replaced: Vec::new() }
+    }
+
+    /// The note in an entry.
+    #[must_use]
+    pub fn read(entry: &Entry) -> Self {
+        let value: Value = serde_json::from_str(&entry.value).unwrap_or_else(|_| Value::String(entry.value.clone()));
+        match value.get("longhaul_note").is_some().then(|| serde_json::from_value(value.clone())) {
+            Some(Ok(note)) => note,
+            _ => Self { value, ..Self::default() },
+        }
+    }
+
+    /// What is kept when this note comes to a key that holds another: the newer value, with the older ones beside it.
+    /// The same value again is no conflict.
+    #[must_use]
+    pub fn over(self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        let (mut winner, mut loser) = if before.at_ms > self.at_ms { (before, self) } else { (self, before) };
+        let mut replaced = std::mem::take(&mut winner.replaced);
+        if loser.value != winner.value {
+            let Self { value, run, at_ms, trust, .. } = &loser;
+            replaced.push(Replaced { value: value.clone(), run: run.clone(), at_ms: *at_ms, trust: *trust });
+        }
+        replaced.append(&mut loser.replaced);
+        replaced.retain(|one| one.value != winner.value);
+        replaced.sort_by_key(|one| std::cmp::Reverse(one.at_ms));
+        replaced.dedup_by(|a, b| a.value == b.value);
+        replaced.truncate(REPLACED_MAX);
+        let mut bytes = 0_usize;
+        replaced.retain(|one| {
+            bytes = bytes.saturating_add(one.value.to_string().len());
+            bytes <= REPLACED_BYTES_MAX
+        });
+        Self { replaced, ..winner }
+    }
+
+    /// The entry that holds it.
+    ///
+    /// # Panics
+    /// Never: a note is made of what JSON always holds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
+    pub fn entry(&self, key: &str, tags: Vec<String>, expires_at_ms: Option<u64>) -> Entry {
+        let value = serde_json::to_string(self).expect("text, numbers and a JSON value");
+        Entry { key: key.to_owned(), value, tags, expires_at_ms: expires_at_ms.map(|at_ms| at_ms as f64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn note(value: &str, run: &str, at_ms: u64) -> Note {
+        Note::new(json!(value), "agents.code", run, "f-a/1/generate", Trust::OwnWords, at_ms)
+    }
+
+    #[test]
+    fn the_newest_wins_whatever_comes_first_and_the_other_is_kept_beside_it() {
+        let (old, new) = (note("8080", "r-1", 1), note("9090", "r-2", 2));
+        for kept in [new.clone().over(Some(old.clone())), old.clone().over(Some(new.clone()))] {
+            assert_eq!(kept.value, "9090");
+            let beside: Vec<_> = kept.replaced.iter().map(|one| (&one.value, one.run.as_str())).collect();
+            assert_eq!(beside, [(&json!("8080"), "r-1")]);
+        }
+        let again = note("9090", "r-3", 3).over(Some(new.over(Some(old))));
+        assert_eq!((again.run.as_str(), again.replaced.len()), ("r-3", 1), "the same again is no conflict");
+    }
+
+    /// Used to grow until no backend kept it, and nobody could change the key any more.
+    #[test]
+    fn a_note_of_long_values_can_always_be_kept() {
+        let long = |at_ms| note(&format!("{at_ms}{}", "x".repeat(60 << 10)), "r-1", at_ms);
+        let kept = (2..10).fold(long(1), |before, at_ms| long(at_ms).over(Some(before)));
+        assert_eq!(kept.replaced.iter().map(|one| one.at_ms).collect::<Vec<_>>(), [8, 7], "the newest ones");
+        assert_eq!(kept.entry("k", Vec::new(), None).check("episodic/p"), Ok(()));
+    }
+
+    #[test]
+    fn a_value_that_is_no_note_is_of_unknown_origin() {
+        let entry = |value: &str| Entry { key: "k".into(), value: value.into(), tags: Vec::new(), expires_at_ms: None };
+        let read = Note::read(&entry("{\"a\":1}"));
+        assert_eq!((read.value, read.trust), (json!({ "a": 1 }), Trust::Unknown));
+        assert_eq!(Note::read(&entry("no JSON")).value, "no JSON");
+        let kept = note("x", "r-1", 1);
+        assert_eq!(Note::read(&kept.entry("k", Vec::new(), None)), kept);
+    }
+}

@@ -1,0 +1,466 @@
+//! The stream of a run, as others read it: one JSON object a line, of one shape, with a version.
+//!
+//! What matters is durable: it has a `number`, counts from 1 without gaps, and can be read again from any
+//! number. What a model is saying right now is a live view and is not kept: it has the number that it comes
+//! `after` and a `part`, and who comes late gets what was said so far as one part. The stream never waits for
+//! who reads it: who is slow loses live parts, and is told so; who does not read at all is let go, and goes on
+//! from the last number. The JSON Schema of a line is [`schema`]; `tests/events.schema.json` is that.
+
+use crate::{Event, InvocationId, RunEvent, RunId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The version of a line. It counts up when a field changes its meaning or goes; more may come within one, and
+/// who reads passes over kinds and fields that are not known.
+pub const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The run.
+    pub run: RunId,
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Something durable.
+    Event {
+        /// Counts from 1 within the run, without gaps.
+        number: u64,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: u64,
+        /// What happened.
+        event: Event,
+    },
+    /// A part of what a model says.
+    Token(Token),
+    /// Live parts were lost, since they were not read in time. Nothing durable is ever lost.
+    Lagged {
+        /// The last number before.
+        after: u64,
+    },
+    /// The reader was let go, since it did not read: it may come again, for what is after this number.
+    Dropped {
+        /// The last number that was sent.
+        after: u64,
+    },
+    /// Nobody works on the run any more: it ended, waits, was paused, or its process stops.
+    End {
+        /// The last number.
+        after: u64,
+        /// What broke it off, if something did.
+        error: Option<String>,
+    },
+}
+
+/// A part of what a model says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Token {
+    /// Who asked it.
+    pub invocation: InvocationId,
+    /// The number of the last durable event before it.
+    #[serde(skip)]
+    pub after: u64,
+    /// Counts the parts of one reply, from 1.
+    #[serde(skip)]
+    pub part: u64,
+    /// The text.
+    pub text: String,
+    /// Whether the text is all of the reply so far, and not only this part.
+    pub whole: bool,
+}
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is the event of its name")]
+pub enum Kind {
+    ProjectCreated,
+    ProjectStatus,
+    RunStarted,
+    Resumed,
+    /// It is decided who answers an ask: an agent, the one it was routed to, or the tasks of a plan.
+    Dispatch,
+    Plan,
+    Replan,
+    Synthesis,
+    Feature,
+    SessionStarting,
+    SessionComplete,
+    Contract,
+    TaskStarted,
+    Delegation,
+    Thought,
+    Action,
+    Observation,
+    TaskDone,
+    Judged,
+    Commit,
+    Reverted,
+    /// A person is asked about a call of a tool, or has decided.
+    Approval,
+    /// The run, or a part of it, waits for a person.
+    Parked,
+    Paused,
+    Limit,
+    VacuousCheck,
+    Proposed,
+    Warning,
+    Compaction,
+    Reset,
+    Anxiety,
+    Done,
+    /// The run failed, or was broken off.
+    Error,
+    /// A person corrected what is worked on.
+    Steering,
+    Token,
+    Lagged,
+    Dropped,
+    /// Nobody works on the run any more.
+    End,
+}
+
+/// The field of an event that says what it is, where it is stored. A line has its [`Kind`] in its place.
+const TAG: &str = "type";
+
+impl Line {
+    /// The line of a durable event.
+    #[must_use]
+    pub fn of(event: RunEvent) -> Self {
+        let RunEvent { run, number, at_ms, event } = event;
+        Self { run, content: Content::Event { number, at_ms, event } }
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match &self.content {
+            Content::Event { event, .. } => kind(event),
+            Content::Token(_) => Kind::Token,
+            Content::Lagged { .. } => Kind::Lagged,
+            Content::Dropped { .. } => Kind::Dropped,
+            Content::End { error: None, .. } => Kind::End,
+            Content::End { error: Some(_), .. } => Kind::Error,
+        }
+    }
+
+    /// The feature, or step of a plan, that it is about.
+    #[must_use]
+    pub fn task(&self) -> Option<&str> {
+        match &self.content {
+            Content::Event { event, .. } => task(event),
+            Content::Token(token) => token.invocation.feature(),
+            _ => None,
+        }
+    }
+
+    /// The table of `longhaul.toml` whose component did it.
+    #[must_use]
+    pub fn agent(&self) -> Option<&str> {
+        let Content::Event { event, .. } = &self.content else { return None };
+        let agent = match event {
+            Event::InvocationStarted { agent, .. }
+            | Event::InvocationEnded { agent, .. }
+            | Event::Delegated { agent, .. }
+            | Event::Thought { agent, .. }
+            | Event::Action { agent, .. }
+            | Event::Observation { agent, .. } => agent.as_str(),
+            _ => "",
+        };
+        (!agent.is_empty()).then_some(agent)
+    }
+}
+
+/// What a line says of each event: the event, its tag where it is stored, and the kind of its line.
+macro_rules! kinds {
+    ($($event:ident $tag:literal $kind:ident,)*) => {
+        /// The kind of a line that says this.
+        #[must_use]
+        pub fn kind(event: &Event) -> Kind {
+            match event {
+                Event::RunEnded { status, .. } if status == "failed" => Kind::Error,
+                $(Event::$event { .. } => Kind::$kind,)*
+            }
+        }
+
+        /// What an event is called where it is stored.
+        #[must_use]
+        pub fn tag(event: &Event) -> &'static str {
+            match event {
+                $(Event::$event { .. } => $tag,)*
+            }
+        }
+
+        const KINDS: &[(&str, Kind)] = &[$(($tag, Kind::$kind)),*];
+    };
+}
+
+kinds! {
+    ProjectCreated "project_created" ProjectCreated,
+    ProjectStatus "project_status" ProjectStatus,
+    RunStarted "run_started" RunStarted,
+    RunResumed "run_resumed" Resumed,
+    Dispatched "dispatched" Dispatch,
+    Planned "planned" Plan,
+    Replanned "replanned" Replan,
+    Answered "answered" Synthesis,
+    Feature "feature" Feature,
+    SessionStarting "session_starting" SessionStarting,
+    SessionComplete "session_complete" SessionComplete,
+    Contract "contract" Contract,
+    InvocationStarted "invocation_started" TaskStarted,
+    Delegated "delegated" Delegation,
+    Thought "thought" Thought,
+    Action "action" Action,
+    Observation "observation" Observation,
+    InvocationEnded "invocation_ended" TaskDone,
+    Judged "judged" Judged,
+    Committed "committed" Commit,
+    Reverted "reverted" Reverted,
+    Parked "parked" Parked,
+    Paused "paused" Paused,
+    Limit "limit" Limit,
+    VacuousCheck "vacuous_check" VacuousCheck,
+    Proposed "proposed" Proposed,
+    ApprovalAsked "approval_asked" Approval,
+    ApprovalAnswered "approval_answered" Approval,
+    Warning "warning" Warning,
+    ContextCompacted "context_compacted" Compaction,
+    ContextReset "context_reset" Reset,
+    ContextAnxiety "context_anxiety" Anxiety,
+    Steered "steered" Steering,
+    RunEnded "run_ended" Done,
+}
+
+/// The feature, or step of a plan, that an event is about.
+#[must_use]
+pub fn task(event: &Event) -> Option<&str> {
+    match event {
+        Event::Feature { feature, .. }
+        | Event::SessionStarting { feature, .. }
+        | Event::SessionComplete { feature, .. }
+        | Event::Contract { feature, .. }
+        | Event::Judged { feature, .. }
+        | Event::Committed { feature, .. }
+        | Event::VacuousCheck { feature, .. } => Some(feature),
+        Event::InvocationStarted { feature, .. } | Event::Steered { feature, .. } => feature.as_deref(),
+        _ => invocation(event)?.feature(),
+    }
+}
+
+/// The invocation that an event is about.
+#[must_use]
+pub fn invocation(event: &Event) -> Option<&InvocationId> {
+    match event {
+        Event::InvocationStarted { invocation, .. }
+        | Event::InvocationEnded { invocation, .. }
+        | Event::Delegated { invocation, .. }
+        | Event::Thought { invocation, .. }
+        | Event::Action { invocation, .. }
+        | Event::Observation { invocation, .. }
+        | Event::ApprovalAsked { invocation, .. }
+        | Event::ContextCompacted { invocation, .. }
+        | Event::ContextReset { invocation, .. }
+        | Event::ContextAnxiety { invocation, .. } => Some(invocation),
+        _ => None,
+    }
+}
+
+/// A line as it is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    version: u32,
+    run: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    #[serde(rename = "type")]
+    kind: Kind,
+    payload: Value,
+}
+
+impl Serialize for Line {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut written = Written {
+            version: VERSION,
+            run: self.run.clone(),
+            number: None,
+            after: None,
+            part: None,
+            at_ms: None,
+            task: self.task().map(str::to_owned),
+            agent: self.agent().map(str::to_owned),
+            kind: self.kind(),
+            payload: json!({}),
+        };
+        match &self.content {
+            Content::Event { number, at_ms, event } => {
+                (written.number, written.at_ms) = (Some(*number), Some(*at_ms));
+                written.payload = serde_json::to_value(event).map_err(serde::ser::Error::custom)?;
+                if let Some(fields) = written.payload.as_object_mut() {
+                    fields.shift_remove(TAG);
+                }
+            }
+            Content::Token(token) => {
+                (written.after, written.part) = (Some(token.after), Some(token.part));
+                written.payload = serde_json::to_value(token).map_err(serde::ser::Error::custom)?;
+            }
+            Content::Lagged { after } | Content::Dropped { after } => written.after = Some(*after),
+            Content::End { after, error } => {
+                written.after = Some(*after);
+                if let Some(error) = error {
+                    written.payload = json!({ "error": error });
+                }
+            }
+        }
+        written.serialize(serializer)
+    }
+}
+
+/// JSON Schema of a line, made of the types themselves.
+///
+/// # Panics
+/// Never: the schema of plain data has the parts that are looked for.
+#[must_use]
+pub fn schema() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12();
+    let mut generator = settings.into_generator();
+    let events = generator.root_schema_for::<Event>().to_value();
+    let token = generator.root_schema_for::<Token>().to_value();
+    let mut definitions = events["$defs"].clone();
+    if let (Some(all), Some(more)) = (definitions.as_object_mut(), token["$defs"].as_object()) {
+        all.extend(more.clone());
+    }
+    let variants = events["oneOf"].as_array().cloned().unwrap_or_default();
+    let mut lines: Vec<Value> = variants.into_iter().flat_map(durable).collect();
+    lines.push(live("token", &["after", "part"], plain(token)));
+    let nothing = json!({ "type": "object" });
+    lines.extend(["lagged", "dropped", "end"].map(|kind| live(kind, &["after"], nothing.clone())));
+    let error = json!({
+        "type": "object", "properties": { "error": { "type": "string" } }, "required": ["error"],
+    });
+    lines.push(live("error", &["after"], error));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One line of the event stream of a Longhaul run",
+        "type": "object",
+        "properties": {
+            "version": { "const": VERSION },
+            "run": { "type": "string" },
+            "number": { "type": "integer", "minimum": 1, "description": "Durable: counts from 1, without gaps." },
+            "after": { "type": "integer", "minimum": 0, "description": "Live: the last number before it." },
+            "part": { "type": "integer", "minimum": 1, "description": "Counts the parts of one reply of a model." },
+            "at_ms": { "type": "integer", "description": "Milliseconds since 1970-01-01 UTC." },
+            "task": { "type": "string", "description": "The feature, or step of a plan, that it is about." },
+            "agent": { "type": "string", "description": "The table of longhaul.toml whose component did it." },
+        },
+        "required": ["version", "run", "type", "payload"],
+        "oneOf": lines,
+        "$defs": definitions,
+    })
+}
+
+/// The lines of one event: the kinds that it can have, and its fields without the tag.
+fn durable(mut variant: Value) -> Vec<Value> {
+    let tag = variant["properties"][TAG]["const"].as_str().unwrap_or_default().to_owned();
+    let description = variant["description"].take();
+    if let Some(fields) = variant["properties"].as_object_mut() {
+        fields.shift_remove(TAG);
+    }
+    if let Some(required) = variant["required"].as_array_mut() {
+        required.retain(|name| name != TAG);
+    }
+    let payload = plain(variant);
+    let line = |kind: Kind| {
+        json!({
+            "description": description,
+            "properties": { "type": { "const": kind }, "payload": payload },
+            "required": ["number", "at_ms"],
+        })
+    };
+    kinds_of(&tag).map(line).collect()
+}
+
+/// The kinds that an event of this tag can have.
+fn kinds_of(tag: &str) -> impl Iterator<Item = Kind> {
+    let own = KINDS.iter().find(|(known, _)| *known == tag).map(|(_, kind)| *kind);
+    own.into_iter().chain((own == Some(Kind::Done)).then_some(Kind::Error))
+}
+
+fn live(kind: &str, required: &[&str], payload: Value) -> Value {
+    json!({ "properties": { "type": { "const": kind }, "payload": payload }, "required": required })
+}
+
+/// Without what only the top of a schema has.
+fn plain(mut schema: Value) -> Value {
+    if let Some(fields) = schema.as_object_mut() {
+        for name in ["$schema", "$defs", "title", "description"] {
+            fields.shift_remove(name);
+        }
+    }
+    schema
+}
+
+/// A line that was read.
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut written = Written::deserialize(deserializer)?;
+        let content = content(&mut written).map_err(serde::de::Error::custom)?;
+        Ok(Self { run: written.run, content })
+    }
+}
+
+fn content(written: &mut Written) -> Result<Content, String> {
+    let after = written.after.unwrap_or_default();
+    let mut payload = written.payload.take();
+    let Some(number) = written.number else {
+        return match written.kind {
+            Kind::Token => {
+                let token: Token = serde_json::from_value(payload).map_err(|error| error.to_string())?;
+                Ok(Content::Token(Token { after, part: written.part.unwrap_or_default(), ..token }))
+            }
+            Kind::Lagged => Ok(Content::Lagged { after }),
+            Kind::Dropped => Ok(Content::Dropped { after }),
+            Kind::End | Kind::Error => {
+                let error = payload["error"].as_str().map(str::to_owned);
+                Ok(Content::End { after, error })
+            }
+            other => Err(format!("a line of {other:?} has no number")),
+        };
+    };
+    let event = durable_event(written.kind, &mut payload)?;
+    Ok(Content::Event { number, at_ms: written.at_ms.unwrap_or_default(), event })
+}
+
+/// The event of that kind which has these fields: some kinds are those of several events.
+fn durable_event(kind: Kind, payload: &mut Value) -> Result<Event, String> {
+    // What a line says is outside input.
+    let Some(fields) = payload.as_object_mut() else { return Err("the payload of a line is no object".to_owned()) };
+    let mut wrong = format!("a line of {kind:?} is never durable, and this one has a number");
+    for (tag, _) in KINDS.iter().filter(|(tag, _)| kinds_of(tag).any(|own| own == kind)) {
+        fields.insert(TAG.to_owned(), json!(tag));
+        match serde_json::from_value(Value::Object(fields.clone())) {
+            Ok(event) => return Ok(event),
+            Err(error) => wrong = error.to_string(),
+        }
+    }
+    Err(wrong)
+}
+
+#[cfg(test)]
+mod tests;

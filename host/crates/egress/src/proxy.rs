@@ -1,0 +1,280 @@
+//! A forward proxy for one program that speaks for pages: every request and every tunnel passes the gates of a guard.
+//!
+//! It serves connections that it is handed, so that nobody who was not given one can use it. A plain request is checked
+//! with its method; what goes through a tunnel cannot be read here, so a tunnel needs a grant of all methods, and one
+//! that was granted as https must begin as TLS does. Redirects are answers: who follows one comes here again. Nothing
+//! is kept, retried or decompressed, and all bytes of both directions count against one cap. What was refused can be
+//! asked for, since the program may hide it.
+
+use crate::body::check_head;
+use crate::error::EgressError;
+use crate::fetch::NOT_YOURS;
+use crate::guard::{FIELD_BYTES_MAX, Guard, Way};
+use bytes::Bytes;
+use futures_util::{Stream, TryStreamExt as _, stream};
+use http::header::{CONNECTION, HeaderMap, HeaderName};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use longhaul_core::LimitHit;
+use longhaul_core::text::truncate;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Connections of the program that are served at once, tunnels among them. A browser holds 32 to one proxy.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Refusals that are kept until they are asked for; the oldest goes first.
+const REFUSALS_MAX: usize = 32;
+
+/// The first byte of a TLS handshake.
+const TLS_HANDSHAKE: u8 = 22;
+
+/// Bytes that are read from one side of a tunnel before they go to the other.
+const PIECE_BYTES: usize = 16 << 10;
+
+type Body = UnsyncBoxBody<Bytes, EgressError>;
+
+/// The proxy of one program.
+pub struct Proxy {
+    guard: Guard,
+    bytes_max: u64,
+    bytes_used: AtomicU64,
+    seats: Arc<Semaphore>,
+    refused: Mutex<VecDeque<EgressError>>,
+}
+
+impl Proxy {
+    /// A proxy behind `guard`, for at most `bytes_max` bytes in both directions together.
+    #[must_use]
+    pub fn new(guard: Guard, bytes_max: u64) -> Self {
+        let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        Self { guard, bytes_max, bytes_used: AtomicU64::new(0), seats, refused: Mutex::default() }
+    }
+
+    /// The guard that everything passes.
+    #[must_use]
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// What was refused since the last time that somebody asked, in order, each once.
+    pub fn take_refusals(&self) -> Vec<EgressError> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    /// Serves one connection to its end. One more than are served at once is closed.
+    pub async fn serve(self: Arc<Self>, connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() else { return };
+        let seat = Arc::new(seat);
+        let service = service_fn(move |request| {
+            let (proxy, seat) = (Arc::clone(&self), Arc::clone(&seat));
+            async move { Ok::<_, Infallible>(proxy.answer(request, seat).await) }
+        });
+        let served = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .max_buf_size(FIELD_BYTES_MAX)
+            .serve_connection(TokioIo::new(connection), service)
+            .with_upgrades();
+        // An error is one of the program's side, which has seen it.
+        let _ = served.await;
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, seat: Arc<OwnedSemaphorePermit>) -> Response<Body> {
+        let answered = match *request.method() {
+            Method::CONNECT => self.open_tunnel(request, seat).await,
+            _ => self.forward(request).await,
+        };
+        answered.unwrap_or_else(|error| self.refuse(error))
+    }
+
+    fn refuse(&self, error: EgressError) -> Response<Body> {
+        let said = truncate(&error.to_string(), 1_000);
+        self.note(error);
+        let mut response = Response::new(whole(said));
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        response
+    }
+
+    fn note(&self, error: EgressError) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.iter().any(|known| known.to_string() == error.to_string()) {
+            return;
+        }
+        if refused.len() == REFUSALS_MAX {
+            refused.pop_front();
+        }
+        refused.push_back(error);
+    }
+
+    fn count(&self, bytes: usize) -> Result<(), EgressError> {
+        let used = self.bytes_used.fetch_add(bytes as u64, Ordering::Relaxed).saturating_add(bytes as u64);
+        if used <= self.bytes_max {
+            return Ok(());
+        }
+        Err(EgressError::Limit(LimitHit::new("traffic_bytes_max", used, self.bytes_max)))
+    }
+
+    // Requests that can be read.
+
+    async fn forward(self: &Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, EgressError> {
+        let until = Instant::now() + Duration::from_millis(self.guard.caps.total_ms_max);
+        let (parts, body) = request.into_parts();
+        let way = self.guard.look_up(self.guard.check(&parts.method, &parts.uri)?).await?;
+        let body = self.read(body).await?;
+        let mut outgoing = reqwest::Request::new(parts.method, way.url().clone());
+        *outgoing.headers_mut() = end_to_end(parts.headers);
+        if !body.is_empty() {
+            *outgoing.body_mut() = Some(body.into());
+        }
+        let ms = self.guard.caps.connect_ms_max.saturating_add(self.guard.caps.first_byte_ms_max);
+        let answer = timeout(Duration::from_millis(ms), self.guard.send(&way, outgoing)).await;
+        let answer = answer.map_err(|_| EgressError::TimedOut { what: "the answer did not begin", ms })??;
+        check_head(answer.headers())?;
+        let mut response = Response::new(());
+        *response.status_mut() = answer.status();
+        // What says how long the body is stays: it comes as the server sent it.
+        *response.headers_mut() = end_to_end(answer.headers().clone());
+        if let Some(length) = answer.headers().get(http::header::CONTENT_LENGTH) {
+            response.headers_mut().insert(http::header::CONTENT_LENGTH, length.clone());
+        }
+        let pieces = self.pieces(answer, until).map_ok(Frame::data);
+        Ok(response.map(|()| StreamBody::new(pieces).boxed_unsync()))
+    }
+
+    async fn read(&self, body: Incoming) -> Result<Bytes, EgressError> {
+        let max = self.guard.caps.request_bytes_max;
+        let collected = Limited::new(body, usize::try_from(max).unwrap_or(usize::MAX)).collect().await;
+        let over = || EgressError::Limit(LimitHit::new("request_bytes_max", max.saturating_add(1), max));
+        let bytes = collected.map_err(|_| over())?.to_bytes();
+        self.count(bytes.len())?;
+        Ok(bytes)
+    }
+
+    /// The body of an answer, within the caps; an error breaks the connection off.
+    fn pieces(
+        self: &Arc<Self>,
+        answer: reqwest::Response,
+        until: Instant,
+    ) -> impl Stream<Item = Result<Bytes, EgressError>> + Send + 'static {
+        let proxy = Arc::clone(self);
+        stream::try_unfold(answer, move |mut answer| {
+            let proxy = Arc::clone(&proxy);
+            async move {
+                let piece = proxy.piece(&mut answer, until).await;
+                match piece {
+                    Ok(piece) => Ok(piece.map(|piece| (piece, answer))),
+                    Err(error) => {
+                        let said = EgressError::refused(&error.to_string());
+                        proxy.note(error);
+                        Err(said)
+                    }
+                }
+            }
+        })
+    }
+
+    async fn piece(&self, answer: &mut reqwest::Response, until: Instant) -> Result<Option<Bytes>, EgressError> {
+        let (between, total) = (self.guard.caps.between_bytes_ms_max, self.guard.caps.total_ms_max);
+        let piece = timeout_at(until, timeout(Duration::from_millis(between), answer.chunk())).await;
+        let piece = piece.map_err(|_| EgressError::TimedOut { what: "the exchange did not end", ms: total })?;
+        let piece = piece.map_err(|_| EgressError::TimedOut { what: "the body stopped coming", ms: between })??;
+        self.count(piece.as_ref().map_or(0, Bytes::len))?;
+        Ok(piece)
+    }
+
+    // Tunnels.
+
+    async fn open_tunnel(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        seat: Arc<OwnedSemaphorePermit>,
+    ) -> Result<Response<Body>, EgressError> {
+        let authority = request.uri().authority().ok_or(EgressError::BadAddress)?;
+        let url = self.guard.check_tunnel(authority.as_str())?;
+        let begins_as_tls = url.scheme() == "https";
+        let way = self.guard.look_up(url).await?;
+        let server = self.connect(&way).await?;
+        let (proxy, upgraded) = (Arc::clone(self), hyper::upgrade::on(request));
+        tokio::spawn(async move {
+            // A tunnel goes on behind the end of its connection.
+            let _seat = seat;
+            let Ok(client) = upgraded.await else { return };
+            if let Err(error) = proxy.carry(TokioIo::new(client), server, begins_as_tls).await {
+                proxy.note(error);
+            }
+        });
+        Ok(Response::new(whole(String::new())))
+    }
+
+    async fn connect(&self, way: &Way) -> Result<TcpStream, EgressError> {
+        let ms = self.guard.caps.connect_ms_max;
+        let connected = timeout(Duration::from_millis(ms), TcpStream::connect(way.addresses())).await;
+        let connected = connected.map_err(|_| EgressError::TimedOut { what: "nobody accepted the connection", ms })?;
+        connected.map_err(|error| EgressError::Unconnected(error.to_string()))
+    }
+
+    /// Carries bytes both ways until one side has no more.
+    async fn carry(
+        &self,
+        client: impl AsyncRead + AsyncWrite,
+        server: TcpStream,
+        begins_as_tls: bool,
+    ) -> Result<(), EgressError> {
+        let (mut from_client, to_client) = tokio::io::split(client);
+        let (from_server, mut to_server) = tokio::io::split(server);
+        let mut first = [0];
+        if !matches!(from_client.read(&mut first).await, Ok(1)) {
+            return Ok(());
+        }
+        if begins_as_tls && first != [TLS_HANDSHAKE] {
+            return Err(EgressError::refused("a tunnel that was granted as https carries no TLS, so it was closed"));
+        }
+        if to_server.write_all(&first).await.is_err() {
+            return Ok(());
+        }
+        tokio::select! {
+            ended = self.pump(from_client, to_server) => ended,
+            ended = self.pump(from_server, to_client) => ended,
+        }
+    }
+
+    async fn pump(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> Result<(), EgressError> {
+        let mut piece = vec![0; PIECE_BYTES];
+        while let Ok(length @ 1..) = from.read(&mut piece).await {
+            self.count(length)?;
+            if to.write_all(&piece[..length]).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn whole(text: String) -> Body {
+    Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+/// Headers that are meant for the other end, and not for who carries them.
+fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
+    let listed = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let listed: Vec<HeaderName> =
+        listed.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect();
+    for name in listed {
+        headers.remove(name);
+    }
+    for name in NOT_YOURS.into_iter().chain(["proxy-authenticate"]) {
+        headers.remove(name);
+    }
+    headers
+}

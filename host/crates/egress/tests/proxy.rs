@@ -1,0 +1,193 @@
+//! Attempts of a program behind the proxy to reach what it must not, each with the words that refuse it.
+//!
+//! An attempt that is not refused fails by its name. Adding one is adding a line.
+
+use longhaul_core::grant::{Grants, HostPattern};
+use longhaul_egress::{Caps, Guard, Proxy, Resolve};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::net::TcpListener;
+
+/// Answers each question with the next address, and the last one for ever.
+struct Script(Mutex<Vec<IpAddr>>);
+
+#[async_trait::async_trait]
+impl Resolve for Script {
+    async fn resolve(&self, _: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        let mut script = self.0.lock().unwrap();
+        let ip = if script.len() > 1 { script.remove(0) } else { script[0] };
+        Ok(vec![SocketAddr::new(ip, port)])
+    }
+}
+
+fn proxy(host: &str, leads_to: &[&str], bytes_max: u64) -> Arc<Proxy> {
+    let hosts = vec![HostPattern::try_from(host.to_owned()).unwrap()];
+    let grants = Grants { table: "tools.browser".into(), hosts, ..Grants::default() };
+    let script = leads_to.iter().map(|ip| ip.parse().unwrap()).collect();
+    let caps = Caps { request_bytes_max: 100, ..Caps::default() };
+    let guard = Guard::new(grants, caps).with_resolver(Arc::new(Script(Mutex::new(script))));
+    Arc::new(Proxy::new(guard, bytes_max))
+}
+
+/// A connection of the program.
+fn connected(proxy: &Arc<Proxy>) -> DuplexStream {
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    tokio::spawn(Arc::clone(proxy).serve(theirs));
+    ours
+}
+
+/// All that comes back for a request.
+async fn asked(proxy: &Arc<Proxy>, request: &str) -> String {
+    let mut connection = connected(proxy);
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // Broken off is an end as well.
+    let _ = connection.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A server that answers every connection with these bytes, and what it was sent first.
+async fn server(answer: Vec<u8>) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut first = vec![0; 4_096];
+            let length = stream.read(&mut first).await.unwrap_or(0);
+            hears.lock().unwrap().push(String::from_utf8_lossy(&first[..length]).into_owned());
+            let _ = stream.write_all(&answer).await;
+        }
+    });
+    (port, heard)
+}
+
+#[tokio::test]
+async fn attempts_through_the_proxy() {
+    let close = "connection: close\r\n\r\n";
+    let public = "93.184.216.34";
+    let attempts = [
+        ("a tunnel to metadata", "https://a.com", public, "CONNECT 169.254.169.254:80 HTTP/1.1\r\n", "may not reach"),
+        (
+            "a tunnel to a private name",
+            "https://a.com",
+            "10.0.0.1",
+            "CONNECT a.com:443 HTTP/1.1\r\n",
+            "a private address",
+        ),
+        ("a tunnel to another port", "https://a.com", public, "CONNECT a.com:22 HTTP/1.1\r\n", "may not reach"),
+        (
+            "a tunnel where methods are granted",
+            "GET https://a.com",
+            public,
+            "CONNECT a.com:443 HTTP/1.1\r\n",
+            "hosts = [\"CONNECT https://a.com:443\"]",
+        ),
+        (
+            "a tunnel to decimal loopback",
+            "http://2130706433",
+            public,
+            "CONNECT 2130706433:80 HTTP/1.1\r\n",
+            "means `127.0.0.1`",
+        ),
+        (
+            "a request for loopback",
+            "http://a.com",
+            public,
+            "GET http://127.0.0.1/ HTTP/1.1\r\nhost: a.com\r\n",
+            "may not reach",
+        ),
+        (
+            "a name that leads to loopback",
+            "http://a.com",
+            "127.0.0.1",
+            "GET http://a.com/ HTTP/1.1\r\n",
+            "a loopback address",
+        ),
+        (
+            "a method that is not granted",
+            "GET http://a.com",
+            public,
+            "POST http://a.com/ HTTP/1.1\r\ncontent-length: 0\r\n",
+            "may not send POST",
+        ),
+        ("a path and no address", "http://a.com", public, "GET / HTTP/1.1\r\nhost: a.com\r\n", "no address of http"),
+        ("another scheme", "http://a.com", public, "GET ftp://a.com/ HTTP/1.1\r\n", "may not reach"),
+        (
+            "a user in the address",
+            "http://a.com",
+            public,
+            "GET http://me:pw@a.com/ HTTP/1.1\r\n",
+            "an address with a user in it",
+        ),
+    ];
+    for (name, grant, leads_to, request, because) in attempts {
+        let proxy = proxy(grant, &[leads_to], 1 << 20);
+        let said = asked(&proxy, &format!("{request}{close}")).await;
+        assert!(said.starts_with("HTTP/1.1 403 ") && said.contains(because), "{name}: {said}");
+        let told: Vec<String> = proxy.take_refusals().iter().map(ToString::to_string).collect();
+        assert!(told.len() == 1 && told[0].contains(because), "{name}: {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_checked_again_for_each_request() {
+    let flips = proxy("http://a.com", &["93.184.216.34", "127.0.0.1"], 1 << 20);
+    // The first answer of the resolver is used up by this one, which is never sent anywhere.
+    let first = flips.guard().check(&http::Method::GET, &"http://a.com/".parse().unwrap()).unwrap();
+    assert!(flips.guard().look_up(first).await.is_ok());
+    let said = asked(&flips, "GET http://a.com/ HTTP/1.1\r\nconnection: close\r\n\r\n").await;
+    assert!(said.contains("a loopback address"), "{said}");
+}
+
+#[tokio::test]
+async fn a_tunnel_of_https_carries_nothing_but_tls() {
+    let (port, heard) = server(b"answer".to_vec()).await;
+    let proxy = proxy(&format!("https://127.0.0.1:{port}"), &["127.0.0.1"], 1 << 20);
+    let opened = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n");
+    let said = asked(&proxy, &format!("{opened}GET / HTTP/1.1\r\n\r\n")).await;
+    assert!(said.starts_with("HTTP/1.1 200 ") && !said.contains("answer"), "{said}");
+    assert!(proxy.take_refusals()[0].to_string().contains("carries no TLS"));
+    let said = asked(&proxy, &format!("{opened}\u{16}hello")).await;
+    assert!(said.ends_with("answer"), "{said}");
+    assert!(!heard.lock().unwrap().iter().any(|text| text.contains("GET")), "{heard:?}");
+}
+
+#[tokio::test]
+async fn what_goes_through_is_bounded_in_both_directions() {
+    let body = "x".repeat(100_000);
+    let (port, heard) = server(format!("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{body}").into_bytes()).await;
+    let grant = format!("http://127.0.0.1:{port}");
+    let get =
+        format!("GET {grant}/ HTTP/1.1\r\nproxy-authorization: x\r\nconnection: close, x-mine\r\nx-mine: 1\r\n\r\n");
+    let roomy = proxy(&grant, &["127.0.0.1"], 1 << 20);
+    assert!(asked(&roomy, &get).await.ends_with(&body));
+    let sent = heard.lock().unwrap()[0].to_ascii_lowercase();
+    assert!(!sent.contains("proxy-authorization") && !sent.contains("x-mine"), "meant for the proxy: {sent}");
+
+    let tight = proxy(&grant, &["127.0.0.1"], 10_000);
+    assert!(asked(&tight, &get).await.len() < 80_000);
+    assert!(tight.take_refusals()[0].to_string().contains("traffic_bytes_max"));
+    let post = format!("POST {grant}/ HTTP/1.1\r\ncontent-length: 200\r\nconnection: close\r\n\r\n{}", "y".repeat(200));
+    let said = asked(&roomy, &post).await;
+    assert!(said.contains("request_bytes_max"), "{said}");
+}
+
+#[tokio::test]
+async fn a_program_that_opens_connections_without_end_gets_no_more_of_them() {
+    let (port, _) = server(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec()).await;
+    let grant = format!("http://127.0.0.1:{port}");
+    let proxy = proxy(&grant, &["127.0.0.1"], 1 << 20);
+    let get = format!("GET {grant}/ HTTP/1.1\r\nconnection: close\r\n\r\n");
+    let open: Vec<DuplexStream> = (0..256).map(|_| connected(&proxy)).collect();
+    assert_eq!(asked(&proxy, &get).await, "");
+    drop(open);
+    // So that their ends are seen.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let said = asked(&proxy, &get).await;
+    assert!(said.ends_with("ok"), "{said}");
+}

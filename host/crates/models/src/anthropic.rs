@@ -1,0 +1,254 @@
+//! Any endpoint that speaks `POST /v1/messages`: Anthropic, and gateways with its format.
+//!
+//! What the model thought comes with a signature and goes back as it came, to the same model only. Tools that
+//! it names are only asked for, never trusted. What is bounded on the way is [`crate::wire`]'s affair. This
+//! file never repairs JSON that a model wrote, and sends no seed: the protocol has none.
+
+mod reply;
+mod request;
+
+use crate::http::{Endpoint, Reach};
+use crate::prefill::PrefillMode;
+use crate::prices::Prices;
+use crate::retry::RetryConfig;
+use crate::secret;
+use crate::tool_names::Names;
+use crate::wire::{Ask, Wire};
+use crate::{ModelsError, Secret};
+use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use reply::AnthropicAssembly;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A table `[models.NAME]` with `provider = "anthropic"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnthropicConfig {
+    /// The provider's own name of the model, for example `claude-sonnet-4-5`.
+    pub id: String,
+    /// Where it is, up to and with `/v1`. Default `https://api.anthropic.com/v1`.
+    #[serde(default = "default_base_url")]
+    pub base_url: String,
+    /// The environment variable that holds the key. Default: none.
+    #[serde(default)]
+    pub api_key_env: Option<String>,
+    /// A file of mode 0600 that holds the key, instead of a variable. Default: none.
+    #[serde(default)]
+    pub api_key_file: Option<PathBuf>,
+    /// Sends the key as `Authorization: Bearer`, as gateways want it, instead of `x-api-key`. Default false.
+    #[serde(default)]
+    pub bearer: bool,
+    /// Sends the key over plain HTTP to another machine. Default false. Loopback needs no permission.
+    #[serde(default)]
+    pub allow_plain_http: bool,
+    /// The version of the protocol. Default `2023-06-01`.
+    #[serde(default = "default_version")]
+    pub version: String,
+    /// Features that are asked for by name, in the header `anthropic-beta`. Default: none.
+    #[serde(default)]
+    pub beta: Vec<String>,
+    /// The window, in tokens. Default 200 000. It is not asked from the provider.
+    #[serde(default = "default_context")]
+    pub context_tokens_max: u32,
+    /// Tokens that the model may think with before it replies, 1 024 or more. They come on top of those of the
+    /// reply, and no temperature is sent beside them. Default: it is not told to think. Models that choose
+    /// themselves how long they think are told with `extra_body = { thinking = { type = "adaptive" } }`.
+    #[serde(default)]
+    pub thinking_tokens_max: Option<u32>,
+    /// Marks the system prompt and the newest message for the provider's cache of prompts, so that the next
+    /// turn reads what came before at the price of cached tokens. Default true.
+    #[serde(default = "default_true")]
+    pub prompt_cache: bool,
+    /// What happens to the beginning that a reply must have: `prompt` or `native`. Default `prompt`; newer
+    /// models refuse `native`.
+    #[serde(default)]
+    pub prefill: PrefillMode,
+    /// How a JSON schema is sent. Default `prompt`.
+    #[serde(default)]
+    pub schema: AnthropicSchema,
+    /// Fields that the provider does not bear and that are never sent, for example `["temperature"]`.
+    /// Default: none. `stop` is applied here all the same.
+    #[serde(default)]
+    pub omit: Vec<String>,
+    /// Fields that are sent besides ours, for example `{ output_config = { effort = "low" } }`. Default: none.
+    #[serde(default)]
+    pub extra_body: serde_json::Map<String, Value>,
+    /// US dollars for a million tokens read, or nothing where the price is unknown. A cost that a gateway
+    /// states goes before these prices.
+    #[serde(default)]
+    pub price_input_usd_per_million: f64,
+    /// US dollars for a million tokens read from the provider's cache. Default: a tenth of the others.
+    #[serde(default)]
+    pub price_cached_usd_per_million: Option<f64>,
+    /// US dollars for a million tokens written to the provider's cache. Default: 1.25 times the others.
+    #[serde(default)]
+    pub price_cache_written_usd_per_million: Option<f64>,
+    /// US dollars for a million tokens written, those of thinking among them.
+    #[serde(default)]
+    pub price_output_usd_per_million: f64,
+    /// Longest time to connect, in milliseconds. Default 10 000.
+    #[serde(default = "default_connect")]
+    pub connect_ms_max: u64,
+    /// Longest silence before or within an answer, in milliseconds. Default 120 000.
+    #[serde(default = "default_idle")]
+    pub idle_ms_max: u64,
+    /// Longest time for a reply, its retries and their waits included, in milliseconds. Default 900 000.
+    #[serde(default = "default_total")]
+    pub total_ms_max: u64,
+    /// Bytes of one answer, its framing included. Default 32 MiB.
+    #[serde(default = "default_response")]
+    pub response_bytes_max: usize,
+    /// Bytes of one line of an answer. Default 1 MiB.
+    #[serde(default = "default_line")]
+    pub line_bytes_max: usize,
+    /// When to ask again.
+    #[serde(default)]
+    pub retry: RetryConfig,
+}
+
+/// How a JSON schema is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnthropicSchema {
+    /// In the system prompt. Works everywhere.
+    #[default]
+    Prompt,
+    /// As `output_config.format`, which binds the models that know it.
+    Native,
+}
+
+fn default_base_url() -> String {
+    "https://api.anthropic.com/v1".to_owned()
+}
+fn default_version() -> String {
+    "2023-06-01".to_owned()
+}
+fn default_context() -> u32 {
+    200_000
+}
+fn default_true() -> bool {
+    true
+}
+fn default_connect() -> u64 {
+    10_000
+}
+fn default_idle() -> u64 {
+    120_000
+}
+fn default_total() -> u64 {
+    900_000
+}
+fn default_response() -> usize {
+    32 << 20
+}
+fn default_line() -> usize {
+    1 << 20
+}
+
+/// A model behind such an endpoint.
+pub struct Anthropic {
+    config: AnthropicConfig,
+    headers: HeaderMap,
+    wire: Wire,
+    prices: Prices,
+}
+
+impl Anthropic {
+    /// Prepares the model `name`; nothing is sent yet. `variable` looks into the environment.
+    ///
+    /// # Errors
+    /// [`ModelsError`] about the key, the address or another setting.
+    pub fn new(
+        name: &str,
+        config: AnthropicConfig,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelsError> {
+        request::check_settings(name, &config)?;
+        let reach = Reach {
+            model: name,
+            base_url: &config.base_url,
+            key: Secret::find(name, config.api_key_env.as_deref(), config.api_key_file.as_deref(), variable)?,
+            allow_plain_http: config.allow_plain_http,
+            connect: Duration::from_millis(config.connect_ms_max),
+            idle: Duration::from_millis(config.idle_ms_max),
+        };
+        let wire = Wire {
+            name: name.to_owned(),
+            endpoint: Endpoint::new(reach)?,
+            key_fix: secret::fix(name, config.api_key_env.as_deref(), config.api_key_file.as_deref()),
+            context_tokens_max: config.context_tokens_max,
+            total: Duration::from_millis(config.total_ms_max),
+            response_bytes_max: config.response_bytes_max,
+            line_bytes_max: config.line_bytes_max,
+            retry: config.retry.clone(),
+        };
+        let headers = headers(name, &config, &wire.endpoint)?;
+        let prices = config.prices(name)?;
+        Ok(Self { config, headers, wire, prices })
+    }
+}
+
+impl AnthropicConfig {
+    pub(crate) fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
+        let input = self.price_input_usd_per_million;
+        let cached = self.price_cached_usd_per_million.unwrap_or(input / 10.0);
+        let written = self.price_cache_written_usd_per_million.unwrap_or(input * 1.25);
+        Prices::of(name, input, Some(cached), Some(written), self.price_output_usd_per_million)
+    }
+}
+
+fn headers(name: &str, config: &AnthropicConfig, endpoint: &Endpoint) -> Result<HeaderMap, ModelsError> {
+    let mut headers = match config.bearer {
+        true => endpoint.bearer(),
+        false => endpoint.key_in(HeaderName::from_static("x-api-key"), str::to_owned),
+    };
+    let mut set = |header: &'static str, field, value: &str| {
+        let remedy = "it becomes a header: write letters, digits, `-` and `,`".to_owned();
+        let wrong = |_| ModelsError::Setting { model: name.to_owned(), field, value: value.to_owned(), remedy };
+        headers.insert(header, HeaderValue::from_str(value).map_err(wrong)?);
+        Ok(())
+    };
+    set("anthropic-version", "version", &config.version)?;
+    if !config.beta.is_empty() {
+        set("anthropic-beta", "beta", &config.beta.join(","))?;
+    }
+    Ok(headers)
+}
+
+#[async_trait::async_trait]
+impl Model for Anthropic {
+    fn info(&self) -> ModelInfo {
+        ModelInfo { id: format!("anthropic/{}", self.config.id), context_tokens_max: self.config.context_tokens_max }
+    }
+
+    fn cost_most(&self, request: &ModelRequest) -> Usage {
+        self.prices.most_usage(request)
+    }
+
+    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+        let body = request::body(&self.config, request)?;
+        let is_native = self.config.prefill == PrefillMode::Native;
+        let ask = Ask {
+            path: "messages",
+            headers: self.headers.clone(),
+            body: &body,
+            request,
+            opening: request.prefill.as_deref().filter(|_| is_native),
+            is_heard: request.prefill.is_none() || is_native,
+        };
+        let begin = || AnthropicAssembly::new(self.wire.endpoint.key.as_ref());
+        let (assembly, headers) = self.wire.complete(&ask, begin, heard).await?;
+        let names = Names::of(&request.tools);
+        let reply = assembly.into_reply(request, &self.config, &names, &self.prices, &headers);
+        if !ask.is_heard {
+            heard(&reply.text);
+        }
+        Ok(reply)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Our request in the words of the wire.
+
+use super::{AnthropicConfig, AnthropicSchema};
+use crate::ModelsError;
+use crate::picture::{check_media_type, check_speaker};
+use crate::prefill::{self, PrefillMode};
+use crate::tool_names;
+use crate::wire::decimal;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use longhaul_core::model::{
+    Message, ModelError, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, Thought,
+};
+use serde_json::{Map, Value, json};
+
+/// The fewest tokens that the provider lets a model think with.
+const THINKING_TOKENS_MIN: u32 = 1_024;
+
+/// Without these there is no request.
+const NEEDED: [&str; 4] = ["model", "messages", "max_tokens", "stream"];
+
+/// What this file writes, and `extra_body` may not.
+const OURS: [&str; 8] =
+    ["model", "messages", "max_tokens", "stream", "system", "temperature", "stop_sequences", "tools"];
+
+/// Refuses settings that would undo the request.
+pub(super) fn check_settings(model: &str, config: &AnthropicConfig) -> Result<(), ModelsError> {
+    let wrong = |field, value: &str, remedy: &str| ModelsError::Setting {
+        model: model.to_owned(),
+        field,
+        value: value.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    if let Some(field) = config.omit.iter().find(|field| NEEDED.contains(&field.as_str())) {
+        return Err(wrong("omit", field, "there is no request without it; remove it from the list"));
+    }
+    let both = |field: &str| field == "thinking" && config.thinking_tokens_max.is_some();
+    if let Some(field) = config.extra_body.keys().find(|field| OURS.contains(&field.as_str()) || both(field)) {
+        return Err(wrong("extra_body", field, "it is written from the request; remove it, or use its own setting"));
+    }
+    if config.id.trim().is_empty() {
+        return Err(wrong("id", &config.id, "write the provider's name of the model, for example claude-sonnet-4-5"));
+    }
+    if let Some(tokens) = config.thinking_tokens_max.filter(|tokens| *tokens < THINKING_TOKENS_MIN) {
+        return Err(wrong("thinking_tokens_max", &tokens.to_string(), "give 1024 or more, or remove it"));
+    }
+    if !matches!(config.prefill, PrefillMode::Prompt | PrefillMode::Native) {
+        return Err(wrong("prefill", "echoed or continue", "this protocol has `prompt` and `native`"));
+    }
+    Ok(())
+}
+
+/// The body of the request.
+pub(super) fn body(config: &AnthropicConfig, request: &ModelRequest) -> Result<Value, ModelError> {
+    let mut body = config.extra_body.clone();
+    let thinks = config.thinking_tokens_max.is_some() || body.contains_key("thinking");
+    let mut set = |field: &str, value: Value| {
+        if !config.omit.iter().any(|omitted| omitted == field) {
+            body.insert(field.to_owned(), value);
+        }
+    };
+    set("model", json!(config.id));
+    set("max_tokens", json!(request.output_tokens_max.saturating_add(config.thinking_tokens_max.unwrap_or(0))));
+    set("stream", json!(true));
+    let system = system(config, request);
+    if !system.is_empty() {
+        set("system", json!([marked(json!({ "type": "text", "text": system }), config.prompt_cache)]));
+    }
+    set("messages", Value::Array(messages(config, request)?));
+    if !thinks {
+        // The protocol's scale ends at 1, ours at 2.
+        set("temperature", decimal(request.temperature.clamp(0.0, 1.0))?);
+    }
+    // A stop that is white space only is refused there, and applied here all the same.
+    let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
+    if !stops.is_empty() {
+        set("stop_sequences", json!(stops));
+    }
+    if !request.tools.is_empty() {
+        set("tools", request.tools.iter().map(offered).collect());
+    }
+    if let Some(tokens) = config.thinking_tokens_max {
+        set("thinking", json!({ "type": "enabled", "budget_tokens": tokens }));
+    }
+    if let (ReplyFormat::Schema(schema), AnthropicSchema::Native) = (&request.format, config.schema) {
+        let mut output = config.extra_body.get("output_config").cloned().unwrap_or_else(|| json!({}));
+        output["format"] = json!({ "type": "json_schema", "schema": schema });
+        set("output_config", output);
+    }
+    Ok(Value::Object(body))
+}
+
+fn offered(tool: &OfferedTool) -> Value {
+    json!({
+        "name": tool_names::encode(&tool.tool, &tool.function),
+        "description": tool.description,
+        "input_schema": tool.parameters,
+    })
+}
+
+/// The system prompt, and what the provider can only be told in words.
+fn system(config: &AnthropicConfig, request: &ModelRequest) -> String {
+    let mut parts = Vec::from_iter((!request.system.trim().is_empty()).then(|| request.system.clone()));
+    match (&request.format, config.schema) {
+        (ReplyFormat::Json, _) => parts.push(prefill::JSON_INSTRUCTION.to_owned()),
+        (ReplyFormat::Schema(schema), AnthropicSchema::Prompt) => parts.push(prefill::schema_instruction(schema)),
+        (ReplyFormat::Schema(_), AnthropicSchema::Native) | (ReplyFormat::Text, _) => {}
+    }
+    if let (Some(prefill), PrefillMode::Prompt) = (&request.prefill, config.prefill) {
+        parts.push(prefill::instruction(prefill));
+    }
+    parts.join("\n\n")
+}
+
+/// Messages take turns: what one side says in a row is one message.
+fn messages(config: &AnthropicConfig, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for said in &request.messages {
+        let role = if said.speaker == Speaker::Assistant { "assistant" } else { "user" };
+        let blocks = blocks(config, said)?;
+        match turns.last_mut() {
+            Some((last, all)) if *last == role => all.extend(blocks),
+            _ if blocks.is_empty() => {}
+            _ => turns.push((role, blocks)),
+        }
+    }
+    for (role, blocks) in &mut turns {
+        // The provider wants answers to calls before anything else that the user says.
+        if *role == "user" {
+            blocks.sort_by_key(|block| block["type"] != "tool_result");
+        }
+    }
+    if let Some(last) = turns.last_mut().and_then(|(_, blocks)| blocks.last_mut()) {
+        *last = marked(last.take(), config.prompt_cache);
+    }
+    if let (Some(prefill), PrefillMode::Native) = (&request.prefill, config.prefill) {
+        // White space at its end is refused.
+        turns.push(("assistant", vec![json!({ "type": "text", "text": prefill.trim_end() })]));
+    }
+    Ok(turns.into_iter().map(|(role, blocks)| json!({ "role": role, "content": blocks })).collect())
+}
+
+fn blocks(config: &AnthropicConfig, said: &Message) -> Result<Vec<Value>, ModelError> {
+    let mut blocks = Vec::new();
+    for part in &said.parts {
+        match part {
+            // Empty texts are refused.
+            Part::Text(text) if text.trim().is_empty() => {}
+            Part::Text(text) => blocks.push(json!({ "type": "text", "text": text })),
+            Part::Image { media_type, data } => blocks.push(image(said.speaker, media_type, data)?),
+            Part::Requested(call) => blocks.push(requested(call)),
+            Part::Answered { id, output, failed } => blocks.push(json!({
+                "type": "tool_result", "tool_use_id": call_id(id), "content": output, "is_error": failed,
+            })),
+            Part::Thought(thought) if thought.model == config.id => blocks.extend(thought_block(thought)),
+            Part::Thought(_) => {}
+        }
+    }
+    Ok(blocks)
+}
+
+/// Marks the end of what the provider's cache may keep. It takes no mark on what was thought.
+fn marked(mut block: Value, is_marked: bool) -> Value {
+    let is_thought = block["type"].as_str().is_some_and(|kind| kind.contains("thinking"));
+    if is_marked && !is_thought {
+        block["cache_control"] = json!({ "type": "ephemeral" });
+    }
+    block
+}
+
+fn thought_block(thought: &Thought) -> Option<Value> {
+    let signature = thought.signature.as_ref()?;
+    Some(match thought.hidden {
+        true => json!({ "type": "redacted_thinking", "data": signature }),
+        false => json!({ "type": "thinking", "thinking": thought.text, "signature": signature }),
+    })
+}
+
+fn image(speaker: Speaker, media_type: &str, data: &[u8]) -> Result<Value, ModelError> {
+    check_speaker(speaker)?;
+    check_media_type(media_type)?;
+    let source = json!({ "type": "base64", "media_type": media_type, "data": STANDARD.encode(data) });
+    Ok(json!({ "type": "image", "source": source }))
+}
+
+/// The wire wants an object; what the model wrote otherwise is shown to it as it was.
+fn requested(call: &RequestedCall) -> Value {
+    let input = serde_json::from_str::<Map<String, Value>>(&call.arguments).map(Value::Object);
+    json!({
+        "type": "tool_use",
+        "id": call_id(&call.id),
+        "name": tool_names::encode(&call.tool, &call.function),
+        "input": input.unwrap_or_else(|_| json!({ "unreadable": call.arguments })),
+    })
+}
+
+/// Other providers' ids have characters that this one refuses.
+fn call_id(id: &str) -> String {
+    let fine = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    id.chars().map(fine).collect()
+}

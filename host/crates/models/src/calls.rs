@@ -1,0 +1,49 @@
+//! Calls of tools that a reply asks for, put together from a hostile endpoint's pieces.
+
+use crate::secret::Sieve;
+use crate::tool_names::Names;
+use longhaul_core::model::RequestedCall;
+use std::collections::HashSet;
+
+/// Calls that one reply may ask for.
+pub(crate) const MAX: usize = 128;
+
+/// Longest id of a call that is kept, in bytes; the providers' own have about 30.
+const ID_BYTES_MAX: usize = 128;
+
+/// A call in the making.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PartialCall {
+    pub(crate) index: u64,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// JSON, as the model wrote it.
+    pub(crate) arguments: String,
+}
+
+/// The calls in our words, with ids of which no two are equal.
+pub(crate) fn requested(calls: &[PartialCall], sieve: &Sieve, names: &Names) -> Vec<RequestedCall> {
+    let mut used = HashSet::new();
+    let mut requested = Vec::new();
+    for (position, call) in calls.iter().enumerate() {
+        let (tool, function) = names.decode(&sieve.whole(&call.name));
+        let arguments = match call.arguments.trim() {
+            "" => "{}".to_owned(),
+            _ => sieve.whole(&call.arguments),
+        };
+        requested.push(RequestedCall { id: id(call, position, sieve, &mut used), tool, function, arguments });
+    }
+    requested
+}
+
+/// The endpoint's own id when it can serve as one, else one of ours.
+fn id(call: &PartialCall, position: usize, sieve: &Sieve, used: &mut HashSet<String>) -> String {
+    let own = sieve.whole(&call.id);
+    let usable = !own.is_empty() && own.len() <= ID_BYTES_MAX && own.bytes().all(|byte| byte.is_ascii_graphic());
+    let mut id = if usable { own } else { format!("call_{position}") };
+    while used.contains(&id) {
+        id.push('_');
+    }
+    used.insert(id.clone());
+    id
+}

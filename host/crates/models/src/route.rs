@@ -1,0 +1,250 @@
+//! Several models behind one name: the next one is asked where one fails.
+//!
+//! A failure falls through only where another model may do better: not when a model refused, since asking on
+//! until one agrees would be a way around it; not when the request is wrong, since it is wrong for all; and not
+//! at a cap of the run. A model that failed rests, so that each request of a long outage does not wait for it
+//! anew. Which model replied, and which failed why, is kept with the reply; this file keeps nothing durable.
+
+use crate::prices::Prices;
+use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Route, Usage};
+use longhaul_core::text::truncate;
+use longhaul_core::{Digest, InvocationId, Outage};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Bytes of why a model failed that are kept with a reply.
+const WHY_BYTES_MAX: usize = 300;
+
+/// A failure that lets the next model be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FallsThrough {
+    /// It is not there, or overloaded, after the retries that were due.
+    Unavailable,
+    /// Its provider does not let us: a key that is refused, no credit.
+    Denied,
+    /// Its answer cannot be used.
+    Failed,
+    /// The request is longer than its window. Only a model with a larger one is asked then.
+    ContextFull,
+}
+
+impl FallsThrough {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Unavailable, Self::Denied, Self::Failed, Self::ContextFull];
+
+    fn of(error: &ModelError) -> Option<Self> {
+        match error {
+            ModelError::Unavailable(_) => Some(Self::Unavailable),
+            ModelError::Denied(_) => Some(Self::Denied),
+            ModelError::Failed(_) => Some(Self::Failed),
+            ModelError::ContextFull(_) => Some(Self::ContextFull),
+            ModelError::Limit(_) | ModelError::Refused(_) | ModelError::Invalid(_) => None,
+        }
+    }
+}
+
+/// A table `[models.NAME]` with `provider = "route"`: other models, by their names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteConfig {
+    /// Their names, at least one.
+    pub models: Vec<String>,
+    /// Which is asked first. Default `order`.
+    #[serde(default)]
+    pub by: RouteBy,
+}
+
+/// Which of several models is asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteBy {
+    /// The first on the list whose window holds the request.
+    #[default]
+    Order,
+    /// The one that the request costs least with, by the prices of its table: all of it read anew, and the
+    /// longest reply. Of equal ones the first on the list.
+    Cost,
+}
+
+/// One of several models.
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) prices: Prices,
+}
+
+/// Several models behind one name.
+pub(crate) struct Routed {
+    members: Vec<Member>,
+    by: RouteBy,
+    /// The window that the name is known by.
+    window: u32,
+    falls_on: Vec<FallsThrough>,
+    rest: Duration,
+    /// Until when a model is not asked, by name.
+    resting: Arc<Mutex<HashMap<String, Instant>>>,
+}
+
+impl Routed {
+    /// `members` is not empty.
+    pub(crate) fn new(
+        members: Vec<Member>,
+        by: RouteBy,
+        window: u32,
+        falls_on: Vec<FallsThrough>,
+        rest: Duration,
+    ) -> Self {
+        Self { members, by, window, falls_on, rest, resting: Arc::default() }
+    }
+
+    /// The models in the order in which this request is to ask them: those whose window holds it, and of these
+    /// those that do not rest, come first.
+    fn order(&self, request: &ModelRequest) -> Vec<&Member> {
+        let needed = request.tokens_estimated();
+        let fits = |member: &Member| {
+            let window = member.model.info().context_tokens_max;
+            window == 0 || needed <= u64::from(window)
+        };
+        let mut order: Vec<&Member> = self.members.iter().collect();
+        if self.by == RouteBy::Cost {
+            order.sort_by(|a, b| a.prices.most(request).total_cmp(&b.prices.most(request)));
+        }
+        let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let rests = |member: &Member| resting.get(&member.name).is_some_and(|until| *until > now);
+        order.sort_by_key(|member| (!fits(member), rests(member)));
+        order
+    }
+
+    /// A model that is not there, or that does not let us in, is asked again only after its rest.
+    fn note(&self, member: &Member, error: &ModelError) {
+        let rest = match error {
+            ModelError::Unavailable(outage) => {
+                self.rest.max(Duration::from_millis(outage.retry_after_ms.unwrap_or(0).into()))
+            }
+            ModelError::Denied(_) => self.rest,
+            _ => return,
+        };
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        resting.insert(member.name.clone(), Instant::now() + rest);
+    }
+
+    fn falls_through(&self, error: &ModelError) -> bool {
+        FallsThrough::of(error).is_some_and(|failure| self.falls_on.contains(&failure))
+    }
+}
+
+#[async_trait::async_trait]
+impl Model for Routed {
+    fn info(&self) -> ModelInfo {
+        let id = self.members.first().map(|member| member.model.info().id).unwrap_or_default();
+        ModelInfo { id, context_tokens_max: self.window }
+    }
+
+    /// Whichever of them it is that answers.
+    fn cost_most(&self, request: &ModelRequest) -> Usage {
+        let each = self.members.iter().map(|member| member.model.cost_most(request));
+        each.reduce(|one, other| Usage {
+            input_tokens: one.input_tokens.max(other.input_tokens),
+            output_tokens: one.output_tokens.max(other.output_tokens),
+            cost_microdollars: one.cost_microdollars.max(other.cost_microdollars),
+            ..one
+        })
+        .unwrap_or_default()
+    }
+
+    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+        let mut failed: Vec<(String, ModelError)> = Vec::new();
+        let mut window_max = 0;
+        for member in self.order(request) {
+            let window = member.model.info().context_tokens_max;
+            let is_full = failed.last().is_some_and(|(_, error)| matches!(error, ModelError::ContextFull(_)));
+            if is_full && window <= window_max {
+                continue;
+            }
+            let own = ModelRequest { model: member.name.clone(), ..request.clone() };
+            let error = match member.model.complete(&own, heard).await {
+                Ok(reply) => return Ok(routed(reply, member, &self.members, failed)),
+                Err(error) => error,
+            };
+            self.note(member, &error);
+            let falls = self.falls_through(&error);
+            window_max = window_max.max(window);
+            tracing::warn!(model = %member.name, %error, falls, "a model failed");
+            failed.push((member.name.clone(), error));
+            if !falls {
+                break;
+            }
+            heard(&format!("\n[model `{}` failed]\n", member.name));
+        }
+        Err(altogether(failed))
+    }
+
+    fn within(&self, invocation: &InvocationId, answered: &[Digest]) -> Option<Arc<dyn Model>> {
+        let narrowed: Vec<_> = self.members.iter().map(|member| member.model.within(invocation, answered)).collect();
+        if narrowed.iter().all(Option::is_none) {
+            return None;
+        }
+        let own = |(member, narrowed): (&Member, Option<Arc<dyn Model>>)| Member {
+            name: member.name.clone(),
+            model: narrowed.unwrap_or_else(|| Arc::clone(&member.model)),
+            prices: member.prices,
+        };
+        Some(Arc::new(Self {
+            members: self.members.iter().zip(narrowed).map(own).collect(),
+            by: self.by,
+            window: self.window,
+            falls_on: self.falls_on.clone(),
+            rest: self.rest,
+            resting: Arc::clone(&self.resting),
+        }))
+    }
+}
+
+/// A reply says which way it came, unless that is the plain one.
+fn routed(mut reply: ModelReply, member: &Member, members: &[Member], failed: Vec<(String, ModelError)>) -> ModelReply {
+    let is_plain = failed.is_empty() && members.first().is_some_and(|first| first.name == member.name);
+    if is_plain && reply.route.is_none() {
+        return reply;
+    }
+    let why = |(name, error): (String, ModelError)| (name, truncate(&error.to_string(), WHY_BYTES_MAX));
+    let route = reply.route.get_or_insert_default();
+    route.served_by.clone_from(&member.name);
+    route.provider_model = member.model.info().id;
+    route.failed = failed.into_iter().map(why).collect();
+    reply
+}
+
+/// When none replied: an outage if one of them may be back, since then the run waits; else the last failure.
+fn altogether(mut failed: Vec<(String, ModelError)>) -> ModelError {
+    if failed.len() == 1 {
+        return failed.remove(0).1;
+    }
+    let Some((_, last)) = failed.last() else { return ModelError::Failed("no model is configured".to_owned()) };
+    if FallsThrough::of(last).is_none() {
+        return last.clone();
+    }
+    let words = |(name, error): &(String, ModelError)| truncate(&format!("`{name}`: {error}"), WHY_BYTES_MAX);
+    let reason = format!("no model replied: {}", failed.iter().map(words).collect::<Vec<_>>().join("; "));
+    let waits = failed.iter().filter_map(|(_, error)| match error {
+        ModelError::Unavailable(outage) => Some(outage.retry_after_ms),
+        _ => None,
+    });
+    match waits.reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)).or(a).or(b)) {
+        Some(retry_after_ms) => ModelError::Unavailable(Outage { reason, retry_after_ms }),
+        None => last.clone(),
+    }
+}
+
+/// The route of a reply that came from the cache.
+pub(crate) fn cached(mut reply: ModelReply, name: &str, provider_model: String) -> ModelReply {
+    reply.route = Some(Route { served_by: name.to_owned(), provider_model, failed: Vec::new(), cached: true });
+    reply
+}
+
+#[cfg(test)]
+mod tests;

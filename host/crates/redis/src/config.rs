@@ -1,0 +1,226 @@
+//! How a server is reached, and what goes wrong on the way.
+
+use crate::link::Link;
+use longhaul_core::Outage;
+use longhaul_core::memory::MemoryError;
+use redis::{ConnectionAddr, IntoConnectionInfo as _, TlsCertificates};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// How long what has no lifetime of its own is kept, in seconds: a day.
+const TTL_S: u64 = 86_400;
+
+/// A server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedisConfig {
+    /// `redis://HOST:PORT/DATABASE`; with `rediss` over TLS, its authorities those of the machine. No password.
+    pub url: String,
+    /// The environment variable that holds the password. Default: no password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_env: Option<String>,
+    /// The user, for servers with several. Default: the server's default user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The authority that the server's certificate is checked by, PEM, relative to the project. Default: those of the
+    /// machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// For how long an entry is kept that has no lifetime of its own, in seconds. Default 86,400.
+    #[serde(default = "default_ttl")]
+    pub ttl_s: u64,
+    /// What all keys on the server start with. Default `longhaul`.
+    #[serde(default = "default_prefix")]
+    pub prefix: String,
+}
+
+fn default_ttl() -> u64 {
+    TTL_S
+}
+
+fn default_prefix() -> String {
+    "longhaul".to_owned()
+}
+
+impl RedisConfig {
+    /// A server at an address, without a password.
+    #[must_use]
+    pub fn at(url: &str) -> Self {
+        let url = url.to_owned();
+        Self { url, password_env: None, user: None, ca_file: None, ttl_s: TTL_S, prefix: default_prefix() }
+    }
+
+    /// Refuses what cannot be meant.
+    ///
+    /// # Errors
+    /// [`RedisError::Config`].
+    pub fn check(&self) -> Result<(), RedisError> {
+        let wrong = |why: String| Err(RedisError::Config(why));
+        if self.ttl_s == 0 {
+            return wrong("ttl_s = 0 would keep nothing; write for how many seconds entries are kept".to_owned());
+        }
+        if self.prefix.is_empty() {
+            return wrong("prefix is empty; write what the keys on the server start with".to_owned());
+        }
+        // Said without the address, which may hold what must not be shown.
+        let Some(parsed) = redis::parse_redis_url(&self.url) else {
+            return wrong("url is no address of a Redis server; write redis://HOST:PORT/DATABASE".to_owned());
+        };
+        if parsed.password().is_some() {
+            return wrong("url holds a password; name a variable of the environment with password_env".to_owned());
+        }
+        if parsed.fragment().is_some() {
+            return wrong("url ends in `#...`, which would switch a check of TLS off; remove it".to_owned());
+        }
+        Ok(())
+    }
+
+    /// How long entries are kept, in milliseconds.
+    pub(crate) fn ttl_ms(&self) -> u64 {
+        self.ttl_s.saturating_mul(1_000)
+    }
+
+    /// The way to the server. Nothing is sent yet.
+    pub(crate) fn link(&self, variable: &dyn Fn(&str) -> Option<String>, base: &Path) -> Result<Link, RedisError> {
+        self.check()?;
+        let unusable = |error: redis::RedisError| RedisError::Config(error.to_string());
+        let info = self.url.as_str().into_connection_info().map_err(unusable)?;
+        let mut settings = info.redis_settings().clone();
+        if let Some(user) = &self.user {
+            settings = settings.set_username(user);
+        }
+        if let Some(name) = &self.password_env {
+            let missing = || RedisError::Config(format!("password_env names `{name}`, which is not set; export it"));
+            settings = settings.set_password(variable(name).ok_or_else(missing)?);
+        }
+        let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+        let info = info.set_redis_settings(settings);
+        let client = match &self.ca_file {
+            _ if !is_tls => redis::Client::open(info),
+            None => redis::Client::open(info),
+            Some(file) => {
+                let file = base.join(file);
+                let read = std::fs::read(&file);
+                let why = |error| RedisError::Config(format!("cannot read ca_file `{}`: {error}", file.display()));
+                let certificates = TlsCertificates { client_tls: None, root_cert: Some(read.map_err(why)?) };
+                redis::Client::build_with_tls(info, certificates)
+            }
+        };
+        Ok(Link::new(client.map_err(unusable)?))
+    }
+}
+
+/// Why a server did not do it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RedisError {
+    /// The configuration does not fit.
+    #[error("{0}")]
+    Config(String),
+    /// The server is not there now.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// Somebody else works on this run.
+    #[error("`{key}` is worked on by {holder} for another {left_ms} ms at least; wait, or stop it there")]
+    Held {
+        /// The run.
+        key: String,
+        /// Who works on it.
+        holder: String,
+        /// When its lease ends unless it is renewed.
+        left_ms: u64,
+    },
+    /// Somebody else worked on this run last.
+    #[error("{holder} has gone on with `{key}`; take it over from there")]
+    Moved {
+        /// The run.
+        key: String,
+        /// Who worked on it.
+        holder: String,
+    },
+    /// Somebody else has taken the run over since.
+    #[error("`{key}` was taken over by another process since (fencing number {fence}); nothing was written")]
+    Fenced {
+        /// The run.
+        key: String,
+        /// The number that is too old.
+        fence: u64,
+    },
+    /// Anything else that the server said.
+    #[error("the Redis server refused: {0}")]
+    Refused(String),
+}
+
+impl RedisError {
+    /// True when the same call may succeed later without anyone changing a file.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::Held { .. } => true,
+            Self::Config(_) | Self::Moved { .. } | Self::Fenced { .. } | Self::Refused(_) => false,
+        }
+    }
+}
+
+impl From<redis::RedisError> for RedisError {
+    fn from(error: redis::RedisError) -> Self {
+        let gone = error.is_io_error() || error.is_timeout() || error.is_connection_dropped();
+        if gone || error.is_connection_refusal() {
+            let reason = format!("the Redis server is not there: {error}");
+            return Self::Unavailable(Outage { reason, retry_after_ms: Some(RETRY_MS) });
+        }
+        match error.code() {
+            Some("LOADING" | "BUSY" | "TRYAGAIN" | "MASTERDOWN") => {
+                let reason = format!("the Redis server is not ready: {error}");
+                Self::Unavailable(Outage { reason, retry_after_ms: Some(RETRY_MS) })
+            }
+            code if matches!(code, Some("NOAUTH" | "WRONGPASS"))
+                || error.kind() == redis::ErrorKind::AuthenticationFailed =>
+            {
+                Self::Refused(format!("{error}; set password_env, and user where the server has several"))
+            }
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// When it is worth asking again.
+const RETRY_MS: u32 = 1_000;
+
+impl From<RedisError> for MemoryError {
+    fn from(error: RedisError) -> Self {
+        match error {
+            RedisError::Unavailable(outage) => Self::Unavailable(outage),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_and_no_password_is_repeated() {
+        let check = |change: &dyn Fn(&mut RedisConfig), expected: &str| {
+            let mut config = RedisConfig::at("redis://127.0.0.1:6379/0");
+            change(&mut config);
+            let said = config.check().map_err(|error| error.to_string()).err().unwrap_or_default();
+            assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        };
+        check(&|_| {}, "");
+        check(&|config| config.ttl_s = 0, "ttl_s = 0 would keep nothing");
+        check(&|config| config.prefix.clear(), "prefix is empty");
+        check(&|config| config.url = "redis://u:hunter2@h/".into(), "url holds a password");
+        check(&|config| config.url = "rediss://h/#insecure".into(), "switch a check of TLS off");
+        check(&|config| config.url = "http://hunter2".into(), "no address of a Redis server");
+    }
+
+    #[test]
+    fn a_password_that_is_not_there_is_said_by_the_name_of_its_variable() {
+        let config = RedisConfig { password_env: Some("SHELF_KEY".into()), ..RedisConfig::at("redis://h/") };
+        let error = config.link(&|_| None, Path::new("/")).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("password_env names `SHELF_KEY`, which is not set; export it"));
+    }
+}

@@ -1,0 +1,195 @@
+//! A memory backend that several processes and machines share.
+//!
+//! | key | holds |
+//! |---|---|
+//! | PREFIX`:m:`LENGTH`:`NAMESPACE`:`KEY | an entry, JSON, with when it is over |
+//! | PREFIX`:i:`NAMESPACE | the keys of a namespace, a sorted set, in their order |
+//!
+//! The length in front keeps a namespace from reaching into a key. An entry without a lifetime of its own is over after
+//! `ttl_s`. Redis removes what is over by its own clock; what is over by the host's is not shown in any case. A key
+//! whose entry is gone leaves the index when somebody comes upon it. A search reads at most
+//! [`SEARCHED_MAX`](longhaul_core::memory::SEARCHED_MAX) entries, and no more bytes than
+//! [`SEARCHED_BYTES_MAX`](longhaul_core::memory::SEARCHED_BYTES_MAX).
+
+use crate::link::Link;
+use crate::{RedisConfig, RedisError};
+use longhaul_core::Clock;
+use longhaul_core::memory::{Entry, Hit, MemoryBackend, MemoryError, Page, SEARCHED_BYTES_MAX, SEARCHED_MAX, ranked};
+use redis::{Cmd, cmd};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Entries that are read at once: with the largest values, 16 MiB.
+const AT_ONCE: usize = 64;
+
+/// An entry and its place in the index, together; the index lives at least as long as the entry.
+const PUT: &str = "
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('ZADD', KEYS[2], 0, ARGV[3])
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
+return 1";
+
+/// Takes a key from the index whose entry is gone, and none that somebody has put since.
+const SWEEP: &str = "
+if redis.call('EXISTS', KEYS[1]) == 0 then return redis.call('ZREM', KEYS[2], ARGV[1]) end
+return 0";
+
+const DELETE: &str = "
+redis.call('ZREM', KEYS[2], ARGV[1])
+return redis.call('DEL', KEYS[1])";
+
+/// See the module.
+pub struct RedisMemory {
+    link: Link,
+    clock: Arc<dyn Clock>,
+    prefix: String,
+    ttl_ms: u64,
+}
+
+/// An entry as the server has it.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    entry: Entry,
+    until_ms: u64,
+}
+
+impl RedisMemory {
+    /// A backend on a server. Nothing is sent yet. The password is looked up with `variable`, and files are found from
+    /// `base`.
+    ///
+    /// # Errors
+    /// [`RedisError::Config`].
+    pub fn new(
+        config: &RedisConfig,
+        variable: &dyn Fn(&str) -> Option<String>,
+        base: &Path,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, RedisError> {
+        let link = config.link(variable, base)?;
+        Ok(Self { link, clock, prefix: config.prefix.clone(), ttl_ms: config.ttl_ms() })
+    }
+
+    fn place(&self, namespace: &str, key: &str) -> String {
+        format!("{}:m:{}:{namespace}:{key}", self.prefix, namespace.len())
+    }
+
+    fn index(&self, namespace: &str) -> String {
+        format!("{}:i:{namespace}", self.prefix)
+    }
+
+    fn script(&self, text: &str, namespace: &str, key: &str) -> Cmd {
+        let mut command = cmd("EVAL");
+        command.arg(text).arg(2).arg(self.place(namespace, key)).arg(self.index(namespace));
+        command
+    }
+
+    /// What the server holds of an entry, if it is not over.
+    fn living(&self, bytes: Option<Vec<u8>>) -> Result<Option<Entry>, MemoryError> {
+        let read = |bytes: Vec<u8>| serde_json::from_slice::<Stored>(&bytes);
+        let stored = bytes.map(read).transpose();
+        let stored = stored.map_err(|error| MemoryError::Failed(format!("an entry on the server is none: {error}")))?;
+        Ok(stored.filter(|stored| stored.until_ms > self.clock.now_ms()).map(|stored| stored.entry))
+    }
+
+    /// Keys of the index from a place on.
+    async fn keys(&self, namespace: &str, from: &[u8], to: &[u8]) -> Result<Vec<String>, MemoryError> {
+        let mut command = cmd("ZRANGEBYLEX");
+        command.arg(self.index(namespace)).arg(from).arg(to).arg("LIMIT").arg(0).arg(AT_ONCE);
+        Ok(self.link.ask(&command).await?)
+    }
+
+    /// The entries of some keys that are not over. Keys whose entries are gone leave the index.
+    async fn entries(&self, namespace: &str, keys: &[String]) -> Result<Vec<Entry>, MemoryError> {
+        let places: Vec<String> = keys.iter().map(|key| self.place(namespace, key)).collect();
+        let found: Vec<Option<Vec<u8>>> = self.link.ask(cmd("MGET").arg(places)).await?;
+        let mut entries = Vec::new();
+        for (key, bytes) in keys.iter().zip(found) {
+            if bytes.is_none() {
+                let _: i64 = self.link.ask(self.script(SWEEP, namespace, key).arg(key)).await?;
+            }
+            entries.extend(self.living(bytes)?);
+        }
+        Ok(entries)
+    }
+}
+
+#[async_trait::async_trait]
+impl MemoryBackend for RedisMemory {
+    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+        entry.check(namespace)?;
+        let now_ms = self.clock.now_ms();
+        let until_ms = entry.expires_at_ms.map_or_else(|| now_ms.saturating_add(self.ttl_ms), whole);
+        let Some(left_ms) = until_ms.checked_sub(now_ms).filter(|left_ms| *left_ms > 0) else {
+            return self.delete(namespace, &entry.key).await.map(drop);
+        };
+        let key = entry.key.clone();
+        let bytes = serde_json::to_vec(&Stored { entry, until_ms });
+        let bytes = bytes.map_err(|error| MemoryError::Failed(error.to_string()))?;
+        // Redis takes no longer lifetime than fits into its own clock.
+        let left_ms = left_ms.min(LIFE_MS_MAX);
+        let _: i64 = self.link.ask(self.script(PUT, namespace, &key).arg(bytes).arg(left_ms).arg(key)).await?;
+        Ok(())
+    }
+
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+        let bytes: Option<Vec<u8>> = self.link.ask(cmd("GET").arg(self.place(namespace, key))).await?;
+        self.living(bytes)
+    }
+
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+        let (mut entries, mut bytes) = (Vec::new(), 0_usize);
+        let mut from = b"-".to_vec();
+        while entries.len() < SEARCHED_MAX && bytes < SEARCHED_BYTES_MAX {
+            let keys = self.keys(namespace, &from, b"+").await?;
+            let Some(last) = keys.last() else { break };
+            from = behind(last);
+            let found = self.entries(namespace, &keys).await?;
+            bytes = bytes.saturating_add(found.iter().map(|entry| entry.value.len()).sum());
+            entries.extend(found);
+        }
+        Ok(ranked(entries, query, limit))
+    }
+
+    async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
+        // A connection that broke is found by this, since what comes next must not be asked twice.
+        let _: String = self.link.ask(&cmd("PING")).await?;
+        let was_there = self.get(namespace, key).await?.is_some();
+        let deleted: i64 = self.link.ask_once(self.script(DELETE, namespace, key).arg(key)).await?;
+        Ok(was_there && deleted > 0)
+    }
+
+    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError> {
+        let mut from = match after.filter(|after| *after >= prefix) {
+            Some(after) => behind(after),
+            None => [b"[", prefix.as_bytes()].concat(),
+        };
+        // No key has this byte: keys are UTF-8.
+        let to = [b"[", prefix.as_bytes(), &[u8::MAX]].concat();
+        let mut listed: Vec<String> = Vec::new();
+        loop {
+            let keys = self.keys(namespace, &from, &to).await?;
+            let Some(last) = keys.last() else { return Ok(Page { keys: listed, next: None }) };
+            from = behind(last);
+            for entry in self.entries(namespace, &keys).await? {
+                if listed.len() == limit as usize {
+                    return Ok(Page { next: listed.last().cloned(), keys: listed });
+                }
+                listed.push(entry.key);
+            }
+        }
+    }
+}
+
+/// A lifetime of a thousand years, in milliseconds.
+const LIFE_MS_MAX: u64 = 1_000 * 365 * 86_400_000;
+
+/// The place in an index behind a key.
+fn behind(key: &str) -> Vec<u8> {
+    [b"(", key.as_bytes()].concat()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float ends at the bounds")]
+fn whole(ms: f64) -> u64 {
+    ms as u64
+}

@@ -1,0 +1,152 @@
+//! Totals of runs as Prometheus text. Labels are names of the operator's own file, of limits and of statuses;
+//! where there are too many of one kind, the rest is counted as `other`.
+
+use crate::label;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::model::Usage;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Values of one label.
+const LABELS_MAX: usize = 200;
+
+/// Sums over events of any runs, each from its first event on.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    runs_started: u64,
+    runs_ended: BTreeMap<String, u64>,
+    tasks: BTreeMap<String, (u64, u64)>,
+    calls: BTreeMap<String, (u64, u64)>,
+    models: BTreeMap<String, OfModel>,
+    limits: BTreeMap<String, u64>,
+    features_committed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OfModel {
+    replies: u64,
+    usage: [u64; 5],
+    microdollars: f64,
+    seconds: f64,
+}
+
+impl Totals {
+    /// Adds an event.
+    pub fn add(&mut self, event: &RunEvent) {
+        match &event.event {
+            Event::RunStarted { .. } => self.runs_started += 1,
+            Event::RunEnded { status, .. } => {
+                *slot(&mut self.runs_ended, status) += 1;
+            }
+            Event::InvocationEnded { agent, ok, .. } => count(slot(&mut self.tasks, agent), *ok),
+            Event::Observation { tool, ok, .. } => count(slot(&mut self.calls, label::of(tool)), *ok),
+            Event::Thought { model, usage, took_ms, .. } => {
+                slot(&mut self.models, model).add(*usage, took_ms.unwrap_or(0));
+            }
+            Event::Limit { name, .. } => *slot(&mut self.limits, name) += 1,
+            Event::Committed { .. } => self.features_committed += 1,
+            _ => {}
+        }
+    }
+
+    /// The text, in Prometheus' format 0.0.4.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = Text::default();
+        text.family("longhaul_runs_started_total", "Runs that were started.");
+        text.line("longhaul_runs_started_total", &[], self.runs_started);
+        text.family("longhaul_runs_ended_total", "Runs that ended, by status.");
+        for (status, count) in &self.runs_ended {
+            text.line("longhaul_runs_ended_total", &[("status", status)], count);
+        }
+        text.family("longhaul_features_committed_total", "Features that passed and were committed.");
+        text.line("longhaul_features_committed_total", &[], self.features_committed);
+        text.outcomes("longhaul_tasks_total", "Invocations that ended, by agent.", "agent", &self.tasks);
+        text.outcomes("longhaul_tool_calls_total", "Calls of tools that were answered.", "tool", &self.calls);
+        self.models(&mut text);
+        text.family("longhaul_limits_total", "Limits that were reached, by name.");
+        for (name, count) in &self.limits {
+            text.line("longhaul_limits_total", &[("limit", name)], count);
+        }
+        text.0
+    }
+
+    fn models(&self, text: &mut Text) {
+        text.family("longhaul_model_replies_total", "Replies of models, by their names in longhaul.toml.");
+        for (model, of) in &self.models {
+            text.line("longhaul_model_replies_total", &[("model", model)], of.replies);
+        }
+        text.family(
+            "longhaul_model_tokens_total",
+            "Tokens, by model; cached ones are among input, reasoning among output.",
+        );
+        for (model, of) in &self.models {
+            for (kind, tokens) in ["input", "cached", "cache_written", "output", "reasoning"].iter().zip(of.usage) {
+                text.line("longhaul_model_tokens_total", &[("model", model), ("type", kind)], tokens);
+            }
+        }
+        text.family("longhaul_model_cost_usd_total", "What replies cost, in US dollars, as far as prices are known.");
+        for (model, of) in &self.models {
+            text.line("longhaul_model_cost_usd_total", &[("model", model)], of.microdollars / 1e6);
+        }
+        text.family("longhaul_model_seconds_total", "Time that replies took, waiting for a turn included.");
+        for (model, of) in &self.models {
+            text.line("longhaul_model_seconds_total", &[("model", model)], of.seconds);
+        }
+    }
+}
+
+impl OfModel {
+    fn add(&mut self, usage: Usage, took_ms: u64) {
+        let Usage { input_tokens, cached_tokens, cache_written_tokens, output_tokens, reasoning_tokens, .. } = usage;
+        self.replies += 1;
+        let more = [input_tokens, cached_tokens, cache_written_tokens, output_tokens, reasoning_tokens];
+        for (sum, more) in self.usage.iter_mut().zip(more) {
+            *sum = sum.saturating_add(more.into());
+        }
+        self.microdollars += usage.cost_microdollars;
+        self.seconds += f64::from(u32::try_from(took_ms).unwrap_or(u32::MAX)) / 1e3;
+    }
+}
+
+/// The entry of a label, of which there is a bounded number.
+fn slot<'a, T: Default>(map: &'a mut BTreeMap<String, T>, label: &str) -> &'a mut T {
+    let label = if map.len() >= LABELS_MAX && !map.contains_key(label) { "other" } else { label };
+    map.entry(label.to_owned()).or_default()
+}
+
+fn count(slot: &mut (u64, u64), ok: bool) {
+    if ok { slot.0 += 1 } else { slot.1 += 1 }
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, help: &str) {
+        // Writing into a string cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} counter");
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    fn outcomes(&mut self, name: &str, help: &str, label: &str, of: &BTreeMap<String, (u64, u64)>) {
+        self.family(name, help);
+        for (value, (ok, failed)) in of {
+            self.line(name, &[(label, value), ("ok", "true")], ok);
+            self.line(name, &[(label, value), ("ok", "false")], failed);
+        }
+    }
+}
+
+/// What the format asks for in a label.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests;

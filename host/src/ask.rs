@@ -1,0 +1,119 @@
+//! Asking from a Rust program: one agent, a routed agent or a planned run answers, as with `longhaul ask`.
+//!
+//! An [`Asker`] opens a data directory or finds who owns it; what it asks is a run like any other, which survives its
+//! process. It decides nothing: who answers is [`Dispatch`]'s affair.
+//!
+//! A program that embeds this crate is not `longhaul` itself, which compiles plugins in a child of its own: name an
+//! installed one with the environment variable `LONGHAUL_PROGRAM`.
+
+use crate::door::{Door, Seen};
+use crate::events;
+use crate::home::Home;
+use crate::service::{Answer, Request, Status, Which};
+use anyhow::bail;
+use futures_util::Stream;
+use longhaul_core::RunId;
+use longhaul_core::stream::Line;
+use longhaul_core::work::Synthesis;
+use longhaul_harness::RunStatus;
+use std::path::Path;
+
+pub use crate::service::Question;
+pub use longhaul_harness::Dispatch;
+
+/// What an ask came to.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The run; `longhaul status RUN` shows it.
+    pub run: RunId,
+    /// How it ended, or what it waits for.
+    pub status: RunStatus,
+    /// The answer; none when it did not come to one.
+    pub synthesis: Option<Synthesis>,
+    /// The run at length.
+    pub details: Box<Status>,
+}
+
+/// Asks in one data directory.
+pub struct Asker(Door);
+
+impl Asker {
+    /// Becomes the owner of the data directory, or finds who is.
+    ///
+    /// # Errors
+    /// When it can neither be opened nor its owner be reached.
+    pub async fn open(home: &Home, project: &Path) -> anyhow::Result<Self> {
+        Ok(Self(Door::open(home, Some(project)).await?))
+    }
+
+    /// Asks, and waits until there is an answer, or the run waits for a person or has ended without one.
+    ///
+    /// # Errors
+    /// When the question is refused, with what to do.
+    pub async fn ask(&self, question: Question) -> anyhow::Result<Answered> {
+        let run = self.begin(question).await?;
+        let (mut after, mut seen) = (0, self.0.watch(&run, 0).await?);
+        while let Some(one) = seen.recv().await {
+            match one {
+                Seen::Event(event) => after = event.number,
+                Seen::Token(_) | Seen::Lagged => {}
+                Seen::Dropped => seen = self.0.watch(&run, after).await?,
+                Seen::Gone(Some(why)) => bail!("run {run} stopped: {why}; go on with `longhaul resume {run}`"),
+                Seen::Gone(None) => break,
+            }
+        }
+        self.answered(run).await
+    }
+
+    /// Asks, and gives the run with its stream from the first event on.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn stream(&self, question: Question) -> anyhow::Result<(RunId, impl Stream<Item = Line> + use<>)> {
+        let run = self.begin(question).await?;
+        let lines = events::stream(&self.0, &run, 1).await?;
+        Ok((run, lines))
+    }
+
+    async fn begin(&self, question: Question) -> anyhow::Result<RunId> {
+        match self.0.ask(Request::Ask { question: Box::new(question) }).await? {
+            Answer::Run { run } => Ok(run),
+            _ => bail!("the service answered something else"),
+        }
+    }
+
+    /// How an ask stands.
+    ///
+    /// # Errors
+    /// When there is no such run.
+    pub async fn answered(&self, run: RunId) -> anyhow::Result<Answered> {
+        match self.0.ask(Request::Status { run: Which::Named(run.to_string()) }).await? {
+            Answer::Status(details) => {
+                Ok(Answered { run, status: details.summary.status, synthesis: details.synthesis.clone(), details })
+            }
+            _ => bail!("the service answered something else"),
+        }
+    }
+
+    /// Lets go of the data directory; runs that are not over go on with a resume.
+    pub async fn close(self) {
+        self.0.close().await;
+    }
+}
+
+/// Asks and waits, in a program that is not asynchronous.
+///
+/// # Errors
+/// As [`Asker::ask`].
+pub fn ask_blocking(home: &Home, question: Question) -> anyhow::Result<Answered> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().event_interval(1).enable_all().build()?;
+    let answered = runtime.block_on(async {
+        let asker = Asker::open(home, &question.directory).await?;
+        let answered = asker.ask(question).await;
+        asker.close().await;
+        answered
+    });
+    // A guest that does not yield must not keep the program.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    answered
+}

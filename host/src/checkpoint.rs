@@ -1,0 +1,190 @@
+//! Checkpoints: a run as it stands, as one JSON value that another data directory, or another machine, can go on from.
+//!
+//! The journal stays the truth. A checkpoint is a position in it: before each `checkpoint_every`th step of an agent,
+//! and before each approval, found by reading and never written, so that none can be missing or wrong and none costs a
+//! byte. What is written is a snapshot, when somebody exports or saves one.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `checkpoint.rs` | which checkpoints there are, and what a key names |
+//! | `checkpoint/snapshot.rs` | a run as JSON, and back |
+//! | `checkpoint/files.rs` | the files of its trees |
+//! | `checkpoint/shelf.rs` | snapshots that are saved under a key, for a time |
+//! | `checkpoint/shared.rs` | snapshots on a server, and who may go on with one |
+//!
+//! A key is a run, for all of it, or `RUN:PART` for the newest work of an agent, such as `r-3f9c02d1a4be:agents.code`.
+
+mod files;
+mod shared;
+mod shelf;
+mod snapshot;
+
+pub use shared::{CheckpointConfig, Shared, of_record};
+pub use shelf::{Saved, Shelf};
+pub use snapshot::{Origin, Snapshot, restore, take};
+
+use crate::run;
+use anyhow::bail;
+use longhaul_core::event::Event;
+use longhaul_core::journal::Entry;
+use longhaul_core::store::Store;
+use longhaul_core::{InvocationId, RunId};
+use serde::{Deserialize, Serialize};
+
+/// Entries of one journal that are looked at.
+const ENTRIES_MAX: usize = 100_000;
+
+/// The import that is one step of an agent.
+const STEP: &str = "conversation.complete";
+
+/// The entry that stands before a call that a person is asked about.
+const APPROVAL: &str = "tools.approve";
+
+/// What a key names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The run, as it was typed.
+    pub run: String,
+    /// The part of the run, such as `agents.code`; none: all of it.
+    pub part: Option<String>,
+}
+
+impl Key {
+    /// Reads a key. An agent's name alone stands for its part.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once(':') {
+            Some((run, part)) if !part.is_empty() => {
+                let is_part = part.contains('.') || part == "planner" || part == "evaluator";
+                let part = if is_part { part.to_owned() } else { format!("agents.{part}") };
+                Self { run: run.to_owned(), part: Some(part) }
+            }
+            _ => Self { run: text.to_owned(), part: None },
+        }
+    }
+}
+
+/// Why there is a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// So many steps were made.
+    Step,
+    /// A person is, or was, asked about a call.
+    Approval,
+}
+
+/// A position that can be gone on from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// `RUN:PART`.
+    pub key: String,
+    /// The invocation.
+    pub invocation: InvocationId,
+    /// Steps that were made before it.
+    pub step: u32,
+    /// Entries of the journal before it.
+    pub entries: u32,
+    /// Why.
+    pub cause: Cause,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Whether its invocation goes on from here; one that has ended is history.
+    pub open: bool,
+}
+
+/// The checkpoints of a run, by invocation, each `every` steps (0: none) and before each approval.
+pub fn list(store: &dyn Store, run: &RunId, every: impl Fn(&str) -> u32) -> anyhow::Result<Vec<Checkpoint>> {
+    let mut found = Vec::new();
+    for invocation in invocations(store, run)? {
+        let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
+        let open = longhaul_journal::finished(store, &invocation)?.is_none();
+        let entries = longhaul_journal::entries(store, &invocation, 0, ENTRIES_MAX)?;
+        let (key, every) = (format!("{run}:{}", began.table), every(&began.table));
+        found.extend(positions(&entries, every).into_iter().map(|(step, entries, cause, at_ms)| Checkpoint {
+            key: key.clone(),
+            invocation: invocation.clone(),
+            step,
+            entries,
+            cause,
+            at_ms,
+            open,
+        }));
+    }
+    Ok(found)
+}
+
+/// Steps before a position, entries before it, why it is one, and when.
+fn positions(entries: &[(u32, Entry)], every: u32) -> Vec<(u32, u32, Cause, u64)> {
+    let (mut step, mut found) = (0, Vec::new());
+    for (number, entry) in entries {
+        let before = number.saturating_sub(1);
+        match entry.asked.name.as_str() {
+            STEP => {
+                if every > 0 && step % every == 0 {
+                    found.push((step, before, Cause::Step, entry.asked.at_ms));
+                }
+                step += 1;
+            }
+            APPROVAL => found.push((step, before, Cause::Approval, entry.asked.at_ms)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The invocations of a run in the order in which they began, those that others asked for behind them.
+pub(crate) fn invocations(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<InvocationId>> {
+    let (mut found, mut after) = (Vec::new(), 0);
+    loop {
+        let page = run::events_after(store, run, after, 1_000)?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after = last.number;
+        for event in page {
+            if let Event::InvocationStarted { invocation, .. } = event.event
+                && !found.contains(&invocation)
+            {
+                with_children(store, invocation, &mut found)?;
+            }
+        }
+    }
+}
+
+fn with_children(store: &dyn Store, invocation: InvocationId, found: &mut Vec<InvocationId>) -> anyhow::Result<()> {
+    let children = longhaul_journal::children(store, &invocation)?;
+    found.push(invocation);
+    children
+        .into_iter()
+        .filter(|child| !found.contains(child))
+        .collect::<Vec<_>>()
+        .into_iter()
+        .try_for_each(|child| with_children(store, child, found))
+}
+
+/// The newest invocation of a part.
+pub(crate) fn newest_of(store: &dyn Store, run: &RunId, part: &str) -> anyhow::Result<InvocationId> {
+    for invocation in invocations(store, run)?.into_iter().rev() {
+        if longhaul_journal::began(store, &invocation)?.is_some_and(|began| began.table == part) {
+            return Ok(invocation);
+        }
+    }
+    bail!("run {run} has no work of [{part}]; `longhaul checkpoint list {run}` shows what it has")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_run_or_a_part_of_it() {
+        let parsed = |text| {
+            let Key { run, part } = Key::parse(text);
+            (run, part.unwrap_or_default())
+        };
+        let expect = |run: &str, part: &str| (run.to_owned(), part.to_owned());
+        assert_eq!(parsed("r-1"), expect("r-1", ""));
+        assert_eq!(parsed("r-1:code"), expect("r-1", "agents.code"));
+        assert_eq!(parsed("r-1:agents.code"), expect("r-1", "agents.code"));
+        assert_eq!(parsed("r-1:planner"), expect("r-1", "planner"));
+        assert_eq!(parsed("../escaped"), expect("../escaped", ""));
+    }
+}

@@ -1,0 +1,167 @@
+//! Runs that several machines know of: whoever works on one holds its lease, and leaves a snapshot when it rests.
+//!
+//! The server knows who has a run. Where that is somebody else, they may have gone on with it meanwhile: it is refused
+//! until their snapshot is imported, and an import that fails changes nothing of that. While a run is worked on there is
+//! no snapshot of it, so a machine that dies at work has to go on itself: what it had done since would be done again
+//! elsewhere. A lease has a fencing number, and a snapshot under an old one is not taken. A holder that cannot renew its
+//! lease stops its work before the lease is over. Refuses to be the truth: that is the store of who holds the lease.
+
+use super::{Key as Named, Snapshot, take};
+use crate::run::{self, Handle, RunRecord};
+use crate::wiring::{World, variable};
+use anyhow::{Context, bail};
+use longhaul_core::{Digest, RunId};
+use longhaul_harness::RunStatus;
+use longhaul_redis::{Lease, RedisConfig, RedisError, SharedRuns};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// `[checkpoints]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// After how many steps of an agent there is a checkpoint, from the first step on; an agent's own
+    /// `checkpoint_every` goes first. Default 0: none but those before approvals.
+    pub every: u32,
+    /// The server on which runs that rest are left for other machines, for its `ttl_s`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<RedisConfig>,
+    /// For how long a run is held that is worked on, unless that is renewed, in milliseconds. Default 60,000; at least
+    /// 1,000.
+    pub lease_ms: u64,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self { every: 0, redis: None, lease_ms: 60_000 }
+    }
+}
+
+impl CheckpointConfig {
+    /// Refuses what cannot be meant.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.lease_ms < 1_000 {
+            bail!("[checkpoints] lease_ms is {}; take 1000 or more", self.lease_ms);
+        }
+        self.redis
+            .as_ref()
+            .map_or(Ok(()), |redis| redis.check().map_err(|wrong| anyhow::anyhow!("[checkpoints.redis] {wrong}")))
+    }
+}
+
+/// The server of a project.
+pub struct Shared {
+    runs: SharedRuns,
+    holder: String,
+    lease_ms: u64,
+}
+
+impl Shared {
+    /// The server that a project shares its runs on, if it does.
+    pub fn open(world: &World, config: &CheckpointConfig, directory: &Path) -> anyhow::Result<Option<Self>> {
+        let Some(redis) = &config.redis else { return Ok(None) };
+        let runs = SharedRuns::new(redis, &variable, directory).context("[checkpoints.redis]")?;
+        // One process owns a data directory, so its place is who holds what it works on.
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let home = Digest::of(world.home.path().as_os_str().as_encoded_bytes()).short();
+        Ok(Some(Self { runs, holder: format!("{}/{home}", host.trim()), lease_ms: config.lease_ms }))
+    }
+
+    /// Takes the lease of a run that is to be worked on.
+    ///
+    /// # Errors
+    /// When somebody else holds it, or has gone on with the run since it was worked on here.
+    pub async fn begin(&self, run: &RunId) -> anyhow::Result<Lease> {
+        match self.runs.acquire(run.as_str(), &self.holder, self.lease_ms, false).await {
+            Err(RedisError::Moved { .. }) => bail!(
+                "another machine has gone on with run {run}; take up where it is with \
+                 `longhaul checkpoint import --shared {run} --replace`"
+            ),
+            taken => {
+                let lease = taken?;
+                // What others see of it is out of date from here on: to go on from there would repeat effects.
+                self.runs.delete(&lease.key).await?;
+                Ok(lease)
+            }
+        }
+    }
+
+    /// Renews a lease for as long as it is not dropped, and stops the run when that fails for too long.
+    pub async fn hold(self: Arc<Self>, lease: Lease, handle: Handle) {
+        let patience = Duration::from_millis(self.lease_ms / 4 * 3);
+        let mut renewed = Instant::now();
+        loop {
+            tokio::time::sleep(Duration::from_millis(self.lease_ms / 4)).await;
+            // From before it is asked: the server counts from when it hears it.
+            let asked = Instant::now();
+            let renewing = self.runs.acquire(&lease.key, &self.holder, self.lease_ms, false);
+            // A server that does not answer is waited for no longer than one that is away.
+            match tokio::time::timeout(patience.saturating_sub(renewed.elapsed()), renewing).await {
+                Ok(Ok(now)) if now.fence == lease.fence => renewed = asked,
+                Ok(Err(RedisError::Unavailable(_))) if renewed.elapsed() < patience => {}
+                // Somebody else holds it, or it is another lease, or the server was away for too long.
+                Ok(_) | Err(_) => break,
+            }
+        }
+        tracing::warn!(run = lease.key, "the lease could not be renewed, so the work stops here");
+        handle.stop().await;
+    }
+
+    /// Leaves a run that rests for others, and gives its lease back. One that is over needs nobody any more.
+    pub async fn leave(&self, world: &World, lease: &Lease) -> anyhow::Result<()> {
+        let run = RunId::from_text(lease.key.clone());
+        let stored = run::load(&*world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+        match stored.state.status() {
+            RunStatus::Completed | RunStatus::Failed | RunStatus::Abandoned => self.runs.delete(&lease.key).await?,
+            _ => {
+                let named = Named { run: lease.key.clone(), part: None };
+                self.runs.put(lease, &take(world, &stored, &named)?.write()?).await?;
+            }
+        }
+        Ok(self.runs.release(lease).await?)
+    }
+
+    /// The runs that were left on the server.
+    pub async fn list(&self) -> anyhow::Result<Vec<String>> {
+        Ok(self.runs.list().await?)
+    }
+
+    /// Takes a run over: its lease first, so that nobody goes on with it meanwhile, then what was left of it.
+    pub async fn take_over(
+        &self,
+        key: &str,
+        restore: impl AsyncFnOnce(&Snapshot) -> anyhow::Result<()>,
+    ) -> anyhow::Result<RunId> {
+        let lease = self.runs.acquire(key, &self.holder, self.lease_ms, true).await?;
+        let taken = match self.restored(key, restore).await {
+            // Only now: what is here of a run that could not be restored is not what others have come to.
+            Ok(run) => self.runs.claim(&lease).await.map(|()| run).map_err(anyhow::Error::from),
+            Err(error) => Err(error),
+        };
+        self.runs.release(&lease).await?;
+        taken
+    }
+
+    async fn restored(
+        &self,
+        key: &str,
+        restore: impl AsyncFnOnce(&Snapshot) -> anyhow::Result<()>,
+    ) -> anyhow::Result<RunId> {
+        let bytes = self.runs.get(key).await?;
+        let missing = || format!("`{key}` is not on the server; `longhaul checkpoint list --shared` shows what is");
+        let snapshot = Snapshot::read(&bytes.with_context(missing)?)?;
+        if snapshot.run.as_str() != key {
+            bail!("what is on the server as `{key}` is run {}; it is not taken over", snapshot.run);
+        }
+        restore(&snapshot).await?;
+        Ok(snapshot.run)
+    }
+}
+
+/// The server of a run's project.
+pub fn of_record(world: &World, record: &RunRecord) -> anyhow::Result<Option<Arc<Shared>>> {
+    let shared = Shared::open(world, &record.config_now()?.checkpoints, &record.directory)?;
+    Ok(shared.map(Arc::new))
+}

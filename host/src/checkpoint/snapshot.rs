@@ -1,0 +1,437 @@
+//! A run as one JSON value: its rows, the content that they name, the files of its trees; and back.
+//!
+//! What a reader wants to know stands in front, in words; what `restore` needs is in `rows`, `content` and `files`. The
+//! bytes of plugins are left out: whoever goes on has the same ones installed, which is checked by their digests. The
+//! commits of the branch are left out too: the project is a git repository, and that is how they travel. A snapshot
+//! comes from elsewhere, so `restore` writes rows of its own run and nothing else, content by its digest alone, and
+//! files below the run's trees.
+
+use super::files::{self, File};
+use super::{Key as Named, newest_of};
+use crate::config::Config;
+use crate::plugins;
+use crate::run::{self, RunRecord, StoredRun, approvals};
+use crate::wiring::{ModelOptions, World};
+use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
+use longhaul_core::{Digest, InvocationId, RunId};
+use longhaul_worktree::Project;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The version of the format. It grows when an older reader could misread a newer snapshot.
+const VERSION: u32 = 1;
+
+/// Rows of one table that are read at once.
+const ROWS_AT_ONCE: usize = 1_000;
+
+/// Bytes of rows and content, all together: written down, with the files, it is less than a reader takes.
+const BYTES_MAX: usize = 256 << 20;
+
+/// Hexadecimal digits of a digest.
+const DIGITS: usize = 64;
+
+/// Of what a snapshot is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Origin {
+    /// Of a run with its plan.
+    Plan {
+        /// Features that are planned.
+        features: usize,
+        /// Those that pass.
+        passing: usize,
+    },
+    /// Of an agent's work.
+    Agent {
+        /// Its table, for example `agents.code`.
+        agent_id: String,
+        /// The invocation.
+        invocation: InvocationId,
+        /// Steps that it made.
+        step: u32,
+        /// What it waits for an answer to: the ids of approvals.
+        pending: Vec<String>,
+    },
+}
+
+/// A run as it stands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The version of the format.
+    pub longhaul_checkpoint: u32,
+    /// What it was asked for by.
+    pub key: String,
+    /// Of what it is.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// The run.
+    pub run: RunId,
+    /// Its project.
+    pub project: String,
+    /// How it stands, in a word.
+    pub status: String,
+    /// The branch.
+    pub branch: String,
+    /// The commit that it started from, and those that its features came to: the repository must have them.
+    pub commits: Vec<String>,
+    /// Plugins by their digests: they must be installed.
+    pub plugins: BTreeMap<String, Digest>,
+    /// When it was taken, in milliseconds since 1970-01-01 UTC.
+    pub taken_ms: u64,
+    /// Paths of its trees that are not in it: they are no files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    rows: Vec<StoredRow>,
+    content: Vec<String>,
+    files: Vec<File>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredRow {
+    table: TableName,
+    /// Base64.
+    key: String,
+    /// Base64.
+    value: String,
+}
+
+/// The tables that have rows of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TableName {
+    Runs,
+    States,
+    Events,
+    Journal,
+    Memory,
+}
+
+impl TableName {
+    const ALL: [Self; 5] = [Self::Runs, Self::States, Self::Events, Self::Journal, Self::Memory];
+
+    fn table(self) -> Table {
+        match self {
+            Self::Runs => Table::Runs,
+            Self::States => Table::States,
+            Self::Events => Table::Events,
+            Self::Journal => Table::Journal,
+            Self::Memory => Table::Memory,
+        }
+    }
+
+    /// What the keys of a run's rows start with.
+    fn prefix(self, run: &RunId) -> Key {
+        match self {
+            Self::Runs | Self::States | Self::Events => Key::of(run.as_str()),
+            // An invocation's name begins with its run's and a stroke, and ends later.
+            Self::Journal => Key::from_bytes(format!("{run}/").into_bytes()),
+            Self::Memory => Key::of("working").and(run.as_str()),
+        }
+    }
+}
+
+/// A snapshot of a run, or of an agent's work in it.
+pub fn take(world: &World, stored: &StoredRun, named: &Named) -> anyhow::Result<Snapshot> {
+    let StoredRun { record, state } = stored;
+    let (store, run) = (&*world.store, &record.run);
+    let origin = match &named.part {
+        None => Origin::Plan {
+            features: state.features.len(),
+            passing: state.features.iter().filter(|one| one.commit.is_some()).count(),
+        },
+        Some(part) => of_agent(store, run, part)?,
+    };
+    let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+    for name in TableName::ALL {
+        for (key, value) in rows_of(store, name, run)? {
+            bytes = bytes.saturating_add(key.len()).saturating_add(value.len());
+            rows.push(StoredRow { table: name, key: BASE64.encode(key), value: BASE64.encode(value) });
+        }
+    }
+    if bytes > BYTES_MAX {
+        bail!("run {run} has more than {BYTES_MAX} bytes of rows; it cannot be exported as one value");
+    }
+    let plugins: BTreeMap<String, Digest> =
+        record.pins.iter().map(|(table, pin)| (table.clone(), pin.digest)).collect();
+    let content = content_of(store, run, plugins.values().copied().collect(), bytes)?;
+    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    // A run that was never begun on has none.
+    let beside = if world.home.tree(run).is_dir() { world.home.trees_beside(run)? } else { Vec::new() };
+    for tree in [0].into_iter().chain(beside) {
+        let root = world.home.tree_of(run, tree);
+        if root.is_dir() {
+            files.extend(files::read(tree, &root, &mut left_out)?);
+        }
+    }
+    // An ask starts from no commit.
+    let base = record.ask.is_none().then(|| record.base.clone());
+    let commits = base.into_iter().chain(state.features.iter().filter_map(|one| one.commit.clone()));
+    Ok(Snapshot {
+        longhaul_checkpoint: VERSION,
+        key: match &named.part {
+            Some(part) => format!("{run}:{part}"),
+            None => run.to_string(),
+        },
+        origin,
+        run: run.clone(),
+        project: record.project.clone(),
+        status: format!("{:?}", state.status()).to_lowercase(),
+        branch: record.branch.clone(),
+        commits: commits.collect(),
+        plugins,
+        taken_ms: world.clock.now_ms(),
+        left_out,
+        rows,
+        content: content.into_iter().map(|bytes| BASE64.encode(bytes)).collect(),
+        files,
+    })
+}
+
+fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> anyhow::Result<Origin> {
+    let invocation = newest_of(store, run, part)?;
+    let entries = longhaul_journal::entries(store, &invocation, 0, super::ENTRIES_MAX)?;
+    let is_step =
+        |entry: &&(u32, longhaul_core::journal::Entry)| entry.1.asked.name == super::STEP && entry.1.answered.is_some();
+    let step = u32::try_from(entries.iter().filter(is_step).count()).unwrap_or(u32::MAX);
+    let pending = approvals::open(store, run)?.into_iter().filter(|one| one.subject.invocation == invocation);
+    let pending = pending.map(|one| one.id).collect();
+    Ok(Origin::Agent { agent_id: part.to_owned(), invocation, step, pending })
+}
+
+fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> anyhow::Result<Vec<Row>> {
+    let prefix = name.prefix(run);
+    let (mut rows, mut after, mut bytes) = (Vec::new(), None::<Vec<u8>>, 0);
+    loop {
+        let page = store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
+        let Some((last, _)) = page.last() else { return Ok(rows) };
+        after = Some(last.clone());
+        bytes += page.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        if bytes > BYTES_MAX {
+            bail!("run {run} has more than {BYTES_MAX} bytes of {name:?}; it cannot be exported as one value");
+        }
+        rows.extend(page);
+    }
+}
+
+/// The content that rows, which have so many bytes, name by digests, and that such content names, without that of
+/// `known`.
+fn content_of(
+    store: &dyn Store,
+    run: &RunId,
+    known: BTreeSet<Digest>,
+    rows_bytes: usize,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut texts = Vec::new();
+    for name in TableName::ALL {
+        texts.extend(rows_of(store, name, run)?.into_iter().map(|(_, value)| value));
+    }
+    let (mut seen, mut content, mut bytes) = (known, Vec::new(), rows_bytes);
+    while let Some(text) = texts.pop() {
+        for digest in digests(&text) {
+            if !seen.insert(digest) {
+                continue;
+            }
+            // Not everything that looks like a digest is one of content here.
+            let Some(found) = store.blob(&digest)? else { continue };
+            bytes += found.len();
+            if bytes > BYTES_MAX {
+                bail!(
+                    "run {run} has more than {BYTES_MAX} bytes of rows and content; it cannot be exported as one value"
+                );
+            }
+            texts.push(found.clone());
+            content.push(found);
+        }
+    }
+    Ok(content)
+}
+
+/// Whatever looks like a digest in a text.
+fn digests(text: &[u8]) -> Vec<Digest> {
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    let words = text.split(|byte| !is_digit(byte)).filter(|word| word.len() == DIGITS);
+    words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok()).collect()
+}
+
+impl Snapshot {
+    /// Reads a snapshot.
+    pub fn read(bytes: &[u8]) -> anyhow::Result<Self> {
+        #[derive(Deserialize)]
+        struct Version {
+            longhaul_checkpoint: u32,
+        }
+        let version: Version = serde_json::from_slice(bytes).context("this is no checkpoint of longhaul")?;
+        if version.longhaul_checkpoint > VERSION {
+            bail!(
+                "the checkpoint has version {}, and this longhaul reads {VERSION}; use the longhaul that wrote it",
+                version.longhaul_checkpoint
+            );
+        }
+        serde_json::from_slice(bytes).context("the checkpoint is damaged")
+    }
+
+    /// Its JSON.
+    pub fn write(&self) -> anyhow::Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+}
+
+/// Puts a run into this data directory as a snapshot has it, for the project in `directory`.
+pub async fn restore(world: &World, snapshot: &Snapshot, directory: &Path, replace: bool) -> anyhow::Result<()> {
+    let run = &snapshot.run;
+    let record = record_of(snapshot)?;
+    let directory =
+        directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+    if !replace && run::record(&*world.store, run)?.is_some() {
+        bail!("run {run} is here already; to put the checkpoint in its place, add --replace");
+    }
+    let config = Config::read(&directory)?;
+    if config.project.name != snapshot.project {
+        bail!(
+            "`{}` is project `{}`, and the run is of `{}`",
+            directory.display(),
+            config.project.name,
+            snapshot.project
+        );
+    }
+    check_alike(&record, &config)?;
+    // An ask needs no repository.
+    if record.ask.is_none() {
+        check_commits(snapshot, &directory)?;
+    }
+    let mut batch = removal(world, run)?;
+    for bytes in &snapshot.content {
+        batch.blob(BASE64.decode(bytes).context("the checkpoint is damaged")?);
+    }
+    let rows = rows(snapshot)?;
+    for (table, key, value) in rows {
+        let value = if table == Table::Runs { moved(&record, &directory)? } else { value };
+        batch.push(Op::Put(table, key, value));
+    }
+    keep_plugins(world, &record, &directory, &mut batch)?;
+    // The trees first: a run that is there without them would begin them anew from the branch.
+    write_trees(world, snapshot)?;
+    world.store.commit(batch).await?;
+    Ok(())
+}
+
+/// The rows, each one of this run.
+fn rows(snapshot: &Snapshot) -> anyhow::Result<Vec<(Table, Key, Vec<u8>)>> {
+    let mut rows = Vec::new();
+    for row in &snapshot.rows {
+        let key = BASE64.decode(&row.key).context("the checkpoint is damaged")?;
+        if !key.starts_with(row.table.prefix(&snapshot.run).as_bytes()) {
+            bail!("the checkpoint of run {} has a row of something else; it is not imported", snapshot.run);
+        }
+        let value = BASE64.decode(&row.value).context("the checkpoint is damaged")?;
+        rows.push((row.table.table(), Key::from_bytes(key), value));
+    }
+    Ok(rows)
+}
+
+/// Whether it is a name as runs are given one. It becomes a part of paths and of keys, so nothing else may be in it.
+fn is_run_name(run: &RunId) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+    run.as_str()
+        .strip_prefix("r-")
+        .is_some_and(|rest| !rest.is_empty() && rest.len() <= DIGITS && rest.bytes().all(is_plain))
+}
+
+/// What the run was begun with.
+fn record_of(snapshot: &Snapshot) -> anyhow::Result<RunRecord> {
+    if !is_run_name(&snapshot.run) {
+        bail!("`{}` is no name of a run; the checkpoint is not imported", snapshot.run.as_str().escape_debug());
+    }
+    let row = snapshot.rows.iter().find(|row| row.table == TableName::Runs);
+    let row = row.with_context(|| format!("the checkpoint has no record of run {}", snapshot.run))?;
+    let record: RunRecord = serde_json::from_slice(&BASE64.decode(&row.value)?).context("the checkpoint is damaged")?;
+    // An ask has no branch; whatever else says so would move one that is not its own.
+    let branch = if record.ask.is_some() { String::new() } else { format!("longhaul/{}", record.project) };
+    if record.run != snapshot.run || record.project != snapshot.project || record.branch != branch {
+        bail!("the checkpoint says that it is of run {}, and its record says something else", snapshot.run);
+    }
+    Ok(record)
+}
+
+/// The checks, and the settings of plugins, are those that a run began with, whatever `longhaul.toml` says now; so they
+/// must be the same here, or a checkpoint could bring commands along that nobody here has written.
+fn check_alike(record: &RunRecord, config: &Config) -> anyhow::Result<()> {
+    let pinned = record.config()?;
+    let mut theirs = config.clone();
+    theirs.checks = pinned.checks.clone();
+    theirs.keep_settings_of(&pinned);
+    if serde_json::to_value(&theirs)? != serde_json::to_value(config)? {
+        bail!(
+            "the run began with other [checks] or settings of plugins than longhaul.toml has here; \
+             bring the file that it began with"
+        );
+    }
+    Ok(())
+}
+
+/// The record with the project where it is here, and with nothing that is done to models elsewhere.
+fn moved(record: &RunRecord, directory: &Path) -> anyhow::Result<Vec<u8>> {
+    let moved = RunRecord { directory: directory.to_owned(), models: ModelOptions::default(), ..record.clone() };
+    Ok(serde_json::to_vec(&moved)?)
+}
+
+fn check_commits(snapshot: &Snapshot, directory: &Path) -> anyhow::Result<()> {
+    let project = Project::open(directory)?;
+    for commit in &snapshot.commits {
+        if !project.has_commit(commit) {
+            let (branch, directory) = (&snapshot.branch, directory.display());
+            bail!("commit {commit} is not in the repository `{directory}`; fetch `{branch}` into it first");
+        }
+    }
+    Ok(())
+}
+
+/// What is here of the run.
+fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
+    let mut batch = Batch::new();
+    for name in TableName::ALL {
+        for (key, _) in rows_of(&*world.store, name, run)? {
+            batch.push(Op::Delete(name.table(), Key::from_bytes(key)));
+        }
+    }
+    Ok(batch)
+}
+
+/// The plugins of the run, as they are installed here.
+fn keep_plugins(world: &World, record: &RunRecord, directory: &Path, batch: &mut Batch) -> anyhow::Result<()> {
+    for (table, pin) in &record.pins {
+        if world.store.blob(&pin.digest)?.is_some() {
+            continue;
+        }
+        let (name, digest) = (&pin.plugin, pin.digest.short());
+        let missing = || format!("[{table}] is plugin `{name}` with digest {digest}, which is not here; install it");
+        let found = plugins::read(name, Some(directory), &world.home, &world.engine).with_context(missing)?;
+        if Digest::of(&found.bytes) != pin.digest {
+            bail!("{}", missing());
+        }
+        batch.blob(found.bytes);
+    }
+    Ok(())
+}
+
+fn write_trees(world: &World, snapshot: &Snapshot) -> anyhow::Result<()> {
+    if let Some(trees) = world.home.tree(&snapshot.run).parent() {
+        std::fs::create_dir_all(trees)?;
+    }
+    world.home.forget_trees_beside(&snapshot.run)?;
+    let numbers: BTreeSet<u32> = snapshot.files.iter().map(|file| file.tree).chain([0]).collect();
+    for number in numbers {
+        let root = world.home.tree_of(&snapshot.run, number);
+        let files: Vec<&File> = snapshot.files.iter().filter(|file| file.tree == number).collect();
+        if !files.is_empty() {
+            files::write(&root, &files)?;
+        } else if root.exists() {
+            std::fs::remove_dir_all(&root)?;
+        }
+    }
+    Ok(())
+}

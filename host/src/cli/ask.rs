@@ -1,0 +1,97 @@
+//! `longhaul ask`, and what is said to work that is under way: `steer` and `cancel`.
+
+use super::{Context, Exit, FormArg, ModelArgs, RunArg, follow, given, order};
+use crate::service::{Question, Request, Which};
+use clap::Args;
+use longhaul_harness::Dispatch;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+/// Bytes of a goal that comes over standard input.
+const GOAL_BYTES_MAX: u64 = 1 << 20;
+
+#[derive(Args, Debug)]
+pub struct AskArgs {
+    /// What is asked; `-` reads it from standard input.
+    goal: String,
+    /// This agent answers.
+    #[arg(long, value_name = "NAME", group = "who")]
+    agent: Option<String>,
+    /// One agent answers, which a model chooses.
+    #[arg(long, group = "who")]
+    route: bool,
+    /// A planner makes tasks of it, and sums up their answers.
+    #[arg(long, group = "who")]
+    plan: bool,
+    /// These tasks are done, JSON with `tasks`, and the planner sums up their answers.
+    #[arg(long, value_name = "FILE", group = "who")]
+    tasks: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    form: FormArg,
+}
+
+#[derive(Args, Debug)]
+pub struct SteerArgs {
+    /// The run, or RUN:TASK for one task or feature of it; `:TASK` is one of the newest run of this project.
+    #[arg(value_name = "RUN[:TASK]")]
+    to: String,
+    /// What the agent is told at its next step.
+    text: String,
+}
+
+#[derive(Args, Debug)]
+pub struct CancelArgs {
+    /// The run, which is then paused, or RUN:TASK for one task or feature of it.
+    #[arg(value_name = "RUN[:TASK]")]
+    what: String,
+}
+
+/// `longhaul ask`.
+pub(super) async fn ask(context: &Context, args: AskArgs) -> anyhow::Result<Exit> {
+    let plan = args.tasks.as_deref().map(given::plan).transpose()?;
+    let dispatch = match (args.agent, args.route, args.plan || plan.is_some()) {
+        (Some(agent), ..) => Dispatch::Agent(agent),
+        (None, true, _) => Dispatch::Route,
+        (None, false, true) => Dispatch::Plan,
+        (None, false, false) => Dispatch::Auto,
+    };
+    let goal = if args.goal == "-" { read_goal()? } else { args.goal };
+    let directory = std::path::absolute(&context.project)?;
+    let question = Question { directory, goal, dispatch, plan, models: args.models.options() };
+    follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context)).await
+}
+
+fn read_goal() -> anyhow::Result<String> {
+    let mut goal = String::new();
+    // One more than may be, so that what is too long is refused and not cut.
+    std::io::stdin().take(GOAL_BYTES_MAX + 1).read_to_string(&mut goal)?;
+    Ok(goal)
+}
+
+/// `longhaul steer`.
+pub(super) async fn steer(context: &Context, args: SteerArgs) -> anyhow::Result<Exit> {
+    let (run, task) = named(context, &args.to);
+    order(context, Request::Steer { run, task, text: args.text }, "told at its next step").await
+}
+
+/// `longhaul cancel`.
+pub(super) async fn cancel(context: &Context, args: CancelArgs) -> anyhow::Result<Exit> {
+    match named(context, &args.what) {
+        (run, None) => order(context, Request::Pause { run }, "paused; go on with `longhaul resume`").await,
+        (run, Some(task)) => {
+            order(context, Request::CancelTask { run, task }, "stopped; `longhaul resume` takes it up again").await
+        }
+    }
+}
+
+/// The run, and the task of it, that `RUN:TASK` names.
+fn named(context: &Context, text: &str) -> (Which, Option<String>) {
+    let (run, task) = match text.split_once(':') {
+        Some((run, task)) => (run, Some(task.to_owned()).filter(|task| !task.is_empty())),
+        None => (text, None),
+    };
+    let run = RunArg { named: Some(run.to_owned()).filter(|run| !run.is_empty()) };
+    (context.which(run), task)
+}

@@ -1,0 +1,261 @@
+//! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere; and `longhaul gc`.
+
+use super::{Context, Exit, RunArg};
+use crate::checkpoint::{Cause, Origin, Snapshot};
+use crate::service::{Answer, CheckpointAsk, Request};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use longhaul_core::text::printable;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// For how long a saved snapshot is kept where nobody says for how long, in seconds.
+const TTL_S: u64 = 86_400;
+
+/// Longest text on a line, in bytes.
+const LINE_BYTES_MAX: usize = 160;
+
+/// Bytes of a snapshot that is read.
+const SNAPSHOT_BYTES_MAX: u64 = 512 << 20;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List the checkpoints of a run, and what is saved.
+    List {
+        #[command(flatten)]
+        run: RunArg,
+        /// One each so many steps, in place of what is configured.
+        #[arg(long, value_name = "STEPS")]
+        every: Option<u32>,
+        /// List what is on the server instead, whoever left it there.
+        #[arg(long)]
+        shared: bool,
+    },
+    /// Say in words what a key names, and how it stands.
+    Show {
+        /// A run, or RUN:AGENT, or a file of `export`.
+        key: String,
+    },
+    /// Write a run as one JSON value, which `import` takes on this or another machine.
+    Export {
+        /// A run, or RUN:AGENT.
+        key: String,
+        /// Into this file, which must not be there yet. Default: standard output.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Keep it in the data directory under this name instead; any text will do.
+        #[arg(long, value_name = "NAME", conflicts_with = "output")]
+        save: Option<String>,
+        /// For how long it is kept there, in seconds; 0 is over at once.
+        #[arg(long, default_value_t = TTL_S, requires = "save")]
+        ttl_s: u64,
+    },
+    /// Put a run here as a checkpoint has it; `resume` goes on with it.
+    Import(ImportArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// The file; `-` reads standard input. With --saved or --shared: the name.
+    from: String,
+    /// It is one that was saved in the data directory.
+    #[arg(long, conflicts_with = "shared")]
+    saved: bool,
+    /// It is on the server: take the run over, so that nobody else goes on with it.
+    #[arg(long)]
+    shared: bool,
+    /// Also when the run is here; what is here of it is lost.
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct GcArgs {
+    /// Remove saved checkpoints that are older, for example 7d, 12h, 30m or 60s. What is over is removed in any case.
+    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = age_ms)]
+    older_than: u64,
+}
+
+/// An age in milliseconds.
+fn age_ms(text: &str) -> Result<u64, String> {
+    let units = [('d', 86_400_000), ('h', 3_600_000), ('m', 60_000), ('s', 1_000)];
+    let unit = units.into_iter().find(|(letter, _)| text.ends_with(*letter));
+    let parsed = unit.and_then(|(letter, ms)| text.strip_suffix(letter)?.parse::<u64>().ok()?.checked_mul(ms));
+    parsed.ok_or_else(|| "write a number and d, h, m or s, for example 7d".to_owned())
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::List { run, every, shared } => list(context, run, every, shared).await,
+        Command::Show { key } => show(context, &key).await,
+        Command::Export { key, save: Some(name), ttl_s, .. } => {
+            let answer = ask(context, CheckpointAsk::Save { key, name, ttl_s }).await?;
+            print_list(context, answer)
+        }
+        Command::Export { key, output, .. } => export(context, key, output).await,
+        Command::Import(args) => import(context, args).await,
+    }
+}
+
+/// Removes what is over or too old.
+pub async fn gc(context: &Context, GcArgs { older_than }: GcArgs) -> anyhow::Result<Exit> {
+    let answer = ask(context, CheckpointAsk::Purge { age_ms: older_than }).await?;
+    let Answer::Purged { checkpoints, memories } = answer else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::json!({ "checkpoints": checkpoints, "memories": memories }));
+    } else {
+        outln!("removed {checkpoints} checkpoints and {memories} entries of memory");
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Answer> {
+    context.ask(Request::Checkpoints { wanted }).await
+}
+
+async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> anyhow::Result<Exit> {
+    let wanted = if shared {
+        CheckpointAsk::ListShared { directory: absolute(&context.project)? }
+    } else {
+        CheckpointAsk::List { run: context.which(run), every }
+    };
+    print_list(context, ask(context, wanted).await?)
+}
+
+fn print_list(context: &Context, answer: Answer) -> anyhow::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(&answer)?);
+        return Ok(Exit::Done);
+    }
+    let Answer::Checkpoints { checkpoints, saved, shared } = answer else {
+        bail!("the service answered something else")
+    };
+    if checkpoints.is_empty() && saved.is_empty() && shared.is_empty() {
+        outln!("no checkpoints");
+    }
+    for one in &checkpoints {
+        let cause = match one.cause {
+            Cause::Step => "step",
+            Cause::Approval => "approval",
+        };
+        let open = if one.open { "" } else { " (has ended)" };
+        outln!("{}  step {} before entry {} ({cause}){open}", one.invocation, one.step, one.entries + 1);
+    }
+    for one in &saved {
+        outln!("saved  {}  {} bytes", printable(&one.key, LINE_BYTES_MAX), one.bytes);
+    }
+    for key in &shared {
+        outln!("shared {}", printable(key, LINE_BYTES_MAX));
+    }
+    Ok(Exit::Done)
+}
+
+async fn snapshot(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Box<Snapshot>> {
+    match ask(context, wanted).await? {
+        Answer::Snapshot { snapshot } => Ok(snapshot),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
+    let file = Path::new(key);
+    let snapshot = if file.is_file() {
+        Box::new(read(key)?)
+    } else {
+        snapshot(context, CheckpointAsk::Show { key: key.to_owned() }).await?
+    };
+    let Snapshot { key, origin, run, project, status, branch, left_out, .. } = &*snapshot;
+    if context.json {
+        let about =
+            serde_json::json!({ "key": key, "run": run, "project": project, "status": status, "branch": branch });
+        let mut about = about;
+        if let (Some(fields), serde_json::Value::Object(of)) = (about.as_object_mut(), serde_json::to_value(origin)?) {
+            fields.extend(of);
+        }
+        outln!("{about}");
+        return Ok(Exit::Done);
+    }
+    outln!(
+        "{}  project {}, {status}, branch {branch}",
+        printable(key, LINE_BYTES_MAX),
+        printable(project, LINE_BYTES_MAX)
+    );
+    match origin {
+        Origin::Plan { features, passing } => outln!("  all of run {run}: {passing} of {features} features pass"),
+        Origin::Agent { agent_id, invocation, step, pending } => {
+            outln!("  {agent_id} in {invocation}, after {step} steps, {} approvals open", pending.len());
+        }
+    }
+    if !left_out.is_empty() {
+        outln!("  {} paths of the tree are no files and would be left out", left_out.len());
+    }
+    Ok(Exit::Done)
+}
+
+async fn export(context: &Context, key: String, output: Option<PathBuf>) -> anyhow::Result<Exit> {
+    let text = snapshot(context, CheckpointAsk::Export { key }).await?.write()?;
+    match output {
+        Some(path) => {
+            // It holds prompts, and whatever files the agent wrote.
+            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+        }
+        None => outln!("{}", String::from_utf8_lossy(&text)),
+    }
+    Ok(Exit::Done)
+}
+
+async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
+    let ImportArgs { from, saved, shared, replace } = args;
+    let directory = absolute(&context.project)?;
+    let wanted = if shared {
+        CheckpointAsk::TakeOver { key: from, directory, replace }
+    } else {
+        let snapshot = if saved {
+            self::snapshot(context, CheckpointAsk::Saved { name: from }).await?
+        } else {
+            Box::new(read(&from)?)
+        };
+        CheckpointAsk::Import { snapshot, directory, replace }
+    };
+    let Answer::Run { run } = ask(context, wanted).await? else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::json!({ "run": run }));
+    } else {
+        outln!("run {run} is here; go on with it with `longhaul resume {run}`");
+    }
+    Ok(Exit::Done)
+}
+
+fn read(from: &str) -> anyhow::Result<Snapshot> {
+    let mut bytes = Vec::new();
+    if from == "-" {
+        std::io::stdin().take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
+    } else {
+        let file = std::fs::File::open(from).with_context(|| format!("cannot read `{from}`"))?;
+        file.take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
+    }
+    Snapshot::read(&bytes)
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    Ok(std::path::absolute(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        assert_eq!(age_ms("7d"), Ok(604_800_000));
+        assert_eq!((age_ms("12h"), age_ms("30m"), age_ms("0s")), (Ok(43_200_000), Ok(1_800_000), Ok(0)));
+        for wrong in ["", "7", "d", "-1d", "1.5h", "7 d", "99999999999999999999d", "7w"] {
+            assert!(age_ms(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `longhaul memory`: what a project remembers of its runs, and what an agent has in its context.
+
+use super::{Context, Exit, RunArg, trajectories};
+use crate::service::{Answer, Memory, MemoryAsk, Request, Which};
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use longhaul_core::text::printable;
+use serde_json::json;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+/// What is listed, and found, of each shelf where nobody says how many.
+const LIMIT: u32 = 50;
+
+/// Longest text on a line of the list, and of one that is shown whole, in bytes.
+const LINE_BYTES_MAX: usize = 160;
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// The version of what `export` writes.
+const EXPORT_VERSION: u32 = 1;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List what is remembered: facts, episodes, and what the run noted for itself.
+    List {
+        #[command(flatten)]
+        run: RunArg,
+        /// Only keys that start so.
+        #[arg(long, default_value = "", value_name = "TEXT")]
+        prefix: String,
+        /// At most so many of each kind.
+        #[arg(long, default_value_t = LIMIT)]
+        limit: u32,
+    },
+    /// Find what bears on a question, the best first.
+    Search {
+        /// The question.
+        query: String,
+        #[command(flatten)]
+        run: RunArg,
+        /// At most so many of each kind.
+        #[arg(long, default_value_t = LIMIT)]
+        limit: u32,
+    },
+    /// Show one whole: whose words it is, and what it replaced.
+    Show {
+        /// Its key.
+        key: String,
+        #[command(flatten)]
+        run: RunArg,
+    },
+    /// Remove one.
+    Forget {
+        /// Its key.
+        key: String,
+        #[command(flatten)]
+        run: RunArg,
+    },
+    /// Write everything as one JSON value.
+    Export {
+        #[command(flatten)]
+        run: RunArg,
+        /// Into this file, which must not be there yet. Default: standard output.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Show the conversation of an agent's invocation, which is its working memory; with --json all of it.
+    Conversation {
+        #[command(flatten)]
+        one: trajectories::One,
+    },
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::List { run, prefix, limit } => {
+            let ask = MemoryAsk::List { prefix, limit: limit as usize };
+            show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
+        }
+        Command::Search { query, run, limit } => {
+            let ask = MemoryAsk::Search { query, limit };
+            show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
+        }
+        Command::Show { key, run } => {
+            for one in ask(context, context.which(run), MemoryAsk::Show { key }).await? {
+                show(context, &one)?;
+            }
+        }
+        Command::Forget { key, run } => {
+            for one in ask(context, context.which(run), MemoryAsk::Forget { key }).await? {
+                if context.json {
+                    outln!("{}", serde_json::to_string(&one)?);
+                } else {
+                    outln!("forgotten: {} {}", one.shelf.as_str(), printable(&one.key, LINE_BYTES_MAX));
+                }
+            }
+        }
+        Command::Export { run, output } => {
+            let ask = MemoryAsk::List { prefix: String::new(), limit: usize::MAX };
+            export(&self::ask(context, context.which(run), ask).await?, output)?;
+        }
+        Command::Conversation { one } => return trajectories::conversation(context, one).await,
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask(context: &Context, run: Which, ask: MemoryAsk) -> anyhow::Result<Vec<Memory>> {
+    match context.ask(Request::Memory { run, wanted: ask }).await? {
+        Answer::Memories { memories } => Ok(memories),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+fn show_lines(context: &Context, memories: &[Memory]) -> anyhow::Result<()> {
+    if !context.json && memories.is_empty() {
+        outln!("nothing is remembered");
+    }
+    for one in memories {
+        if context.json {
+            outln!("{}", serde_json::to_string(one)?);
+            continue;
+        }
+        let conflicts = match one.note.replaced.len() {
+            0 => String::new(),
+            count => format!(", replaced {count}"),
+        };
+        outln!(
+            "{:<8} {}  ({}{conflicts})",
+            one.shelf.as_str(),
+            printable(&one.key, LINE_BYTES_MAX),
+            one.note.trust.as_str()
+        );
+        outln!("         {}", printable(&text_of(one), LINE_BYTES_MAX));
+    }
+    Ok(())
+}
+
+fn text_of(one: &Memory) -> String {
+    let value = &one.note.value;
+    let text = value["summary"].as_str().or(value.as_str());
+    text.map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn show(context: &Context, one: &Memory) -> anyhow::Result<()> {
+    if context.json {
+        outln!("{}", serde_json::to_string(one)?);
+        return Ok(());
+    }
+    let note = &one.note;
+    let rows = [
+        ("kind", one.shelf.as_str().to_owned()),
+        ("key", one.key.clone()),
+        ("says", text_of(one)),
+        ("words of", note.trust.as_str().to_owned()),
+        ("kept by", note.by.clone()),
+        ("run", note.run.clone()),
+        ("step", note.step.clone()),
+        ("made by", note.value["made_by"].as_str().unwrap_or_default().to_owned()),
+    ];
+    for (name, text) in rows.iter().filter(|(_, text)| !text.is_empty()) {
+        outln!("{name:<9} {}", printable(text, TEXT_BYTES_MAX));
+    }
+    for earlier in &note.replaced {
+        let text = earlier.value.as_str().map_or_else(|| earlier.value.to_string(), str::to_owned);
+        outln!("replaced  {} (run {}, {})", printable(&text, LINE_BYTES_MAX), earlier.run, earlier.trust.as_str());
+    }
+    Ok(())
+}
+
+fn export(memories: &[Memory], output: Option<PathBuf>) -> anyhow::Result<()> {
+    let text = json!({ "longhaul_memory": EXPORT_VERSION, "memories": memories }).to_string();
+    match output {
+        Some(path) => {
+            // It holds what agents said, and whatever they read.
+            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
+            writeln!(file, "{text}")?;
+        }
+        None => outln!("{text}"),
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! The stream of a run for programs that use this library: the same lines as `longhaul attach --events`.
+
+use crate::door::{Door, Seen};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use longhaul_core::RunId;
+use longhaul_core::stream::{Content, Line};
+use tokio::sync::mpsc::Receiver;
+
+/// A run from the event `from` on, counted from 1; then whatever comes, until nobody works on the run. The last
+/// line says how it ended: [`Content::End`], or [`Content::Dropped`] for one who did not read, who may ask again
+/// from the number after that. Where the owner of the data directory dies meanwhile, it is an end with that error.
+///
+/// The run never waits for who reads this.
+///
+/// # Errors
+/// When the owner of the data directory is gone.
+pub async fn stream(door: &Door, run: &RunId, from: u64) -> anyhow::Result<impl Stream<Item = Line> + use<>> {
+    let after = from.saturating_sub(1);
+    let seen = door.watch(run, after).await?;
+    Ok(unfold(Reading { seen, run: run.clone(), after, is_over: false }, next))
+}
+
+/// Whoever takes the data directory next tells the rest.
+const OWNER_GONE: &str = "the owner of the data directory is gone; open it again, and read on after the last number";
+
+struct Reading {
+    seen: Receiver<Seen>,
+    run: RunId,
+    after: u64,
+    is_over: bool,
+}
+
+async fn next(mut reading: Reading) -> Option<(Line, Reading)> {
+    if reading.is_over {
+        return None;
+    }
+    let seen = reading.seen.recv().await;
+    let after = reading.after;
+    let content = match seen {
+        Some(Seen::Event(event)) => {
+            reading.after = event.number;
+            return Some((Line::of(event), reading));
+        }
+        Some(Seen::Token(token)) => Content::Token(token),
+        Some(Seen::Lagged) => Content::Lagged { after },
+        Some(Seen::Dropped) => Content::Dropped { after },
+        Some(Seen::Gone(error)) => Content::End { after, error },
+        None => Content::End { after, error: Some(OWNER_GONE.to_owned()) },
+    };
+    reading.is_over = matches!(content, Content::Dropped { .. } | Content::End { .. });
+    Some((Line { run: reading.run.clone(), content }, reading))
+}

@@ -1,0 +1,139 @@
+//! Memory of a project beyond its runs: where it is kept, what is told of it, and what a run leaves.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `memory.rs` | `[memory]`, and the backend that it names |
+//! | `memory/plugin.rs` | a component as the backend |
+//! | `memory/recollect.rs` | what planners and sessions are told of earlier runs |
+//! | `memory/remember.rs` | what is kept of a run when it ends |
+//! | `memory/extract.rs` | how facts and an episode are made of what a run left |
+//!
+//! Three namespaces: `working/RUN` and `episodic/PROJECT` are what `recall` gives agents, `episodes/PROJECT` what runs
+//! came to. What is remembered is data wherever it is told; a backend that is away stops no run, which then goes on
+//! with less.
+
+mod extract;
+mod plugin;
+mod recollect;
+mod remember;
+
+pub use recollect::recollect;
+pub use remember::{put_due, remember_due, remember_run};
+
+use crate::cast::{Cast, Pins};
+use crate::config::{Config, PluginConfig};
+use crate::wiring::{World, variable};
+use anyhow::bail;
+use longhaul_core::memory::{Embedded, MemoryBackend};
+use longhaul_redis::{RedisConfig, RedisMemory};
+use plugin::PluginMemory;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The table of the component that memory is kept by.
+pub const PLUGIN: &str = "memory.plugin";
+
+/// `[memory]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemoryConfig {
+    /// Where memory is kept. Default `embedded`.
+    pub backend: BackendName,
+    /// The model that says what is remembered of a run, by its name under `[models]`. Default: none is asked, and a
+    /// rule keeps what each feature came to.
+    pub model: Option<String>,
+    /// Whether anything of a run is remembered when it ends, and told to later ones. Default true.
+    pub episodic: bool,
+    /// Episodes that a planner or a session is told of. Default 3.
+    pub episodes_max: usize,
+    /// Facts that it is told of. Default 20.
+    pub facts_max: usize,
+    /// The server, for the backend `redis`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<RedisConfig>,
+    /// The component, for the backend `plugin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<PluginConfig>,
+}
+
+/// Where memory is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendName {
+    /// In the data directory.
+    #[default]
+    Embedded,
+    /// On a server that several machines share.
+    Redis,
+    /// Wherever a component keeps it.
+    Plugin,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self {
+            backend: BackendName::default(),
+            model: None,
+            episodic: true,
+            episodes_max: 3,
+            facts_max: 20,
+            redis: None,
+            plugin: None,
+        }
+    }
+}
+
+impl MemoryConfig {
+    /// Refuses what cannot be meant.
+    pub fn check(&self, is_model: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        if let Some(model) = self.model.as_ref().filter(|model| !is_model(model)) {
+            bail!("[memory] model names `{model}`, and there is no [models.{model}]");
+        }
+        match self.backend {
+            BackendName::Redis if self.redis.is_none() => {
+                bail!("[memory] backend is `redis`; add [memory.redis] url = \"redis://HOST:PORT/0\"")
+            }
+            BackendName::Plugin if self.plugin.is_none() => {
+                bail!("[memory] backend is `plugin`; add [memory.plugin] plugin = \"NAME\"")
+            }
+            _ => {}
+        }
+        if let Some(redis) = &self.redis {
+            redis.check().map_err(|wrong| anyhow::anyhow!("[memory.redis] {wrong}"))?;
+        }
+        if self.plugin.iter().flat_map(|part| &part.directories).any(|given| given.is_tree()) {
+            bail!("[memory.plugin] is given the tree of a run, and it outlives runs; name a directory with host");
+        }
+        Ok(())
+    }
+}
+
+/// The backend of a project, for the runs that have these pins.
+pub async fn open(
+    world: &Arc<World>,
+    config: &Config,
+    pins: &Pins,
+    directory: &Path,
+) -> anyhow::Result<Arc<dyn MemoryBackend>> {
+    let clock = Arc::clone(&world.clock);
+    let MemoryConfig { backend, redis, .. } = &config.memory;
+    Ok(match (backend, redis) {
+        (BackendName::Redis, Some(redis)) => Arc::new(RedisMemory::new(redis, &variable, directory, clock)?),
+        (BackendName::Plugin, _) => {
+            let cast = Cast::of_memory(Arc::clone(world), config, pins, directory).await?;
+            Arc::new(PluginMemory::new(cast))
+        }
+        _ => Arc::new(Embedded::new(Arc::clone(&world.store), clock)),
+    })
+}
+
+/// The namespace of the facts of a project.
+pub fn facts_of(project: &str) -> String {
+    format!("episodic/{project}")
+}
+
+/// The namespace of the episodes of a project.
+pub fn episodes_of(project: &str) -> String {
+    format!("episodes/{project}")
+}

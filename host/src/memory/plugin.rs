@@ -1,0 +1,81 @@
+//! A component as the memory backend: each call in a fresh instance, with the directories and hosts that it was
+//! granted, and a key-value space of its own. What it says is bounded as an entry is, and believed no further.
+
+use crate::cast::{Cast, Part};
+use crate::memory::PLUGIN;
+use longhaul_capabilities::Setup;
+use longhaul_core::InvocationId;
+use longhaul_core::memory::{Entry, Hit, MemoryBackend, MemoryError, Page};
+use longhaul_engine::{CallError, Called, Cancel};
+
+/// See the module.
+pub(super) struct PluginMemory {
+    cast: Cast,
+}
+
+impl PluginMemory {
+    pub(super) fn new(cast: Cast) -> Self {
+        Self { cast }
+    }
+
+    fn start(&self) -> Result<(&Part, Setup), MemoryError> {
+        let missing = || MemoryError::Failed(format!("[{PLUGIN}] is not loaded"));
+        let part = self.cast.part(PLUGIN).ok_or_else(missing)?;
+        let setup = self.cast.setup_tool(part, &InvocationId::from_text("memory"), part.grants.clone());
+        Ok((part, setup))
+    }
+}
+
+#[async_trait::async_trait]
+impl MemoryBackend for PluginMemory {
+    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+        entry.check(namespace)?;
+        let (part, setup) = self.start()?;
+        answer(part.plugin.put(setup, &Cancel::default(), namespace, entry).await)
+    }
+
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+        let (part, setup) = self.start()?;
+        let found = answer(part.plugin.get(setup, &Cancel::default(), namespace, key).await)?;
+        found.map(|entry| checked(namespace, entry)).transpose()
+    }
+
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+        let (part, setup) = self.start()?;
+        let mut hits = answer(part.plugin.search(setup, &Cancel::default(), namespace, query, limit).await)?;
+        // What is no number could be read from no journal again.
+        hits.retain(|hit| hit.score.is_finite());
+        hits.truncate(limit as usize);
+        hits.into_iter().map(|hit| Ok(Hit { entry: checked(namespace, hit.entry)?, score: hit.score })).collect()
+    }
+
+    async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
+        let (part, setup) = self.start()?;
+        answer(part.plugin.delete(setup, &Cancel::default(), namespace, key).await)
+    }
+
+    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError> {
+        let (part, setup) = self.start()?;
+        let mut page = answer(part.plugin.list(setup, &Cancel::default(), namespace, prefix, after, limit).await)?;
+        page.keys.truncate(limit as usize);
+        Ok(page)
+    }
+}
+
+/// What a component hands out is bounded as what it is handed.
+fn checked(namespace: &str, entry: Entry) -> Result<Entry, MemoryError> {
+    let wrong = |error| MemoryError::Failed(format!("the memory plugin gave an entry that is none: {error}"));
+    entry.check(namespace).map_err(wrong)?;
+    Ok(entry)
+}
+
+fn answer<T>(called: Called<Result<T, MemoryError>>) -> Result<T, MemoryError> {
+    called.result.map_err(|error| match error {
+        CallError::Limit { hit, .. } => MemoryError::Limit(hit),
+        CallError::Unavailable(outage) => MemoryError::Unavailable(outage),
+        CallError::Host { reason, .. } => {
+            MemoryError::Unavailable(longhaul_core::Outage { reason, retry_after_ms: None })
+        }
+        other => MemoryError::Failed(other.to_string()),
+    })?
+}

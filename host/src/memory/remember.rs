@@ -1,0 +1,237 @@
+//! What is kept of a run when it ends: facts, an episode, and for how long.
+//!
+//! That a run is to be remembered is a row in the transaction that ends it, so no kill loses it. The model's answer is
+//! made durable before anything is done with it, and the notes and the removal of the row are one transaction where
+//! memory is in the store; elsewhere the notes are put again after a kill, which changes nothing: their keys and times
+//! come from the row. So a kill repeats nothing that was finished; a request to the model that was cut off is made
+//! again. What the model costs is held in the ledger of the run, and written there with its answer: where the run has
+//! no room for it, the rules make do. A model or a backend that is away is asked again when the next run of this data
+//! directory begins, and after three times the rules make do without the model.
+
+use super::extract::{Extracted, Material, by_rules, read_reply, request};
+use super::recollect::{EPISODES_KEPT, keys};
+use super::{MemoryConfig, episodes_of, facts_of};
+use crate::config::Config;
+use crate::run::ledger::Ledger;
+use crate::run::{self, RunRecord};
+use crate::wiring::{ModelSet, World};
+use anyhow::Context as _;
+use longhaul_capabilities::Models as _;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
+use longhaul_core::store::{Batch, Key, Op, Table};
+use longhaul_core::supervisor::{Spent, Supervisor as _};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::HarnessLimits;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+
+/// How often a model is asked that does not answer.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Runs that are remembered late at once.
+const DUE_MAX: usize = 100;
+
+/// Who remembers.
+const BY: &str = "longhaul";
+
+/// By what the ledger knows it.
+const ACTION: &str = "remember";
+
+/// A run that is to be remembered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Due {
+    run: RunId,
+    at_ms: u64,
+    /// How it ended.
+    status: String,
+    attempts: u32,
+    /// What the model answered, once it has.
+    reply: Option<Reply>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Reply {
+    model: String,
+    text: String,
+    tokens: u64,
+}
+
+fn prefix() -> Key {
+    Key::of("remember")
+}
+
+fn key(run: &RunId) -> Key {
+    prefix().and(run.as_str())
+}
+
+/// Adds to the batch that ends a run that it is to be remembered.
+pub fn put_due(batch: Batch, record: &RunRecord, events: &[RunEvent]) -> anyhow::Result<Batch> {
+    let ended = events.iter().find_map(|event| match &event.event {
+        Event::RunEnded { status, .. } => Some((status, event.at_ms)),
+        _ => None,
+    });
+    let Some((status, at_ms)) = ended else { return Ok(batch) };
+    // What cannot be read of the configuration remembers nothing: a run must not stop for it.
+    if !record.config_now().is_ok_and(|config| config.memory.episodic) {
+        return Ok(batch);
+    }
+    let due = Due { run: record.run.clone(), at_ms, status: status.clone(), attempts: 0, reply: None };
+    Ok(batch.put(Table::States, key(&record.run), serde_json::to_vec(&due)?))
+}
+
+/// Remembers what earlier processes did not come to. What goes wrong is told in the log and tried again later.
+pub async fn remember_due(world: &Arc<World>) {
+    let due = world.store.scan(Table::States, &prefix(), None, DUE_MAX).unwrap_or_default();
+    let due = due.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Due>(bytes).ok());
+    for one in due {
+        remember_run(world, &one.run).await;
+    }
+}
+
+/// Remembers a run, if that is due.
+pub async fn remember_run(world: &Arc<World>, run: &RunId) {
+    if let Err(error) = remember(world, run).await {
+        tracing::warn!(%run, "what the run came to is remembered later: {error:#}");
+    }
+}
+
+async fn remember(world: &Arc<World>, run: &RunId) -> anyhow::Result<()> {
+    // A run that only rests does not wait for the model that another one is remembered with.
+    if world.store.get(Table::States, &key(run))?.is_none() {
+        return Ok(());
+    }
+    let _alone = world.remembering.lock().await;
+    let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(()) };
+    let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
+    let stored = run::load(&*world.store, run)?.with_context(|| format!("run {run} is gone"))?;
+    let config = stored.record.config_now()?;
+    let material = Material::of(&*world.store, &stored, &config, &due.status)?;
+    let (record, limits) = (&stored.record, &stored.state.limits);
+    let memorist = Memorist { world, record, limits, config: &config, material: &material };
+    let (due, extracted) = memorist.extract(due).await?;
+    memorist.keep(&due, extracted).await
+}
+
+/// Who remembers one run.
+struct Memorist<'a> {
+    world: &'a Arc<World>,
+    record: &'a RunRecord,
+    limits: &'a HarnessLimits,
+    config: &'a Config,
+    material: &'a Material,
+}
+
+impl Memorist<'_> {
+    async fn extract(&self, mut due: Due) -> anyhow::Result<(Due, Extracted)> {
+        let MemoryConfig { model, .. } = &self.config.memory;
+        if let (Some(model), None) = (model, &due.reply)
+            && due.attempts < ATTEMPTS_MAX
+        {
+            // Counted before it leaves: a model that takes the process down with it is not asked for ever.
+            due.attempts += 1;
+            self.put(&due, Batch::new()).await?;
+            self.world.crash.reach("memory.before-extract");
+            let (reply, spent) = self.ask(model).await?;
+            due.reply = Some(reply);
+            self.put(&due, spent).await?;
+            self.world.crash.reach("memory.extracted");
+        }
+        let extracted = match &due.reply {
+            Some(Reply { model, text, tokens }) => read_reply(text, self.material)
+                .map(|found| found.made_by(&format!("model {model}, {tokens} tokens")))
+                .unwrap_or_else(|why| by_rules(self.material, &format!("rules, since the model {why}"))),
+            None if model.is_some() => by_rules(self.material, "rules, since the model did not answer"),
+            None => by_rules(self.material, "rules"),
+        };
+        Ok((due, extracted))
+    }
+
+    /// What the model answered, and what that adds to the ledger.
+    async fn ask(&self, name: &str) -> anyhow::Result<(Reply, Batch)> {
+        let models = ModelSet::build(self.config, &self.record.directory, &self.record.models)?;
+        let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;
+        let ledger = Ledger::open(Arc::clone(&self.world.store), &self.record.run)?;
+        ledger.set_caps(self.limits);
+        let invocation = InvocationId::of_action(&self.record.run, ACTION);
+        let asked = request(name, self.material);
+        let answered = |text: String, tokens: u64| Reply { model: name.to_owned(), text, tokens };
+        let _held = match ledger.reserve(&invocation, model.cost_most(&asked)).await {
+            Ok(held) => held,
+            Err(hit) => return Ok((answered(format!("no answer: {hit}"), 0), Batch::new())),
+        };
+        match model.complete(&asked, &mut |_| {}).await {
+            Ok(reply) => {
+                let spent = Spent {
+                    usage: reply.usage,
+                    model_calls: 1,
+                    egress_bytes: serde_json::to_vec(&asked)?.len() as u64,
+                    stored_bytes: reply.text.len() as u64,
+                    ..Spent::default()
+                };
+                let tokens = reply.usage.tokens();
+                Ok((answered(reply.text, tokens), ledger.spent(&invocation, &spent)))
+            }
+            Err(longhaul_core::model::ModelError::Unavailable(outage)) => Err(outage.into()),
+            // To ask the same again would be answered the same.
+            Err(error) => Ok((answered(format!("no answer: {error}"), 0), Batch::new())),
+        }
+    }
+
+    async fn put(&self, due: &Due, batch: Batch) -> anyhow::Result<()> {
+        let batch = batch.put(Table::States, key(&due.run), serde_json::to_vec(due)?);
+        Ok(self.world.store.commit(batch).await?)
+    }
+
+    /// Puts the notes, and last takes the row away.
+    async fn keep(&self, due: &Due, extracted: Extracted) -> anyhow::Result<()> {
+        let RunRecord { project, pins, directory, .. } = self.record;
+        let memory = super::open(self.world, self.config, pins, directory).await?;
+        let mut batch = Batch::new();
+        self.world.crash.reach("memory.before-put");
+        for fact in &extracted.facts {
+            let (run, value) = (due.run.as_str(), serde_json::Value::String(fact.value.clone()));
+            let note = Note::new(value, BY, run, &fact.step, fact.trust, due.at_ms);
+            let before = memory.get(&facts_of(project), &fact.key).await?;
+            let until_ms = fact.ttl_s.map(|ttl_s| due.at_ms.saturating_add(ttl_s.saturating_mul(1_000)));
+            let entry = note.over(before.as_ref().map(Note::read)).entry(&fact.key, Vec::new(), until_ms);
+            match put(&*memory, &mut batch, &facts_of(project), entry).await {
+                // To put the same again would be refused again, and nothing of the run would ever be remembered.
+                Err(error @ (MemoryError::Denied(_) | MemoryError::Limit(_) | MemoryError::Invalid(_))) => {
+                    tracing::warn!(run = %due.run, "a fact is not remembered: {error}");
+                }
+                other => other?,
+            }
+        }
+        let episode = extracted.episode;
+        let note = Note::new(json!(episode), BY, due.run.as_str(), "", episode.trust, due.at_ms);
+        // By the time of its beginning: a run that goes on and ends again has one episode.
+        let place = format!("{:014}-{}", self.record.created_ms, due.run);
+        put(&*memory, &mut batch, &episodes_of(project), note.entry(&place, Vec::new(), None)).await?;
+        self.world.crash.reach("memory.after-put");
+        batch.push(Op::Delete(Table::States, key(&due.run)));
+        self.world.store.commit(batch).await?;
+        forget_oldest(&*memory, project).await?;
+        Ok(())
+    }
+}
+
+/// Into the transaction where the backend is the store itself, and at once elsewhere.
+async fn put(memory: &dyn MemoryBackend, batch: &mut Batch, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+    match memory.staged(namespace, &entry)? {
+        Some(staged) => batch.ops.extend(staged.ops),
+        None => memory.put(namespace, entry).await?,
+    }
+    Ok(())
+}
+
+/// Episodes beyond the cap go, the oldest first.
+async fn forget_oldest(memory: &dyn MemoryBackend, project: &str) -> Result<(), MemoryError> {
+    let namespace = episodes_of(project);
+    let keys = keys(memory, &namespace).await?;
+    for key in keys.iter().take(keys.len().saturating_sub(EPISODES_KEPT)) {
+        memory.delete(&namespace, key).await?;
+    }
+    Ok(())
+}

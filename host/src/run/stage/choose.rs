@@ -1,0 +1,145 @@
+//! A choice that the host itself asks a model for: no plugin is called, and the call is an entry of a journal like any
+//! other, so that a kill repeats none that has an answer.
+
+use super::troupe::began;
+use super::{Closing, End, Ended, Stage};
+use crate::run::stage::Kept;
+use anyhow::Context as _;
+use longhaul_capabilities::{Models as _, Watch as _};
+use longhaul_core::Digest;
+use longhaul_core::event::Used;
+use longhaul_core::journal::{EffectClass, Finished, Journal as _, NewCall, Next, Ticket};
+use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::supervisor::{Spent, Supervisor as _};
+use longhaul_core::text::truncate;
+use longhaul_engine::Cancel;
+use longhaul_harness::{Failure, Report, Work};
+use longhaul_journal::{Opened, Recorder};
+
+/// What an invocation is called that is such a choice, where others name an export.
+pub const CHOICE: &str = "model.choose";
+
+/// Who makes it, where others name a plugin and its table.
+pub(super) const CHOOSER: &str = "longhaul";
+
+/// Tokens of a choice. It is one word; the rest is for models that think before it.
+const CHOICE_TOKENS_MAX: u32 = 1_024;
+
+/// The model's words, or why there are none.
+type Chosen = Result<ModelReply, ModelError>;
+
+impl Stage {
+    /// Asks the model that chooses.
+    pub(super) async fn choose(
+        &self,
+        work: &Work,
+        system: &str,
+        prompt: &str,
+        cancel: &Cancel,
+    ) -> anyhow::Result<Ended> {
+        let name = self.config.chooser().context(
+            "no model chooses between agents; add to longhaul.toml: [ask] model = \"NAME\", or ask with --agent NAME",
+        )?;
+        let request = request(&name, system, prompt);
+        let input = serde_json::to_vec(&request)?;
+        let began = began(&self.world, CHOOSER, CHOOSER, Digest::of(CHOOSER.as_bytes()), CHOICE, &input);
+        let (store, clock) = (self.world.store.clone(), self.world.clock.clone());
+        let opened = Recorder::open(store, clock, self.invocation(work), began, &self.config.limits)?;
+        let recorder = match opened {
+            Opened::Running(recorder) => recorder,
+            Opened::Finished { finished, .. } => return Ok(Ended::of(End::Report(kept(&finished.result)?))),
+        };
+        let call = NewCall {
+            name: "conversation.complete",
+            summary: truncate(&format!("{name} {}", prompt.replace('\n', " ")), 160),
+            arguments: request.digest(),
+            class: EffectClass::ReadOnly,
+            fuel_used: 0,
+        };
+        let (chosen, twice) = match recorder.ask(call).await {
+            Ok(Next::Answered(answer)) => (serde_json::from_str(&answer)?, 0),
+            Ok(Next::Go(ticket) | Next::Verify(ticket, _) | Next::Happened(ticket, _) | Next::Skipped(ticket)) => {
+                let twice = u32::from(ticket.repeated);
+                tokio::select! {
+                    asked = self.ask_chooser(&recorder, ticket, &request) => match asked? {
+                        Ok(chosen) => (chosen, twice),
+                        Err(end) => return Ok(Ended::of(end)),
+                    },
+                    () = cancel.cancelled() => return Ok(Ended::of(End::Cancelled)),
+                }
+            }
+            Err(error) => return Ok(Ended::of(super::ending::stuck(error))),
+        };
+        Ok(ended(recorder, chosen, twice, self.world.clock.now_ms()))
+    }
+
+    /// The answer once it is durable, or why the work breaks off.
+    async fn ask_chooser(
+        &self,
+        recorder: &Recorder,
+        ticket: Ticket,
+        request: &ModelRequest,
+    ) -> anyhow::Result<Result<Chosen, End>> {
+        let Some(shared) = self.models.model(&request.model) else {
+            anyhow::bail!("there is no model `{}`; add [models.{}]", request.model, request.model);
+        };
+        let invocation = recorder.invocation();
+        let model = shared.within(invocation, &[]).unwrap_or(shared);
+        let held = match self.ledger.reserve(invocation, model.cost_most(request)).await {
+            Ok(held) => held,
+            Err(hit) => return Ok(Err(End::Report(Report::Failed(Failure::Budget(hit))))),
+        };
+        let bus = self.bus.clone();
+        let own = invocation.clone();
+        bus.begins(&own);
+        let mut heard = move |text: &str| bus.heard(&own, text);
+        let chosen = model.complete(request, &mut heard).await;
+        if let Err(ModelError::Unavailable(outage)) = chosen {
+            return Ok(Err(End::Outage(outage)));
+        }
+        let answer = serde_json::to_string(&chosen)?;
+        let spent = Spent {
+            usage: chosen.as_ref().map(|reply| reply.usage).unwrap_or_default(),
+            model_calls: u32::from(chosen.is_ok()),
+            egress_bytes: serde_json::to_vec(request)?.len() as u64,
+            stored_bytes: answer.len() as u64,
+            ..Spent::default()
+        };
+        let batch = self.ledger.spent(invocation, &spent);
+        drop(held);
+        recorder.answer_with(ticket, answer, batch).await?;
+        Ok(Ok(chosen))
+    }
+}
+
+fn request(model: &str, system: &str, prompt: &str) -> ModelRequest {
+    ModelRequest {
+        model: model.to_owned(),
+        system: system.to_owned(),
+        messages: vec![Message::text(Speaker::User, prompt)],
+        tools: Vec::new(),
+        format: ReplyFormat::Text,
+        prefill: None,
+        stop: Vec::new(),
+        output_tokens_max: CHOICE_TOKENS_MAX,
+        temperature: 0.0,
+        seed: Some(0),
+    }
+}
+
+fn ended(recorder: Recorder, chosen: Chosen, twice: u32, at_ms: u64) -> Ended {
+    let usage = chosen.as_ref().map(|reply| reply.usage).unwrap_or_default();
+    let kept: Kept<String> = match chosen {
+        Ok(reply) => Kept::Returned(reply.text),
+        Err(error) => Kept::Trapped(error.to_string()),
+    };
+    let result = serde_json::to_string(&kept).unwrap_or_default();
+    let used = Used { model_calls: 1, usage, possibly_paid_twice: twice, ..Used::default() };
+    let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms };
+    let end = End::Report(super::ending::reported(kept, Report::Chosen));
+    Ended { used, closing: Some(Closing { recorder, finished }), ..Ended::of(end) }
+}
+
+fn kept(result: &str) -> anyhow::Result<Report> {
+    Ok(super::ending::reported(serde_json::from_str::<Kept<String>>(result)?, Report::Chosen))
+}

@@ -1,0 +1,75 @@
+//! Steps of components at work become events, each once.
+//!
+//! A component that goes on after a kill is run again from its start and says its first steps again, under the
+//! same numbers. So the last number of each invocation is stored with the events, and what is not above it is
+//! known already. What was not stored when the process died is said again, and stored then.
+
+use super::bus::Step;
+use super::record::RunRecord;
+use anyhow::Context;
+use longhaul_core::event::Event;
+use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_core::{InvocationId, RunId};
+use std::collections::BTreeMap;
+
+/// The last number of each invocation that was asked for since the actor lives.
+#[derive(Default)]
+pub struct Marks(BTreeMap<InvocationId, Option<u32>>);
+
+/// Events that are new, in order, and the batch that stores up to where they are.
+pub struct Fresh {
+    /// The events.
+    pub events: Vec<Event>,
+    /// With the marks.
+    pub batch: Batch,
+    /// For [`Marks::stored`].
+    pub marks: BTreeMap<InvocationId, u32>,
+}
+
+impl Marks {
+    /// Those of `steps` that are not stored yet.
+    pub(super) fn fresh(
+        &mut self,
+        store: &dyn Store,
+        run: &RunId,
+        steps: Vec<Step>,
+        mut batch: Batch,
+    ) -> anyhow::Result<Fresh> {
+        let mut events = Vec::new();
+        let mut marks: BTreeMap<InvocationId, u32> = BTreeMap::new();
+        for Step { invocation, number, event } in steps {
+            let last = match marks.get(&invocation) {
+                Some(last) => Some(*last),
+                None => self.last(store, run, &invocation)?,
+            };
+            if last.is_none_or(|last| number > last) {
+                marks.insert(invocation, number);
+                events.push(event);
+            }
+        }
+        for (invocation, number) in &marks {
+            batch = batch.put(Table::States, key(run, invocation), number.to_string());
+        }
+        Ok(Fresh { events, batch, marks })
+    }
+
+    /// To be called when what was fresh is stored.
+    pub(super) fn stored(&mut self, marks: BTreeMap<InvocationId, u32>) {
+        self.0.extend(marks.into_iter().map(|(invocation, number)| (invocation, Some(number))));
+    }
+
+    fn last(&mut self, store: &dyn Store, run: &RunId, invocation: &InvocationId) -> anyhow::Result<Option<u32>> {
+        if let Some(known) = self.0.get(invocation) {
+            return Ok(*known);
+        }
+        let bytes = store.get(Table::States, &key(run, invocation))?;
+        let read = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).parse().context("the mark of a step is damaged");
+        let last = bytes.map(read).transpose()?;
+        self.0.insert(invocation.clone(), last);
+        Ok(last)
+    }
+}
+
+fn key(run: &RunId, invocation: &InvocationId) -> Key {
+    RunRecord::key(run).and("steps").and(invocation.as_str())
+}

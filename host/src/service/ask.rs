@@ -1,0 +1,98 @@
+//! Starting an ask, and what a person says to work that is under way.
+//!
+//! An ask is a run without a repository: it commits nothing and moves no branch, so several may go on at once, and
+//! beside a run of the same project.
+
+use super::begin::begin;
+use super::{Answer, Service, Which};
+use crate::cast::{self, PYTHON_CHECKS};
+use crate::config::Config;
+use crate::run::{self, Bus, RunRecord, StoredRun, Until};
+use crate::wiring::{ModelOptions, ModelSet};
+use anyhow::{Context, bail};
+use longhaul_core::RunId;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::store::Batch;
+use longhaul_core::work::Plan;
+use longhaul_harness::{Dispatch, Input, State, step};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes of what is asked.
+const GOAL_BYTES_MAX: usize = 1 << 20;
+
+/// What is asked, and of whom.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// The project, whose `longhaul.toml` says which agents there are. It needs no repository.
+    pub directory: PathBuf,
+    /// What is asked. At most 1 MiB.
+    pub goal: String,
+    /// Who answers.
+    pub dispatch: Dispatch,
+    /// The tasks that are to be done; none: a planner says which, if it comes to a plan.
+    #[serde(default)]
+    pub plan: Option<Plan>,
+    /// What is done to its models.
+    #[serde(default)]
+    pub models: ModelOptions,
+}
+
+impl Service {
+    pub(super) async fn start_ask(self: &Arc<Self>, question: Question) -> anyhow::Result<Answer> {
+        let _alone = self.taking_up.lock().await;
+        let Question { directory, goal, dispatch, plan, models } = question;
+        let directory =
+            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        if goal.len() > GOAL_BYTES_MAX {
+            bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
+        }
+        let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
+        let config = Config::read(&directory)?;
+        ModelSet::build(&config, &directory, &models)?;
+        let created_ms = self.world.clock.now_ms();
+        let mut batch = Batch::new();
+        let mut pins = cast::pin(&self.world, &config, &directory, &mut batch)?;
+        // Nothing is judged, so nobody who judges has to be loaded.
+        pins.retain(|table, _| table != PYTHON_CHECKS && table != "evaluator");
+        let record = RunRecord {
+            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            project: config.project.name.clone(),
+            directory,
+            branch: String::new(),
+            base: String::new(),
+            config: text.unwrap_or_default(),
+            goal,
+            pins,
+            models,
+            plan,
+            ask: Some(dispatch),
+            created_ms,
+        };
+        let begin = begin(&self.world, &record, &config).await?;
+        // What the harness refuses is refused before there is a run.
+        step(&mut State::new(), created_ms, begin.clone())?;
+        self.world.store.commit(batch).await?;
+        let bus = Bus::default();
+        let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
+        let state = State::new();
+        let started = Event::RunStarted { project: record.project.clone(), branch: String::new() };
+        let first = RunEvent { run: record.run.clone(), number: 1, at_ms: created_ms, event: started };
+        let mut batch = record.insert(Batch::new())?;
+        run::put_step(&*self.world.store, &mut batch, &record, &state, &[first])?;
+        self.world.store.commit(batch).await?;
+        let run = record.run.clone();
+        self.activate(StoredRun { record, state }, stage, bus, Some(begin), Until::End).await?;
+        Ok(Answer::Run { run })
+    }
+
+    pub(super) async fn steer(
+        self: &Arc<Self>,
+        which: &Which,
+        task: Option<String>,
+        text: String,
+    ) -> anyhow::Result<Answer> {
+        self.order(which, Input::Steered { feature: task, text }).await
+    }
+}

@@ -1,0 +1,166 @@
+//! Checkpoints: listed, exported, saved, imported; and what is too old to be kept.
+
+use super::{Answer, Service, Which};
+use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, restore, take};
+use crate::config::Config;
+use anyhow::{Context, bail};
+use longhaul_core::RunId;
+use longhaul_core::memory::Embedded;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is asked of checkpoints.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointAsk {
+    /// The checkpoints of a run, and what is saved.
+    List {
+        /// The run.
+        run: Which,
+        /// Each so many steps; none: as configured.
+        every: Option<u32>,
+    },
+    /// What is on the server of a project.
+    ListShared {
+        /// The project.
+        directory: PathBuf,
+    },
+    /// What a key names, and how it stands, also while it is worked on.
+    Show {
+        /// The key.
+        key: String,
+    },
+    /// A snapshot of a key: a run, or an agent's part of it.
+    Export {
+        /// The key.
+        key: String,
+    },
+    /// Keeps a snapshot of a key in the data directory.
+    Save {
+        /// The key.
+        key: String,
+        /// What it is called here.
+        name: String,
+        /// For how long, in seconds.
+        ttl_s: u64,
+    },
+    /// A snapshot that was saved.
+    Saved {
+        /// What it is called.
+        name: String,
+    },
+    /// Puts a run here as a snapshot has it.
+    Import {
+        /// The snapshot.
+        snapshot: Box<Snapshot>,
+        /// The project.
+        directory: PathBuf,
+        /// Also when the run is here.
+        replace: bool,
+    },
+    /// The same with what is on the server, which others then have to leave alone.
+    TakeOver {
+        /// The key on the server.
+        key: String,
+        /// The project.
+        directory: PathBuf,
+        /// Also when the run is here.
+        replace: bool,
+    },
+    /// Removes what is over, and saved snapshots that are older.
+    Purge {
+        /// The age, in milliseconds.
+        age_ms: u64,
+    },
+}
+
+impl Service {
+    pub(super) async fn checkpoints(&self, wanted: CheckpointAsk) -> anyhow::Result<Answer> {
+        let shelf = Shelf::new(&*self.world.store, &*self.world.clock);
+        match wanted {
+            CheckpointAsk::List { run, every } => {
+                let record = self.find(&run)?.record;
+                let config = record.config_now()?;
+                let every = |table: &str| every.unwrap_or_else(|| config.checkpoint_every(table));
+                let checkpoints = checkpoint::list(&*self.world.store, &record.run, every)?;
+                listed(checkpoints, shelf.list()?, Vec::new())
+            }
+            CheckpointAsk::ListShared { directory } => {
+                listed(Vec::new(), Vec::new(), self.shared(&directory)?.list().await?)
+            }
+            CheckpointAsk::Show { key } => Ok(Answer::Snapshot { snapshot: Box::new(self.snapshot(&key)?) }),
+            CheckpointAsk::Export { key } => {
+                self.refuse_working(&key)?;
+                Ok(Answer::Snapshot { snapshot: Box::new(self.snapshot(&key)?) })
+            }
+            CheckpointAsk::Save { key, name, ttl_s } => {
+                self.refuse_working(&key)?;
+                let bytes = self.snapshot(&key)?.write()?;
+                let saved = shelf.save(&name, bytes, ttl_s.saturating_mul(1_000)).await?;
+                listed(Vec::new(), vec![saved], Vec::new())
+            }
+            CheckpointAsk::Saved { name } => {
+                let missing = || format!("nothing is saved as `{name}`; `longhaul checkpoint list` shows what is");
+                let snapshot = Snapshot::read(&shelf.read(&name)?.with_context(missing)?)?;
+                Ok(Answer::Snapshot { snapshot: Box::new(snapshot) })
+            }
+            CheckpointAsk::Import { snapshot, directory, replace } => {
+                self.import(&snapshot, &directory, replace).await?;
+                Ok(Answer::Run { run: snapshot.run })
+            }
+            CheckpointAsk::TakeOver { key, directory, replace } => {
+                // Held over the lease too: it is given back at the end, and must not be that of work begun meanwhile.
+                let _alone = self.taking_up.lock().await;
+                self.refuse_active(&RunId::from_text(key.clone()))?;
+                let import = async |snapshot: &Snapshot| restore(&self.world, snapshot, &directory, replace).await;
+                let run = self.shared(&directory)?.take_over(&key, import).await?;
+                Ok(Answer::Run { run })
+            }
+            CheckpointAsk::Purge { age_ms } => {
+                let checkpoints = shelf.purge(age_ms).await?;
+                let memory = Embedded::new(Arc::clone(&self.world.store), Arc::clone(&self.world.clock));
+                Ok(Answer::Purged { checkpoints, memories: memory.purge().await? })
+            }
+        }
+    }
+
+    /// Rows and files that change while they are read would not fit each other.
+    fn refuse_working(&self, key: &str) -> anyhow::Result<()> {
+        let run = self.find(&Which::Named(Key::parse(key).run))?.record.run;
+        if self.handle(&run).is_some() {
+            bail!("run {run} is worked on; pause it first: `longhaul pause {run}`");
+        }
+        Ok(())
+    }
+
+    fn refuse_active(&self, run: &RunId) -> anyhow::Result<()> {
+        if self.handle(run).is_some() {
+            bail!("run {run} is worked on here; pause it first: `longhaul pause {run}`");
+        }
+        Ok(())
+    }
+
+    fn snapshot(&self, key: &str) -> anyhow::Result<Snapshot> {
+        let key = Key::parse(key);
+        let stored = self.find(&Which::Named(key.run.clone()))?;
+        take(&self.world, &stored, &key)
+    }
+
+    async fn import(&self, snapshot: &Snapshot, directory: &Path, replace: bool) -> anyhow::Result<()> {
+        let _alone = self.taking_up.lock().await;
+        self.refuse_active(&snapshot.run)?;
+        restore(&self.world, snapshot, directory, replace).await
+    }
+
+    fn shared(&self, directory: &Path) -> anyhow::Result<Shared> {
+        let config = Config::read(directory)?;
+        let shared = Shared::open(&self.world, &config.checkpoints, directory)?;
+        shared
+            .context("no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"")
+    }
+}
+
+fn listed(checkpoints: Vec<Checkpoint>, saved: Vec<Saved>, shared: Vec<String>) -> anyhow::Result<Answer> {
+    Ok(Answer::Checkpoints { checkpoints, saved, shared })
+}

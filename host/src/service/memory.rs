@@ -1,0 +1,187 @@
+//! What a project remembers: listed, searched, shown, forgotten, exported.
+
+use super::{Answer, Service, Which};
+use crate::memory::{self, episodes_of, facts_of};
+use crate::run::RunRecord;
+use anyhow::{Context, bail};
+use longhaul_core::memory::{Entry, MemoryBackend, Note, closest};
+use serde::{Deserialize, Serialize};
+
+/// Keys that a backend is asked for at once, and that are read of one namespace in all.
+const PAGE_KEYS: u32 = 200;
+const KEYS_MAX: usize = 10_000;
+
+/// What is asked of a project's memory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryAsk {
+    /// Everything, in the order of keys.
+    List {
+        /// Only keys that start so.
+        prefix: String,
+        /// At most so many of each shelf.
+        limit: usize,
+    },
+    /// What bears on a question, the best first.
+    Search {
+        /// The question.
+        query: String,
+        /// At most so many of each shelf.
+        limit: u32,
+    },
+    /// One whole.
+    Show {
+        /// Its key.
+        key: String,
+    },
+    /// Removes one, and answers what it was.
+    Forget {
+        /// Its key.
+        key: String,
+    },
+}
+
+/// Where something is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shelf {
+    /// What later runs may want to know.
+    Fact,
+    /// What a run came to.
+    Episode,
+    /// What the run noted for itself.
+    Working,
+}
+
+impl Shelf {
+    const ALL: [Self; 3] = [Self::Fact, Self::Episode, Self::Working];
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Episode => "episode",
+            Self::Working => "working",
+        }
+    }
+
+    fn namespace(self, record: &RunRecord) -> String {
+        match self {
+            Self::Fact => facts_of(&record.project),
+            Self::Episode => episodes_of(&record.project),
+            Self::Working => format!("working/{}", record.run),
+        }
+    }
+}
+
+/// Something that is remembered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// Where.
+    pub shelf: Shelf,
+    /// Its key.
+    pub key: String,
+    /// What, by whom, and whose words.
+    pub note: Note,
+    /// When it is over, in milliseconds since 1970-01-01 UTC; none: never.
+    pub expires_at_ms: Option<f64>,
+    /// How well it fits the question, above 0; none where nothing was asked.
+    pub score: Option<f64>,
+}
+
+impl Memory {
+    fn of(shelf: Shelf, entry: Entry, score: Option<f64>) -> Self {
+        Self { shelf, note: Note::read(&entry), key: entry.key, expires_at_ms: entry.expires_at_ms, score }
+    }
+}
+
+impl Service {
+    pub(super) async fn memory(&self, which: &Which, ask: MemoryAsk) -> anyhow::Result<Answer> {
+        memory::remember_due(&self.world).await;
+        let record = self.find(which)?.record;
+        let config = record.config_now()?;
+        let memory = memory::open(&self.world, &config, &record.pins, &record.directory).await?;
+        let memories = match ask {
+            MemoryAsk::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,
+            MemoryAsk::Search { query, limit } => searched(&*memory, &record, &query, limit).await?,
+            MemoryAsk::Show { key } => vec![one(&*memory, &record, &key).await?],
+            MemoryAsk::Forget { key } => {
+                let found = one(&*memory, &record, &key).await?;
+                memory.delete(&found.shelf.namespace(&record), &key).await?;
+                vec![found]
+            }
+        };
+        Ok(Answer::Memories { memories })
+    }
+}
+
+async fn listed(
+    memory: &dyn MemoryBackend,
+    record: &RunRecord,
+    prefix: &str,
+    limit: usize,
+) -> anyhow::Result<Vec<Memory>> {
+    let mut found = Vec::new();
+    for shelf in Shelf::ALL {
+        found.extend(all(memory, record, shelf, prefix, limit).await?);
+    }
+    Ok(found)
+}
+
+async fn all(
+    memory: &dyn MemoryBackend,
+    record: &RunRecord,
+    shelf: Shelf,
+    prefix: &str,
+    limit: usize,
+) -> anyhow::Result<Vec<Memory>> {
+    let (namespace, mut found, mut after) = (shelf.namespace(record), Vec::new(), None::<String>);
+    loop {
+        let page = memory.list(&namespace, prefix, after.as_deref(), PAGE_KEYS).await?;
+        for key in page.keys {
+            if found.len() >= limit.min(KEYS_MAX) {
+                return Ok(found);
+            }
+            // One that was over between the two questions is not there any more.
+            found.extend(memory.get(&namespace, &key).await?.map(|entry| Memory::of(shelf, entry, None)));
+        }
+        match page.next {
+            Some(next) if after.as_ref() != Some(&next) => after = Some(next),
+            _ => return Ok(found),
+        }
+    }
+}
+
+async fn searched(
+    memory: &dyn MemoryBackend,
+    record: &RunRecord,
+    query: &str,
+    limit: u32,
+) -> anyhow::Result<Vec<Memory>> {
+    let mut found = Vec::new();
+    for shelf in [Shelf::Fact, Shelf::Working] {
+        let hits = memory.search(&shelf.namespace(record), query, limit).await?;
+        found.extend(
+            hits.into_iter().filter(|hit| hit.score > 0.0).map(|hit| Memory::of(shelf, hit.entry, Some(hit.score))),
+        );
+    }
+    let episodes = all(memory, record, Shelf::Episode, "", KEYS_MAX).await?;
+    let words: Vec<String> = episodes.iter().map(episode_words).collect();
+    let best = closest(&words, query, limit as usize);
+    found.extend(best.into_iter().map(|(at, score)| Memory { score: Some(score), ..episodes[at].clone() }));
+    Ok(found)
+}
+
+async fn one(memory: &dyn MemoryBackend, record: &RunRecord, key: &str) -> anyhow::Result<Memory> {
+    for shelf in Shelf::ALL {
+        if let Some(entry) = memory.get(&shelf.namespace(record), key).await.context("ask the memory backend")? {
+            return Ok(Memory::of(shelf, entry, None));
+        }
+    }
+    bail!("nothing is remembered as `{key}`; `longhaul memory list` shows what is")
+}
+
+fn episode_words(memory: &Memory) -> String {
+    let text = |name: &str| memory.note.value[name].as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text("goal"), text("summary"))
+}

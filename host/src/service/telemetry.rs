@@ -1,0 +1,109 @@
+//! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
+
+use super::{Answer, Service};
+use crate::door::{Seen, watch_here};
+use crate::run::{self, RunRecord};
+use crate::wiring::variable;
+use longhaul_core::RunId;
+use longhaul_telemetry::{Exporter, TelemetryConfig, Totals, Watcher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// How long the end of the process waits for the last events of its runs to be looked at.
+const LAST_EVENTS_WAIT: Duration = Duration::from_secs(2);
+
+/// Events of a run that are read at once.
+const PAGE: usize = 1_000;
+
+/// Who sends, and for which runs.
+#[derive(Default)]
+pub(super) struct Reporting {
+    /// One for each table that is in use: projects may have collectors of their own.
+    exporters: Vec<(TelemetryConfig, Arc<Exporter>)>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Service {
+    /// Looks after a run that is active here, if its project wants that. Events up to `after` were sent before.
+    pub(super) fn report(self: &Arc<Self>, record: &RunRecord, after: u64) {
+        let config = match record.config_now() {
+            Ok(config) => config.telemetry,
+            // A file that cannot be read is said where the run needs it.
+            Err(_) => return,
+        };
+        let Some(exporter) = self.exporter(config) else { return };
+        let watcher = exporter.watcher(&record.run, after);
+        let task = tokio::spawn(follow(Arc::clone(self), record.run.clone(), watcher));
+        let mut reporting = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        reporting.tasks.retain(|task| !task.is_finished());
+        reporting.tasks.push(task);
+    }
+
+    fn exporter(&self, config: TelemetryConfig) -> Option<Arc<Exporter>> {
+        let mut reporting = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, exporter)) = reporting.exporters.iter().find(|(known, _)| *known == config) {
+            return Some(Arc::clone(exporter));
+        }
+        let started = config.settings(&variable).and_then(|settings| {
+            settings.map(|settings| Exporter::start(settings, &tokio::runtime::Handle::current())).transpose()
+        });
+        match started {
+            Ok(exporter) => {
+                let exporter = Arc::new(exporter?);
+                reporting.exporters.push((config, Arc::clone(&exporter)));
+                Some(exporter)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no telemetry is sent");
+                None
+            }
+        }
+    }
+
+    /// Sends what is not sent yet, within the operator's time.
+    pub(super) async fn end_reports(&self) {
+        let Reporting { exporters, tasks } = take(&self.reporting);
+        for task in tasks {
+            // Its run is gone, so it ends by itself.
+            let _ = tokio::time::timeout(LAST_EVENTS_WAIT, task).await;
+        }
+        for (_, exporter) in exporters {
+            exporter.close().await;
+        }
+    }
+
+    /// All runs of the data directory, summed up.
+    pub(super) fn metrics(&self) -> anyhow::Result<Answer> {
+        let mut totals = Totals::default();
+        for record in run::records(&*self.world.store)? {
+            let mut after = 0;
+            loop {
+                let page = run::events_after(&*self.world.store, &record.run, after, PAGE)?;
+                let Some(last) = page.last() else { break };
+                after = last.number;
+                page.iter().for_each(|event| totals.add(event));
+            }
+        }
+        Ok(Answer::Metrics { text: totals.text() })
+    }
+}
+
+fn take(reporting: &Mutex<Reporting>) -> Reporting {
+    std::mem::take(&mut *reporting.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Until nobody works on the run here.
+async fn follow(service: Arc<Service>, run: RunId, mut watcher: Watcher) {
+    let (sender, mut receiver) = mpsc::channel(256);
+    let watching = tokio::spawn(async move { watch_here(&service, &run, 0, &sender).await });
+    while let Some(seen) = receiver.recv().await {
+        match seen {
+            Seen::Event(event) => watcher.take(&event),
+            Seen::Gone(_) | Seen::Dropped => break,
+            Seen::Token(_) | Seen::Lagged => {}
+        }
+    }
+    watching.abort();
+}
