@@ -81,6 +81,14 @@ pub enum BrowserError {
         /// How long.
         ms: u64,
     },
+    /// All browsers were at work for as long as a call may take.
+    #[error("all {browsers_max} browsers were at work for {ms} ms; try again later, or raise browsers_max")]
+    Busy {
+        /// How many there may be.
+        browsers_max: usize,
+        /// How long one was waited for.
+        ms: u64,
+    },
     /// It answered what nobody understands.
     #[error("the browser answered `{method}` with: {said}")]
     Protocol {
@@ -110,7 +118,11 @@ impl BrowserError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Egress(error) => error.is_retryable(),
-            Self::Ended { .. } | Self::NotLoaded { .. } | Self::TimedOut { .. } | Self::NotStarted { .. } => true,
+            Self::Ended { .. }
+            | Self::NotLoaded { .. }
+            | Self::TimedOut { .. }
+            | Self::NotStarted { .. }
+            | Self::Busy { .. } => true,
             Self::Settings { .. }
             | Self::NoProgram { .. }
             | Self::NoSandbox { .. }
@@ -129,7 +141,7 @@ impl From<BrowserError> for ToolError {
             BrowserError::Egress(EgressError::Denied(denial)) => Self::Denied(denial),
             BrowserError::Egress(EgressError::Limit(hit)) | BrowserError::Limit(hit) => Self::Limit(hit),
             BrowserError::NotHttp { .. } | BrowserError::Element(_) => Self::InvalidArguments(error.to_string()),
-            BrowserError::NoProgram { .. } | BrowserError::NoSandbox { .. } => {
+            BrowserError::NoProgram { .. } | BrowserError::NoSandbox { .. } | BrowserError::Busy { .. } => {
                 Self::Unavailable(Outage { reason: error.to_string(), retry_after_ms: None })
             }
             BrowserError::TimedOut { ms, .. } => Self::TimedOut(u32::try_from(ms).unwrap_or(u32::MAX)),

@@ -114,6 +114,9 @@ fn not_started(why: impl std::fmt::Display) -> BrowserError {
     BrowserError::NotStarted { why: why.to_string() }
 }
 
+/// Between two tries where a connection could not be taken, such as for want of file descriptors.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
 /// Hands each connection of the browser to the proxy.
 async fn serve(way: UnixListener, proxy: Arc<Proxy>) {
     let mut served = tokio::task::JoinSet::new();
@@ -121,7 +124,8 @@ async fn serve(way: UnixListener, proxy: Arc<Proxy>) {
         tokio::select! {
             accepted = way.accept() => match accepted {
                 Ok((connection, _)) => drop(served.spawn(Arc::clone(&proxy).serve(connection))),
-                Err(_) => return,
+                // What is short now comes back when others close.
+                Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
             },
             Some(_) = served.join_next() => {}
         }

@@ -23,6 +23,9 @@ use tokio::time::{Instant, timeout};
 const ELEMENTS_DEFAULT: usize = 100;
 const ELEMENTS_MAX: usize = 300;
 
+/// Tasks whose last address is known after their browser ended; the others are only told that none is open.
+const DESKS_MAX: usize = 1_000;
+
 /// Bytes of a text that is typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
 
@@ -70,6 +73,9 @@ impl Browser {
 
     fn desk(&self, caller: &InvocationId) -> Arc<Desk> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= DESKS_MAX {
+            open.retain(|_, desk| desk.at.try_lock().map_or(true, |at| at.session.is_some()));
+        }
         Arc::clone(open.entry(caller.clone()).or_default())
     }
 
@@ -77,7 +83,11 @@ impl Browser {
         let desk = self.desk(caller);
         let mut at = desk.at.lock().await;
         let ms = self.settings.call_ms_max;
-        let done = timeout(Duration::from_millis(ms), self.at_desk(asked, &desk, &mut at)).await;
+        let seat = match &asked {
+            Asked::Open(_) if at.session.is_none() => Some(self.seat(ms).await?),
+            _ => None,
+        };
+        let done = timeout(Duration::from_millis(ms), self.at_desk(asked, seat, &desk, &mut at)).await;
         at.used_at = Some(Instant::now());
         match done
             .unwrap_or(Err(BrowserError::TimedOut { what: "the page keeps the browser busy, which was ended", ms }))
@@ -90,10 +100,15 @@ impl Browser {
         }
     }
 
-    async fn at_desk(&self, asked: Asked, desk: &Arc<Desk>, at: &mut At) -> Result<(Value, bool), BrowserError> {
+    async fn at_desk(
+        &self,
+        asked: Asked,
+        seat: Option<OwnedSemaphorePermit>,
+        desk: &Arc<Desk>,
+        at: &mut At,
+    ) -> Result<(Value, bool), BrowserError> {
         if let Asked::Open(url) = &asked {
-            if at.session.is_none() {
-                let seat = self.seat().await;
+            if let Some(seat) = seat {
                 let session = Session::start(&self.around, &self.settings).await?;
                 at.session = Some((session, seat));
                 tokio::spawn(rest(Arc::downgrade(desk), Duration::from_millis(self.settings.idle_ms_max)));
@@ -117,14 +132,18 @@ impl Browser {
         Ok((told, false))
     }
 
-    /// A place for one more browser. Where there is none, the one that rested longest makes room.
-    async fn seat(&self) -> OwnedSemaphorePermit {
+    /// A place for one more browser. Where there is none, the one that rested longest makes room; where none rests,
+    /// it is waited for, so long.
+    async fn seat(&self, ms: u64) -> Result<OwnedSemaphorePermit, BrowserError> {
+        let asked = Instant::now();
         loop {
             if let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() {
-                return seat;
+                return Ok(seat);
+            }
+            if asked.elapsed() >= Duration::from_millis(ms) {
+                return Err(BrowserError::Busy { browsers_max: self.settings.browsers_max, ms });
             }
             if !self.end_who_rested_longest() {
-                // All are at work; the call's own time bounds this.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }

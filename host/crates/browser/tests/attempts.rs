@@ -277,3 +277,19 @@ async fn nothing_of_a_browser_is_left_when_the_tool_is_dropped() {
     drop(kept);
     panic!("something is left in {scratch}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_in_vain_for_a_browser_is_told_that_all_are_at_work() {
+    let site = Site::serve(pages());
+    let settings = json!({ "browsers_max": 1, "call_ms_max": 3_000, "load_ms_max": 2_900 });
+    let lab = Lab::new(&site, &[], &settings, None);
+    let opened = async |task: &str, after_ms: u64| {
+        tokio::time::sleep(std::time::Duration::from_millis(after_ms)).await;
+        let caller = format!("r-000000000001/{task}/1/generate");
+        format!("{:?}", lab.call_as(&caller, "open", json!({ "url": site.url("/endless") })).await)
+    };
+    // The first has the browser for about as long as a call may take, and then one of the others has.
+    let (_, second, third) = tokio::join!(opened("f-one", 0), opened("f-two", 300), opened("f-three", 300));
+    let said = format!("{second} {third}");
+    assert!(said.contains("all 1 browsers were at work for 3000 ms"), "{said}");
+}
