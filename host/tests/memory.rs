@@ -375,7 +375,7 @@ fn what_is_forgotten_is_gone_wherever_it_was_unless_a_kind_is_named() {
     assert_eq!(short(&memories(&lab, &["show", "port"])), ["fact port 9090", "working port 8080"]);
     lab.run(&["memory", "forget", "port", "--kind", "working"]).expect(0);
     assert_eq!(ports(&lab), ["fact port 9090"]);
-    common::refused(&lab.run(&["memory", "show", "port", "--kind", "episode"]), &["as a episode"]);
+    common::refused(&lab.run(&["memory", "show", "port", "--kind", "episode"]), &["of the kind `episode`"]);
     lab.run(&["run"]).expect(3);
     assert_eq!(ports(&lab), ["fact port 9090", "working port 8080"]);
     assert_eq!(short(&memories(&lab, &["forget", "port"])), ["fact port 9090", "working port 8080"]);

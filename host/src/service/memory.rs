@@ -244,7 +244,7 @@ async fn of_key(
         found.extend(entry.map(|entry| Memory::of(shelf, entry, None)));
     }
     if found.is_empty() {
-        let kind = only.map(|only| format!(" as a {}", only.as_str())).unwrap_or_default();
+        let kind = only.map(|only| format!(", of the kind `{}`", only.as_str())).unwrap_or_default();
         bail!("nothing is remembered as `{key}`{kind}; `longhaul memory list` shows what is");
     }
     Ok(found)
