@@ -4,7 +4,8 @@
 //! bytes of plugins are left out: whoever goes on has the same ones installed, which is checked by their digests. The
 //! commits of the branch are left out too: the project is a git repository, and that is how they travel. A snapshot
 //! comes from elsewhere, so `restore` writes rows of its own run and nothing else, content by its digest alone, and
-//! files below the run's trees.
+//! files below the run's trees. What a person allowed there nobody has allowed here: rules, answers that were not used
+//! yet, and leave for calls that were not made are left out, and whoever is here is asked again.
 
 use super::files::{self, File};
 use super::{Key as Named, newest_of};
@@ -307,7 +308,7 @@ pub async fn restore(world: &World, snapshot: &Snapshot, directory: &Path, repla
     for bytes in &snapshot.content {
         batch.blob(BASE64.decode(bytes).context("the checkpoint is damaged")?);
     }
-    let rows = rows(snapshot)?;
+    let rows = disowned(rows(snapshot)?, snapshot)?;
     for (table, key, value) in rows {
         let value = if table == Table::Runs { moved(&record, &directory)? } else { value };
         batch.push(Op::Put(table, key, value));
@@ -319,8 +320,11 @@ pub async fn restore(world: &World, snapshot: &Snapshot, directory: &Path, repla
     Ok(())
 }
 
+/// Rows with their tables.
+type Rows = Vec<(Table, Key, Vec<u8>)>;
+
 /// The rows, each one of this run.
-fn rows(snapshot: &Snapshot) -> anyhow::Result<Vec<(Table, Key, Vec<u8>)>> {
+fn rows(snapshot: &Snapshot) -> anyhow::Result<Rows> {
     let mut rows = Vec::new();
     for row in &snapshot.rows {
         let key = BASE64.decode(&row.key).context("the checkpoint is damaged")?;
@@ -331,6 +335,42 @@ fn rows(snapshot: &Snapshot) -> anyhow::Result<Vec<(Table, Key, Vec<u8>)>> {
         rows.push((row.table.table(), Key::from_bytes(key), value));
     }
     Ok(rows)
+}
+
+/// The rows without what people allowed elsewhere.
+fn disowned(rows: Rows, snapshot: &Snapshot) -> anyhow::Result<Rows> {
+    let run = &snapshot.run;
+    let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).context("the checkpoint is damaged"));
+    let blobs = blobs.map(|bytes| bytes.map(|bytes| (Digest::of(&bytes), bytes)));
+    let blobs: BTreeMap<Digest, Vec<u8>> = blobs.collect::<anyhow::Result<_>>()?;
+    let (journal, mut kept): (Rows, Rows) = rows.into_iter().partition(|(table, ..)| *table == Table::Journal);
+    let mut journals: BTreeMap<InvocationId, Vec<Row>> = BTreeMap::new();
+    for (_, key, value) in journal {
+        let name = invocation_of(&key).with_context(|| format!("the checkpoint of run {run} is damaged"))?;
+        journals.entry(name).or_default().push((key.as_bytes().to_vec(), value));
+    }
+    let mut undecided: Vec<(InvocationId, u32)> = Vec::new();
+    for (invocation, mut rows) in journals {
+        rows.sort();
+        let (rows, taken) = longhaul_journal::disowned(&invocation, rows, &|digest| blobs.get(digest).cloned())?;
+        kept.extend(rows.into_iter().map(|(key, value)| (Table::Journal, Key::from_bytes(key), value)));
+        undecided.extend(taken.into_iter().map(|entry| (invocation.clone(), entry)));
+    }
+    let mut owned = Vec::with_capacity(kept.len());
+    for (table, key, value) in kept {
+        if table == Table::States && !approvals::is_ours(run, &key, &value, &undecided)? {
+            continue;
+        }
+        owned.push((table, key, value));
+    }
+    Ok(owned)
+}
+
+/// Whose journal a row is of: the first part of its key.
+fn invocation_of(key: &Key) -> Option<InvocationId> {
+    let bytes = key.as_bytes();
+    let end = bytes.windows(2).position(|pair| pair == [0, 0])?;
+    std::str::from_utf8(&bytes[..end]).ok().map(InvocationId::from_text)
 }
 
 /// Whether it is a name as runs are given one. It becomes a part of paths and of keys, so nothing else may be in it.

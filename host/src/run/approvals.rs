@@ -129,6 +129,28 @@ pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> anyhow::Result<Bat
     Ok(batch.put(Table::States, rule_key(run).and(&rule.id), serde_json::to_vec(rule)?))
 }
 
+/// Whether a row of a run that comes from elsewhere may stand here. No rule may, and no approval but a question that is
+/// open and one that is history: an answer that was not used yet, or whose call was not made (`undecided`), was nobody's
+/// here. A row that is under another key than its own would be found by who asks something else.
+pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, u32)]) -> anyhow::Result<bool> {
+    let bytes = at.as_bytes();
+    if bytes.starts_with(rule_key(run).as_bytes()) {
+        return Ok(false);
+    }
+    if !bytes.starts_with(key(run).as_bytes()) {
+        return Ok(true);
+    }
+    let approval = read(value)?;
+    let Approval { id, subject, standing, .. } = &approval;
+    let is_own = subject.invocation.run() == *run && *id == subject.id() && key_of(&approval) == *at;
+    let is_undecided = undecided.iter().any(|(of, entry)| (of, *entry) == (&subject.invocation, subject.entry));
+    Ok(match standing {
+        Standing::Open => is_own,
+        Standing::Answered { .. } => false,
+        Standing::Used { .. } | Standing::Withdrawn => is_own && !is_undecided,
+    })
+}
+
 fn read(bytes: &[u8]) -> anyhow::Result<Approval> {
     serde_json::from_slice(bytes).context("an approval is damaged")
 }

@@ -8,11 +8,13 @@
 //! or `verify` says. How the records look is in `record.rs`.
 
 mod decide;
+mod disown;
 mod list;
 mod load;
 mod record;
 mod recorder;
 mod words;
 
+pub use disown::disowned;
 pub use list::{ResolveError, began, children, entries, finished, resolve};
 pub use recorder::{Opened, Recorder};
