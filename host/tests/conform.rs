@@ -202,6 +202,40 @@ async fn a_call_beyond_the_stated_limits_is_said_with_the_limit() {
 }
 
 #[tokio::test]
+async fn an_agent_that_a_clock_has_to_end_is_not_deterministic() {
+    let endless =
+        ";; agent\n(func $body (param i32 i32 i32 i32) (result i32 i32) (loop $again (br $again)) unreachable)";
+    let within = |limits| Subject { limits, ..of_text(endless) };
+    let unlimited = Limits { fuel_max: u64::MAX, ..Limits::default() };
+    for limits in [Limits { cpu_ms_max: 50, ..unlimited.clone() }, Limits { wall_ms_max: 50, ..unlimited }] {
+        let clock = if limits.cpu_ms_max == 50 { "cpu_ms_max" } else { "wall_ms_max" };
+        let report = report(within(limits)).await;
+        check(&report, &[("deterministic", "FAIL", clock), ("within-limits", "FAIL", clock)]);
+    }
+    let report = report(within(Limits { fuel_max: 1_000_000, ..Limits::default() })).await;
+    check(&report, &[("deterministic", "PASS", "twice the same"), ("within-limits", "FAIL", "fuel_max")]);
+}
+
+#[tokio::test]
+async fn a_tool_that_has_the_host_work_and_never_lets_go_is_cancelled_too_late() {
+    // Of a large input it makes nothing but calls for a megabyte of randomness, for 1.2 s: so few instructions of its
+    // own that it never yields. What the host hands over lies where the arguments were.
+    let imports = r#"(import "wasi:random/random@0.2.12" "get-random-bytes" (func $random (param i64 i32)))
+(import "wasi:clocks/monotonic-clock@0.2.12" "now" (func $now (result i64)))
+(memory (export "memory") 64)
+(func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 65536))"#;
+    let body = "(local $end i64)
+  (local.set $end (i64.add (call $now) (i64.const 1200000000)))
+  (if (i32.gt_u (local.get 3) (i32.const 500000)) (then
+    (loop $again
+      (call $random (i64.const 1048576) (i32.const 2304))
+      (br_if $again (i64.lt_u (call $now) (local.get $end))))))
+  (i32.const 2048) (i32.const 1)";
+    let report = report(describing(PARAMETERS, 3, imports, body)).await;
+    check(&report, &[("cancel", "FAIL", "after it was cancelled"), ("huge-input", "PASS", "")]);
+}
+
+#[tokio::test]
 async fn an_agent_that_is_random_by_its_own_word_follows_the_seed() {
     let text = r#";; agent
 (import "wasi:random/random@0.2.12" "get-random-u64" (func $random (result i64)))
@@ -222,6 +256,7 @@ async fn a_memory_backend_that_forgets_is_found_out() {
         &report,
         &[
             ("wrong-input", "FAIL", "took a value that is no JSON"),
+            ("memory-refuses", "FAIL", "took a value that is no JSON"),
             ("memory-keeps", "FAIL", "got back was null"),
             ("memory-lists", "FAIL", "listed page by page"),
             ("memory-searches", "FAIL", "does not find a word"),

@@ -8,6 +8,7 @@
 
 import { describeError } from "./inspect.js";
 import { execute } from "./machine.js";
+import { mayNestDeeper } from "./nesting.js";
 
 const OUTPUT_BYTES_MAX = 200_000;
 const SOURCE_CHARS_MAX = 1_000_000;
@@ -107,11 +108,12 @@ function readArguments(text) {
     request[name] = value;
   }
   if (request.source === undefined) invalid("`source` is missing; it is the JavaScript source to run");
-  const sources = [request.source, ...Object.values(request.files ?? {})];
-  if (!sources.every((source) => typeof source === "string")) invalid("`files` maps names to texts");
-  if (sources.reduce((sum, source) => sum + source.length, 0) > SOURCE_CHARS_MAX) {
-    invalid(`source and files are longer than ${SOURCE_CHARS_MAX} characters`);
+  let length = request.source.length;
+  for (const source of Object.values(request.files ?? {})) {
+    if (typeof source !== "string") invalid("`files` maps names to texts");
+    length += source.length;
   }
+  if (length > SOURCE_CHARS_MAX) invalid(`source and files are longer than ${SOURCE_CHARS_MAX} characters`);
   if (!(request.timeout ?? 1) > 0) invalid("`timeout` is in seconds and more than 0");
   return request;
 }
@@ -143,8 +145,7 @@ function readObject(what, text) {
 }
 
 function checkNesting(text) {
-  // Few brackets cannot nest deeply, and that is quickly seen.
-  if (text.split(/[[{]/, JSON_NESTING_MAX + 2).length <= JSON_NESTING_MAX + 1) return;
+  if (!mayNestDeeper(text, ["[", "{"], JSON_NESTING_MAX)) return;
   let depth = 0;
   for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
     if (mark === "[" || mark === "{") depth += 1;

@@ -35,6 +35,6 @@ export function writeErr(text) {
 function write(stream, text) {
   const bytes = encode(text);
   for (let at = 0; at < bytes.length; at += WRITE_BYTES_MAX) {
-    stream.blockingWriteAndFlush(bytes.slice(at, at + WRITE_BYTES_MAX));
+    stream.blockingWriteAndFlush(bytes.length <= WRITE_BYTES_MAX ? bytes : bytes.slice(at, at + WRITE_BYTES_MAX));
   }
 }

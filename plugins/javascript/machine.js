@@ -65,7 +65,7 @@ class Run {
     setGlobal("CONTEXT", this.#request.context ?? {});
     setGlobal("require", this.#modules.requireFrom("."));
     // Seeded anew: all calls would see one sequence otherwise, that of the build.
-    random.seed(host.randomBytes(16));
+    random.forget();
     this.#guard(() => this.#runMain());
     this.#guard(() => jobs.drain((reason) => this.#fail(reason)));
     for (const callback of this.#onExit) this.#guard(() => callback(this.#exitCode));
@@ -180,7 +180,7 @@ class Run {
 
 // What a script finds. All of it is made when the component is built, and is in its image.
 
-const random = makeRandom();
+const random = makeRandom(() => host.randomBytes(16));
 const process = makeProcess();
 const BUILTINS = makeBuiltins();
 

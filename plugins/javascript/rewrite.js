@@ -5,10 +5,12 @@
 // what they were. Source that needs nothing of it is not even parsed.
 
 import { parse } from "acorn";
+import { mayNestDeeper } from "./nesting.js";
 
 /** The name that rewritten source knows this plugin's helpers by. */
 export const HELPERS = "__longhaul";
 
+const WORDS = ["async", "await", "import", "export"];
 const NEEDS_PARSER = /\b(async|await|import|export)\b/;
 /** The parser takes some ten calls a level, and the engine's stack has room for about 1,500. */
 const NESTING_MAX = 90;
@@ -20,18 +22,24 @@ const NESTING_UNPARSED_MAX = 300;
  * Throws a SyntaxError with `at`, the line and column, where the source cannot be read.
  */
 export function rewrite(source, { isTimed, isMain }) {
-  const text = source.replace(/^\ufeff/, " ").replace(/^#!/, "//");
-  const needsParser = isTimed || NEEDS_PARSER.test(text);
+  const text = withoutHead(source);
+  // Most sources have none of the words, which is seen sooner than what an expression finds.
+  const needsParser = isTimed || (WORDS.some((word) => text.includes(word)) && NEEDS_PARSER.test(text));
   checkNesting(text, needsParser ? NESTING_MAX : NESTING_UNPARSED_MAX);
   if (!needsParser) return { text, isModule: false, isAsync: false };
   const { tree, isModule } = parseSource(text, isMain);
   return new Rewriter(text, tree, { isTimed, isModule }).rewritten();
 }
 
+/** With as many characters: what marks the encoding, or names an interpreter, is no JavaScript. */
+function withoutHead(source) {
+  if (source.startsWith("\ufeff")) return ` ${source.slice(1)}`;
+  return source.startsWith("#!") ? `//${source.slice(2)}` : source;
+}
+
 /** Deeper source would exhaust the stack, which ends the instance without a word. */
 function checkNesting(text, max) {
-  // Few brackets cannot nest deeply, and that is quickly seen.
-  if (text.length <= max || text.split(/[([{]/, max + 2).length <= max + 1) return;
+  if (!mayNestDeeper(text, ["(", "[", "{"], max)) return;
   let depth = 0;
   for (const [mark] of text.matchAll(/[([{]|[)\]}]|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g)) {
     if (mark === "(" || mark === "[" || mark === "{") depth += 1;

@@ -45,7 +45,7 @@ import types
 import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
 from componentize_py_types import Err
 from wit_world import exports
-from wit_world.exports.tool import Verification_DidNotHappen
+from wit_world.exports import tool
 from wit_world.imports import tool_types
 
 OUTPUT_BYTES_MAX = 200_000
@@ -83,18 +83,17 @@ class Tool(exports.Tool):
 
     def verify(self, function, arguments, prepared):
         # Both functions are read-only: the host never asks.
-        return Verification_DidNotHappen()
+        return tool.Verification_DidNotHappen()
 
     def call(self, function, arguments, context):
         try:
-            output = _call(function, arguments, context)
+            output, truncated = _call(function, arguments, context)
         except Err:
             raise
         except BaseException as error:
             # Anything else would end the instance without a message.
             raise Err(tool_types.ToolError_Failed(f"{type(error).__name__}: {error}")) from None
-        truncated = output.pop("truncated", False)
-        return tool_types.ToolResult(output=_write_object(output), truncated=truncated)
+        return tool_types.ToolResult(output, truncated)
 
 
 def _function(name, description):
@@ -113,16 +112,28 @@ def _function(name, description):
 
 
 def _call(function, arguments, context):
+    """Gives the answer, and whether some of what was printed is not in it."""
     if function not in ("run", "check"):
         known = f"`{function}`; the tool `python` has run and check"
         raise Err(tool_types.ToolError_UnknownFunction(known))
     request = _read_arguments(arguments)
     settings = _read_settings(context.settings)
     is_check = function == "check"
-    output = _execute(request, settings["output_bytes_max"], settings["stream"], is_check)
+    bytes_max = None if settings["stream"] else settings["output_bytes_max"]
+    try:
+        stdout, stderr, code = _execute(request, bytes_max, is_check)
+    finally:
+        # Calls count from 1. This one was for nothing, and the time for what the next one needs is now.
+        if context.attempt == 0:
+            _make_ready()
+    if bytes_max is None and not is_check:
+        # `json.dumps` takes longer than many a source.
+        return f'{{"stdout": "", "stderr": "", "exit_code": {code}}}', False
+    kept = [stream for stream in (stdout, stderr) if isinstance(stream, _Output)]
+    output = dict(zip(("stdout", "stderr"), [stream.text() for stream in kept] or ("", "")), exit_code=code)
     if is_check:
-        output["passed"] = output["exit_code"] == 0
-    return output
+        output["passed"] = code == 0
+    return json.dumps(output), any(stream.truncated for stream in kept)
 
 
 # Arguments and settings: others wrote them.
@@ -130,9 +141,28 @@ def _call(function, arguments, context):
 
 _ARGUMENTS = {"source": str, "stdin": str, "timeout": (int, float), "files": dict, "context": dict}
 
+# What most calls have, of exactly these types.
+_PLAIN = {"source": str, "stdin": str, "context": dict}
+
 
 def _read_arguments(text):
     request = _read_object("the arguments", text)
+    for name, value in request.items():
+        if type(value) is not _PLAIN.get(name):
+            _look_closer(request)
+            break
+    source = request.get("source")
+    if source is None:
+        _invalid("`source` is missing; it is the Python source to run")
+    length = len(source)
+    if "files" in request:
+        length += sum(map(len, request["files"].values()))
+    if length > SOURCE_BYTES_MAX:
+        _invalid(f"source and files are longer than {SOURCE_BYTES_MAX} characters")
+    return request
+
+
+def _look_closer(request):
     for name, value in [*request.items()]:
         expected = _ARGUMENTS.get(name)
         if expected is None:
@@ -142,18 +172,10 @@ def _read_arguments(text):
             del request[name]
         elif not isinstance(value, expected) or isinstance(value, bool):
             _invalid(f"`{name}` has the wrong type: {type(value).__name__}")
-    if "source" not in request:
-        _invalid("`source` is missing; it is the Python source to run")
-    length = len(request["source"])
-    for source in request.get("files", {}).values():
-        if not isinstance(source, str):
-            _invalid("`files` maps names to texts")
-        length += len(source)
-    if length > SOURCE_BYTES_MAX:
-        _invalid(f"source and files are longer than {SOURCE_BYTES_MAX} characters")
+    if not all(isinstance(source, str) for source in request.get("files", {}).values()):
+        _invalid("`files` maps names to texts")
     if not request.get("timeout", 1) > 0:
         _invalid("`timeout` is in seconds and more than 0")
-    return request
 
 
 @functools.lru_cache(maxsize=4)
@@ -171,23 +193,26 @@ def _read_settings(text):
     return settings
 
 
-def _write_object(fields):
-    """As `json.dumps`, which takes longer than many a source, for what most runs answer that stream."""
-    if fields["stdout"] or fields["stderr"] or len(fields) > 3:
-        return json.dumps(fields)
-    return f'{{"stdout": "", "stderr": "", "exit_code": {fields["exit_code"]}}}'
-
-
 def _read_object(what, text):
     if _nests_deeper(text, ARGUMENTS_NESTING_MAX):
         _invalid(f"{what} cannot be read: it is nested deeper than {ARGUMENTS_NESTING_MAX} levels")
     try:
-        value = json.loads(text)
-    except ValueError as error:
-        _invalid(f"{what} cannot be read: {error}")
+        value, end = _scan(text, 0)
+    except (ValueError, StopIteration):
+        end = None
+    if end != len(text):
+        value = _read_all(what, text)
     if not isinstance(value, dict):
         _invalid(f"{what} must be a JSON object")
     return value
+
+
+def _read_all(what, text):
+    """Whatever the scanner alone does not read: spaces around it, and what is wrong."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        _invalid(f"{what} cannot be read: {error}")
 
 
 def _invalid(text):
@@ -226,6 +251,7 @@ def _nests_deeper_than_tokens(text, depth_max):
     return False
 
 
+_scan = json.JSONDecoder().scan_once
 _raw_decode = json.JSONDecoder.raw_decode
 
 
@@ -259,25 +285,18 @@ os._exit = _exit
 os.abort = lambda: _exit(134)
 
 
-# Taken before any source runs, which may put something else in its place.
-_os_write = os.write
-
-
 class _Output(io.TextIOBase):
-    """Keeps the first bytes of what is written, and drops and notes the rest.
+    """Keeps the first bytes of what is written, and drops and notes the rest."""
 
-    With a file descriptor they go there at once, so that they are seen however the source ends.
-    """
-
-    def __init__(self, bytes_max, stream=None):
+    def __init__(self, bytes_max):
         self._parts = []
-        self._stream = stream
         self._left = bytes_max
         self.truncated = False
         self.buffer = _Bytes(self)
 
     encoding = "utf-8"
     errors = "backslashreplace"
+    write_through = True
 
     def writable(self):
         return True
@@ -298,9 +317,7 @@ class _Output(io.TextIOBase):
             self.truncated = True
             data = data[: self._left]
         self._left -= len(data)
-        if data and self._stream is not None:
-            _os_write(self._stream, data)
-        elif data:
+        if data:
             self._parts.append(bytes(data))
 
     def text(self):
@@ -308,7 +325,7 @@ class _Output(io.TextIOBase):
 
 
 class _Bytes(io.RawIOBase):
-    """`sys.stdout.buffer`."""
+    """`sys.stdout.buffer`, where it is kept."""
 
     def __init__(self, output):
         self._output = output
@@ -319,6 +336,39 @@ class _Bytes(io.RawIOBase):
     def write(self, data):
         self._output.write_bytes(data)
         return len(data)
+
+
+# Taken before any source runs, which may put something else in its place.
+_write_part = io.FileIO.write
+
+
+class _Raw(io.FileIO):
+    """`sys.stdout.buffer`, where the host prints."""
+
+    def write(self, data):
+        if type(data) is not bytes:
+            data = memoryview(data).cast("B")
+        length = len(data)
+        written = _write_part(self, data)
+        # The host takes 64 KiB at a time, and nobody above looks at what is left.
+        while written < length:
+            written += _write_part(self, memoryview(data)[written:])
+        return length
+
+
+def _open_console(descriptor, name):
+    """What is written is with the host at once, which bounds it, so that it is seen however the source ends."""
+    raw = _Raw(descriptor, "wb", closefd=False)
+    raw.name = name
+    stream = io.TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n", write_through=True)
+    stream.mode = "w"
+    return stream
+
+
+def _complain(stderr, text):
+    """The source may have closed what it was given."""
+    stream = stderr if isinstance(stderr, _Output) else _open_console(2, "<stderr>")
+    stream.write(text)
 
 
 class _TimedOut(BaseException):
@@ -364,77 +414,117 @@ def _start_instance():
     return os.path.isdir(WORK)
 
 
-def _execute(request, bytes_max, stream, is_check):
-    """Runs the request and gives the interpreter back as it was."""
-    stdout, stderr = (_Output(bytes_max, fd if stream else None) for fd in (1, 2))
-    files = request.get("files", {})
+# As they are before any source has run.
+_PATHS, _FINDERS = tuple(sys.path), tuple(sys.meta_path)
+
+# Of the names that a source finds. What comes behind is its own.
+_LAST_NAME = "CONTEXT"
+
+# Whether a source would find what the next function makes.
+_is_ready = False
+
+# The lines of the source that tracebacks show, in an entry that stays.
+_main_lines = []
+
+
+def _make_ready():
+    """Puts what a source finds in its place. The image has that done, and one call for nothing does it anew."""
+    global _is_ready
     main = types.ModuleType("__main__")
-    main.__dict__.update(CONTEXT=request.get("context", {}), __builtins__=builtins)
-    saved = (sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules.get("__main__"))
-    paths, finders = list(sys.path), list(sys.meta_path)
+    main.__dict__.update({"__builtins__": builtins, _LAST_NAME: {}})
+    sys.modules["__main__"] = main
+    sys.stdin = _open_input("")
+    sys.stdout, sys.stderr = _open_console(1, "<stdout>"), _open_console(2, "<stderr>")
+    sys.path[:], sys.meta_path[:] = _PATHS, _FINDERS
+    sys.dont_write_bytecode = True
+    _main_lines.clear()
+    linecache.cache[MAIN_NAME] = (0, None, _main_lines, MAIN_NAME)
+    _is_ready = True
+
+
+def _execute(request, bytes_max, is_check):
+    """Runs the request. What it leaves in the interpreter is put right before another one, if one comes.
+
+    Without `bytes_max` the host keeps what is printed.
+    """
+    global _is_ready
+    if not _is_ready:
+        _make_ready()
+    _is_ready = False
+    namespace = sys.modules["__main__"].__dict__
+    _set_up(request, bytes_max, namespace)
+    streams = stdout, stderr = sys.stdout, sys.stderr
+    code = _run_main(request, namespace, stderr, is_check)
+    _end(namespace, streams)
+    return stdout, stderr, code
+
+
+def _set_up(request, bytes_max, namespace):
+    """What differs from call to call, and what the first one in an instance finds emptied."""
+    sys.argv = [MAIN_NAME]
     # The work may have a module of the same name, and it is called `app` often enough.
-    own = sys.modules.pop(__name__, None)
-    has_work = _start_instance()
-    try:
-        sys.stdin, sys.stdout, sys.stderr = _stdin(request.get("stdin", "")), stdout, stderr
-        sys.argv = [MAIN_NAME]
-        sys.modules["__main__"] = main
-        sys.dont_write_bytecode = True
-        sys.meta_path.insert(0, _Modules(files))
-        if has_work:
-            sys.path.insert(0, WORK)
-            os.chdir(WORK)
-        code = _run_main(request, main, stderr, is_check)
-    finally:
-        sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules["__main__"] = saved
-        sys.modules[__name__] = own
-        sys.path[:], sys.meta_path[:] = paths, finders
-    return {
-        "stdout": stdout.text(),
-        "stderr": stderr.text(),
-        "exit_code": code,
-        "truncated": stdout.truncated or stderr.truncated,
-    }
+    sys.modules.pop(__name__, None)
+    if _start_instance():
+        sys.path.insert(0, WORK)
+        os.chdir(WORK)
+    if bytes_max is not None:
+        sys.stdout, sys.stderr = _Output(bytes_max), _Output(bytes_max)
+    if "files" in request:
+        sys.meta_path.insert(0, _Modules(request["files"]))
+    stdin, context = request.get("stdin"), request.get("context")
+    if stdin:
+        sys.stdin = _open_input(stdin)
+    if context:
+        namespace[_LAST_NAME] = context
 
 
-def _stdin(text):
-    return _make_stdin(text) if text else _no_input()
-
-
-@functools.cache
-def _no_input():
-    """Serves one run: an instance serves one call, and what is empty cannot be read empty."""
-    return _make_stdin("")
-
-
-def _make_stdin(text):
+def _open_input(text):
     return io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "replace")), "utf-8", newline=None)
 
 
-def _run_main(request, main, stderr, is_check):
+def _end(namespace, own):
+    """As when an interpreter ends: files that were left open are closed, and what is held back is written."""
+    # What was made last may need what was made before.
+    for _ in range(len(namespace)):
+        if next(reversed(namespace), _LAST_NAME) is _LAST_NAME:
+            break
+        namespace.popitem()
+    for name in ("stdout", "stderr"):
+        try:
+            stream = getattr(sys, name)
+            if stream not in own or not stream.write_through:
+                stream.flush()
+        except BaseException:
+            # Whatever the source has made of it.
+            pass
+
+
+def _run_main(request, namespace, stderr, is_check):
     source, timeout = request["source"], request.get("timeout")
-    _show_lines(MAIN_NAME, source)
-    stop = _watch(timeout)
+    _main_lines[:] = source.splitlines(keepends=True)
+    stop = None if timeout is None else _watch(timeout)
     try:
-        exec(compile(source, MAIN_NAME, "exec"), main.__dict__)
+        exec(compile(source, MAIN_NAME, "exec"), namespace)
         return 0
     except SystemExit as end:
         code = _exit_code(end.code, stderr)
         place = _place_in_work(end) if is_check and code == 0 else None
         if place is None:
             return code
-        stderr.write(f"{place}: the work ended the check before it was through\n")
+        _complain(stderr, f"{place}: the work ended the check before it was through\n")
         return 1
     except _TimedOut:
         stop()
-        stderr.write(f"Timeout after {timeout:g} seconds\n")
+        _complain(stderr, f"Timeout after {timeout:g} seconds\n")
         return -1
     except BaseException as error:
-        stop()
+        if stop:
+            stop()
         _show_error(error, stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
-        stop()
+        if stop:
+            stop()
 
 
 def _place_in_work(error):
@@ -455,7 +545,7 @@ def _exit_code(code, stderr):
     if isinstance(code, int):
         # A larger number would not fit the host's 32 bits.
         return int(code) & 0xFF
-    stderr.write(f"{code}\n")
+    _complain(stderr, f"{code}\n")
     return 1
 
 
@@ -464,9 +554,9 @@ def _show_error(error, stderr):
     try:
         shown = traceback.TracebackException.from_exception(error, compact=True)
         _drop_own_frames(shown)
-        stderr.write("".join(shown.format()))
+        _complain(stderr, "".join(shown.format()))
     except BaseException:
-        stderr.write(f"{type(error).__name__} (it cannot be shown)\n")
+        _complain(stderr, f"{type(error).__name__} (it cannot be shown)\n")
 
 
 def _drop_own_frames(shown):
@@ -488,8 +578,6 @@ _EVENTS_PER_LOOK = 2_000
 
 def _watch(timeout):
     """Raises `_TimedOut` in the running source once `timeout` seconds are over; gives a way to stop."""
-    if timeout is None:
-        return lambda: None
     monitoring, tool = sys.monitoring, sys.monitoring.OPTIMIZER_ID
     events = monitoring.events.JUMP | monitoring.events.PY_START
     end = time.monotonic() + timeout
@@ -522,9 +610,13 @@ def _watch(timeout):
 def _rehearse():
     """Calls often enough that the interpreter has specialised what every call runs through."""
     arguments = json.dumps({"source": "print('', end='')", "context": {}, "stdin": ""})
+    own = sys.modules[__name__]
     for stream in ("false", "true") * 40:
-        context = types.SimpleNamespace(settings=f'{{"stream": {stream}, "output_bytes_max": 1000}}')
+        settings = f'{{"stream": {stream}, "output_bytes_max": 1000}}'
+        context = tool.CallContext("", 0, 0, settings)
         Tool().call("run", arguments, context)
+    # It is still being imported.
+    sys.modules[__name__] = own
 
 
 _rehearse()

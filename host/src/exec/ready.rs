@@ -10,7 +10,7 @@ use super::{ExecError, Job, JobLimits, Language, run_call, setup, streaming};
 use longhaul_capabilities::Console;
 use longhaul_engine::{CallError, Plugin, Standby};
 use serde_json::json;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct Ready {
 struct Shelf {
     plugin: Arc<Plugin>,
     limits: JobLimits,
-    waiting: VecDeque<(Standby, Console)>,
+    waiting: Vec<(Standby, Console)>,
     /// How many should wait, and how many are being made.
     count: usize,
     making: usize,
@@ -42,9 +42,9 @@ impl Ready {
         limits: JobLimits,
         count: usize,
     ) -> Result<(), ExecError> {
-        let mut waiting = VecDeque::with_capacity(count);
+        let mut waiting = Vec::with_capacity(count);
         for _ in 0..count {
-            waiting.push_back(make(language, &plugin, &limits).await?);
+            waiting.push(make(language, &plugin, &limits).await?);
         }
         self.lock().insert(language, Shelf { plugin, limits, waiting, count, making: 0, jobs: 0 });
         Ok(())
@@ -58,7 +58,8 @@ impl Ready {
         if shelf.limits != job.limits || !job.directories.is_empty() || !job.hosts.is_empty() {
             return None;
         }
-        shelf.waiting.pop_front()
+        // The last one made: more of it is in the caches of the processors.
+        shelf.waiting.pop()
     }
 
     /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
@@ -98,7 +99,7 @@ impl Ready {
         let Some(shelf) = shelves.get_mut(&language).filter(|shelf| shelf.limits == *limits) else { return };
         shelf.making = shelf.making.saturating_sub(1);
         match made {
-            Ok(made) => shelf.waiting.push_back(made),
+            Ok(made) => shelf.waiting.push(made),
             Err(error) => tracing::warn!("an instance could not be made ahead: {error}"),
         }
     }
@@ -117,10 +118,10 @@ async fn make(language: Language, plugin: &Plugin, limits: &JobLimits) -> Result
     Ok((standby, console))
 }
 
-/// Compiles, runs and prints, as most jobs do, and leaves no output.
+/// Does what most jobs do, so that the pages which they write are there, and leaves no output.
 fn rehearsal(language: Language) -> &'static str {
     match language {
-        Language::Python => "print('', end='')",
+        Language::Python => include_str!("ready/rehearsal.py"),
         Language::JavaScript => "process.stdout.write('')",
         Language::Wasm => "",
     }

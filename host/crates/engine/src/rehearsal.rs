@@ -14,6 +14,9 @@ use longhaul_core::tool::ToolCall;
 impl Plugin {
     /// Calls an instance of a tool that waits, and keeps it waiting. Its answer is dropped, also a refusal.
     ///
+    /// The tool is told by `attempt`, which is 0 and in a call that counts at least 1, so that it can put right at
+    /// once what its next call finds.
+    ///
     /// # Errors
     /// As a call that ends before it returns; the instance is gone then.
     pub async fn rehearse_tool(
@@ -25,7 +28,7 @@ impl Plugin {
         let about = CallContext {
             idempotency_key: "rehearsal".into(),
             remaining_ms: u32::MAX,
-            attempt: 1,
+            attempt: 0,
             settings: settings.clone(),
         };
         self.callee

@@ -141,19 +141,22 @@ pub(crate) async fn cancel(probe: &Probe) -> Result<Judged, String> {
     Ok(promptly(longest))
 }
 
-/// How long after the cancel the call returned; none when it was over before.
+/// How long after the cancel the call returned, however it ended; none when it was over before.
 async fn stopped_after(scene: &Scene, call: Call) -> Result<Option<Duration>, String> {
     let cancel = Cancel::default();
-    let canceller = async {
-        tokio::time::sleep(START).await;
+    let own = cancel.clone();
+    // On a thread of its own: a guest that never lets go of this one would be cancelled when it is done.
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(START);
         let at = Instant::now();
-        cancel.cancel();
+        own.cancel();
         at
-    };
-    let (done, at) = tokio::join!(async { (scene.call_until(call, &cancel).await, Instant::now()) }, canceller);
-    let (done, returned) = done;
-    let done = done.map_err(|error| error.to_string())?;
-    Ok(matches!(done.ending, Ending::Stopped(CallError::Cancelled)).then(|| returned.saturating_duration_since(at)))
+    });
+    let done = scene.call_until(call, &cancel).await;
+    let returned = Instant::now();
+    let at = canceller.join().map_err(|_| "the thread that cancels has ended".to_owned())?;
+    done.map_err(|error| error.to_string())?;
+    Ok(returned.checked_duration_since(at))
 }
 
 fn promptly(longest: Option<Duration>) -> Judged {

@@ -3,7 +3,8 @@
 use crate::probe::Probe;
 use crate::report::Judged;
 use crate::rules::every::called;
-use longhaul_testkit::{Call, Done};
+use longhaul_engine::CallError;
+use longhaul_testkit::{Call, Done, Ending};
 
 /// The seeds of two invocations.
 const SEEDS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
@@ -14,6 +15,11 @@ pub(crate) async fn deterministic(probe: &Probe) -> Result<Judged, String> {
     for call in probe.good() {
         let name = called(&call);
         let first = seeded(probe, call.clone(), SEEDS[0]).await?;
+        if let Some(clock) = clock_that_ended(&first) {
+            return Ok(Judged::Fail(format!(
+                "{name} was ended by `{clock}`, a clock, so at another instruction each time; state a fuel_max that ends it first"
+            )));
+        }
         let second = seeded(probe, call, SEEDS[0]).await?;
         if let Some(what) = differs(&first, &second, true) {
             return Ok(Judged::Fail(format!("{name} twice with the same input and seed: {what}")));
@@ -47,6 +53,16 @@ async fn seeded(probe: &Probe, call: Call, seed: [u8; 32]) -> Result<Done, Strin
     probe.call(&probe.scene().with_seed(seed), call).await
 }
 
+/// Fuel ends a call at the same instruction each time.
+fn clock_that_ended(done: &Done) -> Option<&str> {
+    match &done.ending {
+        Ending::Stopped(CallError::Limit { hit, .. }) => {
+            ["cpu_ms_max", "wall_ms_max"].into_iter().find(|clock| hit.name == *clock)
+        }
+        _ => None,
+    }
+}
+
 /// The first thing in which two calls differ.
 fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
     if let Some((at, (one, other))) = first
@@ -76,7 +92,7 @@ mod tests {
     use super::*;
     use longhaul_core::Digest;
     use longhaul_core::event::Used;
-    use longhaul_testkit::{Ending, Made};
+    use longhaul_testkit::Made;
     use serde_json::json;
     use std::time::Duration;
 
