@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
@@ -20,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("longhaul-core", &[]),
     ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
+    ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-llama", &[]),
