@@ -6,7 +6,11 @@
 //! host's, which tells this crate what it observed.
 
 pub mod analysis;
+pub mod diagnose;
+pub mod draw;
+pub mod export;
 pub mod graph;
+pub mod patch;
 
 pub use analysis::{Analysis, JavaScript, Language, Mode, Name, Python, Reason, Span, SyntaxError};
 pub use graph::{Edge, Graph, GraphError, MissedEdge, Node, NodeState, Observed, StepId};
