@@ -65,6 +65,13 @@ pub fn export(graph: &Graph) -> Export {
     Export { version: EXPORT_VERSION, language: graph.language().name(), steps, edges, edges_left_out }
 }
 
+/// The graph as JSON, with line ends and indented.
+#[must_use]
+pub fn json(graph: &Graph) -> String {
+    // Names, texts and numbers alone: there is nothing that could not be written.
+    serde_json::to_string_pretty(&export(graph)).unwrap_or_default()
+}
+
 /// The graph in the language of Graphviz. Names are escaped, so that none ends its quotes.
 #[must_use]
 pub fn dot(graph: &Graph) -> String {

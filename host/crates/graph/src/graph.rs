@@ -362,6 +362,12 @@ impl Graph {
         Ok(&self.nodes[&self.place(id)?])
     }
 
+    /// The step at a position, if there is one.
+    #[must_use]
+    pub fn at(&self, position: u64) -> Option<&Node> {
+        self.nodes.get(&position)
+    }
+
     /// What a step depends on, directly or not, in insertion order; with `variables`, only what those of its reads
     /// depend on, and edges that were asked for without names.
     ///
