@@ -5,6 +5,18 @@
 //! names (aliases, imported modules, text given to `exec`) is not seen here; [`Analysis::sees_all`] says when that is
 //! certain to matter, and what steps do is observed when they run.
 
+mod builtins;
+mod flow;
+mod javascript;
+mod lines;
+mod nesting;
+mod python;
+mod stack;
+mod symbols;
+
+pub(crate) use builtins::all as python_builtins;
+pub(crate) use python::with_module as with_python;
+
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,18 +30,23 @@ pub type Name = Arc<str>;
 /// A longer one is a [`SyntaxError`] that says so, and is not parsed.
 pub const SOURCE_BYTES_MAX: usize = 1_000_000;
 
-/// Deepest nesting of a source, in open brackets, blocks and operators that lean on each other: 1,000.
+/// Most brackets and blocks that may be open at once: 200, as in CPython, whose own cap is 200 brackets and 100 blocks.
 ///
 /// Scanned before the parser sees the source; a deeper one is a [`SyntaxError`] at the place that is too deep.
-pub const NESTING_MAX: usize = 1_000;
+pub const NESTING_MAX: usize = 200;
+
+/// Most operators of one expression that may lean on each other, as in `a + b + c` or `a.b.c`: 10,000.
+///
+/// Scanned as [`NESTING_MAX`] is. CPython ends such an expression with a `RecursionError` sooner.
+pub const LEANING_MAX: usize = 10_000;
 
 /// A language that steps are written in.
 pub trait Language: Send + Sync {
     /// What the source reads, writes and mutates.
     ///
     /// # Errors
-    /// [`SyntaxError`] when it does not parse, is longer than [`SOURCE_BYTES_MAX`] or nests deeper than
-    /// [`NESTING_MAX`].
+    /// [`SyntaxError`] when it does not parse, is longer than [`SOURCE_BYTES_MAX`], or nests deeper than
+    /// [`NESTING_MAX`] and [`LEANING_MAX`] allow.
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError>;
 
     /// The language's name in small letters, for example `python`.
@@ -120,8 +137,6 @@ pub enum Reason {
     },
     /// `del name`
     Deleted,
-    /// A function of the source that binds it as its global, when called.
-    InFunction,
     /// `from module import *`
     StarImport {
         /// The module.
@@ -165,32 +180,11 @@ impl fmt::Display for Reason {
             Self::MethodCall { method } => write!(f, "method `{method}` is called"),
             Self::Argument { function } => write!(f, "given to `{function}`"),
             Self::Deleted => f.write_str("deleted"),
-            Self::InFunction => f.write_str("a function binds it"),
             Self::StarImport { module } => write!(f, "`from {module} import *`"),
             Self::CodeFromText { function } => write!(f, "`{function}` runs text"),
             Self::Namespace { function } => write!(f, "`{function}` gives the namespace"),
             Self::Observed => f.write_str("observed"),
             Self::Explicit => f.write_str("asked for"),
         }
-    }
-}
-
-impl Language for Python {
-    fn analyse(&self, _source: &str) -> Result<Analysis, SyntaxError> {
-        Ok(Analysis::default())
-    }
-
-    fn name(&self) -> &'static str {
-        "python"
-    }
-}
-
-impl Language for JavaScript {
-    fn analyse(&self, _source: &str) -> Result<Analysis, SyntaxError> {
-        Ok(Analysis::default())
-    }
-
-    fn name(&self) -> &'static str {
-        "javascript"
     }
 }

@@ -6,7 +6,11 @@
 //! host's, which tells this crate what it observed.
 
 pub mod analysis;
+pub mod diagnose;
+pub mod draw;
+pub mod export;
 pub mod graph;
+pub mod patch;
 pub mod replay;
 pub mod step;
 
