@@ -177,12 +177,7 @@ impl Steps {
 }
 
 /// A group as the interpreter is told of it.
-fn value(
-    request: &StepRequest,
-    given: &Given,
-    blobs: &impl Blobs,
-    bytes: &mut u64,
-) -> Result<Value, StepError> {
+fn value(request: &StepRequest, given: &Given, blobs: &impl Blobs, bytes: &mut u64) -> Result<Value, StepError> {
     let names = || given.names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
     let content = blobs.blob(&given.blob).map_err(|reason| StepError::Unreadable { names: names(), reason })?;
     let content = content.ok_or_else(|| StepError::Missing { names: names(), digest: given.blob })?;

@@ -127,12 +127,9 @@ both = Bits.ONE | Bits.TWO
 #[tokio::test]
 async fn a_change_through_another_name_is_seen_and_told() {
     // No analysis of names can know that `views` holds what `totals` is.
-    let (mut bench, walked) = ran(&[
-        ("a", "totals = {}\nviews = [totals]"),
-        ("b", "for view in views:\n    view['n'] = 1"),
-        ("c", "totals"),
-    ])
-    .await;
+    let (mut bench, walked) =
+        ran(&[("a", "totals = {}\nviews = [totals]"), ("b", "for view in views:\n    view['n'] = 1"), ("c", "totals")])
+            .await;
     results(&bench, &[("c", "{'n': 1}")]);
     assert!(walked.missed.contains(&("b".into(), "c".into(), "totals".into())), "{walked:?}");
     bench.change("b", "for view in views:\n    view['n'] = 2");
@@ -144,7 +141,8 @@ async fn a_change_through_another_name_is_seen_and_told() {
 #[tokio::test]
 async fn a_read_that_analysis_missed_is_answered_by_a_second_run() {
     let (bench, walked) =
-        ran(&[("a", "secret = 5"), ("b", "import __main__\ngot = getattr(__main__, 'sec' + 'ret')"), ("c", "got")]).await;
+        ran(&[("a", "secret = 5"), ("b", "import __main__\ngot = getattr(__main__, 'sec' + 'ret')"), ("c", "got")])
+            .await;
     results(&bench, &[("c", "5")]);
     assert_eq!(walked.again, names(&["b"]));
     assert_eq!(walked.missed, [("a".into(), "b".into(), "secret".into())]);
@@ -303,19 +301,47 @@ async fn the_namespace_as_a_whole_counts_as_everything() {
 async fn hostile_steps_end_in_their_report() {
     let nothing = [("z", "1 + 1")];
     for (what, source, expected) in [
-        ("pickling raises", "class A:\n    def __reduce_ex__(self, p): raise ValueError\n    __getstate__ = None\na = A()", "-"),
-        ("comparing raises", "class A:\n    def __eq__(self, o): raise ValueError\n    def __hash__(self): raise ValueError\na = [A(), A()]", "-"),
+        (
+            "pickling raises",
+            "class A:\n    def __reduce_ex__(self, p): raise ValueError\n    __getstate__ = None\na = A()",
+            "-",
+        ),
+        (
+            "comparing raises",
+            "class A:\n    def __eq__(self, o): raise ValueError\n    def __hash__(self): raise ValueError\na = [A(), A()]",
+            "-",
+        ),
         ("attributes lie", "class A:\n    def __getattribute__(self, n): raise ValueError(n)\na = A()", "-"),
         ("a class lies", "class A:\n    __class__ = property(lambda s: 1 / 0)\na = A()", "-"),
-        ("the metaclass lies", "class M(type):\n    def __getattribute__(c, n): raise ValueError(n)\nclass A(metaclass=M): pass\na = A()", "-"),
-        ("builtins are replaced", "import builtins\nfor n in ('len', 'isinstance', 'dict', 'type', 'sorted', 'print', 'str'): setattr(builtins, n, None)", "-"),
-        ("modules are replaced", "import sys, pickle, json, io\npickle.Pickler = pickle.loads = json.dumps = io.BytesIO = None\nsys.modules.clear()", "-"),
+        (
+            "the metaclass lies",
+            "class M(type):\n    def __getattribute__(c, n): raise ValueError(n)\nclass A(metaclass=M): pass\na = A()",
+            "-",
+        ),
+        (
+            "builtins are replaced",
+            "import builtins\nfor n in ('len', 'isinstance', 'dict', 'type', 'sorted', 'print', 'str'): setattr(builtins, n, None)",
+            "-",
+        ),
+        (
+            "modules are replaced",
+            "import sys, pickle, json, io\npickle.Pickler = pickle.loads = json.dumps = io.BytesIO = None\nsys.modules.clear()",
+            "-",
+        ),
         ("no recursion limit", "import sys\nsys.setrecursionlimit(60)\ndef f(): f()\nf()", "RecursionError: "),
         ("names are no names", "globals()[5] = 1\nglobals()['a b'] = 2\nglobals()['\\ud800'] = 3", "-"),
         ("it exits", "import sys\nsys.exit(3)", "SystemExit: 3"),
         ("it really exits", "import os\nos._exit(3)", "SystemExit: 3"),
-        ("an exception that cannot be shown", "class E(BaseException):\n    def __str__(self): raise E\nraise E", "E: (it cannot be shown)"),
-        ("a result that cannot be shown", "class A:\n    def __repr__(self): raise ValueError('no')\nA()", "ValueError: no"),
+        (
+            "an exception that cannot be shown",
+            "class E(BaseException):\n    def __str__(self): raise E\nraise E",
+            "E: (it cannot be shown)",
+        ),
+        (
+            "a result that cannot be shown",
+            "class A:\n    def __repr__(self): raise ValueError('no')\nA()",
+            "ValueError: no",
+        ),
         ("null bytes", "x = 1\0", "SyntaxError: source code string cannot contain null bytes"),
     ] {
         let mut bench = Bench::new().with(&[("a", source)]).with(&nothing).keeping_going();
@@ -341,7 +367,12 @@ async fn what_is_too_deep_is_live_and_what_overflows_is_stopped() {
         let is_live = matches!(bench.report("a").delta.groups[0].kept, Kept::Live { .. });
         assert_eq!(is_live, levels > 1_000);
     }
-    let (bench, walked) = ran(&[("a", "x = 1"), ("b", "def f(n): return [f(n + 1)]\nimport sys\nsys.setrecursionlimit(10**7)\nx = f(0)"), ("c", "x")]).await;
+    let (bench, walked) = ran(&[
+        ("a", "x = 1"),
+        ("b", "def f(n): return [f(n + 1)]\nimport sys\nsys.setrecursionlimit(10**7)\nx = f(0)"),
+        ("c", "x"),
+    ])
+    .await;
     let ended = &bench.report("b").ended;
     assert!(!matches!(ended, Ended::Well), "{ended:?}");
     assert_eq!(walked.skipped, [("c".into(), Skip::Blocked { by: StepId::from("b") })]);
@@ -353,7 +384,8 @@ async fn limits_stop_one_step_and_leave_the_namespace_as_it_was() {
         (JobLimits { timeout_ms: 400, ..JobLimits::default() }, "x = 2\nwhile True: pass", Some("timeout_ms")),
         (JobLimits { fuel_max: 300_000_000, ..JobLimits::default() }, "x = 2\nwhile True: pass", Some("fuel_max")),
     ] {
-        let mut bench = Bench::of(Steps::new(EXECUTOR.clone(), limits)).with(&[("a", "x = 1"), ("b", source), ("c", "x")]);
+        let mut bench =
+            Bench::of(Steps::new(EXECUTOR.clone(), limits)).with(&[("a", "x = 1"), ("b", source), ("c", "x")]);
         let walked = bench.walk().await;
         let Ended::Stopped { limit: found, .. } = &bench.report("b").ended else { panic!("{:#?}", bench.report("b")) };
         assert_eq!(found.as_deref(), limit);
@@ -374,7 +406,10 @@ async fn limits_stop_one_step_and_leave_the_namespace_as_it_was() {
 async fn output_figures_and_traces_are_in_the_report() {
     let (bench, _) = ran(&[("a", "import sys\nprint('out')\nprint('err', file=sys.stderr)\n'é'")]).await;
     let report = bench.report("a");
-    assert_eq!((report.stdout.as_str(), report.stderr.as_str(), report.result.as_deref()), ("out\n", "err\n", Some("'é'")));
+    assert_eq!(
+        (report.stdout.as_str(), report.stderr.as_str(), report.result.as_deref()),
+        ("out\n", "err\n", Some("'é'"))
+    );
     assert!(report.fuel_used > 0 && report.memory_bytes_peak > 0 && report.duration_us > 0, "{report:#?}");
     let (bench, _) = ran(&[("a", "print('x' * 3_000_000)")]).await;
     assert_eq!((bench.report("a").stdout.len(), bench.report("a").truncated), (1 << 20, true));

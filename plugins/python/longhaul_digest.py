@@ -160,7 +160,13 @@ class _Walk:
         if kind is types.CodeType:
             emit(b"C" + marshalled(_comparable(value), 2))
             return
-        if kind not in _SAFE and made[0] is not make_raw:
+        if made[0] is make_raw:
+            emit(b"I")
+            fields, slots, items = made[2]
+            self.kept.append(items)
+            stack += [(items, depth + 1), (slots, depth + 1), (fields, depth + 1), (made[1][2], depth + 1), (kind, depth + 1)]
+            return
+        if kind not in _SAFE:
             self.risky = True
         parts = [*made[:5], None, None, None][:5]
         parts[3:] = [None if part is None else list(part) for part in parts[3:]]

@@ -257,7 +257,7 @@ def _look_before():
     roots = current.state.roots()
     captured = Captured(roots)
     current.state.before.update((names, value) for names, value in captured.groups.items() if value is not None)
-    return {name: roots[name] for name in roots if captured.walks[name].reason}
+    return {name: roots[name] for names, value in captured.groups.items() if value is None for name in names}
 
 
 def _look_after(lives, hidden_before):

@@ -219,12 +219,14 @@ def _code(parts):
 
 def _reduced_function(value):
     cells = value.__closure__ or ()
-    contents = [(cell, _content(cell)) for cell in cells]
+    contents = [(cell, _content(cell, name)) for cell, name in zip(cells, value.__code__.co_freevars)]
     _cells_of_functions.update((id(cell), cell) for cell in cells)
-    annotate = getattr(value, "__annotate__", None)
+    notes = getattr(value, "__annotate__", None)
+    if notes is None:
+        notes = value.__annotations__ or None
     state = (
         value.__defaults__, value.__kwdefaults__, value.__dict__, value.__doc__, value.__module__, value.__qualname__,
-        annotate if annotate is not None else value.__dict__.get("__annotations__"), value.__type_params__, contents,
+        notes, value.__type_params__, contents,
     )  # fmt: skip
     names = _globals_of(value)
     return _function, (value.__code__, names, value.__name__, cells), state, None, None, _set_function
@@ -254,23 +256,35 @@ def _function(code, names, name, cells):
 
 def _set_function(function, state):
     (function.__defaults__, function.__kwdefaults__, fields, function.__doc__, function.__module__,
-     function.__qualname__, annotate, function.__type_params__, contents) = state  # fmt: skip
+     function.__qualname__, notes, function.__type_params__, contents) = state  # fmt: skip
     function.__dict__.update(fields)
-    if annotate is not None:
-        function.__annotate__ = annotate
+    if type(notes) is dict:
+        function.__annotations__ = notes
+    elif notes is not None:
+        function.__annotate__ = notes
     for cell, content in contents:
         if content:
-            cell.cell_contents = content[0]
+            cell.cell_contents = _fields_of_class(content[1]) if len(content) == 2 else content[0]
 
 
 _cells_of_functions = {}
 
 
-def _content(cell):
+def _content(cell, name):
+    """What a cell holds. Annotations hold the fields of their class, which are its own and nothing that is copied."""
     try:
-        return (cell.cell_contents,)
+        content = cell.cell_contents
     except ValueError:
         return ()
+    if name == "__classdict__" and type(content) is dict:
+        kind = next((kind for kind in gc.get_referrers(content) if is_class(kind) and _fields_of_class(kind) is content), None)
+        if kind is not None:
+            return (None, kind)
+    return (content,)
+
+
+def _fields_of_class(kind):
+    return referents(_TYPE_DICT(kind))[0]
 
 
 def _reduced_cell(value):
@@ -349,15 +363,27 @@ def _set_class(kind, state):
 
 def _slots_of(value, kind):
     """The slots that are filled, by class and name."""
+    slots = _slots_in(kind)
+    if not slots:
+        return ()
     found = []
-    for place, part in enumerate(mro_of(kind)):
-        for name, field in _TYPE_DICT(part).items():
-            if type(field) is types.MemberDescriptorType and "__firstlineno__" in _TYPE_DICT(part):
-                try:
-                    found.append((place, name, field.__get__(value)))
-                except AttributeError:
-                    pass
-    return found
+    for place, name, field in slots:
+        try:
+            found.append((place, name, field.__get__(value)))
+        except AttributeError:
+            pass
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _slots_in(kind):
+    return tuple(
+        (place, name, field)
+        for place, part in enumerate(mro_of(kind))
+        if "__firstlineno__" in _TYPE_DICT(part)
+        for name, field in _TYPE_DICT(part).items()
+        if type(field) is types.MemberDescriptorType
+    )
 
 
 def _fields_of(value):

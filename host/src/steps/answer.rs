@@ -115,9 +115,7 @@ fn group(said: Said, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<Group, Stri
             Kept::Stored { blob, bytes, value }
         }
         // What stands for it is made of the step's input, later.
-        (_, None, Some(reason)) => {
-            Kept::Live { reason: truncate(&reason, TEXT_BYTES_MAX), value: Digest::of(b"live") }
-        }
+        (_, None, Some(reason)) => Kept::Live { reason: truncate(&reason, TEXT_BYTES_MAX), value: Digest::of(b"live") },
         _ => return Err("a group is neither kept nor live".to_owned()),
     };
     Ok(Group { names, kept, needs })
@@ -127,10 +125,8 @@ fn exception(error: Error, own: &str) -> Exception {
     let Error { kind, message, line, mut frames } = error;
     frames.truncate(FRAMES_MAX);
     let cut = |text: &str| truncate(text, TEXT_BYTES_MAX);
-    let frames: Vec<Frame> = frames
-        .iter()
-        .map(|frame| Frame { file: cut(&frame.file), line: frame.line, name: cut(&frame.name) })
-        .collect();
+    let frames: Vec<Frame> =
+        frames.iter().map(|frame| Frame { file: cut(&frame.file), line: frame.line, name: cut(&frame.name) }).collect();
     let line = line.or_else(|| frames.iter().rev().find(|frame| frame.file == own).map(|frame| frame.line));
     Exception { kind: cut(&kind), message: truncate(&message, MESSAGE_BYTES_MAX), line, frames }
 }

@@ -54,7 +54,8 @@ pub fn step(random: &mut Random) -> String {
 
 /// Most names are bound, so that most steps do not raise.
 fn beginning(random: &mut Random) -> String {
-    let mut source = String::from("i0, i1, i2 = 1, 2, 3\nl0, l1, l2 = [], [4, 5], [6]\nd0, d1, d2 = {}, {'k': [7]}, {}\n");
+    let mut source =
+        String::from("i0, i1, i2 = 1, 2, 3\nl0, l1, l2 = [], [4, 5], [6]\nd0, d1, d2 = {}, {'k': [7]}, {}\n");
     for place in 0..3 {
         function(random, &mut source, 0, place);
     }

@@ -117,7 +117,9 @@ impl Bench {
                             walked.ran.push(step);
                             let named = missed.into_iter();
                             walked.missed.extend(
-                                named.map(|edge| (edge.from.to_string(), edge.to.to_string(), edge.variable.to_string())),
+                                named.map(|edge| {
+                                    (edge.from.to_string(), edge.to.to_string(), edge.variable.to_string())
+                                }),
                             );
                         }
                     }

@@ -176,7 +176,7 @@ impl Replay {
     }
 
     /// A graph as it was kept. Which steps are stale is the graph's; a step without a run that it holds for fresh is
-    /// made stale.
+    /// made stale. What runs had shown is told to the graph again.
     ///
     /// # Errors
     /// [`GraphError::UnknownStep`] for a history of a step that the graph does not have.
@@ -194,9 +194,16 @@ impl Replay {
             }
             replay.histories.insert(at, (id, history));
         }
-        let unrun: Vec<StepId> =
-            replay.graph.steps().filter(|node| !replay.has_run(node.position)).map(|node| node.id.clone()).collect();
-        unrun.iter().try_for_each(|id| replay.graph.mark_stale_alone(id))?;
+        let ran: Vec<_> = replay
+            .histories
+            .iter()
+            .filter_map(|(at, (id, history))| Some((*at, id.clone(), history.current.clone()?)))
+            .collect();
+        for (at, id, run) in ran {
+            replay.observe(at, &id, &run)?;
+        }
+        let unrun = replay.graph.steps().filter(|node| !replay.has_run(node.position)).map(|node| node.id.clone());
+        unrun.collect::<Vec<_>>().iter().try_for_each(|id| replay.graph.mark_stale_alone(id))?;
         Ok(replay)
     }
 
@@ -365,9 +372,8 @@ impl Replay {
         }
         let step = report.step.clone();
         let run = Arc::new(self.run_of(asked.at, &asked.request, report)?);
-        let observed = observed(&run, |name| self.namespace.find(name, asked.at).is_some());
+        let missed = self.observe(asked.at, &step, &run)?;
         let (stale, is_same) = self.put(asked.at, &step, &run)?;
-        let missed = self.graph.observe(&step, &observed)?;
         self.graph_fresh(&step, &run)?;
         Ok(Ran::Kept { missed, stale, is_same })
     }
@@ -431,11 +437,17 @@ impl Replay {
                 self.block_after(&step)?;
             }
         } else {
+            self.observe(at, &step, run)?;
             self.put(at, &step, run)?;
-            self.graph.observe(&step, &observed(run, |name| self.namespace.find(name, at).is_some()))?;
         }
         self.graph_fresh(&step, run)?;
         Ok(Todo::Answered { step, is_same })
+    }
+
+    /// Tells the graph what a run showed; answers what analysis had missed.
+    fn observe(&mut self, at: Position, step: &StepId, run: &Run) -> Result<Vec<MissedEdge>, ReplayError> {
+        let observed = observed(run, |name| self.namespace.find(name, at).is_some());
+        Ok(self.graph.observe(step, &observed)?)
     }
 
     /// A step that was stopped stays stale.
@@ -564,7 +576,10 @@ impl Replay {
 
     /// The steps of these places that ran, to be run again.
     fn before(&self, first: Position, at: Position) -> Vec<Before> {
-        let ran = self.histories.range(first..at).filter(|(_, (_, history))| history.current.is_some());
+        let ran = self
+            .histories
+            .range(first..at)
+            .filter(|(_, (_, history))| history.current.as_ref().is_some_and(|run| !run.is_stopped()));
         ran.filter_map(|(_, (id, _))| self.graph.node(id).ok())
             .map(|node| Before {
                 step: node.id.clone(),

@@ -144,7 +144,8 @@ impl Runner {
         (world.read, world.own) = (BTreeSet::new(), BTreeSet::new());
         let ended = world.run(&request.source);
         let after = world.groups();
-        let touched = |names: &BTreeSet<Name>| names.iter().any(|name| world.read.contains(name) || world.own.contains(name));
+        let touched =
+            |names: &BTreeSet<Name>| names.iter().any(|name| world.read.contains(name) || world.own.contains(name));
         let mut report = StepReport::of(request.step.clone());
         for (names, (numbers, is_live)) in &after {
             if before.get(names).is_some_and(|(old, _)| old == numbers) && !(*is_live && touched(names)) {
@@ -260,7 +261,8 @@ fn ids(list: &[&str]) -> Vec<StepId> {
 
 #[test]
 fn only_what_a_change_reaches_runs() {
-    let (mut replay, mut runner) = with(&[("a", "set x"), ("b", "set y"), ("c", "add z x"), ("d", "add w y"), ("e", "add v z")]);
+    let (mut replay, mut runner) =
+        with(&[("a", "set x"), ("b", "set y"), ("c", "add z x"), ("d", "add w y"), ("e", "add v z")]);
     walk(&mut replay, &mut runner, 99);
     assert_eq!(runner.runs, ids(&["a", "b", "c", "d", "e"]));
     runner.runs.clear();
@@ -419,8 +421,11 @@ fn random_edits_and_crashes_end_as_running_everything_does() {
             walk(&mut replay, &mut runner, most);
             replay = restored(&saved(&replay));
             walk(&mut replay, &mut runner, 1_000);
-            let sources: Vec<String> =
-                replay.graph().steps().map(|node| format!("{}: {}", node.id, node.source.replace('\n', "; "))).collect();
+            let sources: Vec<String> = replay
+                .graph()
+                .steps()
+                .map(|node| format!("{}: {}", node.id, node.source.replace('\n', "; ")))
+                .collect();
             equals_running_everything(&replay, &runner, &format!("seed {seed}, edit {edit}\n{}", sources.join("\n")));
             assert!(replay.graph().stale().is_empty(), "seed {seed}, edit {edit}");
             let steps: Vec<StepId> = replay.graph().steps().map(|node| node.id.clone()).collect();
