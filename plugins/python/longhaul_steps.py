@@ -16,6 +16,7 @@ import functools
 import hashlib
 import io
 import json
+import operator
 import os
 import random
 import reprlib
@@ -23,7 +24,7 @@ import sys
 
 from longhaul_digest import Captured, marshalled
 from longhaul_namespace import Group, Main, State, is_variable
-from longhaul_values import BUILTINS, MAIN, clean, current, loaded, name_of, pickled, remember, text_of, touch_of_code
+from longhaul_values import BUILTINS, MAIN, clean, current, held, known, loaded, name_of, pickled, remember, text_of, touch_of_code
 
 try:
     import decimal
@@ -51,7 +52,7 @@ _dict_copy, _dict_clear, _dict_update, _repr = dict.copy, dict.clear, dict.updat
 _StringIO, _BytesIO, _FileIO, _TextIOWrapper = io.StringIO, io.BytesIO, io.FileIO, io.TextIOWrapper
 _from_base64, _to_base64, _sha256 = base64.b64decode, base64.b64encode, hashlib.sha256
 _loads_json, _dumps_json = json.loads, json.dumps
-_modules = sys.modules
+_modules, _is = sys.modules, operator.is_
 _RECURSION_MAX = sys.getrecursionlimit()
 
 
@@ -73,8 +74,7 @@ def answer(arguments):
     if prelude:
         lives = _look_before()
         _open_streams()
-    _seed(request["seed"], random_seeded)
-    hidden_before = _hidden()
+    hidden_before = _hidden(_seed(request["seed"], random_seeded))
     modules = _dict_copy(_modules)
     error, result = _run(request["id"], request["source"], True)
     unkept = _take_builtins_back()
@@ -197,6 +197,8 @@ def _take_builtins_back():
     found = _dict_copy(_builtins)
     _dict_clear(_builtins)
     _dict_update(_builtins, BUILTINS)
+    if [*found] == [*BUILTINS] and all(map(_is, found.values(), BUILTINS.values())):
+        return []
     changed = sorted(
         clean(str(name)[:200])
         for name in {*found, *BUILTINS} - {"_"}
@@ -218,20 +220,22 @@ def _load_hidden(groups):
     if RANDOM in values:
         random.setstate(values[RANDOM])
         return None
-    random.seed(0)
-    return random.getstate()
+    return _UNTOUCHED
+
+
+_UNTOUCHED = ()
 
 
 def _seed(seed, seeded):
-    """Seeds for a step, unless a step before it drew from the generator or seeded it."""
-    if seeded is None or random.getstate() != seeded:
+    """Seeds for a step, unless a step before it drew from the generator or seeded it; gives the state, or none."""
+    if seeded is None or (seeded is not _UNTOUCHED and random.getstate() != seeded):
         return None
     random.seed(int(seed, 16))
     return random.getstate()
 
 
-def _hidden():
-    return {RANDOM: random.getstate(), DECIMAL: _decimal_state()}
+def _hidden(random_state=None):
+    return {RANDOM: random_state or random.getstate(), DECIMAL: _decimal_state()}
 
 
 def _decimal_state():
@@ -308,3 +312,22 @@ def _hidden_groups(before, noted):
         value = _sha256(marshalled(state, 2)).hexdigest()
         found.append({"names": [name], "value": value, "needs": [], "blob": _to_base64(blob).decode()})
     return found
+
+
+def _rehearse():
+    """Runs steps when the image is built, so that the interpreter has specialised what every step runs through."""
+    saved = sys.stdin, sys.stdout, sys.stderr, sys.argv, {**_modules}, [*sys.path], {**known}, [*held]
+    function = "def f(n): return [n, x]\nclass C: k = 1\no = C()\ny = f(1)\ny"
+    first = _loads_json(answer(_dumps_json({"id": "a", "source": "x = [1]", "given": [], "seed": "0"})))["groups"][0]
+    request = _dumps_json({"id": "b", "source": function, "given": [first], "seed": "1"})
+    for _ in range(30):
+        answer(request)
+    sys.stdin, sys.stdout, sys.stderr, sys.argv, modules, sys.path[:], names, objects = saved
+    for old, new in ((_modules, modules), (known, names)):
+        old.clear()
+        old.update(new)
+    held[:] = objects
+    current.state = current.namespace = None
+
+
+_rehearse()

@@ -544,11 +544,11 @@ def clean(text):
 # random numbers. A value that is one of them is found there again. They are held, so that no other gets their `id`.
 
 
-known, _held = {}, []
+known, held = {}, []
 
 
 def remember(value, module, name):
-    _held.append(value)
+    held.append(value)
     known.setdefault(id(value), (module, name))
 
 
