@@ -2,15 +2,12 @@
 //!
 //! Needs the interpreter of `cargo xtask plugins`.
 
-#![allow(clippy::needless_pass_by_value, reason = "short calls in tests")]
-
 #[path = "support/graph.rs"]
 mod graph;
 
 use graph::{Bench, EXECUTOR, Walked};
 use longhaul::exec::JobLimits;
 use longhaul::steps::{StepError, Steps};
-use longhaul_core::Digest;
 use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_graph::{Ended, Kept, Skip, StepId, Todo};
 
@@ -145,7 +142,7 @@ async fn a_read_that_analysis_missed_is_answered_by_a_second_run() {
             .await;
     results(&bench, &[("c", "5")]);
     assert_eq!(walked.again, names(&["b"]));
-    assert_eq!(walked.missed, [("a".into(), "b".into(), "secret".into())]);
+    assert_eq!(walked.missed, [("a".to_owned(), "b".to_owned(), "secret".to_owned())]);
 }
 
 #[tokio::test]
@@ -218,7 +215,7 @@ async fn a_step_that_raised_keeps_what_it_changed_and_holds_up_the_rest() {
     let steps = [("a", "xs = [1]"), ("b", "xs.append(2)\nxs[9]\nxs.append(3)"), ("c", "sum(xs)"), ("d", "'free'")];
     let (mut bench, walked) = ran(&steps).await;
     results(&bench, &[("b", "IndexError: list index out of range"), ("d", "'free'")]);
-    assert_eq!(walked.skipped, [("c".into(), Skip::Blocked { by: StepId::from("b") })]);
+    assert_eq!(walked.skipped, [("c".to_owned(), Skip::Blocked { by: StepId::from("b") })]);
     let report = bench.report("b");
     let Ended::Raised(exception) = &report.ended else { panic!("{report:#?}") };
     assert_eq!(exception.line, Some(2));
@@ -375,7 +372,7 @@ async fn what_is_too_deep_is_live_and_what_overflows_is_stopped() {
     .await;
     let ended = &bench.report("b").ended;
     assert!(!matches!(ended, Ended::Well), "{ended:?}");
-    assert_eq!(walked.skipped, [("c".into(), Skip::Blocked { by: StepId::from("b") })]);
+    assert_eq!(walked.skipped, [("c".to_owned(), Skip::Blocked { by: StepId::from("b") })]);
 }
 
 #[tokio::test]
@@ -447,14 +444,14 @@ async fn a_step_that_may_act_is_not_repeated_silently() {
     let Todo::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };
     assert!(request.acts && bench.replay.take_changed().contains(&StepId::from("b")));
     let walked = bench.walk().await;
-    assert_eq!(walked.skipped, [("b".into(), Skip::Unknown)]);
+    assert_eq!(walked.skipped, [("b".to_owned(), Skip::Unknown)]);
     assert_eq!(written(), "once\n");
     bench.replay.again(&StepId::from("b")).expect("a step");
     assert_eq!(bench.walk().await.ran, names(&["b"]));
     assert_eq!(written(), "once\nonce\n");
     // What only lives in an instance cannot be had again without acting again.
     let mut bench = Bench::of(steps).with(&[("a", "g = iter({1: 2})"), ("b", "next(g)")]);
-    assert_eq!(bench.walk().await.skipped, [("b".into(), Skip::LiveActs { producer: StepId::from("a") })]);
+    assert_eq!(bench.walk().await.skipped, [("b".to_owned(), Skip::LiveActs { producer: StepId::from("a") })]);
 }
 
 #[tokio::test]

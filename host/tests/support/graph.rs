@@ -1,5 +1,7 @@
 //! A graph whose steps run in real interpreters, with its values in memory.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use longhaul::exec::{CompileLimits, Executor, JobLimits, Places};
 use longhaul::steps::{Blobs, Steps};
 use longhaul_core::Digest;

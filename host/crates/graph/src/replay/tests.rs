@@ -19,7 +19,7 @@ impl Language for Toy {
         for line in source.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             let name = |at: usize| Name::from(words[at]);
-            let mut read = |name: Name, found: &mut Analysis| {
+            let read = |name: Name, found: &mut Analysis| {
                 if !found.definite_writes.contains(&name) {
                     found.reads.insert(name, Span { start: 0, end: 0, line: 1, column: 1 });
                 }
@@ -273,7 +273,7 @@ fn only_what_a_change_reaches_runs() {
     runner.runs.clear();
     replay.change_step(&StepId::from("a"), "set x".into()).expect("a step");
     walk(&mut replay, &mut runner, 99);
-    assert_eq!(runner.runs, []);
+    assert!(runner.runs.is_empty(), "{:?}", runner.runs);
     equals_running_everything(&replay, &runner, "after both");
 }
 
@@ -320,9 +320,9 @@ fn what_depends_on_a_failure_waits_until_it_is_mended() {
     // It stays so, and the failure does not run again for nothing.
     runner.runs.clear();
     assert_eq!(walk(&mut replay, &mut runner, 99).len(), 2);
-    assert_eq!(runner.runs, []);
+    assert!(runner.runs.is_empty(), "{:?}", runner.runs);
     replay.change_step(&StepId::from("a"), "set x".into()).expect("a step");
-    assert_eq!(walk(&mut replay, &mut runner, 99), []);
+    assert!(walk(&mut replay, &mut runner, 99).is_empty());
     equals_running_everything(&replay, &runner, "mended");
 }
 
