@@ -6,13 +6,13 @@
 //! certain to matter, and what steps do is observed when they run.
 
 mod builtins;
+mod facts;
 mod flow;
 mod javascript;
 mod lines;
 mod nesting;
 mod python;
 mod stack;
-mod symbols;
 
 pub(crate) use builtins::all as python_builtins;
 pub(crate) use python::with_module as with_python;

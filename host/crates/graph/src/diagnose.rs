@@ -154,7 +154,7 @@ fn blame(graph: &Graph, failure: &Failure, variables: &[Involved]) -> Result<(St
     if let NodeState::Broken(error) = &node.state {
         return Ok((failure.step.clone(), format!("its source does not parse: {error}")));
     }
-    if let Some(name) = failure.missing_name() {
+    if let ("NameError", Some(name)) = (failure.kind(), failure.missing_name()) {
         return Ok(blame_for_name(graph, failure, name));
     }
     if failure.told().contains("'NoneType'")
@@ -169,6 +169,7 @@ fn blame(graph: &Graph, failure: &Failure, variables: &[Involved]) -> Result<(St
         "ModuleNotFoundError" | "ImportError" => "it imports what is not there",
         "TypeError" => "it uses a value of another type than it expects",
         "ValueError" => "it converts a value that does not have the form",
+        "UnboundLocalError" => "a function of it assigns to a name that it reads before",
         "ZeroDivisionError" => "it divides by zero",
         _ => "it raised, and nothing points to an earlier step",
     };

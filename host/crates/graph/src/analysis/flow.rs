@@ -22,7 +22,7 @@ pub(super) enum Status {
 pub(super) struct Mark {
     trail: usize,
     unbound: usize,
-    live: bool,
+    stopped: bool,
 }
 
 /// What a branch changed.
@@ -32,25 +32,24 @@ pub(super) struct Branch {
 }
 
 /// The statuses at the place where the walk is.
+#[derive(Default)]
 pub(super) struct Flow {
+    /// Of the module's names, by number.
+    module: Vec<Option<Status>>,
+    /// Of all others.
     status: HashMap<Key, Status>,
     trail: Vec<(Key, Option<Status>)>,
     unbound: Vec<Key>,
-    live: bool,
+    /// The walk left by a jump.
+    stopped: bool,
 }
 
 impl Flow {
-    pub(super) fn new() -> Self {
-        Self { status: HashMap::new(), trail: Vec::new(), unbound: Vec::new(), live: true }
-    }
-
     pub(super) fn status(&self, key: Key) -> Option<Status> {
-        self.status.get(&key).copied()
-    }
-
-    /// All statuses of the module's names.
-    pub(super) fn module(&self) -> impl Iterator<Item = (u32, Status)> {
-        self.status.iter().filter(|((scope, _), _)| *scope == 0).map(|((_, name), status)| (*name, *status))
+        match key {
+            (0, name) => self.module.get(name as usize).copied().flatten(),
+            _ => self.status.get(&key).copied(),
+        }
     }
 
     pub(super) fn bind(&mut self, key: Key) {
@@ -64,11 +63,11 @@ impl Flow {
 
     /// The walk left by a jump: what follows is not reached from here.
     pub(super) fn stop(&mut self) {
-        self.live = false;
+        self.stopped = true;
     }
 
     pub(super) fn mark(&self) -> Mark {
-        Mark { trail: self.trail.len(), unbound: self.unbound.len(), live: self.live }
+        Mark { trail: self.trail.len(), unbound: self.unbound.len(), stopped: self.stopped }
     }
 
     /// How many changes there were since a mark.
@@ -79,7 +78,7 @@ impl Flow {
     /// What changed since a mark, without taking it back.
     pub(super) fn since(&self, mark: Mark) -> Branch {
         let changed = self.trail[mark.trail..].iter().map(|(key, _)| (*key, self.status(*key))).collect();
-        Branch { changed, live: self.live }
+        Branch { changed, live: !self.stopped }
     }
 
     /// Takes back what changed since a mark, and answers it.
@@ -90,7 +89,7 @@ impl Flow {
                 self.put(key, before);
             }
         }
-        self.live = mark.live;
+        self.stopped = mark.stopped;
         branch
     }
 
@@ -99,7 +98,7 @@ impl Flow {
         let live = branches.iter().filter(|branch| branch.live);
         let count = live.clone().count();
         if count == 0 {
-            self.live = false;
+            self.stopped = true;
             return;
         }
         let mut met: HashMap<Key, (usize, Option<Status>)> = HashMap::new();
@@ -122,15 +121,15 @@ impl Flow {
 
     /// What happened since the mark may not have happened.
     pub(super) fn maybe(&mut self, mark: Mark) {
-        if self.changes_since(mark) > 0 || self.live != mark.live {
+        if self.changes_since(mark) > 0 || self.stopped != mark.stopped {
             let branch = self.take(mark);
             self.join(&[branch, Branch { changed: HashMap::new(), live: true }]);
         }
     }
 
-    /// Names that were unbound since the mark are no more certain to be bound: that may have happened, or not.
-    pub(super) fn doubt_unbound(&mut self, mark: Mark) {
-        for at in mark.unbound..self.unbound.len() {
+    /// Names that were unbound between two marks are no more certain to be bound: that may have happened, or not.
+    pub(super) fn doubt_unbound(&mut self, began: Mark, ended: Mark) {
+        for at in began.unbound..ended.unbound {
             let key = self.unbound[at];
             if self.status(key) == Some(Status::Bound) {
                 self.set(key, Some(Status::Settled));
@@ -143,7 +142,7 @@ impl Flow {
         for (key, status) in branch.changed.iter().filter(|(_, status)| status.is_some()) {
             self.set(*key, *status);
         }
-        self.live &= branch.live;
+        self.stopped |= !branch.live;
     }
 
     fn set(&mut self, key: Key, status: Option<Status>) {
@@ -152,6 +151,13 @@ impl Flow {
     }
 
     fn put(&mut self, key: Key, status: Option<Status>) -> Option<Status> {
+        if let (0, name) = key {
+            let name = name as usize;
+            if name >= self.module.len() {
+                self.module.resize(name + 1, None);
+            }
+            return std::mem::replace(&mut self.module[name], status);
+        }
         match status {
             Some(status) => self.status.insert(key, status),
             None => self.status.remove(&key),

@@ -8,12 +8,10 @@
 mod declarations;
 mod walk;
 
-use super::flow::{Flow, Status};
-use super::symbols::{Symbol, Symbols};
-use super::{
-    Analysis, JavaScript, LEANING_MAX, Language, Mode, Name, Reason, SOURCE_BYTES_MAX, SyntaxError, lines, stack,
-};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use super::facts::{Facts, Range, Symbol};
+use super::{Analysis, JavaScript, LEANING_MAX, Language, Mode, Reason, SOURCE_BYTES_MAX, SyntaxError, lines, stack};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use tree_sitter::{Node, Parser, Tree};
 
 /// Depth of the tree up to which a source is walked on the caller's own stack.
@@ -91,132 +89,69 @@ fn checked_depth(source: &str, tree: &Tree) -> Result<usize, SyntaxError> {
 struct Walk<'s> {
     source: &'s str,
     mode: Mode,
-    symbols: Symbols,
+    facts: Facts,
     /// Names that blocks and functions keep, the innermost last; the program's own are not among them.
-    scopes: Vec<Scope>,
-    flow: Flow,
-    deferred: usize,
-    later: HashMap<Symbol, (u32, u32)>,
-    pending: Vec<Symbol>,
-    reads: HashMap<Symbol, (u32, u32)>,
-    writes: HashSet<Symbol>,
-    mutates: HashMap<Symbol, Reason>,
-    sees_all: Option<Reason>,
-    error: Option<(usize, &'static str)>,
-}
-
-/// What a block or function keeps to itself.
-#[derive(Default)]
-struct Scope {
-    names: HashSet<Symbol>,
-    function: bool,
+    scopes: Vec<HashSet<Symbol>>,
+    /// In how many of these a name is, since there may be thousands of them.
+    kept: HashMap<Symbol, usize>,
+    /// How many functions the walk is in.
+    functions: usize,
 }
 
 impl<'s> Walk<'s> {
     fn new(source: &'s str, mode: Mode) -> Self {
-        Self {
-            source,
-            mode,
-            symbols: Symbols::default(),
-            scopes: Vec::new(),
-            flow: Flow::new(),
-            deferred: 0,
-            later: HashMap::new(),
-            pending: Vec::new(),
-            reads: HashMap::new(),
-            writes: HashSet::new(),
-            mutates: HashMap::new(),
-            sees_all: None,
-            error: None,
-        }
+        Self { source, mode, facts: Facts::default(), scopes: Vec::new(), kept: HashMap::new(), functions: 0 }
     }
 
     fn program(mut self, root: Node<'_>) -> Result<Analysis, SyntaxError> {
         self.hoist_functions(root);
         self.children(root);
-        if let Some((offset, message)) = self.error {
+        self.facts.answer(self.source, is_builtin).map_err(|(offset, message)| {
             let (line, column) = lines::line_column(self.source, offset);
-            return Err(SyntaxError { message: message.to_owned(), line, column });
-        }
-        for (name, range) in std::mem::take(&mut self.later) {
-            self.expose(name, range);
-        }
-        Ok(self.answer())
+            SyntaxError { message: message.to_owned(), line, column }
+        })
     }
 
-    fn answer(self) -> Analysis {
-        let Self { symbols, flow, source, reads, writes, .. } = self;
-        let name = |symbol: &Symbol| symbols.name(*symbol);
-        let ranges: Vec<(u32, u32)> = reads.values().copied().collect();
-        let (mut read, mut builtin) = (BTreeMap::new(), BTreeMap::new());
-        for (symbol, span) in reads.keys().zip(lines::spans(source, &ranges)) {
-            let name = name(symbol);
-            let into = if is_builtin(&name) { &mut builtin } else { &mut read };
-            into.insert(name, span);
-        }
-        let certain = |status| flow.module().filter(move |(_, one)| *one == status).map(|(symbol, _)| symbol);
-        let definite_writes: std::collections::BTreeSet<Name> =
-            certain(Status::Bound).filter(|symbol| writes.contains(symbol)).map(|symbol| name(&symbol)).collect();
-        Analysis {
-            reads: read,
-            builtins: builtin,
-            writes: writes.iter().map(name).collect(),
-            settles: definite_writes.clone(),
-            definite_writes,
-            mutates: self.mutates.iter().map(|(symbol, reason)| (name(symbol), reason.clone())).collect(),
-            deletes: std::collections::BTreeSet::new(),
-            sees_all: self.sees_all,
-        }
+    fn is_local(&self, symbol: Symbol) -> bool {
+        self.kept.contains_key(&symbol)
     }
 
-    fn expose(&mut self, symbol: Symbol, range: (u32, u32)) {
-        if self.flow.status((0, symbol)).is_none() {
-            self.reads.entry(symbol).or_insert(range);
+    /// Opens a scope that keeps these names.
+    fn open(&mut self, names: HashSet<Symbol>) {
+        for name in &names {
+            *self.kept.entry(*name).or_default() += 1;
         }
+        self.scopes.push(names);
     }
 
-    /// Code that is not seen here may run now, and with it every function that was defined before.
-    fn may_call(&mut self) {
-        if self.deferred == 0 {
-            for symbol in std::mem::take(&mut self.pending) {
-                if let Some(range) = self.later.get(&symbol).copied() {
-                    self.expose(symbol, range);
+    fn close(&mut self) {
+        for name in self.scopes.pop().unwrap_or_default() {
+            if let Entry::Occupied(mut kept) = self.kept.entry(name) {
+                *kept.get_mut() -= 1;
+                if *kept.get() == 0 {
+                    kept.remove();
                 }
             }
         }
     }
 
-    fn is_local(&self, symbol: Symbol) -> bool {
-        self.scopes.iter().any(|scope| scope.names.contains(&symbol))
-    }
-
     fn read(&mut self, node: Node<'_>) {
         let symbol = self.symbol(node);
-        if self.is_local(symbol) {
-            return;
-        }
-        let range = range(node);
-        if self.deferred == 0 {
-            self.expose(symbol, range);
-        } else {
-            self.later.entry(symbol).or_insert(range);
-            self.pending.push(symbol);
+        if !self.is_local(symbol) {
+            self.facts.read(symbol, range(node));
         }
     }
 
     fn bind(&mut self, node: Node<'_>) {
         let symbol = self.symbol(node);
         if !self.is_local(symbol) {
-            self.writes.insert(symbol);
-            if self.deferred == 0 {
-                self.flow.bind((0, symbol));
-            }
+            self.facts.bind(symbol);
         }
     }
 
     fn symbol(&mut self, node: Node<'_>) -> Symbol {
         let name = self.source.get(node.byte_range()).unwrap_or_default();
-        self.symbols.symbol(name)
+        self.facts.symbol(name)
     }
 
     fn text(&self, node: Node<'_>) -> &'s str {
@@ -235,9 +170,9 @@ impl<'s> Walk<'s> {
                 "identifier" => {
                     let symbol = self.symbol(node);
                     let stores = matches!(reason, Reason::AttributeStore | Reason::SubscriptStore | Reason::Augmented);
-                    let given = stores || self.writes.contains(&symbol) || !is_builtin(self.text(node));
+                    let given = stores || self.facts.is_written(symbol) || !is_builtin(self.text(node));
                     if !self.is_local(symbol) && given {
-                        self.mutates.entry(symbol).or_insert_with(|| reason.clone());
+                        self.facts.mutate(symbol, reason);
                     }
                     None
                 }
@@ -247,7 +182,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-fn range(node: Node<'_>) -> (u32, u32) {
+fn range(node: Node<'_>) -> Range {
     // A source has at most a million bytes.
     (u32::try_from(node.start_byte()).unwrap_or(u32::MAX), u32::try_from(node.end_byte()).unwrap_or(u32::MAX))
 }

@@ -10,15 +10,13 @@ mod expression;
 mod scope;
 mod statement;
 
-use super::flow::{Flow, Status};
+use super::facts::{Facts, Range};
 use super::nesting::{Depth, TooDeep, Weight};
-use super::symbols::{Symbol, Symbols};
-use super::{Analysis, Language, Mode, Name, Python, Reason, SOURCE_BYTES_MAX, SyntaxError, builtins, lines, stack};
+use super::{Analysis, Language, Mode, Python, SOURCE_BYTES_MAX, SyntaxError, builtins, lines, stack};
 use ruff_python_ast::{ModModule, PythonVersion, token::TokenKind};
 use ruff_python_parser::{Mode as Grammar, ParseOptions, lexer, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange};
 use scope::Scopes;
-use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Depth up to which a source is walked on the caller's own stack.
 const NESTING_SMALL: usize = 40;
@@ -26,7 +24,7 @@ const NESTING_SMALL: usize = 40;
 impl Language for Python {
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
         let mode = self.mode;
-        with_module(source, move |source, module| Walk::new(source, mode).module(module))?
+        with_module(source, move |source, module| Walk::new(mode).module(source, module))?
     }
 
     fn name(&self) -> &'static str {
@@ -136,117 +134,30 @@ fn parsed<T>(source: &str, work: impl FnOnce(&str, &ModModule) -> T) -> Result<T
 }
 
 /// The walk over one module.
-struct Walk<'a> {
-    source: &'a str,
+struct Walk {
     mode: Mode,
-    symbols: Symbols,
+    facts: Facts,
     scopes: Scopes,
-    flow: Flow,
     loops: Vec<statement::Loop>,
-    /// How many bodies that run later the walk is in.
-    deferred: usize,
-    /// What such bodies read, with the first place.
-    later: HashMap<Symbol, TextRange>,
-    /// What of that was read by bodies that nothing had the chance to call yet.
-    pending: Vec<Symbol>,
-    reads: HashMap<Symbol, TextRange>,
-    writes: HashSet<Symbol>,
-    deletes: HashSet<Symbol>,
-    mutates: HashMap<Symbol, Reason>,
-    sees_all: Option<Reason>,
-    error: Option<(usize, &'static str)>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(source: &'a str, mode: Mode) -> Self {
-        Self {
-            source,
-            mode,
-            symbols: Symbols::default(),
-            scopes: Scopes::new(),
-            flow: Flow::new(),
-            loops: Vec::new(),
-            deferred: 0,
-            later: HashMap::new(),
-            pending: Vec::new(),
-            reads: HashMap::new(),
-            writes: HashSet::new(),
-            deletes: HashSet::new(),
-            mutates: HashMap::new(),
-            sees_all: None,
-            error: None,
-        }
+impl Walk {
+    fn new(mode: Mode) -> Self {
+        Self { mode, facts: Facts::default(), scopes: Scopes::new(), loops: Vec::new() }
     }
 
-    fn module(mut self, module: &ModModule) -> Result<Analysis, SyntaxError> {
+    fn module(mut self, source: &str, module: &ModModule) -> Result<Analysis, SyntaxError> {
         self.block(&module.body);
-        if let Some((offset, message)) = self.error {
-            return Err(error_at(self.source, offset, message.to_owned()));
-        }
-        // A later step may call what was defined here; what is not certain by now is read from what comes before.
-        for (name, range) in std::mem::take(&mut self.later) {
-            self.expose(name, range);
-        }
-        Ok(self.answer())
-    }
-
-    fn answer(self) -> Analysis {
-        let Self { symbols, flow, source, .. } = self;
-        let name = |symbol: &Symbol| symbols.name(*symbol);
-        let (read, ranges): (Vec<_>, Vec<_>) =
-            self.reads.iter().map(|(symbol, range)| (name(symbol), (range.start().into(), range.end().into()))).unzip();
-        let (mut reads, mut builtin) = (BTreeMap::new(), BTreeMap::new());
-        for (name, span) in read.into_iter().zip(lines::spans(source, &ranges)) {
-            let into = if builtins::is_builtin(&name) { &mut builtin } else { &mut reads };
-            into.insert(name, span);
-        }
-        let settled = flow.module().filter(|(symbol, _)| self.writes.contains(symbol) || self.deletes.contains(symbol));
-        let (mut definite_writes, mut settles) = (Vec::new(), Vec::new());
-        for (symbol, status) in settled {
-            settles.push(name(&symbol));
-            if status == Status::Bound {
-                definite_writes.push(name(&symbol));
-            }
-        }
-        Analysis {
-            reads,
-            builtins: builtin,
-            writes: self.writes.iter().map(name).collect(),
-            definite_writes: definite_writes.into_iter().collect(),
-            mutates: self.mutates.iter().map(|(symbol, reason)| (name(symbol), reason.clone())).collect(),
-            deletes: self.deletes.iter().map(name).collect(),
-            settles: settles.into_iter().collect(),
-            sees_all: self.sees_all,
-        }
-    }
-
-    /// A name of the namespace is read by code that runs here.
-    fn expose(&mut self, symbol: Symbol, range: TextRange) {
-        if self.flow.status((0, symbol)).is_none() {
-            self.reads.entry(symbol).or_insert(range);
-        }
-    }
-
-    /// Code that is not seen here may run now, and with it every function that was defined before.
-    fn may_call(&mut self) {
-        if self.deferred == 0 {
-            for symbol in std::mem::take(&mut self.pending) {
-                if let Some(range) = self.later.get(&symbol).copied() {
-                    self.expose(symbol, range);
-                }
-            }
-        }
-    }
-
-    fn refuse(&mut self, range: TextRange, message: &'static str) {
-        self.error.get_or_insert((range.start().to_usize(), message));
+        let answer = self.facts.answer(source, builtins::is_builtin);
+        answer.map_err(|(offset, message)| error_at(source, offset, message.to_owned()))
     }
 
     fn sound(&self) -> bool {
         self.mode == Mode::Sound
     }
+}
 
-    fn name(&self, symbol: Symbol) -> Name {
-        self.symbols.name(symbol)
-    }
+/// A place in numbers.
+fn bytes(range: TextRange) -> Range {
+    (range.start().into(), range.end().into())
 }

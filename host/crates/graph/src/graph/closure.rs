@@ -3,12 +3,15 @@
 //! Both walks go along the positions and carry the names that matter, so that they cost in proportion to the uses that
 //! they pass and not to the edges between them, of which there may be as many as pairs of steps. Inferred edges go from
 //! earlier to later; an edge that was asked for and goes back starts the walk once more from where it leads.
+//!
+//! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
 
 use super::index::{Place, Symbol};
 use super::{Graph, GraphError, StepId};
 use crate::analysis::Name;
+use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Bound::{Excluded, Unbounded};
 
 /// What comes next on a walk.
@@ -29,8 +32,8 @@ impl Graph {
     pub(super) fn dependants(&self, seeds: BTreeSet<Place>) -> BTreeSet<Place> {
         let mut seeds = seeds;
         loop {
-            let mut forward = Forward::new(self, &seeds);
-            while let Some((place, events)) = forward.next() {
+            let (mut forward, mut events) = (Forward::new(self, &seeds), Vec::new());
+            while let Some(place) = forward.next(&mut events) {
                 forward.visit(place, &events);
             }
             if forward.back.is_subset(&forward.found) {
@@ -47,7 +50,8 @@ impl Graph {
             let mut backward = Backward::new(self);
             backward.begin(place, variables);
             backward.send(&later);
-            while let Some((at, events)) = backward.next() {
+            let mut events = Vec::new();
+            while let Some(at) = backward.next(&mut events) {
                 backward.visit(at, &events);
             }
             backward.found.remove(&place);
@@ -66,8 +70,7 @@ impl Graph {
         let mut waits: BTreeMap<Place, usize> = places.iter().map(|place| (*place, 0)).collect();
         let mut opens: BTreeMap<Place, Vec<Place>> = BTreeMap::new();
         for to in places {
-            for edge in self.edges_into(&self.nodes[to].id).into_iter().flatten() {
-                let from = self.places[&edge.from];
+            for from in self.starts(*to) {
                 if places.contains(&from) {
                     *waits.entry(*to).or_default() += 1;
                     opens.entry(from).or_default().push(*to);
@@ -105,9 +108,9 @@ struct Forward<'g> {
     found: BTreeSet<Place>,
     /// Steps before the walk that edges lead back to.
     back: BTreeSet<Place>,
-    tainted: HashSet<Symbol>,
+    tainted: FxHashSet<Symbol>,
     /// All names are tainted but those that were settled since.
-    all: Option<HashSet<Symbol>>,
+    all: Option<FxHashSet<Symbol>>,
     watches_all: bool,
 }
 
@@ -118,23 +121,24 @@ impl<'g> Forward<'g> {
             events: seeds.iter().map(|place| Reverse((*place, Event::Seed))).collect(),
             found: BTreeSet::new(),
             back: BTreeSet::new(),
-            tainted: HashSet::new(),
+            tainted: FxHashSet::default(),
             all: None,
             watches_all: false,
         }
     }
 
-    /// The next position with all that leads to it.
-    fn next(&mut self) -> Option<(Place, Vec<Event>)> {
+    /// The next position, with all that leads to it.
+    fn next(&mut self, events: &mut Vec<Event>) -> Option<Place> {
         let Reverse((place, first)) = self.events.pop()?;
-        let mut events = vec![first];
+        events.clear();
+        events.push(first);
         while let Some(Reverse((_, event))) = self.events.peek().filter(|Reverse((at, _))| *at == place) {
             if events.last() != Some(event) {
                 events.push(*event);
             }
             self.events.pop();
         }
-        Some((place, events))
+        Some(place)
     }
 
     fn visit(&mut self, place: Place, events: &[Event]) {
@@ -160,7 +164,7 @@ impl<'g> Forward<'g> {
 
     fn event_reads(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.tainted.contains(&symbol) && self.graph.index.users(symbol).get(&place).is_some_and(|one| one.reads)
+        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(&place)
     }
 
     fn is_tainted(&self, symbol: Symbol) -> bool {
@@ -183,7 +187,7 @@ impl<'g> Forward<'g> {
             if self.all.is_none() {
                 self.go_on(place, Event::Any);
             }
-            self.all = Some(HashSet::new());
+            self.all = Some(FxHashSet::default());
         }
         if !self.watches_all && !self.tainted.is_empty() {
             self.watches_all = true;
@@ -213,12 +217,10 @@ impl<'g> Forward<'g> {
         let (index, after) = (&self.graph.index, (Excluded(place), Unbounded));
         let next = match event {
             Event::Seed => None,
-            Event::Uses(symbol) if self.tainted.contains(&symbol) => {
-                index.users(symbol).range(after).next().map(|(next, _)| *next)
-            }
+            Event::Uses(symbol) if self.tainted.contains(&symbol) => index.users(symbol).after(place),
             Event::Uses(_) => None,
             Event::All => index.reading_all.range(after).next().copied(),
-            Event::Any => index.steps.range(after).next().copied(),
+            Event::Any => self.graph.nodes.range(after).next().map(|(next, _)| *next),
         };
         if let Some(next) = next {
             self.events.push(Reverse((next, event)));
@@ -233,9 +235,9 @@ struct Backward<'g> {
     found: BTreeSet<Place>,
     /// Steps behind the walk that edges come from.
     forth: BTreeSet<Place>,
-    wanted: HashSet<Symbol>,
+    wanted: FxHashSet<Symbol>,
     /// All names are wanted but those that were settled since.
-    all: Option<HashSet<Symbol>>,
+    all: Option<FxHashSet<Symbol>>,
     watches_all: bool,
 }
 
@@ -246,7 +248,7 @@ impl<'g> Backward<'g> {
             events: BinaryHeap::new(),
             found: BTreeSet::new(),
             forth: BTreeSet::new(),
-            wanted: HashSet::new(),
+            wanted: FxHashSet::default(),
             all: None,
             watches_all: false,
         }
@@ -269,16 +271,17 @@ impl<'g> Backward<'g> {
         self.events.extend(places.iter().map(|place| (*place, Event::Seed)));
     }
 
-    fn next(&mut self) -> Option<(Place, Vec<Event>)> {
+    fn next(&mut self, events: &mut Vec<Event>) -> Option<Place> {
         let (place, first) = self.events.pop()?;
-        let mut events = vec![first];
+        events.clear();
+        events.push(first);
         while let Some((_, event)) = self.events.peek().filter(|(at, _)| *at == place) {
             if events.last() != Some(event) {
                 events.push(*event);
             }
             self.events.pop();
         }
-        Some((place, events))
+        Some(place)
     }
 
     fn visit(&mut self, place: Place, events: &[Event]) {
@@ -305,7 +308,7 @@ impl<'g> Backward<'g> {
 
     fn event_changes(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.wanted.contains(&symbol) && self.graph.index.users(symbol).get(&place).is_some_and(|one| one.changes)
+        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains_key(&place)
     }
 
     fn is_wanted(&self, symbol: Symbol) -> bool {
@@ -332,7 +335,7 @@ impl<'g> Backward<'g> {
             if self.all.is_none() {
                 self.go_on(place, Event::Any);
             }
-            self.all = Some(HashSet::new());
+            self.all = Some(FxHashSet::default());
         }
         self.watch(place);
         let asked = graph.asked.into.get(&place).into_iter().flat_map(BTreeMap::keys).copied().collect();
@@ -370,11 +373,11 @@ impl<'g> Backward<'g> {
         let next = match event {
             Event::Seed => None,
             Event::Uses(symbol) if self.wanted.contains(&symbol) => {
-                index.users(symbol).range(..place).next_back().map(|(next, _)| *next)
+                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| *next)
             }
             Event::Uses(_) => None,
             Event::All => index.changing_all.range(..place).next_back().copied(),
-            Event::Any => index.steps.range(..place).next_back().copied(),
+            Event::Any => self.graph.nodes.range(..place).next_back().map(|(next, _)| *next),
         };
         if let Some(next) = next {
             self.events.push((next, event));

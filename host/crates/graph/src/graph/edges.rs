@@ -1,6 +1,6 @@
 //! Edges, made from the index as they are asked for.
 
-use super::index::{Place, Symbol, Use};
+use super::index::{Place, Symbol};
 use super::{Edge, Graph, GraphError, MISSED_EDGES_MAX, MissedEdge, Node, NodeState, StepId};
 use crate::analysis::{Name, Reason};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,13 @@ impl Graph {
     /// A list that every step appends to has as many edges as pairs of steps, so take no more than is needed.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
         self.nodes.keys().flat_map(|place| self.edges_to(*place))
+    }
+
+    /// The two ends of every edge, in the order of [`Graph::edges`], without what it is about.
+    pub fn links(&self) -> impl Iterator<Item = (&StepId, &StepId)> {
+        self.nodes.iter().flat_map(move |(place, node)| {
+            self.starts(*place).into_iter().map(move |from| (&self.nodes[&from].id, &node.id))
+        })
     }
 
     /// The edges that end at a step, by position of where they start.
@@ -39,7 +46,7 @@ impl Graph {
             more |= self.writers_before(to, *symbol, Some(most), &mut ends);
         }
         if uses.reads_all {
-            for from in self.index.steps.range(..to).rev().take(most) {
+            for from in self.nodes.range(..to).map(|(place, _)| place).rev().take(most) {
                 ends.entry(*from).or_default().insert(ALL.into());
             }
             more |= to > most as Place;
@@ -89,6 +96,31 @@ impl Graph {
         ends.into_iter().map(|(from, names)| self.edge(from, to, names)).collect()
     }
 
+    /// Where the edges that end at a step start, by position.
+    pub(super) fn starts(&self, to: Place) -> Vec<Place> {
+        let uses = self.index.uses(to);
+        if uses.reads_all {
+            let asked = self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys).copied();
+            return self.writers(to).into_keys().chain(asked).collect::<BTreeSet<_>>().into_iter().collect();
+        }
+        let mut starts: Vec<Place> = Vec::new();
+        for (symbol, _) in uses.names.iter().filter(|(_, one)| one.reads) {
+            let mut reached = 0;
+            for (place, settles) in self.index.users(*symbol).writers.range(..to).rev() {
+                starts.push(*place);
+                if *settles {
+                    reached = *place;
+                    break;
+                }
+            }
+            starts.extend(self.index.changing_all.range(reached..to));
+        }
+        starts.extend(self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys));
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
     /// The steps whose changes a step may see, each with the names.
     fn writers(&self, to: Place) -> Ends {
         let (mut ends, uses) = (Ends::new(), self.index.uses(to));
@@ -123,16 +155,12 @@ impl Graph {
 
     /// The same among those that name it; where it came to an end.
     fn naming_writers_before(&self, to: Place, symbol: Symbol, most: usize, ends: &mut Ends) -> Option<Place> {
-        let mut count = 0;
-        for (place, one) in self.index.users(symbol).range(..to).rev() {
-            if one.changes {
-                if count == most {
-                    return None;
-                }
-                count += 1;
-                ends.entry(*place).or_default().insert(self.index.name(symbol).clone());
+        for (count, (place, settles)) in self.index.users(symbol).writers.range(..to).rev().enumerate() {
+            if count == most {
+                return None;
             }
-            if one.settles {
+            ends.entry(*place).or_default().insert(self.index.name(symbol).clone());
+            if *settles {
                 return Some(*place);
             }
         }
@@ -168,18 +196,17 @@ impl Graph {
 
     fn readers_after(&self, from: Place, symbol: Symbol) -> impl Iterator<Item = Place> {
         let settled = self.settled_after(from, symbol);
-        let users = self.index.users(symbol).range(from + 1..);
-        users.take_while(move |(place, _)| **place <= settled).filter(|(_, one)| one.reads).map(|(place, _)| *place)
+        self.index.users(symbol).readers.range(from + 1..=settled).copied()
     }
 
     /// The first step after this one that settles the name.
     fn settled_after(&self, from: Place, symbol: Symbol) -> Place {
-        let mut users = self.index.users(symbol).range(from + 1..);
-        users.find(|(_, one)| one.settles).map_or(Place::MAX - 1, |(place, _)| *place)
+        let mut writers = self.index.users(symbol).writers.range(from + 1..);
+        writers.find(|(_, settles)| **settles).map_or(Place::MAX - 1, |(place, _)| *place)
     }
 
     fn changes_itself(&self, place: Place, symbol: Symbol) -> bool {
-        self.index.users(symbol).get(&place).is_some_and(|one: &Use| one.changes)
+        self.index.users(symbol).writers.contains_key(&place)
     }
 
     fn edge(&self, from: Place, to: Place, names: BTreeSet<Name>) -> Edge {

@@ -10,6 +10,11 @@ pub(super) type Place = u64;
 /// A name, numbered within one graph.
 pub(super) type Symbol = u32;
 
+/// Positions are given one after another, so that they number a list.
+fn slot(place: Place) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
 /// What a step does with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Use {
@@ -29,17 +34,33 @@ pub(super) struct Uses {
     pub(super) changes_all: bool,
 }
 
+/// The steps that use one name, by position.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Users {
+    pub(super) readers: BTreeSet<Place>,
+    /// Those that may change it, and whether they settle it.
+    pub(super) writers: BTreeMap<Place, bool>,
+}
+
 /// The index of one graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     symbols: HashMap<Name, Symbol>,
     names: Vec<Name>,
-    users: Vec<BTreeMap<Place, Use>>,
-    uses: HashMap<Place, Uses>,
-    /// Every step that uses any name.
-    pub(super) steps: BTreeSet<Place>,
+    users: Vec<Users>,
+    /// By position; of one that was removed, nothing.
+    uses: Vec<Uses>,
     pub(super) reading_all: BTreeSet<Place>,
     pub(super) changing_all: BTreeSet<Place>,
+}
+
+impl Users {
+    /// The next step that reads or may change the name.
+    pub(super) fn after(&self, place: Place) -> Option<Place> {
+        let reader = self.readers.range(place + 1..).next();
+        let writer = self.writers.range(place + 1..).next().map(|(writer, _)| writer);
+        reader.into_iter().chain(writer).min().copied()
+    }
 }
 
 impl Index {
@@ -47,7 +68,13 @@ impl Index {
         let place = node.position;
         let uses = self.uses_of_node(node);
         for (symbol, one) in &uses.names {
-            self.users[*symbol as usize].insert(place, *one);
+            let users = &mut self.users[*symbol as usize];
+            if one.reads {
+                users.readers.insert(place);
+            }
+            if one.changes {
+                users.writers.insert(place, one.settles);
+            }
         }
         if uses.reads_all {
             self.reading_all.insert(place);
@@ -55,28 +82,32 @@ impl Index {
         if uses.changes_all {
             self.changing_all.insert(place);
         }
-        self.steps.insert(place);
-        self.uses.insert(place, uses);
+        let at = slot(place);
+        if at >= self.uses.len() {
+            self.uses.resize_with(at + 1, Uses::default);
+        }
+        self.uses[at] = uses;
     }
 
     pub(super) fn remove(&mut self, node: &Node) {
         let place = node.position;
-        let uses = self.uses.remove(&place).unwrap_or_default();
+        let uses = self.uses.get_mut(slot(place)).map(std::mem::take).unwrap_or_default();
         for (symbol, _) in &uses.names {
-            self.users[*symbol as usize].remove(&place);
+            let users = &mut self.users[*symbol as usize];
+            users.readers.remove(&place);
+            users.writers.remove(&place);
         }
         self.reading_all.remove(&place);
         self.changing_all.remove(&place);
-        self.steps.remove(&place);
     }
 
     /// What the step at a position does; every step that is in the index has an answer.
     pub(super) fn uses(&self, place: Place) -> &Uses {
         static NONE: Uses = Uses { names: Vec::new(), reads_all: false, changes_all: false };
-        self.uses.get(&place).unwrap_or(&NONE)
+        self.uses.get(slot(place)).unwrap_or(&NONE)
     }
 
-    pub(super) fn users(&self, symbol: Symbol) -> &BTreeMap<Place, Use> {
+    pub(super) fn users(&self, symbol: Symbol) -> &Users {
         &self.users[symbol as usize]
     }
 
@@ -94,39 +125,44 @@ impl Index {
     }
 
     pub(super) fn reads(&self, place: Place, name: &str) -> bool {
-        self.uses(place).reads_all || self.used(place, name).reads
+        let users = self.symbol(name).map(|symbol| self.users(symbol));
+        self.uses(place).reads_all || users.is_some_and(|users| users.readers.contains(&place))
     }
 
     pub(super) fn changes(&self, place: Place, name: &str) -> bool {
-        self.uses(place).changes_all || self.used(place, name).changes
-    }
-
-    fn used(&self, place: Place, name: &str) -> Use {
         let users = self.symbol(name).map(|symbol| self.users(symbol));
-        users.and_then(|users| users.get(&place)).copied().unwrap_or_default()
+        self.uses(place).changes_all || users.is_some_and(|users| users.writers.contains_key(&place))
     }
 
     fn uses_of_node(&mut self, node: &Node) -> Uses {
         let parsed = node.state == NodeState::Parsed;
         let analysis: &Analysis = &node.analysis;
-        let mut names: BTreeMap<Symbol, Use> = BTreeMap::new();
-        if parsed {
-            for name in analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads) {
-                names.entry(self.intern(name)).or_default().reads = true;
-            }
-        }
+        let mut names: Vec<(Symbol, Use)> = Vec::new();
         let changed = analysis.writes.iter().chain(&analysis.deletes).chain(analysis.mutates.keys());
         for name in changed.chain(&node.observed_writes) {
-            names.entry(self.intern(name)).or_default().changes = true;
+            names.push((self.intern(name), Use { changes: true, ..Use::default() }));
         }
-        if parsed && !node.failed {
-            for name in &analysis.settles {
-                names.entry(self.intern(name)).or_default().settles = true;
+        if parsed {
+            for name in analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads) {
+                names.push((self.intern(name), Use { reads: true, ..Use::default() }));
+            }
+            for name in analysis.settles.iter().filter(|_| !node.failed) {
+                names.push((self.intern(name), Use { settles: true, ..Use::default() }));
             }
         }
+        names.sort_unstable_by_key(|(symbol, _)| *symbol);
+        names.dedup_by(|(later, one), (symbol, kept)| {
+            let same = later == symbol;
+            if same {
+                kept.reads |= one.reads;
+                kept.changes |= one.changes;
+                kept.settles |= one.settles;
+            }
+            same
+        });
         let all = analysis.sees_all.as_ref();
         let reads_all = parsed && all.is_some_and(|reason| !matches!(reason, Reason::StarImport { .. }));
-        Uses { names: names.into_iter().collect(), reads_all, changes_all: all.is_some() }
+        Uses { names, reads_all, changes_all: all.is_some() }
     }
 
     fn intern(&mut self, name: &Name) -> Symbol {
@@ -137,7 +173,7 @@ impl Index {
         // more edges.
         let symbol = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         self.names.push(name.clone());
-        self.users.push(BTreeMap::new());
+        self.users.push(Users::default());
         self.symbols.insert(name.clone(), symbol);
         symbol
     }

@@ -406,6 +406,7 @@ fn kind<'f>(facts: &'f Facts, expr: &Expr) -> Option<&'f str> {
             .into_iter()
             .find(|name| named(&call.func, name))
             .map(|name| if name == "len" { "int" } else { name }),
+        Expr::BinOp(one) if one.op == Operator::Div => Some("float"),
         Expr::BinOp(one) => kind(facts, &one.left).or_else(|| kind(facts, &one.right)),
         _ => {
             let seen = seen(facts, expr)?;

@@ -110,11 +110,7 @@ fn edges_against_insertion_order_are_followed_and_close_no_cycle() {
     assert_eq!(ids(&graph.ancestors(&"a".into(), None).expect("known")), "b c");
     let before: Vec<_> = graph.edges().collect();
     assert!(matches!(graph.add_edge(&"a".into(), &"b".into(), BTreeSet::new()), Err(GraphError::Cycle { .. })));
-    assert!(
-        matches!(graph.change_step(&"a".into(), "x = 2".into()), Err(GraphError::Cycle { .. }))
-            || graph.edges().count() > 0
-    );
-    assert!(matches!(graph.change_step(&"a".into(), "y = 1".into()), Ok(_)));
+    assert!(graph.change_step(&"a".into(), "y = 1".into()).is_ok());
     assert!(matches!(graph.change_step(&"c".into(), "print(x, y)".into()), Err(GraphError::Cycle { .. })));
     assert_eq!(graph.edges().collect::<Vec<_>>(), before);
     assert_eq!(&*graph.node(&"c".into()).expect("known").source, "print(x)");

@@ -57,7 +57,7 @@ fn operators_that_lean_on_each_other_are_refused_beyond_their_cap() {
     let chain = |link: &str, count: usize| format!("x = a{}", link.repeat(count));
     for link in [" + a", ".b", "[0]", "()", " ** a", " if a else a"] {
         analyse(&chain(link, 4_000)).unwrap_or_else(|error| panic!("{link}: {error}"));
-        refused(&chain(link, 100_000), "lean on each other");
+        refused(&chain(link, 80_000), "lean on each other");
     }
     analyse(&chain(" + a", LEANING_MAX)).expect("at the cap");
     refused(&chain(" + a", LEANING_MAX + 1), "lean on each other");

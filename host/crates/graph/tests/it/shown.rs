@@ -24,7 +24,7 @@ fn a_drawing_is_plain_text_of_its_width() {
     let lines: Vec<String> = draw::lines(&graph, 78, |node| draw::state_of(&graph, node).to_owned()).collect();
     let expected = [
         "load       fresh    # read",
-        "clean \"x\"  stale    rows.append('\\u{1b}[31m \\u{e... <- load (rows)",
+        "clean \"x\"  stale    rows.append('\\u{1b}[31m \\u... <- load (rows)",
         "sum        stale    total = sum(rows)             <- load (rows), clean \"x\" (rows)",
         "bad        broken   x = (",
     ];

@@ -1,7 +1,7 @@
 //! What blocks and functions declare, found before they are walked: JavaScript's names are there from their block's
 //! beginning, and those of `var` and `function` from their function's.
 
-use super::super::symbols::Symbol;
+use super::super::facts::Symbol;
 use super::Walk;
 use std::collections::HashSet;
 use tree_sitter::Node;

@@ -1,7 +1,8 @@
 //! Statements and expressions, in the order in which JavaScript runs them.
 
+use super::super::Name;
 use super::declarations::is_function;
-use super::{Mode, Name, Reason, Scope, Walk, is_builtin};
+use super::{Mode, Reason, Walk, is_builtin, range};
 use std::collections::HashSet;
 use tree_sitter::Node;
 
@@ -62,21 +63,21 @@ impl Walk<'_> {
             "try_statement" => self.attempt(node),
             "labeled_statement" => self.maybe_field(node, "body"),
             "with_statement" => {
-                self.sees_all.get_or_insert(Reason::CodeFromText { function: "with".into() });
+                self.facts.sees_all.get_or_insert(Reason::CodeFromText { function: "with".into() });
                 self.children(node);
             }
             "return_statement" => {
-                if !self.scopes.iter().any(|scope| scope.function) {
-                    self.error.get_or_insert((node.start_byte(), "`return` outside of a function"));
+                if self.functions == 0 {
+                    self.facts.refuse(range(node).0, "`return` outside of a function");
                 }
                 self.children(node);
-                self.jump();
+                self.facts.jump();
             }
             "throw_statement" | "break_statement" | "continue_statement" => {
                 if node.kind() == "throw_statement" {
                     self.children(node);
                 }
-                self.jump();
+                self.facts.jump();
             }
             "import_statement" => self.import(node),
             "export_specifier" => self.field(node, "name"),
@@ -92,29 +93,23 @@ impl Walk<'_> {
     }
 
     fn maybe_field(&mut self, node: Node<'_>, field: &str) {
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         self.field(node, field);
-        self.flow.maybe(mark);
-    }
-
-    fn jump(&mut self) {
-        if self.deferred == 0 {
-            self.flow.stop();
-        }
+        self.facts.flow.maybe(mark);
     }
 
     /// A block with names of its own.
     fn block(&mut self, block: Node<'_>, mut names: HashSet<u32>) {
         names.extend(self.declared_in_block(block));
-        self.scopes.push(Scope { names, function: false });
+        self.open(names);
         self.hoist_functions(block);
         self.children(block);
-        self.scopes.pop();
+        self.close();
     }
 
     fn function(&mut self, function: Node<'_>) {
         let mut names = HashSet::new();
-        let own = self.symbols.symbol("arguments");
+        let own = self.facts.symbol("arguments");
         names.insert(own);
         let parameters =
             function.child_by_field_name("parameters").or_else(|| function.child_by_field_name("parameter"));
@@ -129,17 +124,19 @@ impl Walk<'_> {
         if let Some(body) = body {
             self.hoisted(body, &mut names);
         }
-        self.scopes.push(Scope { names, function: true });
+        self.open(names);
+        self.functions += 1;
         // A block of a class runs at once; to take it for later exposes no less.
-        self.deferred += 1;
+        self.facts.deferred += 1;
         if let Some(parameters) = parameters {
             self.defaults(parameters);
         }
         if let Some(body) = body {
             self.node(body);
         }
-        self.deferred -= 1;
-        self.scopes.pop();
+        self.facts.deferred -= 1;
+        self.functions -= 1;
+        self.close();
     }
 
     /// The values in a pattern: defaults and computed keys.
@@ -170,18 +167,18 @@ impl Walk<'_> {
     fn class(&mut self, class: Node<'_>) {
         let mut names = HashSet::new();
         self.name_of(class, &mut names);
-        self.scopes.push(Scope { names, function: false });
+        self.open(names);
         for child in children(class) {
             match child.kind() {
                 "class_heritage" => {
                     self.children(child);
-                    self.may_call();
+                    self.facts.may_call();
                 }
                 "class_body" => self.class_body(child),
                 _ => {}
             }
         }
-        self.scopes.pop();
+        self.close();
         if class.kind() == "class_declaration"
             && let Some(name) = class.child_by_field_name("name")
         {
@@ -193,9 +190,9 @@ impl Walk<'_> {
         for member in children(body) {
             if member.kind() == "field_definition" {
                 // Values of fields are made with each object; those of `static` ones now.
-                self.deferred += 1;
+                self.facts.deferred += 1;
                 self.field(member, "value");
-                self.deferred -= 1;
+                self.facts.deferred -= 1;
             } else {
                 self.node(member);
             }
@@ -227,9 +224,9 @@ impl Walk<'_> {
                 self.mutate(target, &Reason::SubscriptStore);
             }
             "assignment_pattern" | "object_assignment_pattern" => {
-                let mark = self.flow.mark();
+                let mark = self.facts.flow.mark();
                 self.field(target, "right");
-                self.flow.maybe(mark);
+                self.facts.flow.maybe(mark);
                 target.child_by_field_name("left").into_iter().for_each(|left| self.store(left));
             }
             "pair_pattern" => {
@@ -246,7 +243,7 @@ impl Walk<'_> {
     /// `globalThis.x = ...` binds a variable that is not told by its name here.
     fn store_to_global(&mut self, target: Node<'_>) {
         if target.child_by_field_name("object").is_some_and(|object| self.text(object) == "globalThis") {
-            self.sees_all.get_or_insert(Reason::Namespace { function: "globalThis".into() });
+            self.facts.sees_all.get_or_insert(Reason::Namespace { function: "globalThis".into() });
         }
     }
 
@@ -264,11 +261,11 @@ impl Walk<'_> {
         let logical = node
             .child_by_field_name("operator")
             .is_some_and(|operator| matches!(operator.kind(), "||=" | "&&=" | "??="));
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         self.field(node, "right");
         self.store(left);
         if logical {
-            self.flow.maybe(mark);
+            self.facts.flow.maybe(mark);
         }
     }
 
@@ -296,24 +293,24 @@ impl Walk<'_> {
 
     fn choice(&mut self, node: Node<'_>) {
         self.field(node, "condition");
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         self.field(node, "consequence");
-        let consequence = self.flow.take(mark);
+        let consequence = self.facts.flow.take(mark);
         self.field(node, "alternative");
-        let alternative = self.flow.take(mark);
-        self.flow.join(&[consequence, alternative]);
+        let alternative = self.facts.flow.take(mark);
+        self.facts.flow.join(&[consequence, alternative]);
     }
 
     fn for_loop(&mut self, node: Node<'_>) {
         let names = self.loop_names(node.child_by_field_name("initializer"));
-        self.scopes.push(Scope { names, function: false });
+        self.open(names);
         self.field(node, "initializer");
         self.field(node, "condition");
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         self.field(node, "body");
         self.field(node, "increment");
-        self.flow.maybe(mark);
-        self.scopes.pop();
+        self.facts.flow.maybe(mark);
+        self.close();
     }
 
     /// The names that the head of a loop keeps to itself.
@@ -333,49 +330,49 @@ impl Walk<'_> {
         if kept {
             self.bound_by(left, &mut names);
         }
-        self.scopes.push(Scope { names, function: false });
-        let mark = self.flow.mark();
+        self.open(names);
+        let mark = self.facts.flow.mark();
         self.store(left);
         self.field(node, "body");
-        self.flow.maybe(mark);
-        self.scopes.pop();
+        self.facts.flow.maybe(mark);
+        self.close();
     }
 
     fn switch(&mut self, node: Node<'_>) {
         self.field(node, "value");
         let Some(body) = node.child_by_field_name("body") else { return };
         let names = self.declared_in_block(body);
-        self.scopes.push(Scope { names, function: false });
+        self.open(names);
         for case in children(body) {
-            let mark = self.flow.mark();
+            let mark = self.facts.flow.mark();
             self.hoist_functions(case);
             self.children(case);
-            self.flow.maybe(mark);
+            self.facts.flow.maybe(mark);
         }
-        self.scopes.pop();
+        self.close();
     }
 
     fn attempt(&mut self, node: Node<'_>) {
-        let began = self.flow.mark();
+        let began = self.facts.flow.mark();
         self.field(node, "body");
-        let mut met = vec![self.flow.take(began)];
+        let mut met = vec![self.facts.flow.take(began)];
         if let Some(handler) = node.child_by_field_name("handler") {
             let mut names = HashSet::new();
             if let Some(parameter) = handler.child_by_field_name("parameter") {
                 self.bound_by(parameter, &mut names);
             }
-            self.scopes.push(Scope { names, function: false });
+            self.open(names);
             self.field(handler, "body");
-            self.scopes.pop();
-            met.push(self.flow.take(began));
+            self.close();
+            met.push(self.facts.flow.take(began));
         }
         let last = node.child_by_field_name("finalizer").map(|finalizer| {
             self.children(finalizer);
-            self.flow.take(began)
+            self.facts.flow.take(began)
         });
-        self.flow.join(&met);
+        self.facts.flow.join(&met);
         if let Some(last) = last {
-            self.flow.apply(&last);
+            self.facts.flow.apply(&last);
         }
     }
 
@@ -402,7 +399,7 @@ impl Walk<'_> {
         if self.text_call(callee) || self.leaves_arguments(callee) {
             return;
         }
-        self.may_call();
+        self.facts.may_call();
         if self.mode == Mode::Sound {
             self.unknown_call(callee, node.child_by_field_name("arguments"));
         }
@@ -411,11 +408,11 @@ impl Walk<'_> {
     /// `eval(text)`, `new Function(text)`.
     fn text_call(&mut self, callee: Node<'_>) -> bool {
         let name = self.text(callee);
-        let symbol = self.symbols.symbol(name);
-        let plain = !self.is_local(symbol) && !self.writes.contains(&symbol);
+        let symbol = self.facts.symbol(name);
+        let plain = !self.is_local(symbol) && !self.facts.is_written(symbol);
         if plain && matches!(name, "eval" | "Function") {
-            self.sees_all.get_or_insert(Reason::CodeFromText { function: name.into() });
-            self.may_call();
+            self.facts.sees_all.get_or_insert(Reason::CodeFromText { function: name.into() });
+            self.facts.may_call();
             return true;
         }
         false
@@ -427,7 +424,7 @@ impl Walk<'_> {
             if callee.kind() == "member_expression" { callee.child_by_field_name("object") } else { Some(callee) };
         let Some(base) = base.filter(|base| base.kind() == "identifier") else { return false };
         let symbol = self.symbol(base);
-        if self.is_local(symbol) || self.writes.contains(&symbol) || !is_builtin(self.text(base)) {
+        if self.is_local(symbol) || self.facts.is_written(symbol) || !is_builtin(self.text(base)) {
             return false;
         }
         match (self.text(base), callee.child_by_field_name("property").map(|property| self.text(property))) {
@@ -465,7 +462,7 @@ impl Walk<'_> {
             "shorthand_property_identifier" => {
                 let symbol = self.symbol(node);
                 if !self.is_local(symbol) && !is_builtin(self.text(node)) {
-                    self.mutates.entry(symbol).or_insert_with(|| reason.clone());
+                    self.facts.mutate(symbol, reason);
                 }
             }
             _ => self.mutate(node, reason),

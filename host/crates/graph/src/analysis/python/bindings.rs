@@ -1,13 +1,13 @@
 //! Which names a body binds: those are its locals, wherever in it they are bound.
 
-use super::super::symbols::Symbols;
+use super::super::facts::Facts;
 use super::scope::{Scope, Scopes};
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{Alias, Comprehension, ExceptHandler, Expr, ExprContext, Parameters, Pattern, Stmt, TypeParams};
 
 /// Collects into a scope what a body binds.
 pub(super) struct Bindings<'s> {
-    pub(super) symbols: &'s mut Symbols,
+    pub(super) facts: &'s mut Facts,
     pub(super) mangling: Option<&'s Scopes>,
     pub(super) found: Scope,
     /// Depth of comprehensions, whose targets are their own.
@@ -38,8 +38,8 @@ impl Bindings<'_> {
 
     fn symbol(&mut self, name: &str) -> u32 {
         match self.mangling.and_then(|scopes| scopes.mangled(name)) {
-            Some(mangled) => self.symbols.symbol(&mangled),
-            None => self.symbols.symbol(name),
+            Some(mangled) => self.facts.symbol(&mangled),
+            None => self.facts.symbol(name),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Expressions: what they read, bind and may change in place.
 
 use super::super::builtins;
-use super::super::symbols::Symbol;
+use super::super::facts::Symbol;
+use super::super::{Name, Reason};
 use super::scope::{Kind, Scope, Variable};
-use super::{Name, Reason, Walk};
+use super::{Walk, bytes};
 use ruff_python_ast::visitor::{Visitor, walk_arguments, walk_expr};
 use ruff_python_ast::{
     Arguments, Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, Parameters, Pattern, Stmt,
@@ -12,7 +13,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::bindings::targets;
 
-impl<'a> Visitor<'a> for Walk<'_> {
+impl<'a> Visitor<'a> for Walk {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         self.block(std::slice::from_ref(stmt));
     }
@@ -54,27 +55,24 @@ impl<'a> Visitor<'a> for Walk<'_> {
     }
 }
 
-impl Walk<'_> {
+impl Walk {
     /// The name as Python keeps it.
     pub(super) fn symbol(&mut self, name: &str) -> Symbol {
         match self.scopes.mangled(name) {
-            Some(mangled) => self.symbols.symbol(&mangled),
-            None => self.symbols.symbol(name),
+            Some(mangled) => self.facts.symbol(&mangled),
+            None => self.facts.symbol(name),
         }
     }
 
     fn read(&mut self, symbol: Symbol, range: TextRange) {
         match self.scopes.variable(symbol) {
             Variable::Local => return,
-            Variable::OfClass(scope) if self.flow.status((scope, symbol)).is_some() => return,
+            Variable::OfClass(scope) if self.facts.flow.status((scope, symbol)).is_some() => return,
             Variable::OfClass(_) | Variable::Global => {}
         }
-        if self.deferred == 0 {
-            self.expose(symbol, range);
-        } else if &*self.name(symbol) != "__class__" {
-            // Each method has `__class__` of its own.
-            self.later.entry(symbol).or_insert(range);
-            self.pending.push(symbol);
+        // Each method has `__class__` of its own.
+        if self.facts.deferred == 0 || &**self.facts.name(symbol) != "__class__" {
+            self.facts.read(symbol, bytes(range));
         }
     }
 
@@ -86,26 +84,16 @@ impl Walk<'_> {
     fn bind_variable(&mut self, variable: Variable, symbol: Symbol) {
         match variable {
             Variable::Local => {}
-            Variable::OfClass(scope) => self.flow.bind((scope, symbol)),
-            Variable::Global => {
-                self.writes.insert(symbol);
-                if self.deferred == 0 {
-                    self.flow.bind((0, symbol));
-                }
-            }
+            Variable::OfClass(scope) => self.facts.flow.bind((scope, symbol)),
+            Variable::Global => self.facts.bind(symbol),
         }
     }
 
     pub(super) fn unbind(&mut self, symbol: Symbol) {
         match self.scopes.variable(symbol) {
             Variable::Local => {}
-            Variable::OfClass(scope) => self.flow.unbind((scope, symbol)),
-            Variable::Global => {
-                self.deletes.insert(symbol);
-                if self.deferred == 0 {
-                    self.flow.unbind((0, symbol));
-                }
-            }
+            Variable::OfClass(scope) => self.facts.flow.unbind((scope, symbol)),
+            Variable::Global => self.facts.unbind(symbol),
         }
     }
 
@@ -165,7 +153,7 @@ impl Walk<'_> {
                 Expr::Name(name) => {
                     let symbol = self.symbol(name.id.as_str());
                     if self.scopes.variable(symbol) == Variable::Global && !self.is_untouched_builtin(symbol, reason) {
-                        self.mutates.entry(symbol).or_insert_with(|| reason.clone());
+                        self.facts.mutate(symbol, reason);
                     }
                     return;
                 }
@@ -177,7 +165,7 @@ impl Walk<'_> {
     /// `str.lower(x)` and `map(int, x)` change neither `str` nor `int`.
     fn is_untouched_builtin(&self, symbol: Symbol, reason: &Reason) -> bool {
         let stores = matches!(reason, Reason::AttributeStore | Reason::SubscriptStore | Reason::Augmented);
-        !stores && !self.writes.contains(&symbol) && builtins::is_builtin(&self.name(symbol))
+        !stores && !self.facts.is_written(symbol) && builtins::is_builtin(self.facts.name(symbol))
     }
 
     /// What is given away may be changed by who has it, and so may the elements of a container that is.
@@ -196,28 +184,28 @@ impl Walk<'_> {
     fn either(&mut self, one: &ExprBoolOp) {
         let mut values = one.values.iter();
         values.next().into_iter().for_each(|first| self.visit_expr(first));
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         values.for_each(|value| self.visit_expr(value));
-        self.flow.maybe(mark);
+        self.facts.flow.maybe(mark);
     }
 
     fn compared(&mut self, one: &ExprCompare) {
         self.visit_expr(&one.left);
         let mut comparators = one.comparators.iter();
         comparators.next().into_iter().for_each(|first| self.visit_expr(first));
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         comparators.for_each(|comparator| self.visit_expr(comparator));
-        self.flow.maybe(mark);
+        self.facts.flow.maybe(mark);
     }
 
     fn conditional(&mut self, one: &ExprIf) {
         self.visit_expr(&one.test);
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         self.visit_expr(&one.body);
-        let body = self.flow.take(mark);
+        let body = self.facts.flow.take(mark);
         self.visit_expr(&one.orelse);
-        let orelse = self.flow.take(mark);
-        self.flow.join(&[body, orelse]);
+        let orelse = self.facts.flow.take(mark);
+        self.facts.flow.join(&[body, orelse]);
     }
 
     pub(super) fn defaults(&mut self, parameters: &Parameters) {
@@ -237,10 +225,10 @@ impl Walk<'_> {
 
     fn suspend(&mut self, expr: &Expr, message: &'static str) {
         if !self.scopes.in_function() {
-            self.refuse(expr.range(), message);
+            self.facts.refuse(expr.range().start().into(), message);
         }
         walk_expr(self, expr);
-        self.may_call();
+        self.facts.may_call();
     }
 
     /// The first iterable belongs to where the comprehension is; all else runs in a scope of its own, or not at all.
@@ -251,7 +239,7 @@ impl Walk<'_> {
         let mut found = Scope::unnamed(Kind::Comprehension);
         found.locals = names.into_iter().map(|name| self.symbol(name)).collect();
         self.scopes.open(Kind::Comprehension).locals = found.locals;
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         for (at, generator) in generators.iter().enumerate() {
             if at > 0 {
                 self.visit_expr(&generator.iter);
@@ -260,7 +248,7 @@ impl Walk<'_> {
             generator.ifs.iter().for_each(|test| self.visit_expr(test));
         }
         parts.iter().for_each(|part| self.visit_expr(part));
-        self.flow.maybe(mark);
+        self.facts.flow.maybe(mark);
         self.scopes.close();
     }
 
@@ -268,14 +256,14 @@ impl Walk<'_> {
         self.visit_expr(&call.func);
         walk_arguments(self, &call.arguments);
         match self.builtin_called(&call.func) {
-            Some(name) if self.sees_namespace(&name, &call.arguments) => self.may_call(),
+            Some(name) if self.sees_namespace(&name, &call.arguments) => self.facts.may_call(),
             Some(name) if builtins::leaves_arguments(&name) => {
                 if call.arguments.find_keyword("key").is_some() {
-                    self.may_call();
+                    self.facts.may_call();
                 }
             }
             _ => {
-                self.may_call();
+                self.facts.may_call();
                 if self.sound() {
                     self.unknown_call(call);
                 }
@@ -287,8 +275,8 @@ impl Walk<'_> {
     pub(super) fn builtin_called(&mut self, function: &Expr) -> Option<Name> {
         let Expr::Name(name) = function else { return None };
         let symbol = self.symbol(name.id.as_str());
-        let plain = self.scopes.variable(symbol) == Variable::Global && !self.writes.contains(&symbol);
-        (plain && builtins::is_builtin(&name.id)).then(|| self.name(symbol))
+        let plain = self.scopes.variable(symbol) == Variable::Global && !self.facts.is_written(symbol);
+        (plain && builtins::is_builtin(&name.id)).then(|| self.facts.name(symbol).clone())
     }
 
     /// True for a call that may reach every name of the namespace.
@@ -303,7 +291,7 @@ impl Walk<'_> {
             }
             _ => return false,
         };
-        self.sees_all.get_or_insert(reason);
+        self.facts.sees_all.get_or_insert(reason);
         true
     }
 

@@ -1,6 +1,6 @@
 //! Scopes as Python has them: which variable a name means at a place.
 
-use super::super::symbols::Symbol;
+use super::super::facts::Symbol;
 use std::collections::HashSet;
 
 /// What a scope is.

@@ -1,9 +1,10 @@
 //! Statements, in the order in which Python runs them.
 
+use super::super::Reason;
 use super::super::flow::{Branch, Mark};
+use super::Walk;
 use super::bindings::Bindings;
 use super::scope::{Kind, Scope};
-use super::{Reason, Walk};
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{
     Alias, Decorator, ExceptHandler, Expr, Identifier, Pattern, Stmt, StmtClassDef, StmtFor, StmtFunctionDef, StmtIf,
@@ -26,7 +27,7 @@ pub(super) struct Loop {
     overflown: bool,
 }
 
-impl Walk<'_> {
+impl Walk {
     pub(super) fn block(&mut self, body: &[Stmt]) {
         for stmt in body {
             self.statement(stmt);
@@ -82,24 +83,24 @@ impl Walk<'_> {
             }
             Stmt::Return(one) => {
                 if !self.scopes.in_function() {
-                    self.refuse(one.range, "`return` outside of a function");
+                    self.facts.refuse(one.range.start().into(), "`return` outside of a function");
                 }
                 one.value.iter().for_each(|value| self.visit_expr(value));
-                self.jump();
+                self.facts.jump();
             }
             Stmt::Raise(one) => {
                 one.exc.iter().chain(&one.cause).for_each(|value| self.visit_expr(value));
-                self.jump();
+                self.facts.jump();
             }
             Stmt::Assert(one) => {
                 self.visit_expr(&one.test);
-                let mark = self.flow.mark();
+                let mark = self.facts.flow.mark();
                 one.msg.iter().for_each(|message| self.visit_expr(message));
-                self.flow.maybe(mark);
+                self.facts.flow.maybe(mark);
             }
             Stmt::Nonlocal(one) => {
                 if self.scopes.kind() == Kind::Module {
-                    self.refuse(one.range, "`nonlocal` outside of a function");
+                    self.facts.refuse(one.range.start().into(), "`nonlocal` outside of a function");
                 }
             }
             Stmt::Expr(one) => self.visit_expr(&one.value),
@@ -107,16 +108,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The walk goes no further here, unless in a body that runs another time.
-    fn jump(&mut self) {
-        if self.deferred == 0 {
-            self.flow.stop();
-        }
-    }
-
     fn branches(&mut self, one: &StmtIf) {
         self.visit_expr(&one.test);
-        let began = self.flow.mark();
+        let began = self.facts.flow.mark();
         let mut met = vec![self.branch(began, &one.body)];
         let mut has_else = false;
         for clause in &one.elif_else_clauses {
@@ -127,22 +121,22 @@ impl Walk<'_> {
             }
             met.push(self.branch(began, &clause.body));
         }
-        let rest = self.flow.take(began);
+        let rest = self.facts.flow.take(began);
         if !has_else {
             met.push(rest);
         }
-        self.flow.join(&met);
+        self.facts.flow.join(&met);
     }
 
     /// Walks one branch, and goes back to where it began. The tests since `began` happened on the way to it.
     fn branch(&mut self, began: Mark, body: &[Stmt]) -> Branch {
-        let mark = self.flow.mark();
+        let mark = self.facts.flow.mark();
         self.block(body);
-        if self.flow.changes_since(began) > TEST_CHANGES_MAX + self.flow.changes_since(mark) {
-            return self.flow.take(mark);
+        if self.facts.flow.changes_since(began) > TEST_CHANGES_MAX + self.facts.flow.changes_since(mark) {
+            return self.facts.flow.take(mark);
         }
-        let branch = self.flow.since(began);
-        self.flow.take(mark);
+        let branch = self.facts.flow.since(began);
+        self.facts.flow.take(mark);
         branch
     }
 
@@ -164,21 +158,21 @@ impl Walk<'_> {
     /// A loop that may run no time at all: what follows knows what was certain before it, and what `else` does where
     /// no `break` goes around it.
     fn looped(&mut self, exits_matter: bool, orelse: &[Stmt], body: impl FnOnce(&mut Self)) {
-        let began = self.flow.mark();
+        let began = self.facts.flow.mark();
         let mut left = self.in_loop(exits_matter.then_some(began), body);
-        self.flow.take(began);
-        self.flow.doubt_unbound(began);
+        self.facts.flow.take(began);
+        self.facts.flow.doubt_unbound(began, self.facts.flow.mark());
         if !exits_matter {
             return;
         }
-        let before_else = self.flow.mark();
+        let before_else = self.facts.flow.mark();
         self.block(orelse);
         if left.overflown {
-            self.flow.maybe(before_else);
+            self.facts.flow.maybe(before_else);
             return;
         }
-        left.breaks.push(self.flow.take(began));
-        self.flow.join(&left.breaks);
+        left.breaks.push(self.facts.flow.take(began));
+        self.facts.flow.join(&left.breaks);
     }
 
     fn in_loop(&mut self, began: Option<Mark>, body: impl FnOnce(&mut Self)) -> Loop {
@@ -189,17 +183,20 @@ impl Walk<'_> {
 
     fn leave_loop(&mut self, range: TextRange, breaks: bool) {
         let Some(innermost) = self.loops.last_mut() else {
-            self.refuse(range, if breaks { "`break` outside of a loop" } else { "`continue` outside of a loop" });
+            self.facts.refuse(
+                range.start().into(),
+                if breaks { "`break` outside of a loop" } else { "`continue` outside of a loop" },
+            );
             return;
         };
         if let (Some(began), true) = (innermost.began, breaks) {
             if innermost.breaks.len() < BREAKS_MAX {
-                innermost.breaks.push(self.flow.since(began));
+                innermost.breaks.push(self.facts.flow.since(began));
             } else {
                 innermost.overflown = true;
             }
         }
-        self.jump();
+        self.facts.jump();
     }
 
     fn with(&mut self, one: &StmtWith) {
@@ -209,16 +206,16 @@ impl Walk<'_> {
             if self.sound() {
                 self.mutate(&item.context_expr, &Reason::MethodCall { method: "__enter__".into() });
             }
-            self.may_call();
+            self.facts.may_call();
             item.optional_vars.iter().for_each(|target| self.store(target));
             // A context manager may swallow what the rest raises; then the rest happened in part.
             if self.sound() && swallowed.is_none() && !self.never_swallows(&item.context_expr) {
-                swallowed = Some(self.flow.mark());
+                swallowed = Some(self.facts.flow.mark());
             }
         }
         self.block(&one.body);
-        if let (Some(mark), 0) = (swallowed, self.deferred) {
-            self.flow.maybe(mark);
+        if let (Some(mark), 0) = (swallowed, self.facts.deferred) {
+            self.facts.flow.maybe(mark);
         }
     }
 
@@ -229,37 +226,38 @@ impl Walk<'_> {
 
     fn cases(&mut self, one: &StmtMatch) {
         self.visit_expr(&one.subject);
-        let began = self.flow.mark();
+        let began = self.facts.flow.mark();
         let mut met = Vec::new();
         let mut irrefutable = false;
         for case in &one.cases {
             self.visit_pattern(&case.pattern);
             case.guard.iter().for_each(|guard| self.visit_expr(guard));
             self.block(&case.body);
-            met.push(self.flow.take(began));
+            met.push(self.facts.flow.take(began));
             irrefutable |= case.guard.is_none() && case.pattern.is_irrefutable();
         }
         if !irrefutable {
             met.push(Branch::past());
         }
-        self.flow.join(&met);
+        self.facts.flow.join(&met);
     }
 
     fn attempt(&mut self, one: &StmtTry) {
-        let began = self.flow.mark();
+        let began = self.facts.flow.mark();
         self.block(&one.body);
         self.block(&one.orelse);
-        let mut met = vec![self.flow.take(began)];
+        let mut met = vec![self.facts.flow.take(began)];
+        let left = self.facts.flow.mark();
         for handler in &one.handlers {
             // The body may have been left anywhere.
-            self.flow.doubt_unbound(began);
+            self.facts.flow.doubt_unbound(began, left);
             self.handler(handler);
-            met.push(self.flow.take(began));
+            met.push(self.facts.flow.take(began));
         }
         let last = self.last_words(began, &one.finalbody);
-        self.flow.join(&met);
+        self.facts.flow.join(&met);
         if let Some(last) = last {
-            self.flow.apply(&last);
+            self.facts.flow.apply(&last);
         }
     }
 
@@ -268,11 +266,11 @@ impl Walk<'_> {
         if body.is_empty() {
             return None;
         }
-        self.flow.doubt_unbound(began);
-        let doubtful = self.flow.mark();
+        self.facts.flow.doubt_unbound(began, self.facts.flow.mark());
+        let doubtful = self.facts.flow.mark();
         self.block(body);
-        let last = self.flow.take(doubtful);
-        self.flow.take(began);
+        let last = self.facts.flow.take(doubtful);
+        self.facts.flow.take(began);
         Some(last)
     }
 
@@ -303,7 +301,7 @@ impl Walk<'_> {
         for alias in &one.names {
             if alias.name.as_str() == "*" {
                 let module = one.module.as_ref().map_or(".", Identifier::as_str).into();
-                self.sees_all.get_or_insert(Reason::StarImport { module });
+                self.facts.sees_all.get_or_insert(Reason::StarImport { module });
             } else {
                 self.bind_identifier(alias.asname.as_ref().unwrap_or(&alias.name));
             }
@@ -333,7 +331,7 @@ impl Walk<'_> {
         self.body(Kind::Function, found, |walk| walk.block(&function.body));
         self.close_type_parameters(parameters);
         if !function.decorator_list.is_empty() {
-            self.may_call();
+            self.facts.may_call();
         }
         self.bind_identifier(&function.name);
     }
@@ -349,9 +347,9 @@ impl Walk<'_> {
     }
 
     pub(super) fn later(&mut self, walk: impl FnOnce(&mut Self)) {
-        self.deferred += 1;
+        self.facts.deferred += 1;
         walk(self);
-        self.deferred -= 1;
+        self.facts.deferred -= 1;
     }
 
     fn class(&mut self, class: &StmtClassDef) {
@@ -362,12 +360,12 @@ impl Walk<'_> {
         }
         self.scopes.enter_class(class.name.as_str());
         let found = self.bindings().body(&class.body);
-        let own = ["__module__", "__qualname__", "__firstlineno__"].map(|name| self.symbols.symbol(name));
+        let own = ["__module__", "__qualname__", "__firstlineno__"].map(|name| self.facts.symbol(name));
         let scope = self.scopes.open(Kind::Class);
         (scope.locals, scope.globals, scope.nonlocals) = (found.locals, found.globals, found.nonlocals);
         scope.locals.extend(own);
         let id = scope.id;
-        own.iter().for_each(|symbol| self.flow.bind((id, *symbol)));
+        own.iter().for_each(|symbol| self.facts.flow.bind((id, *symbol)));
         let loops = std::mem::take(&mut self.loops);
         self.block(&class.body);
         self.loops = loops;
@@ -375,7 +373,7 @@ impl Walk<'_> {
         self.scopes.leave_class();
         self.close_type_parameters(parameters);
         if class.arguments.is_some() || !class.decorator_list.is_empty() {
-            self.may_call();
+            self.facts.may_call();
         }
         self.bind_identifier(&class.name);
     }
@@ -383,7 +381,7 @@ impl Walk<'_> {
     /// What a body binds, to be found with the names as this place mangles them.
     pub(super) fn bindings(&mut self) -> Bindings<'_> {
         Bindings {
-            symbols: &mut self.symbols,
+            facts: &mut self.facts,
             mangling: Some(&self.scopes),
             found: Scope::unnamed(Kind::Function),
             comprehensions: 0,
