@@ -21,6 +21,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
     ("longhaul-embeddings", &["longhaul-core"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
+    ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-llama", &[]),

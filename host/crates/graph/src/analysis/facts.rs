@@ -1,0 +1,190 @@
+//! What a walk over a source has found so far, name by name, whatever the language.
+//!
+//! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
+
+use super::flow::{Flow, Status};
+use super::{Analysis, Name, Reason, lines};
+use std::collections::HashMap;
+
+/// A name, numbered within one source.
+pub(super) type Symbol = u32;
+
+/// First and last byte of a place.
+pub(super) type Range = (u32, u32);
+
+/// Names that are looked for one after another; with more of them, a table is made.
+const FEW: usize = 8;
+
+/// The findings of one walk.
+#[derive(Default)]
+pub(super) struct Facts {
+    names: Vec<Name>,
+    numbers: HashMap<Name, Symbol>,
+    known: Vec<Known>,
+    pub(super) flow: Flow,
+    /// How many bodies that run later the walk is in.
+    pub(super) deferred: usize,
+    /// What such bodies read, until something has had the chance to call them.
+    pending: Vec<Symbol>,
+    pub(super) sees_all: Option<Reason>,
+    error: Option<(usize, &'static str)>,
+}
+
+/// What is known of one name as a variable of the namespace.
+#[derive(Default)]
+struct Known {
+    read: Option<Range>,
+    /// Read by a body that runs later.
+    later: Option<Range>,
+    written: bool,
+    deleted: bool,
+    mutated: Option<Reason>,
+}
+
+impl Facts {
+    /// The number of a name.
+    pub(super) fn symbol(&mut self, name: &str) -> Symbol {
+        let known = match self.names.len() {
+            count if count <= FEW => self.names.iter().position(|one| **one == *name).map(number),
+            _ => self.numbers.get(name).copied(),
+        };
+        known.unwrap_or_else(|| self.add(name.into()))
+    }
+
+    fn add(&mut self, name: Name) -> Symbol {
+        let symbol = number(self.names.len());
+        self.names.push(name.clone());
+        self.known.push(Known::default());
+        match self.names.len() {
+            count if count <= FEW => {}
+            count if count == FEW + 1 => {
+                self.numbers.extend(self.names.iter().cloned().zip(0..));
+            }
+            _ => {
+                self.numbers.insert(name, symbol);
+            }
+        }
+        symbol
+    }
+
+    pub(super) fn name(&self, symbol: Symbol) -> &Name {
+        &self.names[symbol as usize]
+    }
+
+    /// A variable of the namespace is read.
+    pub(super) fn read(&mut self, symbol: Symbol, range: Range) {
+        if self.deferred == 0 {
+            self.expose(symbol, range);
+        } else {
+            self.known[symbol as usize].later.get_or_insert(range);
+            self.pending.push(symbol);
+        }
+    }
+
+    /// A variable of the namespace is bound.
+    pub(super) fn bind(&mut self, symbol: Symbol) {
+        self.known[symbol as usize].written = true;
+        if self.deferred == 0 {
+            self.flow.bind((0, symbol));
+        }
+    }
+
+    /// A variable of the namespace is unbound.
+    pub(super) fn unbind(&mut self, symbol: Symbol) {
+        self.known[symbol as usize].deleted = true;
+        if self.deferred == 0 {
+            self.flow.unbind((0, symbol));
+        }
+    }
+
+    /// The value of a variable of the namespace may be changed in place.
+    pub(super) fn mutate(&mut self, symbol: Symbol, reason: &Reason) {
+        self.known[symbol as usize].mutated.get_or_insert_with(|| reason.clone());
+    }
+
+    /// True when the source binds the variable somewhere before.
+    pub(super) fn is_written(&self, symbol: Symbol) -> bool {
+        self.known[symbol as usize].written
+    }
+
+    /// Code that is not seen here may run now, and with it every function that was defined before.
+    pub(super) fn may_call(&mut self) {
+        if self.deferred > 0 || self.pending.is_empty() {
+            return;
+        }
+        for symbol in std::mem::take(&mut self.pending) {
+            if let Some(range) = self.known[symbol as usize].later {
+                self.expose(symbol, range);
+            }
+        }
+    }
+
+    /// The walk goes no further here, unless in a body that runs another time.
+    pub(super) fn jump(&mut self) {
+        if self.deferred == 0 {
+            self.flow.stop();
+        }
+    }
+
+    pub(super) fn refuse(&mut self, at: u32, message: &'static str) {
+        self.error.get_or_insert((at as usize, message));
+    }
+
+    /// What the source does, at its end; or the place and reason for which it is refused.
+    pub(super) fn answer(
+        mut self,
+        source: &str,
+        is_builtin: impl Fn(&str) -> bool,
+    ) -> Result<Analysis, (usize, &'static str)> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        // A later step may call what was defined here; what is not certain by now is read from what comes before.
+        for symbol in 0..self.known.len() {
+            if let Some(range) = self.known[symbol].later {
+                self.expose(number(symbol), range);
+            }
+        }
+        let read: Vec<Symbol> =
+            (0..number(self.known.len())).filter(|one| self.known[*one as usize].read.is_some()).collect();
+        let ranges: Vec<Range> = read.iter().filter_map(|symbol| self.known[*symbol as usize].read).collect();
+        let mut found = Analysis { sees_all: self.sees_all.take(), ..Analysis::default() };
+        for (symbol, span) in read.into_iter().zip(lines::spans(source, &ranges)) {
+            let name = self.name(symbol).clone();
+            let into = if is_builtin(&name) { &mut found.builtins } else { &mut found.reads };
+            into.insert(name, span);
+        }
+        for (at, known) in self.known.into_iter().enumerate() {
+            let name = &self.names[at];
+            if known.written {
+                found.writes.insert(name.clone());
+            }
+            if known.deleted {
+                found.deletes.insert(name.clone());
+            }
+            if let Some(reason) = known.mutated {
+                found.mutates.insert(name.clone(), reason);
+            }
+            let status = self.flow.status((0, number(at))).filter(|_| known.written || known.deleted);
+            if status == Some(Status::Bound) {
+                found.definite_writes.insert(name.clone());
+            }
+            if status.is_some() {
+                found.settles.insert(name.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// A variable is read by code that runs here.
+    fn expose(&mut self, symbol: Symbol, range: Range) {
+        if self.flow.status((0, symbol)).is_none() {
+            self.known[symbol as usize].read.get_or_insert(range);
+        }
+    }
+}
+
+/// A source of a million bytes has fewer names than fit.
+fn number(at: usize) -> Symbol {
+    Symbol::try_from(at).unwrap_or(Symbol::MAX)
+}

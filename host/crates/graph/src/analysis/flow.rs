@@ -1,0 +1,180 @@
+//! Which names are certain at a place of a source: bound on every path that leads there, or at least touched.
+//!
+//! Statuses are kept in one map with a trail of what changed. A branch is walked, taken back, and joined with the
+//! others, at a cost in proportion to what the branch changed and not to all names.
+
+use std::collections::HashMap;
+
+/// A name of one scope; the module is scope 0.
+pub(super) type Key = (u32, u32);
+
+/// What is certain of a name. A name without a status may be what it was before the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Status {
+    /// Bound on every path.
+    Bound,
+    /// Bound or unbound, on every path one of both.
+    Settled,
+}
+
+/// A place of the trail to come back to.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    trail: usize,
+    unbound: usize,
+    stopped: bool,
+}
+
+/// What a branch changed.
+pub(super) struct Branch {
+    changed: HashMap<Key, Option<Status>>,
+    live: bool,
+}
+
+/// The statuses at the place where the walk is.
+#[derive(Default)]
+pub(super) struct Flow {
+    /// Of the module's names, by number.
+    module: Vec<Option<Status>>,
+    /// Of all others.
+    status: HashMap<Key, Status>,
+    trail: Vec<(Key, Option<Status>)>,
+    unbound: Vec<Key>,
+    /// The walk left by a jump.
+    stopped: bool,
+}
+
+impl Flow {
+    pub(super) fn status(&self, key: Key) -> Option<Status> {
+        match key {
+            (0, name) => self.module.get(name as usize).copied().flatten(),
+            _ => self.status.get(&key).copied(),
+        }
+    }
+
+    pub(super) fn bind(&mut self, key: Key) {
+        self.set(key, Some(Status::Bound));
+    }
+
+    pub(super) fn unbind(&mut self, key: Key) {
+        self.unbound.push(key);
+        self.set(key, Some(Status::Settled));
+    }
+
+    /// The walk left by a jump: what follows is not reached from here.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark { trail: self.trail.len(), unbound: self.unbound.len(), stopped: self.stopped }
+    }
+
+    /// How many changes there were since a mark.
+    pub(super) fn changes_since(&self, mark: Mark) -> usize {
+        self.trail.len() - mark.trail
+    }
+
+    /// What changed since a mark, without taking it back.
+    pub(super) fn since(&self, mark: Mark) -> Branch {
+        let changed = self.trail[mark.trail..].iter().map(|(key, _)| (*key, self.status(*key))).collect();
+        Branch { changed, live: !self.stopped }
+    }
+
+    /// Takes back what changed since a mark, and answers it.
+    pub(super) fn take(&mut self, mark: Mark) -> Branch {
+        let branch = self.since(mark);
+        while self.trail.len() > mark.trail {
+            if let Some((key, before)) = self.trail.pop() {
+                self.put(key, before);
+            }
+        }
+        self.stopped = mark.stopped;
+        branch
+    }
+
+    /// Goes on from where several branches meet that began here. Branches that left by a jump do not count.
+    pub(super) fn join(&mut self, branches: &[Branch]) {
+        let live = branches.iter().filter(|branch| branch.live);
+        let count = live.clone().count();
+        if count == 0 {
+            self.stopped = true;
+            return;
+        }
+        let mut met: HashMap<Key, (usize, Option<Status>)> = HashMap::new();
+        for (key, status) in live.flat_map(|branch| &branch.changed) {
+            met.entry(*key)
+                .and_modify(|(seen, other)| {
+                    *seen += 1;
+                    *other = meet(*other, *status);
+                })
+                .or_insert((1, *status));
+        }
+        for (key, (seen, status)) in met {
+            let before = self.status(key);
+            let status = if seen < count { meet(status, before) } else { status };
+            if status != before {
+                self.set(key, status);
+            }
+        }
+    }
+
+    /// What happened since the mark may not have happened.
+    pub(super) fn maybe(&mut self, mark: Mark) {
+        if self.changes_since(mark) > 0 || self.stopped != mark.stopped {
+            let branch = self.take(mark);
+            self.join(&[branch, Branch { changed: HashMap::new(), live: true }]);
+        }
+    }
+
+    /// Names that were unbound between two marks are no more certain to be bound: that may have happened, or not.
+    pub(super) fn doubt_unbound(&mut self, began: Mark, ended: Mark) {
+        for at in began.unbound..ended.unbound {
+            let key = self.unbound[at];
+            if self.status(key) == Some(Status::Bound) {
+                self.set(key, Some(Status::Settled));
+            }
+        }
+    }
+
+    /// Lets what a branch made certain happen here too.
+    pub(super) fn apply(&mut self, branch: &Branch) {
+        for (key, status) in branch.changed.iter().filter(|(_, status)| status.is_some()) {
+            self.set(*key, *status);
+        }
+        self.stopped |= !branch.live;
+    }
+
+    fn set(&mut self, key: Key, status: Option<Status>) {
+        let before = self.put(key, status);
+        self.trail.push((key, before));
+    }
+
+    fn put(&mut self, key: Key, status: Option<Status>) -> Option<Status> {
+        if let (0, name) = key {
+            let name = name as usize;
+            if name >= self.module.len() {
+                self.module.resize(name + 1, None);
+            }
+            return std::mem::replace(&mut self.module[name], status);
+        }
+        match status {
+            Some(status) => self.status.insert(key, status),
+            None => self.status.remove(&key),
+        }
+    }
+}
+
+impl Branch {
+    /// A branch that changes nothing: the way past all others.
+    pub(super) fn past() -> Self {
+        Self { changed: HashMap::new(), live: true }
+    }
+}
+
+fn meet(one: Option<Status>, other: Option<Status>) -> Option<Status> {
+    match (one?, other?) {
+        (Status::Bound, Status::Bound) => Some(Status::Bound),
+        _ => Some(Status::Settled),
+    }
+}

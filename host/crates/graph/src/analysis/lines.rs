@@ -1,0 +1,73 @@
+//! Places in a source: from byte offsets to lines and columns, for many offsets in one pass.
+
+use super::Span;
+
+/// Spans of byte ranges, in the order of `ranges`. One pass over the source, however many ranges there are.
+pub(super) fn spans(source: &str, ranges: &[(u32, u32)]) -> Vec<Span> {
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_unstable_by_key(|at| ranges[*at].0);
+    let mut spans: Vec<Span> =
+        ranges.iter().map(|(start, end)| Span { start: *start, end: *end, line: 1, column: 1 }).collect();
+    let mut place = Place::default();
+    for at in order {
+        place.advance(source, spans[at].start as usize);
+        spans[at].line = place.line + 1;
+        spans[at].column = place.column + 1;
+    }
+    spans
+}
+
+/// Line and column of one byte offset, both from 1.
+pub(super) fn line_column(source: &str, offset: usize) -> (u32, u32) {
+    let mut place = Place::default();
+    place.advance(source, offset.min(source.len()));
+    (place.line + 1, place.column + 1)
+}
+
+/// A place that only moves forward.
+#[derive(Default)]
+struct Place {
+    offset: usize,
+    line: u32,
+    column: u32,
+}
+
+impl Place {
+    /// Lines end at `\n`, `\r\n` or `\r`, as Python's and JavaScript's do. A byte order mark has no column.
+    fn advance(&mut self, source: &str, to: usize) {
+        let bytes = source.as_bytes();
+        while self.offset < to.min(bytes.len()) {
+            let byte = bytes[self.offset];
+            self.offset += 1;
+            match byte {
+                b'\r' if bytes.get(self.offset) == Some(&b'\n') => {}
+                b'\n' | b'\r' => {
+                    self.line += 1;
+                    self.column = 0;
+                }
+                // The middle of a character.
+                0x80..=0xbf => {}
+                0xef if self.offset == 1 && source.starts_with('\u{feff}') => {}
+                _ => self.column += 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{line_column, spans};
+
+    #[test]
+    fn lines_end_as_python_ends_them_and_columns_count_characters() {
+        let source = "\u{feff}a\r\nbé c\rd\n\x0ce";
+        let at = |text: &str| line_column(source, source.find(text).unwrap());
+        assert_eq!(at("a"), (1, 1));
+        assert_eq!(at("c"), (2, 4));
+        assert_eq!(at("d"), (3, 1));
+        assert_eq!(at("e"), (4, 2));
+        let both = spans(source, &[(11, 12), (3, 4)]);
+        assert_eq!((both[1].line, both[1].column), (1, 1));
+        assert_eq!((both[0].start, both[0].line), (11, 3));
+    }
+}

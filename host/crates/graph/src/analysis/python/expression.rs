@@ -1,0 +1,312 @@
+//! Expressions: what they read, bind and may change in place.
+
+use super::super::builtins;
+use super::super::facts::Symbol;
+use super::super::{Name, Reason};
+use super::scope::{Kind, Scope, Variable};
+use super::{Walk, bytes};
+use ruff_python_ast::visitor::{Visitor, walk_arguments, walk_expr};
+use ruff_python_ast::{
+    Arguments, Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, Parameters, Pattern, Stmt,
+};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::bindings::targets;
+
+impl<'a> Visitor<'a> for Walk {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        self.block(std::slice::from_ref(stmt));
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        self.pattern(pattern);
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Name(name) => {
+                let symbol = self.symbol(name.id.as_str());
+                self.read(symbol, name.range);
+            }
+            Expr::Named(named) => {
+                self.visit_expr(&named.value);
+                if let Expr::Name(name) = &*named.target {
+                    let symbol = self.symbol(name.id.as_str());
+                    let variable = self.scopes.variable_of_walrus(symbol);
+                    self.bind_variable(variable, symbol);
+                }
+            }
+            Expr::BoolOp(one) => self.either(one),
+            Expr::Compare(one) => self.compared(one),
+            Expr::If(one) => self.conditional(one),
+            Expr::Lambda(one) => self.lambda(one),
+            Expr::Call(one) => self.call(one),
+            Expr::ListComp(one) => self.comprehension(&one.generators, &[&one.elt]),
+            Expr::SetComp(one) => self.comprehension(&one.generators, &[&one.elt]),
+            Expr::Generator(one) => self.comprehension(&one.generators, &[&one.elt]),
+            Expr::DictComp(one) => {
+                let parts: Vec<&Expr> = one.key.as_deref().into_iter().chain([&*one.value]).collect();
+                self.comprehension(&one.generators, &parts);
+            }
+            Expr::Yield(_) | Expr::YieldFrom(_) => self.suspend(expr, "`yield` outside of a function"),
+            Expr::Await(_) => self.suspend(expr, "`await` outside of a function"),
+            _ => walk_expr(self, expr),
+        }
+    }
+}
+
+impl Walk {
+    /// The name as Python keeps it.
+    pub(super) fn symbol(&mut self, name: &str) -> Symbol {
+        match self.scopes.mangled(name) {
+            Some(mangled) => self.facts.symbol(&mangled),
+            None => self.facts.symbol(name),
+        }
+    }
+
+    fn read(&mut self, symbol: Symbol, range: TextRange) {
+        match self.scopes.variable(symbol) {
+            Variable::Local => return,
+            Variable::OfClass(scope) if self.facts.flow.status((scope, symbol)).is_some() => return,
+            Variable::OfClass(_) | Variable::Global => {}
+        }
+        // Each method has `__class__` of its own.
+        if self.facts.deferred == 0 || &**self.facts.name(symbol) != "__class__" {
+            self.facts.read(symbol, bytes(range));
+        }
+    }
+
+    pub(super) fn bind(&mut self, symbol: Symbol) {
+        let variable = self.scopes.variable(symbol);
+        self.bind_variable(variable, symbol);
+    }
+
+    fn bind_variable(&mut self, variable: Variable, symbol: Symbol) {
+        match variable {
+            Variable::Local => {}
+            Variable::OfClass(scope) => self.facts.flow.bind((scope, symbol)),
+            Variable::Global => self.facts.bind(symbol),
+        }
+    }
+
+    pub(super) fn unbind(&mut self, symbol: Symbol) {
+        match self.scopes.variable(symbol) {
+            Variable::Local => {}
+            Variable::OfClass(scope) => self.facts.flow.unbind((scope, symbol)),
+            Variable::Global => self.facts.unbind(symbol),
+        }
+    }
+
+    /// Stores to a target of an assignment, a loop, a `with`.
+    pub(super) fn store(&mut self, target: &Expr) {
+        match target {
+            Expr::Name(name) => {
+                let symbol = self.symbol(name.id.as_str());
+                self.bind(symbol);
+            }
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|one| self.store(one)),
+            Expr::List(list) => list.elts.iter().for_each(|one| self.store(one)),
+            Expr::Starred(starred) => self.store(&starred.value),
+            Expr::Attribute(_) => self.store_within(target, &Reason::AttributeStore),
+            Expr::Subscript(_) => self.store_within(target, &Reason::SubscriptStore),
+            _ => self.visit_expr(target),
+        }
+    }
+
+    fn store_within(&mut self, target: &Expr, reason: &Reason) {
+        walk_expr(self, target);
+        self.mutate(target, reason);
+    }
+
+    pub(super) fn augmented(&mut self, target: &Expr) {
+        if let Expr::Name(_) = target {
+            self.visit_expr(target);
+            if self.sound() {
+                self.mutate(target, &Reason::Augmented);
+            }
+        }
+    }
+
+    pub(super) fn delete(&mut self, target: &Expr) {
+        match target {
+            Expr::Name(name) => {
+                let symbol = self.symbol(name.id.as_str());
+                self.read(symbol, name.range);
+                self.unbind(symbol);
+            }
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|one| self.delete(one)),
+            Expr::List(list) => list.elts.iter().for_each(|one| self.delete(one)),
+            _ => self.store(target),
+        }
+    }
+
+    /// The value of the name that an expression leads to may be changed in place.
+    pub(super) fn mutate(&mut self, expr: &Expr, reason: &Reason) {
+        let mut base = expr;
+        loop {
+            base = match base {
+                Expr::Attribute(one) => &one.value,
+                Expr::Subscript(one) => &one.value,
+                Expr::Starred(one) => &one.value,
+                Expr::Await(one) => &one.value,
+                Expr::Named(one) => &one.target,
+                Expr::Name(name) => {
+                    let symbol = self.symbol(name.id.as_str());
+                    if self.scopes.variable(symbol) == Variable::Global && !self.is_untouched_builtin(symbol, reason) {
+                        self.facts.mutate(symbol, reason);
+                    }
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// `str.lower(x)` and `map(int, x)` change neither `str` nor `int`.
+    fn is_untouched_builtin(&self, symbol: Symbol, reason: &Reason) -> bool {
+        let stores = matches!(reason, Reason::AttributeStore | Reason::SubscriptStore | Reason::Augmented);
+        !stores && !self.facts.is_written(symbol) && builtins::is_builtin(self.facts.name(symbol))
+    }
+
+    /// What is given away may be changed by who has it, and so may the elements of a container that is.
+    fn given(&mut self, expr: &Expr, reason: &Reason) {
+        match expr {
+            Expr::Tuple(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
+            Expr::List(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
+            Expr::Set(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
+            Expr::Dict(one) => one.items.iter().for_each(|item| self.given(&item.value, reason)),
+            Expr::BoolOp(one) => one.values.iter().for_each(|value| self.given(value, reason)),
+            Expr::If(one) => [&one.body, &one.orelse].into_iter().for_each(|value| self.given(value, reason)),
+            _ => self.mutate(expr, reason),
+        }
+    }
+
+    fn either(&mut self, one: &ExprBoolOp) {
+        let mut values = one.values.iter();
+        values.next().into_iter().for_each(|first| self.visit_expr(first));
+        let mark = self.facts.flow.mark();
+        values.for_each(|value| self.visit_expr(value));
+        self.facts.flow.maybe(mark);
+    }
+
+    fn compared(&mut self, one: &ExprCompare) {
+        self.visit_expr(&one.left);
+        let mut comparators = one.comparators.iter();
+        comparators.next().into_iter().for_each(|first| self.visit_expr(first));
+        let mark = self.facts.flow.mark();
+        comparators.for_each(|comparator| self.visit_expr(comparator));
+        self.facts.flow.maybe(mark);
+    }
+
+    fn conditional(&mut self, one: &ExprIf) {
+        self.visit_expr(&one.test);
+        let mark = self.facts.flow.mark();
+        self.visit_expr(&one.body);
+        let body = self.facts.flow.take(mark);
+        self.visit_expr(&one.orelse);
+        let orelse = self.facts.flow.take(mark);
+        self.facts.flow.join(&[body, orelse]);
+    }
+
+    pub(super) fn defaults(&mut self, parameters: &Parameters) {
+        for parameter in parameters.iter_non_variadic_params() {
+            parameter.default().iter().for_each(|default| self.visit_expr(default));
+        }
+    }
+
+    fn lambda(&mut self, one: &ExprLambda) {
+        one.parameters.iter().for_each(|parameters| self.defaults(parameters));
+        let mut bindings = self.bindings();
+        one.parameters.iter().for_each(|parameters| bindings.parameters(parameters));
+        bindings.visit_expr(&one.body);
+        let found = bindings.found;
+        self.body(Kind::Function, found, |walk| walk.visit_expr(&one.body));
+    }
+
+    fn suspend(&mut self, expr: &Expr, message: &'static str) {
+        if !self.scopes.in_function() {
+            self.facts.refuse(expr.range().start().into(), message);
+        }
+        walk_expr(self, expr);
+        self.facts.may_call();
+    }
+
+    /// The first iterable belongs to where the comprehension is; all else runs in a scope of its own, or not at all.
+    fn comprehension(&mut self, generators: &[Comprehension], parts: &[&Expr]) {
+        generators.first().into_iter().for_each(|first| self.visit_expr(&first.iter));
+        let mut names = Vec::new();
+        generators.iter().for_each(|one| targets(&one.target, &mut names));
+        let mut found = Scope::unnamed(Kind::Comprehension);
+        found.locals = names.into_iter().map(|name| self.symbol(name)).collect();
+        self.scopes.open(Kind::Comprehension).locals = found.locals;
+        let mark = self.facts.flow.mark();
+        for (at, generator) in generators.iter().enumerate() {
+            if at > 0 {
+                self.visit_expr(&generator.iter);
+            }
+            self.store(&generator.target);
+            generator.ifs.iter().for_each(|test| self.visit_expr(test));
+        }
+        parts.iter().for_each(|part| self.visit_expr(part));
+        self.facts.flow.maybe(mark);
+        self.scopes.close();
+    }
+
+    fn call(&mut self, call: &ExprCall) {
+        self.visit_expr(&call.func);
+        walk_arguments(self, &call.arguments);
+        match self.builtin_called(&call.func) {
+            Some(name) if self.sees_namespace(&name, &call.arguments) => self.facts.may_call(),
+            Some(name) if builtins::leaves_arguments(&name) => {
+                if call.arguments.find_keyword("key").is_some() {
+                    self.facts.may_call();
+                }
+            }
+            _ => {
+                self.facts.may_call();
+                if self.sound() {
+                    self.unknown_call(call);
+                }
+            }
+        }
+    }
+
+    /// The builtin that a call names, unless the source gave the name another meaning.
+    pub(super) fn builtin_called(&mut self, function: &Expr) -> Option<Name> {
+        let Expr::Name(name) = function else { return None };
+        let symbol = self.symbol(name.id.as_str());
+        let plain = self.scopes.variable(symbol) == Variable::Global && !self.facts.is_written(symbol);
+        (plain && builtins::is_builtin(&name.id)).then(|| self.facts.name(symbol).clone())
+    }
+
+    /// True for a call that may reach every name of the namespace.
+    fn sees_namespace(&mut self, function: &Name, arguments: &Arguments) -> bool {
+        let bare = arguments.args.is_empty() && arguments.keywords.is_empty();
+        let reason = match &**function {
+            "exec" | "eval" => Reason::CodeFromText { function: function.clone() },
+            "globals" => Reason::Namespace { function: function.clone() },
+            // Within a function these show its locals.
+            "locals" | "vars" | "dir" if bare && !self.scopes.in_function() => {
+                Reason::Namespace { function: function.clone() }
+            }
+            _ => return false,
+        };
+        self.facts.sees_all.get_or_insert(reason);
+        true
+    }
+
+    fn unknown_call(&mut self, call: &ExprCall) {
+        let function: Name = match &*call.func {
+            Expr::Attribute(method) => {
+                let name = Name::from(method.attr.as_str());
+                self.mutate(&method.value, &Reason::MethodCall { method: name.clone() });
+                name
+            }
+            Expr::Name(name) => name.id.as_str().into(),
+            _ => "a function without a name".into(),
+        };
+        let reason = Reason::Argument { function };
+        call.arguments.args.iter().for_each(|argument| self.given(argument, &reason));
+        call.arguments.keywords.iter().for_each(|keyword| self.given(&keyword.value, &reason));
+    }
+}

@@ -1,0 +1,140 @@
+//! Scopes as Python has them: which variable a name means at a place.
+
+use super::super::facts::Symbol;
+use std::collections::HashSet;
+
+/// What a scope is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Module,
+    Class,
+    /// A function or lambda.
+    Function,
+    /// A comprehension, which runs at once.
+    Comprehension,
+    /// Type parameters, which see the class that they are in.
+    TypeParameters,
+}
+
+/// One scope of the source.
+#[derive(Debug)]
+pub(super) struct Scope {
+    pub(super) kind: Kind,
+    /// The module's is 0.
+    pub(super) id: u32,
+    pub(super) locals: HashSet<Symbol>,
+    pub(super) globals: HashSet<Symbol>,
+    pub(super) nonlocals: HashSet<Symbol>,
+}
+
+/// What a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Variable {
+    /// One of the steps' namespace.
+    Global,
+    /// One of the class whose body runs; where that has not bound it yet, the namespace's.
+    OfClass(u32),
+    /// A local of a function, which nobody else sees.
+    Local,
+}
+
+/// The scopes that are open, the module's first.
+pub(super) struct Scopes {
+    open: Vec<Scope>,
+    /// Names of the classes that are open, for names with two underscores before them.
+    classes: Vec<String>,
+    count: u32,
+}
+
+impl Scope {
+    /// A scope that is not open, to collect names in.
+    pub(super) fn unnamed(kind: Kind) -> Self {
+        Self::new(kind, 0)
+    }
+
+    fn new(kind: Kind, id: u32) -> Self {
+        Self { kind, id, locals: HashSet::new(), globals: HashSet::new(), nonlocals: HashSet::new() }
+    }
+}
+
+impl Scopes {
+    pub(super) fn new() -> Self {
+        Self { open: vec![Scope::new(Kind::Module, 0)], classes: Vec::new(), count: 0 }
+    }
+
+    /// Opens a scope; its names are filled in by the caller.
+    pub(super) fn open(&mut self, kind: Kind) -> &mut Scope {
+        self.count += 1;
+        let at = self.open.len();
+        self.open.push(Scope::new(kind, self.count));
+        &mut self.open[at]
+    }
+
+    pub(super) fn close(&mut self) {
+        if self.open.len() > 1 {
+            self.open.pop();
+        }
+    }
+
+    pub(super) fn enter_class(&mut self, name: &str) {
+        self.classes.push(name.to_owned());
+    }
+
+    pub(super) fn leave_class(&mut self) {
+        self.classes.pop();
+    }
+
+    /// The name as Python keeps it: within a class, `__name` has the class's name before it.
+    pub(super) fn mangled(&self, name: &str) -> Option<String> {
+        let class = self.classes.last()?.trim_start_matches('_');
+        let private = name.starts_with("__") && !name.ends_with("__") && !class.is_empty();
+        private.then(|| format!("_{class}{name}"))
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.innermost().kind
+    }
+
+    pub(super) fn innermost(&self) -> &Scope {
+        // The module's scope is never closed.
+        &self.open[self.open.len() - 1]
+    }
+
+    /// True at a place whose nearest scope that is no comprehension is a function.
+    pub(super) fn in_function(&self) -> bool {
+        self.open
+            .iter()
+            .rev()
+            .find(|scope| scope.kind != Kind::Comprehension)
+            .is_some_and(|scope| scope.kind == Kind::Function)
+    }
+
+    /// What a name means where the walk is.
+    pub(super) fn variable(&self, symbol: Symbol) -> Variable {
+        self.variable_from(self.open.len() - 1, symbol)
+    }
+
+    /// What a name bound by `:=` means: comprehensions do not keep it.
+    pub(super) fn variable_of_walrus(&self, symbol: Symbol) -> Variable {
+        let at = self.open.iter().rposition(|scope| scope.kind != Kind::Comprehension).unwrap_or(0);
+        self.variable_from(at, symbol)
+    }
+
+    fn variable_from(&self, at: usize, symbol: Symbol) -> Variable {
+        let mut sees_class = true;
+        for scope in self.open[1..=at].iter().rev() {
+            let class = scope.kind == Kind::Class;
+            if class && !sees_class {
+                continue;
+            }
+            if scope.globals.contains(&symbol) {
+                return Variable::Global;
+            }
+            if scope.locals.contains(&symbol) {
+                return if class { Variable::OfClass(scope.id) } else { Variable::Local };
+            }
+            sees_class = scope.kind == Kind::TypeParameters && sees_class;
+        }
+        Variable::Global
+    }
+}

@@ -1,0 +1,223 @@
+//! From a failure to the step that is likely at fault, by rules.
+//!
+//! A diagnosis reads the failure, the graph and nothing else: it runs no code and asks no model. What it says is
+//! likely and not certain; [`crate::patch`] turns it into sources to try.
+
+use crate::analysis::Name;
+use crate::graph::{Graph, GraphError, NodeState, StepId};
+use crate::patch::words::closest;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most variables that one diagnosis tells of.
+pub const VARIABLES_MAX: usize = 20;
+
+/// Most steps that are named as those that a variable comes from, the nearest.
+const PRODUCERS_MAX: usize = 8;
+
+/// Longest text of a failure that rules read, in bytes: 4,096. What is longer is cut.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 4_096;
+
+/// What a run that raised tells. Every text in it was written by the step, and is taken for no more than text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// The step whose run raised.
+    pub step: StepId,
+    /// The exception's type, for example `KeyError`.
+    pub exception: String,
+    /// What `str` says of it.
+    pub message: String,
+    /// The line of the step's source, from 1, if it is known.
+    pub line: Option<u32>,
+    /// Variables that the step had read, as they were when it raised.
+    pub values: BTreeMap<Name, Seen>,
+}
+
+/// A value, as far as it was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// What `repr` says of it, cut.
+    pub shown: String,
+    /// Its type's name; empty when that is not known.
+    pub kind: String,
+    /// What `repr` says of the keys of a dictionary.
+    pub keys: Vec<String>,
+    /// Its length.
+    pub len: Option<u64>,
+    /// Names of its attributes.
+    pub attributes: Vec<String>,
+}
+
+/// What is likely wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Diagnosis {
+    /// The step whose run raised.
+    pub step: StepId,
+    /// The exception's type.
+    pub exception: String,
+    /// What the exception says.
+    pub message: String,
+    /// The line of the step's source.
+    pub line: Option<u32>,
+    /// The step that is likely at fault.
+    pub culprit: StepId,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The variables involved, those of the failing line first.
+    pub variables: Vec<Involved>,
+}
+
+/// A variable that has to do with a failure.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Involved {
+    /// Its name.
+    pub name: Name,
+    /// Its value in short, if it was looked at.
+    pub shown: Option<String>,
+    /// The steps that it comes from, the nearest last; empty for one that no step writes.
+    pub producers: Vec<StepId>,
+}
+
+/// What is likely wrong.
+///
+/// # Errors
+/// [`GraphError::UnknownStep`] when the graph does not have the failure's step.
+pub fn diagnose(graph: &Graph, failure: &Failure) -> Result<Diagnosis, GraphError> {
+    let variables = involved(graph, failure)?;
+    let (culprit, reason) = blame(graph, failure, &variables)?;
+    Ok(Diagnosis {
+        step: failure.step.clone(),
+        exception: failure.exception.clone(),
+        message: failure.message.clone(),
+        line: failure.line,
+        culprit,
+        reason,
+        variables,
+    })
+}
+
+impl Failure {
+    /// The exception's type without its module.
+    pub(crate) fn kind(&self) -> &str {
+        self.exception.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// The part of the message that rules read.
+    pub(crate) fn told(&self) -> &str {
+        &self.message[..self.message.floor_char_boundary(MESSAGE_BYTES_MAX)]
+    }
+
+    /// The `at`th text of the message that stands between single quotes, from 0.
+    pub(crate) fn quoted(&self, at: usize) -> Option<&str> {
+        self.told().split('\'').skip(1).step_by(2).nth(at)
+    }
+
+    /// The name that a `NameError` or `UnboundLocalError` is about.
+    pub(crate) fn missing_name(&self) -> Option<&str> {
+        matches!(self.kind(), "NameError" | "UnboundLocalError").then(|| self.quoted(0)).flatten()
+    }
+}
+
+impl Seen {
+    /// True for `None`.
+    pub(crate) fn is_none(&self) -> bool {
+        self.kind == "NoneType" || (self.kind.is_empty() && self.shown == "None")
+    }
+}
+
+fn involved(graph: &Graph, failure: &Failure) -> Result<Vec<Involved>, GraphError> {
+    let node = graph.node(&failure.step)?;
+    let (edges, _) = graph.nearest_edges_into(&failure.step, PRODUCERS_MAX)?;
+    let mut names: Vec<(bool, &Name)> = Vec::new();
+    for (name, span) in &node.analysis.reads {
+        names.push((failure.line != Some(span.line), name));
+    }
+    let seen = failure.values.keys().filter(|name| !node.analysis.reads.contains_key(*name));
+    names.extend(seen.map(|name| (true, name)));
+    names.sort();
+    let one = |name: &Name| Involved {
+        name: name.clone(),
+        shown: failure.values.get(name).map(|seen| seen.shown.clone()),
+        producers: edges
+            .iter()
+            .filter(|edge| edge.variables.contains_key(name))
+            .map(|edge| edge.from.clone())
+            .collect(),
+    };
+    Ok(names.into_iter().take(VARIABLES_MAX).map(|(_, name)| one(name)).collect())
+}
+
+/// The step at fault, and why.
+fn blame(graph: &Graph, failure: &Failure, variables: &[Involved]) -> Result<(StepId, String), GraphError> {
+    let node = graph.node(&failure.step)?;
+    if let NodeState::Broken(error) = &node.state {
+        return Ok((failure.step.clone(), format!("its source does not parse: {error}")));
+    }
+    if let ("NameError", Some(name)) = (failure.kind(), failure.missing_name()) {
+        return Ok(blame_for_name(graph, failure, name));
+    }
+    if failure.told().contains("'NoneType'")
+        && let Some((variable, producer)) = none_of(failure, variables)
+    {
+        return Ok((producer, format!("it leaves `None` in `{variable}`, which `{}` does not expect", failure.step)));
+    }
+    let reason = match failure.kind() {
+        "KeyError" => "it asks for a key that is not there",
+        "IndexError" => "it asks for an item past the end",
+        "AttributeError" => "it asks for an attribute that the value does not have",
+        "ModuleNotFoundError" | "ImportError" => "it imports what is not there",
+        "TypeError" => "it uses a value of another type than it expects",
+        "ValueError" => "it converts a value that does not have the form",
+        "UnboundLocalError" => "a function of it assigns to a name that it reads before",
+        "ZeroDivisionError" => "it divides by zero",
+        _ => "it raised, and nothing points to an earlier step",
+    };
+    Ok((failure.step.clone(), reason.to_owned()))
+}
+
+fn blame_for_name(graph: &Graph, failure: &Failure, name: &str) -> (StepId, String) {
+    let here = &failure.step;
+    let (mut before, mut after) = (None, None);
+    let mut passed = false;
+    for node in graph.steps() {
+        if node.id == *here {
+            passed = true;
+        } else if node.analysis.writes.contains(name) {
+            if passed {
+                after = after.or(Some(node));
+            } else {
+                before = Some(node);
+            }
+        }
+    }
+    if let Some(writer) = before {
+        let reason = match &writer.state {
+            NodeState::Broken(error) => format!("it would define `{name}`, and does not parse: {error}"),
+            NodeState::Parsed if writer.failed => format!("it would define `{name}`, and raised before"),
+            NodeState::Parsed => format!("it may define `{name}`, and did not"),
+        };
+        return (writer.id.clone(), reason);
+    }
+    let known = names_before(graph, here);
+    let near = closest(name, known.iter().map(|name| &**name)).into_iter().next();
+    let reason = match (near, after) {
+        (Some(near), _) => format!("no earlier step defines `{name}`; `{near}` is near"),
+        (None, Some(writer)) => format!("`{name}` is defined by the later step `{}`", writer.id),
+        (None, None) => format!("no earlier step defines `{name}`"),
+    };
+    (here.clone(), reason)
+}
+
+/// The names that steps before this one may have bound.
+pub(crate) fn names_before(graph: &Graph, step: &StepId) -> BTreeSet<Name> {
+    let before = graph.steps().take_while(|node| node.id != *step);
+    before.flat_map(|node| node.analysis.writes.iter().cloned()).collect()
+}
+
+/// A variable that is `None`, with the step that it comes from.
+fn none_of(failure: &Failure, variables: &[Involved]) -> Option<(Name, StepId)> {
+    let none = |one: &&Involved| failure.values.get(&one.name).is_some_and(Seen::is_none);
+    let variable = variables.iter().find(none)?;
+    Some((variable.name.clone(), variable.producers.last()?.clone()))
+}

@@ -1,0 +1,502 @@
+//! The graph: steps in insertion order, what depends on what, what is stale.
+//!
+//! Inferred edges are not stored. An index holds, for each name, the positions of the steps that read, write or settle
+//! it; edges, ancestors, descendants and what a change makes stale are walks over it, which cost in proportion to what
+//! they meet. So a change of one step of many touches the names of that step and nothing else.
+
+mod closure;
+mod edges;
+mod index;
+
+use crate::analysis::{Analysis, Language, Name, Reason, SyntaxError};
+use index::{Index, Place};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
+use std::fmt;
+use std::sync::Arc;
+
+/// Most steps of one graph: 100,000.
+///
+/// Adding one more is [`GraphError::TooManySteps`].
+pub const STEPS_MAX: usize = 100_000;
+
+/// Most edges that may be asked for against insertion order: 1,000.
+///
+/// Each is looked at after every change, for the cycle that it may be part of. Edges along insertion order have no cap.
+pub const BACKWARD_EDGES_MAX: usize = 1_000;
+
+/// Most missed edges that one [`Graph::observe`] tells: 1,000. What it takes in has no cap.
+pub const MISSED_EDGES_MAX: usize = 1_000;
+
+/// A step's name within its graph.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StepId(Arc<str>);
+
+impl StepId {
+    /// The step of this name.
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StepId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for StepId {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// One step, as the graph knows it.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its name.
+    pub id: StepId,
+    /// Its source.
+    pub source: Arc<str>,
+    /// Its place in insertion order; places of removed steps are not given again.
+    pub position: u64,
+    /// Whether its source parses.
+    pub state: NodeState,
+    /// What its source does, or what its last source that parsed did.
+    pub analysis: Arc<Analysis>,
+    /// Names that its runs were seen to read, which analysis missed.
+    pub observed_reads: BTreeSet<Name>,
+    /// Names that its runs were seen to change, which analysis missed.
+    pub observed_writes: BTreeSet<Name>,
+    /// True when its last run raised, so that nothing that it writes is certain.
+    pub failed: bool,
+}
+
+/// Whether a step's source parses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NodeState {
+    /// It does.
+    Parsed,
+    /// It does not; nothing is read, and what the last good source wrote may be written.
+    Broken(SyntaxError),
+}
+
+/// A dependency of one step on another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Edge {
+    /// The step that is depended on.
+    pub from: StepId,
+    /// The step that depends.
+    pub to: StepId,
+    /// The names that it is about, with why `from` matters to each. Empty for an edge that was asked for without names.
+    pub variables: BTreeMap<Name, Reason>,
+    /// True when some name of it was not predicted and seen when a step ran.
+    pub observed: bool,
+    /// True when it was asked for.
+    pub explicit: bool,
+}
+
+/// What a run of a step was seen to do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Observed {
+    /// Names that it looked up, also absent ones, and not those that it had bound itself by then.
+    pub reads: BTreeSet<Name>,
+    /// Names that it bound, changed in place or unbound.
+    pub writes: BTreeSet<Name>,
+    /// True when it raised.
+    pub failed: bool,
+}
+
+/// A dependency that analysis missed and a run showed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MissedEdge {
+    /// The step that is depended on.
+    pub from: StepId,
+    /// The step that depends.
+    pub to: StepId,
+    /// The name.
+    pub variable: Name,
+}
+
+/// Why a graph was not changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// The name is taken.
+    #[error("there is a step `{id}` already; change it, or choose another name")]
+    DuplicateStep {
+        /// The name.
+        id: StepId,
+    },
+    /// No step has the name.
+    #[error("there is no step `{id}`")]
+    UnknownStep {
+        /// The name.
+        id: StepId,
+    },
+    /// The edge would make a step depend on itself.
+    #[error("an edge from `{from}` to `{to}` would close a cycle; the graph is unchanged")]
+    Cycle {
+        /// Where the edge would start.
+        from: StepId,
+        /// Where it would end.
+        to: StepId,
+    },
+    /// Too many edges against insertion order.
+    #[error("the graph has {edges_max} edges from later to earlier steps already, which is the most")]
+    TooManyBackwardEdges {
+        /// The cap.
+        edges_max: usize,
+    },
+    /// The graph is full.
+    #[error("the graph has {steps_max} steps already, which is the most; begin another graph")]
+    TooManySteps {
+        /// The cap.
+        steps_max: usize,
+    },
+}
+
+/// Steps in insertion order and what depends on what.
+#[derive(Clone)]
+pub struct Graph {
+    language: Arc<dyn Language>,
+    nodes: BTreeMap<Place, Node>,
+    places: HashMap<StepId, Place>,
+    index: Index,
+    asked: Asked,
+    stale: BTreeSet<Place>,
+    next: Place,
+}
+
+/// Edges that were asked for.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    into: BTreeMap<Place, BTreeMap<Place, BTreeSet<Name>>>,
+    out: BTreeMap<Place, BTreeSet<Place>>,
+    /// Those against insertion order: (from, to).
+    backward: BTreeSet<(Place, Place)>,
+}
+
+impl Graph {
+    /// An empty graph of steps in this language.
+    #[must_use]
+    pub fn new(language: Arc<dyn Language>) -> Self {
+        Self {
+            language,
+            nodes: BTreeMap::new(),
+            places: HashMap::new(),
+            index: Index::default(),
+            asked: Asked::default(),
+            stale: BTreeSet::new(),
+            next: 0,
+        }
+    }
+
+    /// The language of its steps.
+    #[must_use]
+    pub fn language(&self) -> &Arc<dyn Language> {
+        &self.language
+    }
+
+    /// Adds a step at the end. It is stale, since it never ran.
+    ///
+    /// # Errors
+    /// [`GraphError::DuplicateStep`] and [`GraphError::TooManySteps`]; nothing is changed then.
+    pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), GraphError> {
+        if self.places.contains_key(&id) {
+            return Err(GraphError::DuplicateStep { id });
+        }
+        if self.nodes.len() >= STEPS_MAX {
+            return Err(GraphError::TooManySteps { steps_max: STEPS_MAX });
+        }
+        let (state, analysis) = self.analysed(&source, &Arc::default());
+        let (place, source) = (self.next, source.into());
+        let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
+        let node = Node {
+            id: id.clone(),
+            source,
+            position: place,
+            state,
+            analysis,
+            observed_reads,
+            observed_writes,
+            failed: false,
+        };
+        self.next += 1;
+        self.index.insert(&node);
+        self.nodes.insert(place, node);
+        self.places.insert(id, place);
+        self.stale.insert(place);
+        Ok(())
+    }
+
+    /// Gives a step another source. Answers what is stale now because of it, in replay order; nothing, when the source
+    /// is the one that it has.
+    ///
+    /// What runs of the old source were seen to do is forgotten.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`]; [`GraphError::Cycle`] when a name that it now reads or writes closes one with an
+    /// edge that was asked for. Nothing is changed then.
+    pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, GraphError> {
+        let place = self.place(id)?;
+        let node = &self.nodes[&place];
+        if *node.source == *source {
+            return Ok(Vec::new());
+        }
+        let (state, analysis) = self.analysed(&source, &node.analysis);
+        let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
+        let source = source.into();
+        let node = Node { source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
+        let mut touched = self.dependants(BTreeSet::from([place]));
+        let before = self.put(node);
+        if let Some(cycle) = self.cycle() {
+            self.put(before);
+            return Err(cycle);
+        }
+        touched.extend(self.dependants(BTreeSet::from([place])));
+        self.stale.extend(&touched);
+        Ok(self.ordered(&touched))
+    }
+
+    /// Takes a step out. Answers what is stale now because of it, in replay order.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`] and, as for [`Graph::change_step`], [`GraphError::Cycle`].
+    pub fn remove_step(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+        let place = self.place(id)?;
+        let mut touched = self.dependants(BTreeSet::from([place]));
+        touched.remove(&place);
+        let kept = self.asked.clone();
+        self.index.remove(&self.nodes[&place]);
+        self.asked.forget(place);
+        if let Some(cycle) = self.cycle() {
+            self.asked = kept;
+            self.index.insert(&self.nodes[&place]);
+            return Err(cycle);
+        }
+        self.nodes.remove(&place);
+        self.places.remove(id);
+        self.stale.remove(&place);
+        self.stale.extend(&touched);
+        Ok(self.ordered(&touched))
+    }
+
+    /// Adds an edge that was asked for; `variables` may be empty. An edge that is there already gains the names.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`], [`GraphError::Cycle`] and [`GraphError::TooManyBackwardEdges`]; nothing is changed
+    /// then.
+    pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), GraphError> {
+        let (start, end) = (self.place(from)?, self.place(to)?);
+        let along = start < end && self.asked.backward.is_empty();
+        if !along && self.dependants(BTreeSet::from([end])).contains(&start) {
+            return Err(GraphError::Cycle { from: from.clone(), to: to.clone() });
+        }
+        if start > end && self.asked.backward.len() >= BACKWARD_EDGES_MAX {
+            return Err(GraphError::TooManyBackwardEdges { edges_max: BACKWARD_EDGES_MAX });
+        }
+        self.asked.add(start, end, variables);
+        Ok(())
+    }
+
+    /// Takes in what a run of a step was seen to do, and answers the dependencies that analysis missed, the first
+    /// [`MISSED_EDGES_MAX`] of them.
+    ///
+    /// A run that raised makes what the step writes uncertain, until one does not. Nothing becomes stale: whoever runs
+    /// the steps knows what changed. Names that would close a cycle with an edge that was asked for are left out.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`]; nothing is changed then.
+    pub fn observe(&mut self, id: &StepId, observed: &Observed) -> Result<Vec<MissedEdge>, GraphError> {
+        let place = self.place(id)?;
+        let node = &self.nodes[&place];
+        let reads: BTreeSet<Name> =
+            observed.reads.iter().filter(|name| !self.index.reads(place, name)).cloned().collect();
+        let writes: BTreeSet<Name> =
+            observed.writes.iter().filter(|name| !self.index.changes(place, name)).cloned().collect();
+        if reads.is_empty() && writes.is_empty() && node.failed == observed.failed {
+            return Ok(Vec::new());
+        }
+        let mut node = Node { failed: observed.failed, ..node.clone() };
+        node.observed_reads.extend(reads.iter().cloned());
+        node.observed_writes.extend(writes.iter().cloned());
+        let before = self.put(node);
+        if self.cycle().is_some() {
+            self.put(before);
+            return Ok(Vec::new());
+        }
+        Ok(self.missed(place, &reads, &writes))
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// True without steps.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The steps in insertion order.
+    pub fn steps(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// One step.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn node(&self, id: &StepId) -> Result<&Node, GraphError> {
+        Ok(&self.nodes[&self.place(id)?])
+    }
+
+    /// The step at a position, if there is one.
+    #[must_use]
+    pub fn at(&self, position: u64) -> Option<&Node> {
+        self.nodes.get(&position)
+    }
+
+    /// What a step depends on, directly or not, in insertion order; with `variables`, only what those of its reads
+    /// depend on, and edges that were asked for without names.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn ancestors(&self, id: &StepId, variables: Option<&BTreeSet<Name>>) -> Result<Vec<StepId>, GraphError> {
+        let found = self.dependencies(self.place(id)?, variables);
+        Ok(self.named(&found))
+    }
+
+    /// What depends on a step, directly or not, in insertion order, without the step.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn descendants(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+        let place = self.place(id)?;
+        let mut found = self.dependants(BTreeSet::from([place]));
+        found.remove(&place);
+        Ok(self.named(&found))
+    }
+
+    /// A step and what depends on it, in insertion order.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn subgraph_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+        Ok(self.named(&self.dependants(BTreeSet::from([self.place(id)?]))))
+    }
+
+    /// A step and what depends on it, in the order in which they are run again: dependencies first, ties in insertion
+    /// order.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn replay_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+        Ok(self.ordered(&self.dependants(BTreeSet::from([self.place(id)?]))))
+    }
+
+    /// Marks a step and what depends on it stale, and answers them in insertion order.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn mark_stale(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+        let found = self.dependants(BTreeSet::from([self.place(id)?]));
+        self.stale.extend(&found);
+        Ok(self.named(&found))
+    }
+
+    /// Marks one step stale, and nothing that depends on it.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn mark_stale_alone(&mut self, id: &StepId) -> Result<(), GraphError> {
+        let place = self.place(id)?;
+        self.stale.insert(place);
+        Ok(())
+    }
+
+    /// Marks one step fresh.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn mark_fresh(&mut self, id: &StepId) -> Result<(), GraphError> {
+        let place = self.place(id)?;
+        self.stale.remove(&place);
+        Ok(())
+    }
+
+    /// The stale steps in replay order.
+    #[must_use]
+    pub fn stale(&self) -> Vec<StepId> {
+        self.ordered(&self.stale)
+    }
+
+    /// Whether a step is stale.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn is_stale(&self, id: &StepId) -> Result<bool, GraphError> {
+        Ok(self.stale.contains(&self.place(id)?))
+    }
+
+    fn place(&self, id: &StepId) -> Result<Place, GraphError> {
+        self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
+    }
+
+    fn analysed(&self, source: &str, last_good: &Arc<Analysis>) -> (NodeState, Arc<Analysis>) {
+        match self.language.analyse(source) {
+            Ok(analysis) => (NodeState::Parsed, Arc::new(analysis)),
+            Err(error) => (NodeState::Broken(error), last_good.clone()),
+        }
+    }
+
+    /// Puts a node in the place of the one that has its position, and answers that one.
+    fn put(&mut self, node: Node) -> Node {
+        let slot = self.nodes.entry(node.position);
+        let btree_map::Entry::Occupied(mut slot) = slot else { return node };
+        self.index.remove(slot.get());
+        self.index.insert(&node);
+        slot.insert(node)
+    }
+
+    fn named(&self, places: &BTreeSet<Place>) -> Vec<StepId> {
+        places.iter().filter_map(|place| self.nodes.get(place)).map(|node| node.id.clone()).collect()
+    }
+}
+
+impl Asked {
+    fn add(&mut self, from: Place, to: Place, variables: BTreeSet<Name>) {
+        self.into.entry(to).or_default().entry(from).or_default().extend(variables);
+        self.out.entry(from).or_default().insert(to);
+        if from > to {
+            self.backward.insert((from, to));
+        }
+    }
+
+    fn forget(&mut self, place: Place) {
+        for from in self.into.remove(&place).unwrap_or_default().into_keys() {
+            self.out.entry(from).or_default().remove(&place);
+        }
+        for to in self.out.remove(&place).unwrap_or_default() {
+            self.into.entry(to).or_default().remove(&place);
+        }
+        self.backward.retain(|(from, to)| *from != place && *to != place);
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graph({} steps of {}, {} stale)", self.nodes.len(), self.language.name(), self.stale.len())
+    }
+}

@@ -1,0 +1,386 @@
+//! What depends on a step and what it depends on, directly or not, and the order of steps.
+//!
+//! Both walks go along the positions and carry the names that matter, so that they cost in proportion to the uses that
+//! they pass and not to the edges between them, of which there may be as many as pairs of steps. Inferred edges go from
+//! earlier to later; an edge that was asked for and goes back starts the walk once more from where it leads.
+//!
+//! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
+
+use super::index::{Place, Symbol};
+use super::{Graph, GraphError, StepId};
+use crate::analysis::Name;
+use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// What comes next on a walk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A step that the walk was sent to.
+    Seed,
+    /// A step that uses this name.
+    Uses(Symbol),
+    /// A step that may use any.
+    All,
+    /// Any step, since any name matters.
+    Any,
+}
+
+impl Graph {
+    /// These steps and what depends on them.
+    pub(super) fn dependants(&self, seeds: BTreeSet<Place>) -> BTreeSet<Place> {
+        let mut seeds = seeds;
+        loop {
+            let (mut forward, mut events) = (Forward::new(self, &seeds), Vec::new());
+            while let Some(place) = forward.next(&mut events) {
+                forward.visit(place, &events);
+            }
+            if forward.back.is_subset(&forward.found) {
+                return forward.found;
+            }
+            seeds.extend(forward.back);
+        }
+    }
+
+    /// What a step depends on, without it.
+    pub(super) fn dependencies(&self, place: Place, variables: Option<&BTreeSet<Name>>) -> BTreeSet<Place> {
+        let mut later = BTreeSet::new();
+        loop {
+            let mut backward = Backward::new(self);
+            backward.begin(place, variables);
+            backward.send(&later);
+            let mut events = Vec::new();
+            while let Some(at) = backward.next(&mut events) {
+                backward.visit(at, &events);
+            }
+            backward.found.remove(&place);
+            if backward.forth.is_subset(&backward.found) {
+                return backward.found;
+            }
+            later.extend(backward.forth);
+        }
+    }
+
+    /// Dependencies first, ties in insertion order.
+    pub(super) fn ordered(&self, places: &BTreeSet<Place>) -> Vec<StepId> {
+        if !self.asked.backward.iter().any(|(from, to)| places.contains(from) && places.contains(to)) {
+            return self.named(places);
+        }
+        let mut waits: BTreeMap<Place, usize> = places.iter().map(|place| (*place, 0)).collect();
+        let mut opens: BTreeMap<Place, Vec<Place>> = BTreeMap::new();
+        for to in places {
+            for from in self.starts(*to) {
+                if places.contains(&from) {
+                    *waits.entry(*to).or_default() += 1;
+                    opens.entry(from).or_default().push(*to);
+                }
+            }
+        }
+        let mut ready: BinaryHeap<Reverse<Place>> =
+            waits.iter().filter(|(_, count)| **count == 0).map(|(place, _)| Reverse(*place)).collect();
+        let mut order = Vec::new();
+        while let Some(Reverse(place)) = ready.pop() {
+            order.push(self.nodes[&place].id.clone());
+            for to in opens.remove(&place).unwrap_or_default() {
+                let count = waits.entry(to).or_default();
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    ready.push(Reverse(to));
+                }
+            }
+        }
+        order
+    }
+
+    /// A cycle that an edge against insertion order is part of, as the error that it is.
+    pub(super) fn cycle(&self) -> Option<GraphError> {
+        let closes = |(from, to): &&(Place, Place)| self.dependants(BTreeSet::from([*to])).contains(from);
+        let (from, to) = self.asked.backward.iter().find(closes)?;
+        Some(GraphError::Cycle { from: self.nodes[from].id.clone(), to: self.nodes[to].id.clone() })
+    }
+}
+
+/// The walk along the positions: which names hold something that an earlier affected step may have left.
+struct Forward<'g> {
+    graph: &'g Graph,
+    events: BinaryHeap<Reverse<(Place, Event)>>,
+    found: BTreeSet<Place>,
+    /// Steps before the walk that edges lead back to.
+    back: BTreeSet<Place>,
+    tainted: FxHashSet<Symbol>,
+    /// All names are tainted but those that were settled since.
+    all: Option<FxHashSet<Symbol>>,
+    watches_all: bool,
+}
+
+impl<'g> Forward<'g> {
+    fn new(graph: &'g Graph, seeds: &BTreeSet<Place>) -> Self {
+        Self {
+            graph,
+            events: seeds.iter().map(|place| Reverse((*place, Event::Seed))).collect(),
+            found: BTreeSet::new(),
+            back: BTreeSet::new(),
+            tainted: FxHashSet::default(),
+            all: None,
+            watches_all: false,
+        }
+    }
+
+    /// The next position, with all that leads to it.
+    fn next(&mut self, events: &mut Vec<Event>) -> Option<Place> {
+        let Reverse((place, first)) = self.events.pop()?;
+        events.clear();
+        events.push(first);
+        while let Some(Reverse((_, event))) = self.events.peek().filter(|Reverse((at, _))| *at == place) {
+            if events.last() != Some(event) {
+                events.push(*event);
+            }
+            self.events.pop();
+        }
+        Some(place)
+    }
+
+    fn visit(&mut self, place: Place, events: &[Event]) {
+        let graph = self.graph;
+        let uses = graph.index.uses(place);
+        let sees = |one: &(Symbol, super::index::Use)| one.1.reads && self.is_tainted(one.0);
+        let affected = events.contains(&Event::Seed)
+            || (uses.reads_all && (self.all.is_some() || !self.tainted.is_empty()))
+            || if self.all.is_some() {
+                uses.names.iter().any(sees)
+            } else {
+                events.iter().any(|event| self.event_reads(place, *event))
+            };
+        if affected {
+            self.affect(place);
+        } else {
+            self.settle(place);
+        }
+        for event in events {
+            self.go_on(place, *event);
+        }
+    }
+
+    fn event_reads(&self, place: Place, event: Event) -> bool {
+        let Event::Uses(symbol) = event else { return false };
+        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(&place)
+    }
+
+    fn is_tainted(&self, symbol: Symbol) -> bool {
+        self.tainted.contains(&symbol) || self.all.as_ref().is_some_and(|settled| !settled.contains(&symbol))
+    }
+
+    fn affect(&mut self, place: Place) {
+        self.found.insert(place);
+        let graph = self.graph;
+        let uses = graph.index.uses(place);
+        for (symbol, _) in uses.names.iter().filter(|(_, one)| one.changes) {
+            if let Some(settled) = &mut self.all {
+                settled.remove(symbol);
+            }
+            if self.tainted.insert(*symbol) {
+                self.go_on(place, Event::Uses(*symbol));
+            }
+        }
+        if uses.changes_all {
+            if self.all.is_none() {
+                self.go_on(place, Event::Any);
+            }
+            self.all = Some(FxHashSet::default());
+        }
+        if !self.watches_all && !self.tainted.is_empty() {
+            self.watches_all = true;
+            self.go_on(place, Event::All);
+        }
+        for to in graph.asked.out.get(&place).into_iter().flatten() {
+            if *to > place {
+                self.events.push(Reverse((*to, Event::Seed)));
+            } else {
+                self.back.insert(*to);
+            }
+        }
+    }
+
+    /// A step that is not affected takes the taint from the names that it settles.
+    fn settle(&mut self, place: Place) {
+        for (symbol, _) in self.graph.index.uses(place).names.iter().filter(|(_, one)| one.settles) {
+            self.tainted.remove(symbol);
+            if let Some(settled) = &mut self.all {
+                settled.insert(*symbol);
+            }
+        }
+    }
+
+    /// Sends the walk to the next step that an event is about.
+    fn go_on(&mut self, place: Place, event: Event) {
+        let (index, after) = (&self.graph.index, (Excluded(place), Unbounded));
+        let next = match event {
+            Event::Seed => None,
+            Event::Uses(symbol) if self.tainted.contains(&symbol) => index.users(symbol).after(place),
+            Event::Uses(_) => None,
+            Event::All => index.reading_all.range(after).next().copied(),
+            Event::Any => self.graph.nodes.range(after).next().map(|(next, _)| *next),
+        };
+        if let Some(next) = next {
+            self.events.push(Reverse((next, event)));
+        }
+    }
+}
+
+/// The walk back: which names' values are still to be explained.
+struct Backward<'g> {
+    graph: &'g Graph,
+    events: BinaryHeap<(Place, Event)>,
+    found: BTreeSet<Place>,
+    /// Steps behind the walk that edges come from.
+    forth: BTreeSet<Place>,
+    wanted: FxHashSet<Symbol>,
+    /// All names are wanted but those that were settled since.
+    all: Option<FxHashSet<Symbol>>,
+    watches_all: bool,
+}
+
+impl<'g> Backward<'g> {
+    fn new(graph: &'g Graph) -> Self {
+        Self {
+            graph,
+            events: BinaryHeap::new(),
+            found: BTreeSet::new(),
+            forth: BTreeSet::new(),
+            wanted: FxHashSet::default(),
+            all: None,
+            watches_all: false,
+        }
+    }
+
+    fn begin(&mut self, place: Place, variables: Option<&BTreeSet<Name>>) {
+        let Some(variables) = variables else { return self.want(place) };
+        let index = &self.graph.index;
+        let read = variables.iter().filter(|name| index.reads(place, name));
+        let wanted: Vec<Symbol> = read.filter_map(|name| index.symbol(name)).collect();
+        wanted.into_iter().for_each(|symbol| self.want_name(place, symbol));
+        self.watch(place);
+        let asked = self.graph.asked.into.get(&place).into_iter().flatten();
+        let meant = asked.filter(|(_, names)| names.is_empty() || !names.is_disjoint(variables));
+        let meant: Vec<Place> = meant.map(|(from, _)| *from).collect();
+        self.follow(place, meant);
+    }
+
+    fn send(&mut self, places: &BTreeSet<Place>) {
+        self.events.extend(places.iter().map(|place| (*place, Event::Seed)));
+    }
+
+    fn next(&mut self, events: &mut Vec<Event>) -> Option<Place> {
+        let (place, first) = self.events.pop()?;
+        events.clear();
+        events.push(first);
+        while let Some((_, event)) = self.events.peek().filter(|(at, _)| *at == place) {
+            if events.last() != Some(event) {
+                events.push(*event);
+            }
+            self.events.pop();
+        }
+        Some(place)
+    }
+
+    fn visit(&mut self, place: Place, events: &[Event]) {
+        let graph = self.graph;
+        let uses = graph.index.uses(place);
+        let explains = |one: &(Symbol, super::index::Use)| one.1.changes && self.is_wanted(one.0);
+        let any_wanted = self.all.is_some() || !self.wanted.is_empty();
+        let meant = events.contains(&Event::Seed)
+            || (uses.changes_all && any_wanted)
+            || if self.all.is_some() {
+                uses.names.iter().any(explains)
+            } else {
+                events.iter().any(|event| self.event_changes(place, *event))
+            };
+        if meant {
+            self.found.insert(place);
+            self.settle(place);
+            self.want(place);
+        }
+        for event in events {
+            self.go_on(place, *event);
+        }
+    }
+
+    fn event_changes(&self, place: Place, event: Event) -> bool {
+        let Event::Uses(symbol) = event else { return false };
+        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains_key(&place)
+    }
+
+    fn is_wanted(&self, symbol: Symbol) -> bool {
+        self.wanted.contains(&symbol) || self.all.as_ref().is_some_and(|settled| !settled.contains(&symbol))
+    }
+
+    fn settle(&mut self, place: Place) {
+        for (symbol, _) in self.graph.index.uses(place).names.iter().filter(|(_, one)| one.settles) {
+            self.wanted.remove(symbol);
+            if let Some(settled) = &mut self.all {
+                settled.insert(*symbol);
+            }
+        }
+    }
+
+    /// What the step at `place` reads is wanted from what comes before it.
+    fn want(&mut self, place: Place) {
+        let graph = self.graph;
+        let uses = graph.index.uses(place);
+        for (symbol, _) in uses.names.iter().filter(|(_, one)| one.reads) {
+            self.want_name(place, *symbol);
+        }
+        if uses.reads_all {
+            if self.all.is_none() {
+                self.go_on(place, Event::Any);
+            }
+            self.all = Some(FxHashSet::default());
+        }
+        self.watch(place);
+        let asked = graph.asked.into.get(&place).into_iter().flat_map(BTreeMap::keys).copied().collect();
+        self.follow(place, asked);
+    }
+
+    fn want_name(&mut self, place: Place, symbol: Symbol) {
+        if let Some(settled) = &mut self.all {
+            settled.remove(&symbol);
+        }
+        if self.wanted.insert(symbol) {
+            self.go_on(place, Event::Uses(symbol));
+        }
+    }
+
+    fn watch(&mut self, place: Place) {
+        if !self.watches_all && !self.wanted.is_empty() {
+            self.watches_all = true;
+            self.go_on(place, Event::All);
+        }
+    }
+
+    fn follow(&mut self, place: Place, asked: Vec<Place>) {
+        for from in asked {
+            if from < place {
+                self.events.push((from, Event::Seed));
+            } else {
+                self.forth.insert(from);
+            }
+        }
+    }
+
+    fn go_on(&mut self, place: Place, event: Event) {
+        let index = &self.graph.index;
+        let next = match event {
+            Event::Seed => None,
+            Event::Uses(symbol) if self.wanted.contains(&symbol) => {
+                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| *next)
+            }
+            Event::Uses(_) => None,
+            Event::All => index.changing_all.range(..place).next_back().copied(),
+            Event::Any => self.graph.nodes.range(..place).next_back().map(|(next, _)| *next),
+        };
+        if let Some(next) = next {
+            self.events.push((next, event));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The graph of an agent's steps of code: what each step reads and writes, which steps depend on which, what is stale
+//! after a change and in which order it is run again.
+//!
+//! Pure: nothing here runs code, reads a clock or does input and output. Sources are hostile: every analysis has caps,
+//! and an answer about a source is a promise only about names, never about what the code does. Running steps is the
+//! host's, which tells this crate what it observed.
+
+pub mod analysis;
+pub mod diagnose;
+pub mod draw;
+pub mod export;
+pub mod graph;
+pub mod patch;
+pub mod replay;
+pub mod step;
+
+pub use analysis::{Analysis, JavaScript, Language, Mode, Name, Python, Reason, Span, SyntaxError};
+pub use graph::{Edge, Graph, GraphError, MissedEdge, Node, NodeState, Observed, StepId};
+pub use replay::{Ran, Replay, ReplayError, Run, Settings, Skip, StepHistory, Todo};
+pub use step::{Delta, Ended, Exception, Group, Kept, StepReport, StepRequest};

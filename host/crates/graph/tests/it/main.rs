@@ -1,0 +1,11 @@
+//! The crate as its users see it.
+
+mod cases;
+mod graphs;
+mod hostile;
+mod javascript;
+mod oracle;
+mod patches;
+mod python;
+mod random;
+mod shown;

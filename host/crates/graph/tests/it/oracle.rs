@@ -1,0 +1,197 @@
+//! Programs drawn at random, with Python's own `symtable` as the judge of which names are the module's.
+//!
+//! The judge knows scopes and not paths: what it calls read or bound at the module's level, or global in a function, is
+//! what the analysis must find among reads, builtins and names that the source binds first.
+
+use crate::random::{Random, count, first_seed};
+use longhaul_graph::{Language, Mode, Python};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// For each source on a line of JSON, the names that are read from the module and bound there, and those that a
+/// class may read from there because it has not bound them yet; or null.
+const JUDGE: &str = r#"
+import json, sys, symtable
+def walk(table, reads, binds, maybe, top):
+    for symbol in table.get_symbols():
+        name = symbol.get_name()
+        if top:
+            if symbol.is_referenced(): reads.add(name)
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace(): binds.add(name)
+        elif symbol.is_global():
+            if symbol.is_referenced(): reads.add(name)
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace(): binds.add(name)
+        elif table.get_type() == "class" and symbol.is_referenced(): maybe.add(name)
+    for child in table.get_children():
+        walk(child, reads, binds, maybe, False)
+for line in sys.stdin:
+    reads, binds, maybe = set(), set(), set()
+    try:
+        walk(symtable.symtable(json.loads(line), "step", "exec"), reads, binds, maybe, True)
+        compile(json.loads(line), "step", "exec")
+        print(json.dumps([sorted(reads), sorted(binds), sorted(maybe)]))
+    except (SyntaxError, RecursionError):
+        print("null")
+"#;
+
+const STATEMENTS: &[&str] = &[
+    "N = E",
+    "N += E",
+    "N: T = E",
+    "E",
+    "del N",
+    "import N",
+    "import m.x as N",
+    "from m import N",
+    "N, *N = E",
+    "N.a = E",
+    "N[E] = E",
+    "for N in E:\n>S\nelse:\n>S",
+    "while E:\n>S",
+    "if E:\n>S\nelif E:\n>S\nelse:\n>S",
+    "with E as N:\n>S",
+    "try:\n>S\nexcept N as N:\n>S\nfinally:\n>S",
+    "def N(N, N=E, *, k=E):\n>S\n>S",
+    "class N(E):\n>S\n>S",
+    "async def N():\n>await E\n>S",
+    "match E:\n    case [N, *N]:\n>>S\n    case {'k': N}:\n>>S",
+    "raise E",
+    "assert E, E",
+    "def N():\n>global N\n>S",
+    "def N():\n>N = E\n>def g():\n>>nonlocal N\n>>S",
+    "pass",
+    "return E",
+    "S\nS",
+    "S\nS",
+];
+
+const EXPRESSIONS: &[&str] = &[
+    "N",
+    "N",
+    "N",
+    "1",
+    "'t'",
+    "N + E",
+    "N(E)",
+    "N.a",
+    "N[E]",
+    "(N := E)",
+    "[E for N in E if E]",
+    "{E: E for N in E}",
+    "(E for N in E for N in E)",
+    "lambda N, k=E: E",
+    "E if E else E",
+    "(E and E)",
+    "f'{E} {N:{N}}'",
+    "not E",
+    "[E, E]",
+    "len(E)",
+    "(yield)",
+    "E < E < E",
+];
+
+struct Draw<'r> {
+    random: &'r mut Random,
+    left: usize,
+}
+
+impl Draw<'_> {
+    fn statement(&mut self, indent: usize) -> String {
+        if self.left == 0 {
+            return "    ".repeat(indent) + "pass";
+        }
+        self.left -= 1;
+        let template = self.random.pick(STATEMENTS);
+        let lines: Vec<String> = template.split('\n').map(|line| self.line(line, indent)).collect();
+        lines.join("\n")
+    }
+
+    fn line(&mut self, line: &str, indent: usize) -> String {
+        let deeper = line.chars().take_while(|letter| *letter == '>').count();
+        let text = &line[deeper..];
+        if text == "S" {
+            return self.statement(indent + deeper);
+        }
+        "    ".repeat(indent + deeper) + &self.filled(text, 0)
+    }
+
+    /// Capital letters stand for what is drawn.
+    fn filled(&mut self, text: &str, depth: usize) -> String {
+        let mut filled = String::new();
+        for letter in text.chars() {
+            match letter {
+                'N' | 'T' => filled.push_str(self.random.pick(&["a", "b", "c", "d", "len", "__p"])),
+                'E' if depth > 3 => filled.push('1'),
+                'E' => {
+                    let template = self.random.pick(EXPRESSIONS);
+                    filled.push_str(&self.filled(template, depth + 1));
+                }
+                other => filled.push(other),
+            }
+        }
+        filled
+    }
+}
+
+fn program(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let left = 2 + random.below(10);
+    let mut draw = Draw { random: &mut random, left };
+    (0..3).map(|_| draw.statement(0)).collect::<Vec<_>>().join("\n")
+}
+
+/// What the judge says of each source; nothing where there is no Python.
+fn judged(sources: &[String]) -> Option<Vec<Value>> {
+    let mut child = Command::new("python3")
+        .args(["-c", JUDGE])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut input = child.stdin.take()?;
+    let lines: String = sources.iter().map(|source| json!(source).to_string() + "\n").collect();
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().ok()?;
+    writer.join().ok()?.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// `LONGHAUL_GRAPHS` says how many programs, `LONGHAUL_SEED` where to begin.
+#[test]
+fn scopes_are_those_that_python_sees() {
+    let first = first_seed("LONGHAUL_SEED");
+    let sources: Vec<String> = (first..first + count("LONGHAUL_GRAPHS", 1_000) as u64).map(program).collect();
+    let Some(judged) = judged(&sources) else {
+        eprintln!("no python3 here; nothing was judged");
+        return;
+    };
+    assert_eq!(judged.len(), sources.len());
+    let mut compared = 0;
+    for ((source, judgement), seed) in sources.iter().zip(&judged).zip(first..) {
+        let Ok(found) = (Python { mode: Mode::Precise }).analyse(source) else {
+            // The judge's Python may be older or newer; what it takes is taken here.
+            assert!(judgement.is_null(), "LONGHAUL_SEED={seed}: it compiles\n{source}");
+            continue;
+        };
+        let Some([reads, binds, maybe]) = judgement.as_array().map(Vec::as_slice) else { continue };
+        compared += 1;
+        let text = |list: &Value| -> BTreeSet<String> {
+            list.as_array().into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
+        };
+        let bound: BTreeSet<String> = found.writes.iter().chain(&found.deletes).map(ToString::to_string).collect();
+        let read: BTreeSet<String> = found.reads.keys().chain(found.builtins.keys()).map(ToString::to_string).collect();
+        let (reads, binds, maybe) = (text(reads), text(binds), text(maybe));
+        let told = || format!("LONGHAUL_SEED={seed}: of\n{source}\n{found:#?}");
+        let allowed: BTreeSet<String> = reads.union(&maybe).cloned().collect();
+        assert!(read.is_subset(&allowed), "reads of the module: {reads:?}\n{}", told());
+        // What is read and never bound here comes from before.
+        let exposed: BTreeSet<String> = reads.difference(&bound).cloned().collect();
+        assert!(exposed.is_subset(&read), "read, and not bound: {exposed:?}\n{}", told());
+        assert_eq!(bound, binds, "bound in the module\n{}", told());
+    }
+    assert!(compared * 10 > sources.len(), "{compared} of {} programs compile", sources.len());
+}
