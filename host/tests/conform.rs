@@ -217,7 +217,7 @@ async fn an_agent_that_a_clock_has_to_end_is_not_deterministic() {
 }
 
 #[tokio::test]
-async fn a_tool_that_has_the_host_work_and_never_lets_go_is_cancelled_too_late() {
+async fn a_tool_that_has_the_host_work_and_never_yields_is_cancelled_all_the_same() {
     // Of a large input it makes nothing but calls for a megabyte of randomness, for 1.2 s: so few instructions of its
     // own that it never yields. What the host hands over lies where the arguments were.
     let imports = r#"(import "wasi:random/random@0.2.12" "get-random-bytes" (func $random (param i64 i32)))
@@ -232,7 +232,7 @@ async fn a_tool_that_has_the_host_work_and_never_lets_go_is_cancelled_too_late()
       (br_if $again (i64.lt_u (call $now) (local.get $end))))))
   (i32.const 2048) (i32.const 1)";
     let report = report(describing(PARAMETERS, 3, imports, body)).await;
-    check(&report, &[("cancel", "FAIL", "after it was cancelled"), ("huge-input", "PASS", "")]);
+    check(&report, &[("cancel", "PASS", "after it was cancelled"), ("huge-input", "PASS", "")]);
 }
 
 #[tokio::test]

@@ -12,7 +12,8 @@ use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::Journal;
 use longhaul_core::text::truncate;
 use longhaul_core::{LimitHit, Limits};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use wasmtime::component::{Instance, InstancePre, ResourceTableError};
 use wasmtime::{CallHook, Store, Trap};
 
@@ -103,9 +104,39 @@ pub struct Standby {
 /// What outlives the store of a call.
 struct Frame {
     limits: Limits,
+    leash: Arc<OnceLock<Leash>>,
     journal: Option<Arc<dyn Journal>>,
     log: LogBook,
     in_flight: InFlight,
+}
+
+/// Ends a guest that has the host work without using fuel of its own, and so never yields: where it calls the host, and
+/// nothing of it is on its way. What waits is the governor's.
+struct Leash {
+    cancel: Cancel,
+    began: Instant,
+    wall_ms_max: u64,
+}
+
+impl Leash {
+    /// Calls of the host between two looks at the clock. The longest that does not wait, 8 MiB of randomness, takes
+    /// 10 ms; most take less than the look.
+    const CALLS_PER_LOOK: u64 = 8;
+
+    fn new(cancel: &Cancel, limits: &Limits) -> Self {
+        Self { cancel: cancel.clone(), began: Instant::now(), wall_ms_max: limits.wall_ms_max }
+    }
+
+    fn check(&self, calls: u64) -> Result<(), Stop> {
+        if self.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        if calls.is_multiple_of(Self::CALLS_PER_LOOK) && self.began.elapsed() > Duration::from_millis(self.wall_ms_max)
+        {
+            return Err(LimitHit::new("wall_ms_max", self.wall_ms_max, self.wall_ms_max).into());
+        }
+        Ok(())
+    }
 }
 
 /// A component that is linked.
@@ -187,6 +218,8 @@ impl Callee {
             body(&mut store, &instance).await
         };
         let limits = &frame.limits;
+        // A call is made once, so nobody was before us.
+        let _ = frame.leash.set(Leash::new(cancel, limits));
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight).await;
         let used = used(&mut store, limits.fuel_max);
         let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
@@ -217,6 +250,8 @@ impl Callee {
         store.set_fuel(limits.fuel_max).map_err(|error| error.to_string())?;
         store.fuel_async_yield_interval(Some(YIELD_FUEL)).map_err(|error| error.to_string())?;
         let (fuel_max, host_calls_max) = (limits.fuel_max, limits.host_calls_max);
+        let leash = Arc::new(OnceLock::<Leash>::new());
+        let held = Arc::clone(&leash);
         store.call_hook(move |mut store, hook| {
             if matches!(hook, CallHook::CallingHost) {
                 let left = store.get_fuel()?;
@@ -227,10 +262,13 @@ impl Callee {
                     let hit = LimitHit::new("host_calls_max", ctx.used.host_calls, host_calls_max);
                     return Err(wasmtime::Error::new(Stop::Limit(hit)));
                 }
+                if let Some(leash) = held.get() {
+                    leash.check(ctx.used.host_calls).map_err(wasmtime::Error::new)?;
+                }
             }
             Ok(())
         });
-        Ok((store, Frame { limits, journal, log, in_flight }))
+        Ok((store, Frame { limits, leash, journal, log, in_flight }))
     }
 
     fn host_error(&self, export: &'static str, reason: String) -> CallError {
