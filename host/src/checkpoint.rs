@@ -25,6 +25,7 @@ pub use snapshot::{Origin, Snapshot, restore, take};
 
 use crate::run;
 use anyhow::bail;
+pub use longhaul_core::event::CheckpointCause as Cause;
 use longhaul_core::event::Event;
 use longhaul_core::journal::Entry;
 use longhaul_core::store::Store;
@@ -35,10 +36,10 @@ use serde::{Deserialize, Serialize};
 const ENTRIES_MAX: usize = 100_000;
 
 /// The import that is one step of an agent.
-const STEP: &str = "conversation.complete";
+pub(crate) const STEP: &str = "conversation.complete";
 
 /// The entry that stands before a call that a person is asked about.
-const APPROVAL: &str = "tools.approve";
+pub(crate) const APPROVAL: &str = longhaul_core::approval::ENTRY;
 
 /// What a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,16 +62,6 @@ impl Key {
             _ => Self { run: text.to_owned(), part: None },
         }
     }
-}
-
-/// Why there is a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// So many steps were made.
-    Step,
-    /// A person is, or was, asked about a call.
-    Approval,
 }
 
 /// A position that can be gone on from.

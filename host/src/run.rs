@@ -11,6 +11,7 @@ pub mod decisions;
 mod gatekeeper;
 mod grounds;
 pub mod ledger;
+mod marked;
 pub mod project;
 pub mod proposals;
 mod record;

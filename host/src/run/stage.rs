@@ -181,7 +181,8 @@ impl Desk {
         let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree).await?;
         let cast = Arc::new(cast);
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
-        let troupe = Troupe { world: Arc::clone(world), cast: Arc::clone(&cast), models, memory, bus, ledger };
+        let config = Arc::clone(config);
+        let troupe = Troupe { world: Arc::clone(world), cast: Arc::clone(&cast), config, models, memory, bus, ledger };
         let troupe = Arc::new(troupe);
         Ok(Self { repository, cast, troupe })
     }

@@ -22,6 +22,16 @@ pub struct RunEvent {
     pub event: Event,
 }
 
+/// Why there is a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointCause {
+    /// So many steps were made.
+    Step,
+    /// A person is, or was, asked about a call.
+    Approval,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -198,6 +208,19 @@ pub enum Event {
         function: String,
         /// JSON, cut short.
         arguments: String,
+    },
+    /// Work passed a position that can be gone on from, also on another machine; see `longhaul checkpoint`.
+    Checkpoint {
+        /// Whose work.
+        invocation: InvocationId,
+        /// Its table.
+        agent: String,
+        /// Steps that it had made before it: replies of models.
+        step: u32,
+        /// Entries of its journal before it.
+        entries: u32,
+        /// Why it is one.
+        cause: CheckpointCause,
     },
     /// What came of it, or why it was not done.
     Observation {

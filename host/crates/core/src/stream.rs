@@ -98,6 +98,8 @@ pub enum Kind {
     Thought,
     Action,
     Observation,
+    /// Work passed a position that can be gone on from.
+    Checkpoint,
     TaskDone,
     Judged,
     Commit,
@@ -170,6 +172,7 @@ impl Line {
             | Event::Delegated { agent, .. }
             | Event::Thought { agent, .. }
             | Event::Action { agent, .. }
+            | Event::Checkpoint { agent, .. }
             | Event::Observation { agent, .. } => agent.as_str(),
             _ => "",
         };
@@ -219,6 +222,7 @@ kinds! {
     Thought "thought" Thought,
     Action "action" Action,
     Observation "observation" Observation,
+    Checkpoint "checkpoint" Checkpoint,
     InvocationEnded "invocation_ended" TaskDone,
     Judged "judged" Judged,
     Committed "committed" Commit,
@@ -264,6 +268,7 @@ pub fn invocation(event: &Event) -> Option<&InvocationId> {
         | Event::Thought { invocation, .. }
         | Event::Action { invocation, .. }
         | Event::Observation { invocation, .. }
+        | Event::Checkpoint { invocation, .. }
         | Event::ApprovalAsked { invocation, .. }
         | Event::ContextCompacted { invocation, .. }
         | Event::ContextReset { invocation, .. }

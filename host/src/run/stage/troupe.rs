@@ -3,9 +3,11 @@
 
 use super::ending::{Kept, finish, words};
 use crate::cast::{Cast, Part};
+use crate::config::Config;
 use crate::run::bus::{Bus, Step};
 use crate::run::gatekeeper::Gatekeeper;
 use crate::run::ledger::Ledger;
+use crate::run::marked::Marked;
 use crate::toolbox::Toolbox;
 use crate::wiring::{ModelSet, World};
 use longhaul_capabilities::{Models as _, Services, Setup};
@@ -27,6 +29,7 @@ use std::sync::Arc;
 pub(super) struct Troupe {
     pub(super) world: Arc<World>,
     pub(super) cast: Arc<Cast>,
+    pub(super) config: Arc<Config>,
     pub(super) models: Arc<ModelSet>,
     pub(super) memory: Arc<dyn MemoryBackend>,
     pub(super) bus: Bus,
@@ -68,6 +71,12 @@ impl Troupe {
         PinnedContext::new(part.context.clone(), part.grants.models.iter().map(window))
     }
 
+    /// The journal, which tells of its checkpoints.
+    fn marked(&self, part: &Part, recorder: &Recorder) -> Marked {
+        let every = self.config.checkpoint_every(&part.table);
+        Marked::new(recorder.clone(), self.bus.clone(), &part.table, every)
+    }
+
     /// What the call of a pure plugin starts with.
     pub(super) fn setup(
         &self,
@@ -95,7 +104,7 @@ impl Troupe {
                 watch: Arc::new(self.bus.clone()),
                 exchange: None,
             },
-            journal: Some(Arc::new(recorder.clone())),
+            journal: Some(Arc::new(self.marked(part, recorder))),
             seed: recorder.began().seed,
             context: recorder.began().context.clone(),
             console: None,
