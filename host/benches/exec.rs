@@ -245,6 +245,7 @@ fn setup() -> Setup {
         seed: [7; 32],
         console: Some(Console::new(1_000)),
         keyring: Arc::default(),
+        told: None,
     }
 }
 

@@ -114,6 +114,7 @@ fn setup() -> Setup {
         seed: [7; 32],
         console: None,
         keyring: Arc::default(),
+        told: None,
     }
 }
 

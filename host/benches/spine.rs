@@ -212,6 +212,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
         seed: [7; 32],
         console: None,
         keyring: Arc::default(),
+        told: None,
     }
 }
 

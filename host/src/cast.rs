@@ -211,6 +211,7 @@ impl Cast {
             seed: self.world.fresh_seed(),
             console: None,
             keyring: Arc::default(),
+            told: None,
         }
     }
 }

@@ -391,6 +391,7 @@ fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPa
         seed: [0; 32],
         console: Some(console.clone()),
         keyring: Arc::default(),
+        told: None,
     }
 }
 

@@ -17,15 +17,14 @@ mod plugin;
 mod recollect;
 mod remember;
 
-pub use recollect::recollect;
+pub use recollect::{recollect, told_words};
 pub use remember::{put_due, remember_due, remember_run};
 
 use crate::cast::{Cast, Pins};
 use crate::config::{Config, PluginConfig};
-use crate::wiring::{World, variable};
+use crate::wiring::{self, ServerConfig, World};
 use anyhow::bail;
 use longhaul_core::memory::{Embedded, MemoryBackend};
-use longhaul_redis::{RedisConfig, RedisMemory};
 use plugin::PluginMemory;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -49,9 +48,13 @@ pub struct MemoryConfig {
     pub episodes_max: usize,
     /// Facts that it is told of. Default 20.
     pub facts_max: usize,
+    /// The sentence model by which memories are found that say the same in other words; `minilm` is one. Default: none,
+    /// and what shares no word with a question is not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<String>,
     /// The server, for the backend `redis`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redis: Option<RedisConfig>,
+    pub redis: Option<ServerConfig>,
     /// The component, for the backend `plugin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<PluginConfig>,
@@ -78,6 +81,7 @@ impl Default for MemoryConfig {
             episodic: true,
             episodes_max: 3,
             facts_max: 20,
+            embeddings: None,
             redis: None,
             plugin: None,
         }
@@ -96,6 +100,11 @@ impl MemoryConfig {
             }
             BackendName::Plugin if self.plugin.is_none() => {
                 bail!("[memory] backend is `plugin`; add [memory.plugin] plugin = \"NAME\"")
+            }
+            BackendName::Plugin if self.embeddings.is_some() => {
+                bail!(
+                    "[memory] embeddings is for backends of the host's own, and a component finds by itself; remove it"
+                )
             }
             _ => {}
         }
@@ -117,14 +126,15 @@ pub async fn open(
     directory: &Path,
 ) -> anyhow::Result<Arc<dyn MemoryBackend>> {
     let clock = Arc::clone(&world.clock);
-    let MemoryConfig { backend, redis, .. } = &config.memory;
+    let MemoryConfig { backend, redis, embeddings, .. } = &config.memory;
+    let ranking = wiring::ranking(embeddings.as_deref(), &world.store)?;
     Ok(match (backend, redis) {
-        (BackendName::Redis, Some(redis)) => Arc::new(RedisMemory::new(redis, &variable, directory, clock)?),
+        (BackendName::Redis, Some(redis)) => wiring::memory_on(redis, directory, clock, ranking)?,
         (BackendName::Plugin, _) => {
             let cast = Cast::of_memory(Arc::clone(world), config, pins, directory).await?;
             Arc::new(PluginMemory::new(cast))
         }
-        _ => Arc::new(Embedded::new(Arc::clone(&world.store), clock)),
+        _ => Arc::new(Embedded::new(Arc::clone(&world.store), clock).ranked_by(ranking)),
     })
 }
 

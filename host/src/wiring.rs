@@ -8,10 +8,13 @@ use crate::plugins::Loaded;
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
+use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::model::Model;
+use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
+use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_store::{Options, RedbStore};
 use longhaul_worktree::CheckHost;
 use std::collections::HashMap;
@@ -121,6 +124,64 @@ pub fn own_program() -> anyhow::Result<PathBuf> {
 /// Looks into the environment.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A server that several machines share.
+pub use longhaul_redis::RedisConfig as ServerConfig;
+
+/// Memory on a server.
+pub fn memory_on(
+    server: &ServerConfig,
+    directory: &Path,
+    clock: Arc<dyn Clock>,
+    ranking: Arc<dyn Ranking>,
+) -> anyhow::Result<Arc<dyn MemoryBackend>> {
+    Ok(Arc::new(RedisMemory::new(server, &variable, directory, clock)?.ranked_by(ranking)))
+}
+
+/// Runs on a server.
+pub fn runs_on(server: &ServerConfig, directory: &Path) -> anyhow::Result<Box<dyn RunShare>> {
+    Ok(Box::new(SharedRuns::new(server, &variable, directory)?))
+}
+
+/// What says which memories bear on a question: their words, and with the name of a sentence model what they mean too.
+pub fn ranking(model: Option<&str>, store: &Arc<dyn Store>) -> anyhow::Result<Arc<dyn Ranking>> {
+    let Some(name) = model else { return Ok(Arc::new(FullText)) };
+    Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
+}
+
+/// A sentence model, one for the whole process. It is loaded when something is searched for.
+#[cfg(feature = "embeddings")]
+fn embedder(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
+    use longhaul_embeddings::{Files, Pinned, Sentences};
+    use longhaul_models::pull::{Pulled, files_of};
+    static KNOWN: std::sync::Mutex<Option<(Files, Arc<Sentences>)>> = std::sync::Mutex::new(None);
+    let pinned = |Pulled { path, digest, bytes_max }| Pinned { path, digest, bytes_max };
+    let found: Vec<Pinned> = files_of(name, &cache()?).into_iter().map(pinned).collect();
+    let Ok([weights, vocabulary]) = <[Pinned; 2]>::try_from(found) else {
+        bail!("[memory] embeddings names `{name}`, which is no sentence model; write \"minilm\"");
+    };
+    let files = Files { weights, vocabulary };
+    if !files.weights.path.is_file() || !files.vocabulary.path.is_file() {
+        bail!("[memory] embeddings names `{name}`, which is not here; fetch it with: longhaul models pull {name}");
+    }
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match &*known {
+        Some((of, model)) if *of == files => Ok(Arc::clone(model) as Arc<dyn Embedder>),
+        _ => {
+            let model = Arc::new(Sentences::new(files.clone()));
+            *known = Some((files, Arc::clone(&model)));
+            Ok(model)
+        }
+    }
+}
+
+/// Better said before a run than by its first search.
+#[cfg(not(feature = "embeddings"))]
+fn embedder(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
+    bail!(
+        "[memory] embeddings names `{name}`, and this longhaul was built without sentence models; build it with: cargo build --release --features embeddings"
+    );
 }
 
 /// The time of the machine.

@@ -5,12 +5,15 @@ mod common;
 #[path = "../crates/redis/tests/support/server.rs"]
 mod server;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use common::fake::Kill;
 use common::gated;
 use common::lab::Lab;
 use common::reader::NEXT;
 use common::{DOER_CONFIG, THREE_FEATURES, repository};
 use longhaul::checkpoint::Shelf;
+use longhaul_core::shared::RunShare as _;
 use longhaul_redis::{RedisConfig, SharedRuns};
 use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
@@ -353,6 +356,86 @@ fn what_a_checkpoint_says_is_not_believed() {
     std::fs::write(&config, text).expect("ours");
     other.run(&["checkpoint", "import", file.to_str().expect("text")]).expect(0);
     common::refused(&other.run(&["checkpoint", "import", file.to_str().expect("text")]), &["is here already"]);
+}
+
+/// Leave that somebody gave on another machine used to be leave here: whoever can write a checkpoint could give it.
+#[test]
+fn what_a_person_allowed_elsewhere_is_asked_here_again() {
+    let call = || json!([gated::post("a")]);
+    // An answer that was not used yet, and a rule for the rest of the run.
+    for words in ["y", "a"] {
+        let lab = gated::lab(&call(), &json!([]));
+        lab.run(&["run"]).expect(5);
+        let asked = gated::the_open(&lab);
+        gated::answer(&lab, &asked, words).expect(0);
+        let other = moved(&lab, &the_run(&lab));
+        other.run(&["resume"]).expect(5);
+        assert!(gated::posted(&lab).is_empty(), "`{words}` was given elsewhere");
+        assert_eq!(gated::the_open(&other), asked, "the same question");
+        gated::answer(&other, &asked, "y").expect(0);
+        other.run(&["resume"]).expect(0);
+        assert_eq!(gated::posted(&lab), ["a"]);
+    }
+}
+
+/// As if the other machine had died between the decision, which is in the journal then, and the call.
+#[test]
+fn leave_that_only_the_journal_has_is_asked_for_again() {
+    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let asked = gated::the_open(&lab);
+    gated::answer(&lab, &asked, "y").expect(0);
+    let ran = lab.start_with(&["resume"], &[("LONGHAUL_CRASH_AT", "tool.before-call:1")]).wait();
+    assert!(ran.was_killed(), "{}", ran.said());
+    let file = lab.path("checkpoint.json");
+    lab.run(&["checkpoint", "export", &the_run(&lab), "--output", file.to_str().expect("text")]).expect(0);
+    let mut whole: Value = serde_json::from_slice(&std::fs::read(&file).expect("written")).expect("JSON");
+    let rows = whole["rows"].as_array_mut().expect("a list");
+    let says = |row: &Value, text: &str| {
+        let value = BASE64.decode(row["value"].as_str().expect("text")).expect("base64");
+        row["table"] == "journal" && String::from_utf8_lossy(&value).contains(text)
+    };
+    let count = rows.len();
+    rows.retain(|row| !says(row, "\"tools.call\""));
+    assert!(rows.len() < count && rows.iter().any(|row| says(row, "allowed")), "a decision, and no call");
+    std::fs::write(&file, whole.to_string()).expect("ours");
+    let other = other_machine(&lab);
+    other.run(&["checkpoint", "import", file.to_str().expect("text")]).expect(0);
+    other.run(&["resume"]).expect(5);
+    assert!(gated::posted(&lab).is_empty());
+    assert_eq!(gated::the_open(&other), asked, "the same question");
+}
+
+/// The checkpoints that were told, by their steps.
+fn told(lab: &Lab) -> Vec<Value> {
+    let said = lab.run(&["--json", "attach"]).stdout;
+    let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    events.filter(|event| event["type"] == "checkpoint").collect()
+}
+
+#[test]
+fn each_checkpoint_is_an_event_and_none_is_told_twice() {
+    let lab = reader(6, "finish");
+    let mut started = lab.start(&["run"]);
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "model", number: 5, happens: false });
+    while started.is_running() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(started.wait().was_killed());
+    lab.run(&["resume"]).expect(0);
+    let listed = lab.json(&["checkpoint", "list"]);
+    let listed = listed["checkpoints"].as_array().expect("a list");
+    let of = |all: &[Value]| -> Vec<(Value, Value, Value)> {
+        all.iter().map(|one| (one["step"].clone(), one["entries"].clone(), one["cause"].clone())).collect()
+    };
+    assert_eq!(listed.len(), 3);
+    assert_eq!(of(&told(&lab)), of(listed));
+    let gated = gated::lab(&json!([gated::post("a")]), &json!([]));
+    gated.run(&["run"]).expect(5);
+    gated::answer(&gated, &gated::the_open(&gated), "y").expect(0);
+    gated.run(&["resume"]).expect(0);
+    let told = told(&gated);
+    assert_eq!((told.len(), &told[0]["cause"]), (1, &json!("approval")), "{told:?}");
 }
 
 #[test]

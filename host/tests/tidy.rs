@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
@@ -19,6 +19,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
     ("longhaul-core", &[]),
     ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
+    ("longhaul-embeddings", &["longhaul-core"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
@@ -180,6 +181,13 @@ fn no_library_hides_its_errors_in_anyhow() {
 fn only_the_wiring_names_the_store() {
     let named = rust_files("host/src").filter(|path| read(path).contains("RedbStore")).map(|path| shown(&path));
     assert_eq!(named.collect::<Vec<_>>(), ["host/src/wiring.rs"]);
+}
+
+#[test]
+fn only_the_wiring_names_the_server_that_machines_share() {
+    let wrong = rust_files("host/src").filter(|path| !path.ends_with("wiring.rs"));
+    let wrong: Vec<_> = wrong.filter(|path| read(path).contains("longhaul_redis")).map(|path| shown(&path)).collect();
+    none(&wrong, "files that name `longhaul_redis`; ask for the trait, and make it in host/src/wiring.rs");
 }
 
 #[test]

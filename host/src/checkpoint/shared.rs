@@ -8,11 +8,11 @@
 
 use super::{Key as Named, Snapshot, take};
 use crate::run::{self, Handle, RunRecord};
-use crate::wiring::{World, variable};
+use crate::wiring::{self, ServerConfig, World};
 use anyhow::{Context, bail};
+use longhaul_core::shared::{Lease, RunShare, SharedError};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
-use longhaul_redis::{Lease, RedisConfig, RedisError, SharedRuns};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct CheckpointConfig {
     pub every: u32,
     /// The server on which runs that rest are left for other machines, for its `ttl_s`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redis: Option<RedisConfig>,
+    pub redis: Option<ServerConfig>,
     /// For how long a run is held that is worked on, unless that is renewed, in milliseconds. Default 60,000; at least
     /// 1,000.
     pub lease_ms: u64,
@@ -53,7 +53,7 @@ impl CheckpointConfig {
 
 /// The server of a project.
 pub struct Shared {
-    runs: SharedRuns,
+    runs: Box<dyn RunShare>,
     holder: String,
     lease_ms: u64,
 }
@@ -62,7 +62,7 @@ impl Shared {
     /// The server that a project shares its runs on, if it does.
     pub fn open(world: &World, config: &CheckpointConfig, directory: &Path) -> anyhow::Result<Option<Self>> {
         let Some(redis) = &config.redis else { return Ok(None) };
-        let runs = SharedRuns::new(redis, &variable, directory).context("[checkpoints.redis]")?;
+        let runs = wiring::runs_on(redis, directory).context("[checkpoints.redis]")?;
         // One process owns a data directory, so its place is who holds what it works on.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let home = Digest::of(world.home.path().as_os_str().as_encoded_bytes()).short();
@@ -75,7 +75,7 @@ impl Shared {
     /// When somebody else holds it, or has gone on with the run since it was worked on here.
     pub async fn begin(&self, run: &RunId) -> anyhow::Result<Lease> {
         match self.runs.acquire(run.as_str(), &self.holder, self.lease_ms, false).await {
-            Err(RedisError::Moved { .. }) => bail!(
+            Err(SharedError::Moved { .. }) => bail!(
                 "another machine has gone on with run {run}; take up where it is with \
                  `longhaul checkpoint import --shared {run} --replace`"
             ),
@@ -100,7 +100,7 @@ impl Shared {
             // A server that does not answer is waited for no longer than one that is away.
             match tokio::time::timeout(patience.saturating_sub(renewed.elapsed()), renewing).await {
                 Ok(Ok(now)) if now.fence == lease.fence => renewed = asked,
-                Ok(Err(RedisError::Unavailable(_))) if renewed.elapsed() < patience => {}
+                Ok(Err(SharedError::Unavailable(_))) if renewed.elapsed() < patience => {}
                 // Somebody else holds it, or it is another lease, or the server was away for too long.
                 Ok(_) | Err(_) => break,
             }

@@ -11,7 +11,7 @@ pub enum Command {
     List,
     /// Fetch a small model that runs on the processor, and check its digest.
     Pull {
-        /// Its name: `smollm2`.
+        /// Its name: `smollm2`, which answers, or `minilm`, which says what sentences mean.
         name: String,
     },
 }

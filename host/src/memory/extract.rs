@@ -126,9 +126,13 @@ fn heard(
     config: &Config,
 ) -> anyhow::Result<(Trust, Vec<(Trust, String)>)> {
     let entries = longhaul_journal::entries(store, invocation, 0, ENTRIES_MAX)?;
-    let (mut trust, mut answers) = (Trust::OwnWords, Vec::new());
+    let (mut trust, mut answers) = (told(store, invocation)?, Vec::new());
     for (_, entry) in entries {
         let of = match entry.asked.name.as_str() {
+            "recall.fetch" | "recall.search" => {
+                trust = trust.max(entry.answered.map_or(Trust::OwnWords, |answered| recalled(&answered.answer)));
+                continue;
+            }
             "tools.call" => {
                 let tool = entry.asked.summary.split('.').next().unwrap_or_default();
                 if crate::cast::is_web_tool(config, tool) { Trust::Web } else { Trust::ToolOutput }
@@ -145,6 +149,24 @@ fn heard(
     }
     answers.drain(..answers.len().saturating_sub(ANSWERS_MAX));
     Ok((trust, answers))
+}
+
+/// Whose words of earlier runs an agent was handed.
+fn told(store: &dyn Store, invocation: &InvocationId) -> anyhow::Result<Trust> {
+    let Some(began) = longhaul_journal::began(store, invocation)? else { return Ok(Trust::OwnWords) };
+    let input = store.blob(&began.input)?.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    Ok(input.as_ref().and_then(super::told_words).unwrap_or(Trust::OwnWords))
+}
+
+/// Whose words an agent recalled. A journal of before does not say it.
+fn recalled(answer: &str) -> Trust {
+    match serde_json::from_str::<Value>(answer) {
+        Ok(Value::Null) => Trust::OwnWords,
+        Ok(Value::Array(found)) if found.is_empty() => Trust::OwnWords,
+        Ok(value) if value.get("refused").is_some() => Trust::OwnWords,
+        Ok(value) => serde_json::from_value(value["words_of"].clone()).unwrap_or_default(),
+        Err(_) => Trust::Unknown,
+    }
 }
 
 /// What an agent said at its end.

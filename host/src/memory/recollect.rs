@@ -6,7 +6,7 @@
 //! on the task, times, and names of runs: with those no recording of a model would fit a second run.
 
 use super::{MemoryConfig, episodes_of, facts_of};
-use longhaul_core::memory::{Entry, Episode, MemoryBackend, MemoryError, Note, closest};
+use longhaul_core::memory::{Entry, Episode, MemoryBackend, MemoryError, Note, Trust, closest};
 use longhaul_core::text::printable;
 use serde_json::{Value, json};
 
@@ -47,14 +47,38 @@ async fn told(
     let limit = u32::try_from(config.facts_max).unwrap_or(u32::MAX);
     let facts = memory.search(&facts_of(project), task, limit).await?;
     let facts: Vec<Value> = facts.into_iter().filter(|hit| hit.score > 0.0).map(|hit| fact(&hit.entry)).collect();
-    let episodes: Vec<(Note, Episode)> = episodes(memory, project).await?;
-    let words: Vec<String> = episodes.iter().map(|(_, episode)| episode.words()).collect();
-    let best = closest(&words, task, config.episodes_max);
-    let episodes: Vec<Value> = best.into_iter().map(|(at, _)| episode(&episodes[at].1)).collect();
+    let episodes: Vec<Value> = alike(memory, config, project, task).await?.iter().map(episode).collect();
     if facts.is_empty() && episodes.is_empty() {
         return Ok(None);
     }
     Ok(Some(json!({ "note": NOTE, "episodes": episodes, "facts": facts })))
+}
+
+/// The episodes that are most like a task: by their words, or by what they mean where there is a model for it.
+async fn alike(
+    memory: &dyn MemoryBackend,
+    config: &MemoryConfig,
+    project: &str,
+    task: &str,
+) -> Result<Vec<Episode>, MemoryError> {
+    if config.embeddings.is_some() {
+        let limit = u32::try_from(config.episodes_max).unwrap_or(u32::MAX);
+        let hits = memory.search(&episodes_of(project), task, limit).await?;
+        let episode = |entry: &Entry| serde_json::from_value(Note::read(entry).value).ok();
+        return Ok(hits.iter().filter(|hit| hit.score > 0.0).filter_map(|hit| episode(&hit.entry)).collect());
+    }
+    let mut episodes: Vec<Option<Episode>> =
+        episodes(memory, project).await?.into_iter().map(|(_, one)| Some(one)).collect();
+    let words: Vec<String> = episodes.iter().flatten().map(Episode::words).collect();
+    let best = closest(&words, task, config.episodes_max);
+    Ok(best.into_iter().filter_map(|(at, _)| episodes[at].take()).collect())
+}
+
+/// The least trusted words of earlier runs in what a plugin is handed; none where it is told nothing of them.
+pub fn told_words(input: &Value) -> Option<Trust> {
+    let told = &input["context"]["memory"];
+    let pieces = ["facts", "episodes"].iter().filter_map(|name| told[*name].as_array()).flatten();
+    pieces.map(|piece| piece["words_of"].as_str().map_or(Trust::Unknown, Trust::named)).max()
 }
 
 /// The episodes of a project, oldest first.

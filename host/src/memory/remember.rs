@@ -5,10 +5,11 @@
 //! memory is in the store; elsewhere the notes are put again after a kill, which changes nothing: their keys and times
 //! come from the row. So a kill repeats nothing that was finished; a request to the model that was cut off is made
 //! again. What the model costs is held in the ledger of the run, and written there with its answer: where the run has
-//! no room for it, the rules make do. A model or a backend that is away is asked again when the next run of this data
-//! directory begins, and after three times the rules make do without the model.
+//! no room for it, the rules make do. A model or a backend that is away, or a model that takes longer than a minute, is
+//! asked again when the next run of this data directory begins, and after three times the rules make do without the
+//! model. Whoever waits for the run does not wait for any of this.
 
-use super::extract::{Extracted, Material, by_rules, read_reply, request};
+use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
 use super::{MemoryConfig, episodes_of, facts_of};
 use crate::config::Config;
@@ -16,19 +17,27 @@ use crate::run::ledger::Ledger;
 use crate::run::{self, RunRecord};
 use crate::wiring::{ModelSet, World};
 use anyhow::Context as _;
-use longhaul_capabilities::Models as _;
+use longhaul_capabilities::{Models as _, turns};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
 use longhaul_core::store::{Batch, Key, Op, Table};
 use longhaul_core::supervisor::{Spent, Supervisor as _};
-use longhaul_core::{InvocationId, RunId};
+use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often a model is asked that does not answer.
 const ATTEMPTS_MAX: u32 = 3;
+
+/// How long a model may take for its answer. It writes at most 2,000 tokens; one that is slower than that is asked again
+/// later, and in the end not at all.
+const REPLY_MAX: Duration = Duration::from_secs(60);
+
+/// How often a fact is made anew because somebody else noted the same key meanwhile, on another machine.
+const NOTED_MAX: u32 = 20;
 
 /// Runs that are remembered late at once.
 const DUE_MAX: usize = 100;
@@ -161,7 +170,9 @@ impl Memorist<'_> {
             Ok(held) => held,
             Err(hit) => return Ok((answered(format!("no answer: {hit}"), 0), Batch::new())),
         };
-        match model.complete(&asked, &mut |_| {}).await {
+        let mut unheard = |_: &str| {};
+        let replied = tokio::time::timeout(REPLY_MAX, model.complete(&asked, &mut unheard)).await;
+        match replied.with_context(|| format!("model `{name}` took longer than {REPLY_MAX:?}"))? {
             Ok(reply) => {
                 let spent = Spent {
                     usage: reply.usage,
@@ -189,14 +200,12 @@ impl Memorist<'_> {
         let RunRecord { project, pins, directory, .. } = self.record;
         let memory = super::open(self.world, self.config, pins, directory).await?;
         let mut batch = Batch::new();
+        let namespace = facts_of(project);
+        // Until they are durable, so that an agent that notes one of them meanwhile finds it there.
+        let _turns = turns(&namespace, extracted.facts.iter().map(|fact| fact.key.as_str())).await;
         self.world.crash.reach("memory.before-put");
         for fact in &extracted.facts {
-            let (run, value) = (due.run.as_str(), serde_json::Value::String(fact.value.clone()));
-            let note = Note::new(value, BY, run, &fact.step, fact.trust, due.at_ms);
-            let before = memory.get(&facts_of(project), &fact.key).await?;
-            let until_ms = fact.ttl_s.map(|ttl_s| due.at_ms.saturating_add(ttl_s.saturating_mul(1_000)));
-            let entry = note.over(before.as_ref().map(Note::read)).entry(&fact.key, Vec::new(), until_ms);
-            match put(&*memory, &mut batch, &facts_of(project), entry).await {
+            match note_fact(&*memory, &mut batch, &namespace, due, fact).await {
                 // To put the same again would be refused again, and nothing of the run would ever be remembered.
                 Err(error @ (MemoryError::Denied(_) | MemoryError::Limit(_) | MemoryError::Invalid(_))) => {
                     tracing::warn!(run = %due.run, "a fact is not remembered: {error}");
@@ -215,6 +224,32 @@ impl Memorist<'_> {
         forget_oldest(&*memory, project).await?;
         Ok(())
     }
+}
+
+/// Over what is there, as it is when it is written.
+async fn note_fact(
+    memory: &dyn MemoryBackend,
+    batch: &mut Batch,
+    namespace: &str,
+    due: &Due,
+    fact: &Fact,
+) -> Result<(), MemoryError> {
+    let (run, value) = (due.run.as_str(), serde_json::Value::String(fact.value.clone()));
+    let note = Note::new(value, BY, run, &fact.step, fact.trust, due.at_ms);
+    let until_ms = fact.ttl_s.map(|ttl_s| due.at_ms.saturating_add(ttl_s.saturating_mul(1_000)));
+    for _ in 0..NOTED_MAX {
+        let before = memory.get(namespace, &fact.key).await?;
+        let entry = note.clone().over(before.as_ref().map(Note::read)).entry(&fact.key, Vec::new(), until_ms);
+        if let Some(staged) = memory.staged(namespace, &entry)? {
+            batch.ops.extend(staged.ops);
+            return Ok(());
+        }
+        if memory.replace(namespace, before.as_ref(), entry).await? {
+            return Ok(());
+        }
+    }
+    let reason = format!("others note `{}` all the time", fact.key);
+    Err(MemoryError::Unavailable(Outage { reason, retry_after_ms: None }))
 }
 
 /// Into the transaction where the backend is the store itself, and at once elsewhere.

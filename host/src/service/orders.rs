@@ -9,9 +9,9 @@ use crate::wiring::World;
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::journal::Resolution;
+use longhaul_core::shared::Lease;
 use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
-use longhaul_redis::Lease;
 use std::sync::{Arc, PoisonError};
 
 impl Service {

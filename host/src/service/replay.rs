@@ -183,6 +183,7 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
         context: recorder.began().context.clone(),
         console: None,
         keyring: Arc::default(),
+        told: None,
     }
 }
 

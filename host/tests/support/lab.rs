@@ -151,6 +151,7 @@ impl Lab {
             context: None,
             console: None,
             keyring: Arc::default(),
+            told: None,
         }
     }
 }

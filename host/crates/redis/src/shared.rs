@@ -14,6 +14,7 @@
 
 use crate::link::Link;
 use crate::{RedisConfig, RedisError};
+use longhaul_core::shared::{Lease, RunShare, SharedError};
 use redis::cmd;
 use std::path::Path;
 
@@ -48,17 +49,6 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 redis.call('ZADD', KEYS[3], 0, ARGV[4])
 return 1";
 
-/// The right to go on with a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lease {
-    /// The run.
-    pub key: String,
-    /// Who has it.
-    pub holder: String,
-    /// Grows with each new lease.
-    pub fence: u64,
-}
-
 /// Snapshots and leases on a server.
 pub struct SharedRuns {
     link: Link,
@@ -86,14 +76,11 @@ impl SharedRuns {
     fn index(&self) -> String {
         format!("{}:ckps", self.prefix)
     }
+}
 
-    /// Takes the right to go on with a run for so long, or renews it. Who takes over has the run once it says so with
-    /// [`Self::claim`].
-    ///
-    /// # Errors
-    /// [`RedisError::Held`] when somebody else has it, and [`RedisError::Moved`] when somebody else has the run and
-    /// this holder does not take over.
-    pub async fn acquire(&self, key: &str, holder: &str, for_ms: u64, takes_over: bool) -> Result<Lease, RedisError> {
+#[async_trait::async_trait]
+impl RunShare for SharedRuns {
+    async fn acquire(&self, key: &str, holder: &str, for_ms: u64, takes_over: bool) -> Result<Lease, SharedError> {
         let mut command = cmd("EVAL");
         command.arg(ACQUIRE).arg(2).arg(self.key("lease", key)).arg(self.key("fence", key));
         command.arg(holder).arg(for_ms).arg(u8::from(takes_over));
@@ -101,58 +88,38 @@ impl SharedRuns {
         let (key, number) = (key.to_owned(), u64::try_from(number).unwrap_or(0));
         match answer {
             1 => Ok(Lease { key, holder, fence: number }),
-            0 => Err(RedisError::Held { key, holder, left_ms: number }),
-            _ => Err(RedisError::Moved { key, holder }),
+            0 => Err(SharedError::Held { key, holder, left_ms: number }),
+            _ => Err(SharedError::Moved { key, holder }),
         }
     }
 
-    /// Says that the run is here from now on: nobody else goes on with it who does not take over.
-    ///
-    /// # Errors
-    /// [`RedisError::Fenced`] when somebody else has taken the run over since.
-    pub async fn claim(&self, lease: &Lease) -> Result<(), RedisError> {
+    async fn claim(&self, lease: &Lease) -> Result<(), SharedError> {
         let mut command = cmd("EVAL");
         command.arg(CLAIM).arg(1).arg(self.key("fence", &lease.key)).arg(&lease.holder).arg(lease.fence);
         let claimed: bool = self.link.ask(&command).await?;
-        if claimed { Ok(()) } else { Err(RedisError::Fenced { key: lease.key.clone(), fence: lease.fence }) }
+        if claimed { Ok(()) } else { Err(SharedError::Fenced { key: lease.key.clone(), fence: lease.fence }) }
     }
 
-    /// Gives the right back, if it is still this holder's.
-    ///
-    /// # Errors
-    /// [`RedisError::Unavailable`].
-    pub async fn release(&self, lease: &Lease) -> Result<(), RedisError> {
+    async fn release(&self, lease: &Lease) -> Result<(), SharedError> {
         let mut command = cmd("EVAL");
         command.arg(RELEASE).arg(1).arg(self.key("lease", &lease.key)).arg(&lease.holder);
         let _: i64 = self.link.ask(&command).await?;
         Ok(())
     }
 
-    /// Keeps a snapshot, in place of the one before.
-    ///
-    /// # Errors
-    /// [`RedisError::Fenced`] when somebody else has taken the run over since.
-    pub async fn put(&self, lease: &Lease, snapshot: &[u8]) -> Result<(), RedisError> {
+    async fn put(&self, lease: &Lease, snapshot: &[u8]) -> Result<(), SharedError> {
         let mut command = cmd("EVAL");
         command.arg(PUT).arg(3).arg(self.key("ckp", &lease.key)).arg(self.key("fence", &lease.key)).arg(self.index());
         command.arg(snapshot).arg(lease.fence).arg(self.ttl_ms).arg(&lease.key);
         let written: bool = self.link.ask(&command).await?;
-        if written { Ok(()) } else { Err(RedisError::Fenced { key: lease.key.clone(), fence: lease.fence }) }
+        if written { Ok(()) } else { Err(SharedError::Fenced { key: lease.key.clone(), fence: lease.fence }) }
     }
 
-    /// The snapshot of a run, if it is not over.
-    ///
-    /// # Errors
-    /// [`RedisError::Unavailable`].
-    pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, RedisError> {
-        self.link.ask(cmd("GET").arg(self.key("ckp", key))).await
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, SharedError> {
+        Ok(self.link.ask(cmd("GET").arg(self.key("ckp", key))).await?)
     }
 
-    /// Runs that have a snapshot, at most 1,000, in the order of their keys.
-    ///
-    /// # Errors
-    /// [`RedisError::Unavailable`].
-    pub async fn list(&self) -> Result<Vec<String>, RedisError> {
+    async fn list(&self) -> Result<Vec<String>, SharedError> {
         let mut command = cmd("ZRANGEBYLEX");
         command.arg(self.index()).arg("-").arg("+").arg("LIMIT").arg(0).arg(KEYS_MAX);
         let keys: Vec<String> = self.link.ask(&command).await?;
@@ -168,11 +135,7 @@ impl SharedRuns {
         Ok(living)
     }
 
-    /// Removes a snapshot, when its run is over.
-    ///
-    /// # Errors
-    /// [`RedisError::Unavailable`].
-    pub async fn delete(&self, key: &str) -> Result<(), RedisError> {
+    async fn delete(&self, key: &str) -> Result<(), SharedError> {
         let _: i64 = self.link.ask(cmd("DEL").arg(self.key("ckp", key))).await?;
         let _: i64 = self.link.ask(cmd("ZREM").arg(self.index()).arg(key)).await?;
         Ok(())

@@ -6,7 +6,8 @@ mod server;
 use longhaul_conform::{Bench, conform_backend};
 use longhaul_core::Clock as _;
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError};
-use longhaul_redis::{RedisConfig, RedisError, RedisMemory, SharedRuns};
+use longhaul_core::shared::{RunShare as _, SharedError};
+use longhaul_redis::{RedisConfig, RedisMemory, SharedRuns};
 use longhaul_testkit::HandClock;
 use server::RedisServer;
 use std::path::Path;
@@ -62,6 +63,25 @@ async fn a_letter_of_a_pattern_is_a_letter() {
     assert!(shelf.delete("n*", "*").await.expect("deleted"));
     assert_eq!(shelf.list("n*", "", None, 10).await.expect("listed").keys, ["[a-z]", "a\0*", "a*", "a?", "ab", "{x}"]);
     assert!(shelf.get("nx", "ab").await.expect("read").is_some(), "another namespace is untouched");
+}
+
+/// Of two machines that note one fact at once, one used to be lost.
+#[tokio::test]
+async fn an_entry_is_replaced_only_where_it_is_still_the_one_that_was_seen() {
+    let (server, clock) = (RedisServer::start(), clock());
+    let shelf = memory(&RedisConfig::at(&server.url()), &clock);
+    let (one, two, odd) = (entry("k", "one"), entry("k", "two"), entry("k", "\"\\ \u{7f}é\u{1f600}/\n"));
+    assert!(shelf.replace("n", None, one.clone()).await.expect("asked"));
+    assert!(!shelf.replace("n", None, two.clone()).await.expect("asked"), "somebody was quicker");
+    assert!(!shelf.replace("n", Some(&two), odd.clone()).await.expect("asked"));
+    assert!(shelf.replace("n", Some(&one), odd.clone()).await.expect("asked"));
+    assert!(shelf.replace("n", Some(&odd), two.clone()).await.expect("asked"), "whatever letters it has");
+    assert_eq!(shelf.get("n", "k").await.expect("read"), Some(two.clone()));
+    assert_eq!(shelf.list("n", "", None, 9).await.expect("listed").keys, ["k"]);
+    // What is over by the host's clock is none, also while the server has it.
+    clock.advance_ms(86_401_000);
+    assert!(!shelf.replace("n", Some(&two), one.clone()).await.expect("asked"));
+    assert!(shelf.replace("n", None, one).await.expect("asked"));
 }
 
 #[tokio::test]
@@ -144,27 +164,27 @@ async fn one_holder_at_a_time_and_a_late_one_writes_nothing() {
     assert_eq!(ours.acquire("r-1", "a", 60_000, false).await.expect("renewed"), lease);
     ours.put(&lease, b"one").await.expect("written");
     let held = theirs.acquire("r-1", "b", 60_000, true).await;
-    assert!(matches!(&held, Err(RedisError::Held { holder, .. }) if holder == "a"), "{held:?}");
+    assert!(matches!(&held, Err(SharedError::Held { holder, .. }) if holder == "a"), "{held:?}");
     ours.release(&lease).await.expect("given back");
     let moved = theirs.acquire("r-1", "b", 60_000, false).await;
-    assert!(matches!(&moved, Err(RedisError::Moved { holder, .. }) if holder == "a"), "{moved:?}");
+    assert!(matches!(&moved, Err(SharedError::Moved { holder, .. }) if holder == "a"), "{moved:?}");
     let later = theirs.acquire("r-1", "b", 60_000, true).await.expect("free again");
     assert_eq!(later.fence, lease.fence + 1);
     assert_eq!(theirs.get("r-1").await.expect("read").as_deref(), Some(&b"one"[..]));
     // Who takes over and comes to nothing has it no more than before, also while its lease lasts.
     let early = theirs.acquire("r-1", "b", 60_000, false).await;
-    assert!(matches!(&early, Err(RedisError::Moved { holder, .. }) if holder == "a"), "{early:?}");
+    assert!(matches!(&early, Err(SharedError::Moved { holder, .. }) if holder == "a"), "{early:?}");
     theirs.claim(&later).await.expect("taken over");
     let late = ours.claim(&lease).await;
-    assert!(matches!(late, Err(RedisError::Fenced { .. })), "{late:?}");
+    assert!(matches!(late, Err(SharedError::Fenced { .. })), "{late:?}");
     theirs.put(&later, b"two").await.expect("written");
     let late = ours.put(&lease, b"from the dead").await;
-    assert!(matches!(late, Err(RedisError::Fenced { .. })), "{late:?}");
+    assert!(matches!(late, Err(SharedError::Fenced { .. })), "{late:?}");
     assert_eq!(theirs.get("r-1").await.expect("read").as_deref(), Some(&b"two"[..]));
     // Its lease is over without its doing: who had it last gets it again, and nobody else without saying so.
     server.ask(&["DEL", "longhaul:lease:r-1"]);
     let moved = ours.acquire("r-1", "a", 60_000, false).await;
-    assert!(matches!(moved, Err(RedisError::Moved { .. })), "{moved:?}");
+    assert!(matches!(moved, Err(SharedError::Moved { .. })), "{moved:?}");
     assert_eq!(theirs.acquire("r-1", "b", 60_000, false).await.expect("free").fence, later.fence + 1);
 }
 

@@ -41,6 +41,7 @@
 //! | `memory` | `working`, run, key | what a run noted for itself: an entry that holds a note, see `core/src/memory` |
 //! | | `episodic`, project, key | a fact of a project, in the same way |
 //! | | `@`, namespace, key | an entry of any other namespace: `episodes/PROJECT` is what runs came to |
+//! | | `vectors`, namespace, key | what an entry means: 32 bytes that say by which model and of which text, then 32-bit numbers; not JSON |
 //! | `decisions` | project, id | one decision, its reason, and what came of it |
 //! | | `@newest`, project, 2^64-1 - time in ms, id | the id; text |
 //! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |

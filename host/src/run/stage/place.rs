@@ -5,13 +5,14 @@ use super::orientation::{self, Found, orientation};
 use super::troupe::Team;
 use super::{Desk, Stage, rushed};
 use crate::cast::Part;
-use crate::memory::recollect;
+use crate::memory::{recollect, told_words};
 use crate::nobody::Nobody;
 use crate::run::checks::PinnedChecks;
 use crate::run::record::put_judged;
 use crate::run::{approvals, proposals};
 use longhaul_capabilities::Setup;
 use longhaul_core::InvocationId;
+use longhaul_core::memory::Trust;
 use longhaul_core::tool::{CheckError, Checks};
 use longhaul_core::work::{CheckSpec, Criterion, Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Task};
 use longhaul_engine::{Called, Cancel};
@@ -225,6 +226,7 @@ impl Place<'_> {
         world.crash.reach("invocation.start");
         let team = Arc::new(Team::new(troupe, Arc::clone(&checks), self.cancel));
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
+        let setup = Setup { told: told_by(input), ..setup };
         let called = call(setup).await;
         world.crash.reach("invocation.end");
         let row = troupe.ledger.close(&invocation, called.used.fuel, called.used.memory_bytes_peak);
@@ -235,4 +237,10 @@ impl Place<'_> {
         batch.ops.extend(row.ops);
         Ok(Ended { heard: [ended.heard, proposed, asked].concat(), batch, ..ended })
     }
+}
+
+/// Whose words of earlier runs are in what a plugin is handed: one value, or several of which the first has them.
+fn told_by(input: &impl Serialize) -> Option<Trust> {
+    let input = serde_json::to_value(input).ok()?;
+    told_words(input.get(0).unwrap_or(&input))
 }

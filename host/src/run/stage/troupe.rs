@@ -109,6 +109,7 @@ impl Troupe {
             context: recorder.began().context.clone(),
             console: None,
             keyring: Arc::default(),
+            told: None,
             invocation,
         }
     }

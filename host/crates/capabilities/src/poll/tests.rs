@@ -4,7 +4,7 @@ use super::*;
 use crate::ctx::{Models, Scope, Services, Setup, Watch};
 use longhaul_core::event::Used;
 use longhaul_core::grant::Grants;
-use longhaul_core::journal::{EffectClass, Journal, JournalError, NewCall, Next, Question, Ticket};
+use longhaul_core::journal::{Journal, JournalError, NewCall, Next, Question, Ticket};
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
 
-const START_MS: u64 = 1_800_000_000_000;
+pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
 /// Moves a second at each read, so that what these tests sleep is over when it begins.
 struct Seconds(AtomicU64);
@@ -30,23 +30,23 @@ impl Clock for Seconds {
 
 /// One entry: what was asked, and what came back at which time.
 #[derive(Clone, Debug, PartialEq)]
-struct Entry {
+pub(crate) struct Entry {
     name: &'static str,
     summary: String,
     arguments: Digest,
-    answered: Option<(String, u64)>,
+    pub(crate) answered: Option<(String, u64)>,
 }
 
 #[derive(Default)]
-struct Book {
-    entries: Vec<Entry>,
+pub(crate) struct Book {
+    pub(crate) entries: Vec<Entry>,
     asked: usize,
     time_ms: u64,
 }
 
 /// A journal that lives in memory, and is full after `entries_max`.
-struct Fake {
-    book: Mutex<Book>,
+pub(crate) struct Fake {
+    pub(crate) book: Mutex<Book>,
     clock: Arc<dyn Clock>,
     entries_max: usize,
 }
@@ -54,7 +54,7 @@ struct Fake {
 #[async_trait::async_trait]
 impl Journal for Fake {
     async fn ask(&self, call: NewCall) -> Result<Next, JournalError> {
-        assert_eq!(call.class, EffectClass::ReadOnly);
+        assert!(!call.class.starts_durably());
         let mut book = self.book.lock().unwrap();
         let index = book.asked;
         if index == self.entries_max {
@@ -171,7 +171,7 @@ impl Store for Nobody {
 }
 
 /// A guest whose journal holds `entries` already and takes `entries_max`.
-fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fake>) {
+pub(crate) fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fake>) {
     let clock: Arc<dyn Clock> = Arc::new(Seconds(AtomicU64::new(clock_ms)));
     let book = Mutex::new(Book { entries, asked: 0, time_ms: START_MS });
     let journal = Arc::new(Fake { book, clock: Arc::clone(&clock), entries_max });
@@ -199,6 +199,7 @@ fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fa
         seed: [7; 32],
         console: None,
         keyring: Arc::default(),
+        told: None,
     });
     (ctx.unwrap(), journal)
 }

@@ -4,7 +4,7 @@
 //! [`SEARCHED_MAX`](super::SEARCHED_MAX) entries, and no more bytes than
 //! [`SEARCHED_BYTES_MAX`](super::SEARCHED_BYTES_MAX).
 
-use super::{Entry, Hit, MemoryBackend, MemoryError, Page, SEARCHED_BYTES_MAX, SEARCHED_MAX, ranked};
+use super::{Entry, FullText, Hit, MemoryBackend, MemoryError, Page, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX};
 use crate::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use crate::{Clock, Digest};
 use std::sync::Arc;
@@ -22,13 +22,20 @@ const OTHERS: &str = "@";
 pub struct Embedded {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    ranking: Arc<dyn Ranking>,
 }
 
 impl Embedded {
-    /// A backend over a store; entries expire by this clock.
+    /// A backend over a store; entries expire by this clock, and are found by full text.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self { store, clock, ranking: Arc::new(FullText) }
+    }
+
+    /// With another ranking.
+    #[must_use]
+    pub fn ranked_by(self, ranking: Arc<dyn Ranking>) -> Self {
+        Self { ranking, ..self }
     }
 
     /// Removes entries that have expired, of all namespaces; answers how many.
@@ -101,7 +108,7 @@ impl MemoryBackend for Embedded {
     }
 
     async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
-        Ok(ranked(self.entries(namespace, None, SEARCHED_MAX)?, query, limit))
+        self.ranking.rank(namespace, self.entries(namespace, None, SEARCHED_MAX)?, query, limit).await
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
@@ -109,6 +116,7 @@ impl MemoryBackend for Embedded {
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::Memory, space(namespace).and(key)));
         self.store.commit(batch).await.map_err(stored)?;
+        self.ranking.forget(namespace, key).await?;
         Ok(was_there)
     }
 

@@ -30,6 +30,13 @@ pub enum Trust {
 }
 
 impl Trust {
+    /// The one of these words; [`Trust::Unknown`] where there is none.
+    #[must_use]
+    pub fn named(words: &str) -> Self {
+        let all = [Self::OwnWords, Self::ToolOutput, Self::Web];
+        all.into_iter().find(|one| one.as_str() == words).unwrap_or_default()
+    }
+
     /// Its words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -100,7 +107,8 @@ impl Note {
     }
 
     /// What is kept when this note comes to a key that holds another: the newer value, with the older ones beside it.
-    /// The same value again is no conflict.
+    /// The same value again is no conflict, and is trusted as the less trusted of the two: who says again what a page
+    /// said does not make it their own.
     #[must_use]
     pub fn over(self, before: Option<Self>) -> Self {
         let Some(before) = before else { return self };
@@ -110,6 +118,9 @@ impl Note {
             let Self { value, run, at_ms, trust, .. } = &loser;
             replaced.push(Replaced { value: value.clone(), run: run.clone(), at_ms: *at_ms, trust: *trust });
         }
+        let same = replaced.iter().chain(&loser.replaced).filter(|one| one.value == winner.value);
+        let trusts = same.map(|one| one.trust).chain((loser.value == winner.value).then_some(loser.trust));
+        winner.trust = trusts.fold(winner.trust, Trust::max);
         replaced.append(&mut loser.replaced);
         replaced.retain(|one| one.value != winner.value);
         replaced.sort_by_key(|one| std::cmp::Reverse(one.at_ms));
@@ -154,6 +165,18 @@ mod tests {
         }
         let again = note("9090", "r-3", 3).over(Some(new.over(Some(old))));
         assert_eq!((again.run.as_str(), again.replaced.len()), ("r-3", 1), "the same again is no conflict");
+    }
+
+    /// It used to become the words of whoever said it last.
+    #[test]
+    fn a_value_that_is_noted_again_is_trusted_no_more_than_before() {
+        let web = Note { trust: Trust::Web, ..note("9090", "r-1", 1) };
+        let again = note("9090", "r-2", 2).over(Some(web.clone()));
+        assert_eq!((again.trust, again.run.as_str()), (Trust::Web, "r-2"));
+        // Also when another value stood there in between.
+        let between = note("8080", "r-2", 2).over(Some(web));
+        assert_eq!(between.trust, Trust::OwnWords);
+        assert_eq!(note("9090", "r-3", 3).over(Some(between)).trust, Trust::Web);
     }
 
     /// Used to grow until no backend kept it, and nobody could change the key any more.

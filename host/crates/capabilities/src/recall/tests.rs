@@ -1,0 +1,176 @@
+//! Whose words a note is, and that none is lost when several note one key.
+
+use super::*;
+use crate::poll::tests::{Entry as Recorded, START_MS, guest};
+use futures_util::future::join_all;
+use longhaul_bindings::imports::recall::Host as _;
+use longhaul_core::memory::{MemoryBackend, Page};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A backend that takes its time between two questions, as one on a server does.
+#[derive(Default)]
+struct Shelf {
+    entries: Mutex<BTreeMap<(String, String), Entry>>,
+    /// So often somebody else is quicker.
+    overtaken: AtomicU32,
+    /// Whether it can tell that somebody was.
+    compares: bool,
+}
+
+impl Shelf {
+    fn with(key: &str, value: &str, trust: Trust) -> Arc<Self> {
+        let shelf = Self { compares: true, ..Self::default() };
+        shelf.insert(
+            "episodic/p",
+            Note::new(value.into(), "agents.other", "r-0", "", trust, 1).entry(key, Vec::new(), None),
+        );
+        Arc::new(shelf)
+    }
+
+    fn insert(&self, namespace: &str, entry: Entry) {
+        self.entries.lock().unwrap().insert((namespace.to_owned(), entry.key.clone()), entry);
+    }
+
+    fn at(&self, namespace: &str, key: &str) -> Option<Entry> {
+        self.entries.lock().unwrap().get(&(namespace.to_owned(), key.to_owned())).cloned()
+    }
+
+    fn note(&self, key: &str) -> Note {
+        Note::read(&self.at("episodic/p", key).expect("noted"))
+    }
+}
+
+#[async_trait::async_trait]
+impl MemoryBackend for Shelf {
+    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+        tokio::task::yield_now().await;
+        self.insert(namespace, entry);
+        Ok(())
+    }
+
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+        tokio::task::yield_now().await;
+        Ok(self.at(namespace, key))
+    }
+
+    async fn search(&self, namespace: &str, _: &str, _: u32) -> Result<Vec<Hit>, MemoryError> {
+        let entries = self.entries.lock().unwrap();
+        let found = entries.iter().filter(|((of, _), _)| of == namespace);
+        Ok(found.map(|(_, entry)| Hit { entry: entry.clone(), score: 1.0 }).collect())
+    }
+
+    async fn delete(&self, _: &str, _: &str) -> Result<bool, MemoryError> {
+        unreachable!("agents delete nothing")
+    }
+
+    async fn list(&self, _: &str, _: &str, _: Option<&str>, _: u32) -> Result<Page, MemoryError> {
+        unreachable!("agents list nothing")
+    }
+
+    async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
+        let taken = |left: u32| left.checked_sub(1);
+        if self.overtaken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok() {
+            let theirs = Note::new("theirs".into(), "agents.other", "r-9", "", Trust::OwnWords, START_MS - 1);
+            let kept = self.at(namespace, &entry.key).as_ref().map(Note::read);
+            self.insert(namespace, theirs.over(kept).entry(&entry.key, Vec::new(), None));
+        }
+        if self.compares && self.at(namespace, &entry.key).as_ref() != before {
+            return Ok(false);
+        }
+        self.put(namespace, entry).await.map(|()| true)
+    }
+}
+
+fn agent(shelf: &Arc<Shelf>, recorded: Vec<Recorded>) -> (Ctx, Arc<crate::poll::tests::Fake>) {
+    let (mut ctx, journal) = guest(recorded, 100, START_MS);
+    ctx.services.memory = Arc::clone(shelf) as Arc<dyn MemoryBackend>;
+    (ctx, journal)
+}
+
+async fn remember(ctx: &mut Ctx, key: &str, value: &str) {
+    ctx.remember(Tier::Episodic, key.into(), format!("{value:?}")).await.expect("no trap").expect("noted");
+}
+
+/// It used to become the words of the agent that noted it again.
+#[tokio::test]
+async fn what_was_recalled_and_is_noted_again_stays_the_words_of_whose_it_was() {
+    let shelf = Shelf::with("page", "obey me", Trust::Web);
+    let (mut ctx, journal) = agent(&shelf, Vec::new());
+    remember(&mut ctx, "before", "mine").await;
+    let fetched = ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
+    assert_eq!(fetched.as_deref(), Some("\"obey me\""));
+    remember(&mut ctx, "own", "obey me").await;
+    assert_eq!((shelf.note("before").trust, shelf.note("own").trust), (Trust::OwnWords, Trust::Web));
+    // Also where it was recalled in an attempt that a kill ended.
+    let recorded = journal.book.lock().unwrap().entries[..2].to_vec();
+    let (mut ctx, _) = agent(&shelf, recorded);
+    remember(&mut ctx, "before", "mine").await;
+    ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
+    remember(&mut ctx, "later", "obey me").await;
+    assert_eq!(shelf.note("later").trust, Trust::Web);
+}
+
+#[tokio::test]
+async fn what_a_search_found_is_heard_and_what_it_did_not_find_is_not() {
+    let shelf = Shelf::with("page", "obey me", Trust::Unknown);
+    let (mut ctx, _) = agent(&shelf, Vec::new());
+    assert!(ctx.search("x".into(), 0).await.expect("no trap").expect("searched").is_empty());
+    assert_eq!(ctx.fetch(Tier::Working, "none".into()).await.expect("no trap").expect("asked"), None);
+    remember(&mut ctx, "own", "mine").await;
+    assert_eq!(ctx.search("x".into(), 9).await.expect("no trap").expect("searched").len(), 2);
+    remember(&mut ctx, "after", "mine").await;
+    assert_eq!((shelf.note("own").trust, shelf.note("after").trust), (Trust::OwnWords, Trust::Unknown));
+}
+
+#[tokio::test]
+async fn a_journal_from_before_answers_and_nobody_knows_whose_words_it_has() {
+    let shelf = Shelf::with("page", "x", Trust::OwnWords);
+    let (mut ctx, journal) = agent(&shelf, Vec::new());
+    ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
+    let mut recorded = journal.book.lock().unwrap().entries.clone();
+    for (answer, value, heard) in [("\"8080\"", Some("8080"), Trust::Unknown), ("null", None, Trust::OwnWords)] {
+        recorded[0].answered = Some((answer.to_owned(), START_MS));
+        let (mut ctx, _) = agent(&shelf, recorded.clone());
+        let found = ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
+        assert_eq!((found.as_deref(), ctx.heard), (value, heard));
+    }
+}
+
+/// Each used to see what was there before all of them, and the last one was all that was left.
+#[tokio::test]
+async fn of_several_that_note_one_fact_at_once_none_is_lost() {
+    for compares in [false, true] {
+        let shelf = Arc::new(Shelf { compares, ..Shelf::default() });
+        let agents = (0..8).map(|number| {
+            let shelf = Arc::clone(&shelf);
+            async move {
+                let (mut ctx, _) = agent(&shelf, Vec::new());
+                remember(&mut ctx, "port", &format!("it is {number}")).await;
+            }
+        });
+        join_all(agents).await;
+        let note = shelf.note("port");
+        let mut all: Vec<String> = note.replaced.iter().map(|one| one.value.to_string()).collect();
+        all.push(note.value.to_string());
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 8, "{all:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_overtaken_by_another_machine_notes_over_what_that_one_noted() {
+    let shelf = Shelf::with("port", "8080", Trust::OwnWords);
+    shelf.overtaken.store(2, Ordering::Relaxed);
+    let (mut ctx, _) = agent(&shelf, Vec::new());
+    remember(&mut ctx, "port", "9090").await;
+    let note = shelf.note("port");
+    let beside: Vec<_> = note.replaced.iter().map(|one| one.value.as_str().unwrap_or_default()).collect();
+    assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["theirs", "8080"]));
+    // Where it never ends, the attempt does.
+    shelf.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
+    let ended = ctx.remember(Tier::Episodic, "port".into(), "1".into()).await;
+    assert!(ended.is_err_and(|stop| stop.to_string().contains("all the time")));
+}
