@@ -144,6 +144,8 @@ impl Door {
     /// Stops serving: runs of others go on where they are attached.
     pub async fn close(self) {
         if let Self::Own { service, server, home } = self {
+            // Others are answered while runs that have ended are remembered.
+            service.end_remembering().await;
             server.abort();
             let _ = server.await;
             service.stop().await;

@@ -22,6 +22,7 @@
 //! | `service/telemetry.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/memory.rs` | what a project remembers of its runs |
+//! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
 mod approvals;
@@ -41,6 +42,7 @@ mod request;
 mod reverts;
 mod telemetry;
 mod trajectories;
+mod turns;
 
 use crate::run::{self, Handle, Until, Watching};
 use crate::wiring::World;
@@ -50,6 +52,8 @@ use longhaul_core::stream::Token;
 use longhaul_harness::Input;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::task::JoinSet;
+use turns::Turns;
 
 pub use ask::Question;
 pub use checkpoints::CheckpointAsk;
@@ -67,7 +71,9 @@ pub struct Service {
     /// Sends letters, from the first run that is worked on here.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked for and taken up, so that no run gets two actors.
-    taking_up: tokio::sync::Mutex<()>,
+    turns: Turns,
+    /// Runs that have ended are remembered here, behind their end.
+    remembering: Mutex<JoinSet<()>>,
     /// Held while checks are run again: they share the copy that they run on.
     rechecking: tokio::sync::Mutex<()>,
     /// Who sends telemetry.
@@ -88,7 +94,8 @@ impl Service {
             world: Arc::new(world),
             active: Mutex::default(),
             courier: Mutex::default(),
-            taking_up: tokio::sync::Mutex::default(),
+            turns: Turns::default(),
+            remembering: Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
@@ -182,6 +189,7 @@ impl Service {
             handle.stop().await;
             let _ = task.await;
         }
+        self.end_remembering().await;
         let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(courier) = courier {
             crate::notify::deliver_last(&self.world, courier).await;

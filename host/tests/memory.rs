@@ -8,6 +8,7 @@ use common::lab::Lab;
 use common::{DOER_CONFIG, THREE_FEATURES};
 use serde_json::{Value, json};
 use server::RedisServer;
+use std::net::TcpListener;
 
 /// A project whose agent remembers something and looks for it.
 const NOTER: &str = r#"
@@ -127,6 +128,13 @@ fn a_server_that_is_away_is_waited_for_and_stops_nothing_that_can_do_without() {
     assert_eq!(short(&memories(&lab, &["list", "--prefix", "feature/"])).len(), 2);
 }
 
+/// The labs' cache has no sentence model; a program that was built without says how to build it.
+const NO_SENTENCES: &str = if cfg!(feature = "embeddings") {
+    "fetch it with: longhaul models pull minilm"
+} else {
+    "build it with: cargo build --release --features embeddings"
+};
+
 #[test]
 fn what_cannot_be_meant_is_refused_before_a_run() {
     for (config, expected) in [
@@ -135,6 +143,11 @@ fn what_cannot_be_meant_is_refused_before_a_run() {
         ("[memory]\nmodel = \"m\"\n", "there is no [models.m]"),
         ("[memory]\nredis = { url = \"redis://:hunter2@h/\" }\n", "url holds a password"),
         ("[memory]\nbackend = \"plugin\"\nplugin = { plugin = \"files\" }\n", "memory"),
+        (
+            "[memory]\nbackend = \"plugin\"\nplugin = { plugin = \"x\" }\nembeddings = \"minilm\"\n",
+            "a component finds by itself",
+        ),
+        ("[memory]\nembeddings = \"minilm\"\n", NO_SENTENCES),
     ] {
         let ran = Lab::new(&format!("{NOTER}{config}"), GOAL).run(&["run"]).expect(1);
         assert!(ran.stderr.contains(expected) && !ran.said().contains("hunter2"), "{}", ran.said());
@@ -344,4 +357,119 @@ fn a_kill_while_a_run_is_remembered_repeats_nothing_that_was_finished() {
         let (found, asked) = killed_at(point);
         assert_eq!((without_times(found), asked), (expected.clone(), 1), "{point}");
     }
+}
+
+/// Only the first kind used to be looked at: what a run had noted for itself under the key of a fact stayed.
+#[test]
+fn what_is_forgotten_is_gone_wherever_it_was_unless_a_kind_is_named() {
+    let both = r#"remember = [
+    { tier = "working", key = "port", value = 8080 },
+    { tier = "episodic", key = "port", value = 9090 },
+]"#;
+    let (start, end) = NOTER.split_once("remember = [").expect("there");
+    let rest = &end[end.find("recall = [").expect("there")..];
+    let lab = Lab::new(&format!("{start}{both}\n{rest}"), GOAL);
+    lab.run(&["run"]).expect(3);
+    let ports = |lab: &Lab| short(&memories(lab, &["list", "--prefix", "port"]));
+    assert_eq!(ports(&lab), ["fact port 9090", "working port 8080"]);
+    assert_eq!(short(&memories(&lab, &["show", "port"])), ["fact port 9090", "working port 8080"]);
+    lab.run(&["memory", "forget", "port", "--kind", "working"]).expect(0);
+    assert_eq!(ports(&lab), ["fact port 9090"]);
+    common::refused(&lab.run(&["memory", "show", "port", "--kind", "episode"]), &["of the kind `episode`"]);
+    lab.run(&["run"]).expect(3);
+    assert_eq!(ports(&lab), ["fact port 9090", "working port 8080"]);
+    assert_eq!(short(&memories(&lab, &["forget", "port"])), ["fact port 9090", "working port 8080"]);
+    assert_eq!(ports(&lab), Vec::<String>::new());
+}
+
+/// What a session was told of earlier runs used to become its agent's own words when it was noted again.
+#[test]
+fn an_agent_that_was_told_what_nobody_knows_the_origin_of_notes_no_words_of_its_own() {
+    let server = RedisServer::start();
+    let config = format!("{NOTER}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
+    let lab = Lab::new(&config, GOAL);
+    // Put there by some other program.
+    let until_ms = u64::MAX >> 12;
+    let entry = json!({ "key": "rumour", "value": "\"the harbour is closed\"", "tags": [], "expires_at_ms": null });
+    let stored = json!({ "entry": entry, "until_ms": until_ms }).to_string();
+    server.ask(&["SET", "longhaul:m:13:episodic/kept:rumour", &stored]);
+    server.ask(&["ZADD", "longhaul:i:episodic/kept", "0", "rumour"]);
+    lab.run(&["run"]).expect(3);
+    let fact = memories(&lab, &["show", "the harbour's port"]).remove(0);
+    assert_eq!(fact["note"]["trust"], "unknown", "{fact}");
+}
+
+/// A server that takes connections and says nothing.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("bound").to_string();
+    (listener, address)
+}
+
+const ASKED: &str = r#"
+[project]
+name = "asked"
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+
+[agents.one]
+plugin = "react"
+models = ["fake"]
+tools = ["poster"]
+settings = { tries_max = 1, output_tokens_max = 100 }
+
+[tools.poster]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+confirm_effects = true
+
+"#;
+
+/// It used to be over only when it was remembered, however long the model for that took.
+#[test]
+fn an_ask_is_over_before_a_model_is_waited_for_that_says_what_to_remember() {
+    let (_listener, address) = silent();
+    let slow = "[models.slow]\nprovider = \"openai\"\nid = \"slow\"\n";
+    let memory = format!("{slow}base_url = \"http://{address}/v1\"\n\n[memory]\nmodel = \"slow\"\n");
+    let lab = Lab::empty();
+    std::fs::create_dir_all(lab.project()).expect("ours");
+    let config = format!("{ASKED}{memory}").replace("{server}", &lab.fake.address);
+    std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+    let mut started = lab.start(&["ask", "do alpha; put"]);
+    // The answer is all that goes to standard output.
+    while !started.printed().starts_with("alpha ") {
+        assert!(started.is_running(), "it has the run remembered still: {}", started.printed());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Nobody waits for that: others ask this process, and are answered.
+    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+    assert!(lab.run(&["ask", "do beta; put"]).stdout.starts_with("beta "));
+    started.kill();
+}
+
+/// Orders used to wait for whoever started a run, and that one for its memory.
+#[test]
+fn a_project_whose_memory_does_not_answer_holds_up_no_other_one() {
+    let (listener, address) = silent();
+    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
+    lab.fake.model_takes(std::time::Duration::from_secs(60));
+    let memory = format!("[memory]\nbackend = \"redis\"\nredis = {{ url = \"redis://{address}/0\" }}\n");
+    lab.make_project("other", &format!("{}{memory}", NOTER.replace("\"kept\"", "\"other\"")), GOAL);
+    let mut owner = lab.start(&["run"]);
+    while lab.fake.requests().get("model").is_none() {
+        assert!(owner.is_running(), "{}", owner.printed());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let other = lab.path("other");
+    let mut held_up = lab.start(&["--project", other.to_str().expect("text"), "run"]);
+    // It asks its memory before there is a run.
+    let connected = listener.accept().expect("its memory is asked");
+    lab.run(&["pause"]).expect(0);
+    assert_eq!(lab.runs().len(), 1, "the other one is not there yet");
+    assert!(held_up.is_running(), "{}", held_up.printed());
+    drop(connected);
 }

@@ -301,7 +301,6 @@ impl Follower<'_> {
     async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {
         self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
-        door.close().await;
         let run = &self.run;
         let (exit, hint) = match status.summary.status {
             RunStatus::Completed => (Exit::Done, None),
@@ -326,6 +325,8 @@ impl Follower<'_> {
             // A program gets it to the letter.
             outln!("{}", if std::io::stdout().is_terminal() { words::harmless(&answer) } else { answer });
         }
+        // Only now: a run may still be remembered, and nobody should wait for that with what it came to.
+        door.close().await;
         Ok(exit)
     }
 }

@@ -1,7 +1,7 @@
 //! `longhaul memory`: what a project remembers of its runs, and what an agent has in its context.
 
 use super::{Context, Exit, RunArg, trajectories};
-use crate::service::{Answer, Memory, MemoryAsk, Request, Which};
+use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use longhaul_core::text::printable;
@@ -43,17 +43,23 @@ pub enum Command {
         #[arg(long, default_value_t = LIMIT)]
         limit: u32,
     },
-    /// Show one whole: whose words it is, and what it replaced.
+    /// Show what has a key whole: whose words it is, and what it replaced.
     Show {
         /// Its key.
         key: String,
+        /// Only of this kind. Default: of each kind.
+        #[arg(long, value_name = "KIND")]
+        kind: Option<Shelf>,
         #[command(flatten)]
         run: RunArg,
     },
-    /// Remove one.
+    /// Remove what has a key.
     Forget {
         /// Its key.
         key: String,
+        /// Only of this kind. Default: of each kind.
+        #[arg(long, value_name = "KIND")]
+        kind: Option<Shelf>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -83,13 +89,13 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
             let ask = MemoryAsk::Search { query, limit };
             show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
         }
-        Command::Show { key, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Show { key }).await? {
+        Command::Show { key, kind, run } => {
+            for one in ask(context, context.which(run), MemoryAsk::Show { key, shelf: kind }).await? {
                 show(context, &one)?;
             }
         }
-        Command::Forget { key, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Forget { key }).await? {
+        Command::Forget { key, kind, run } => {
+            for one in ask(context, context.which(run), MemoryAsk::Forget { key, shelf: kind }).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {

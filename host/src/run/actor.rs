@@ -7,7 +7,6 @@ use super::stage::{Closing, End, Ended, Stage};
 use super::steps::{Fresh, Marks};
 use super::until::Until;
 use super::{approvals, ledger};
-use crate::memory;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_approval::Standing;
@@ -177,10 +176,9 @@ impl Actor {
         // What was seen up to here; a store that fails has said so already.
         let kept = self.keep(Batch::new(), Vec::new()).await;
         let lived = lived.and(kept);
-        // A model may be asked from here on. Whoever orders something meanwhile hears at once that the run has stopped.
+        // Whoever orders something from here on hears at once that the run has stopped.
         self.orders.close();
         while self.orders.try_recv().is_ok() {}
-        memory::remember_run(&self.world, &self.record.run).await;
         rested.await;
         let why = lived.err().map(|error| format!("{error:#}"));
         if let Some(why) = &why {

@@ -41,7 +41,8 @@ pub struct Question {
 
 impl Service {
     pub(super) async fn start_ask(self: &Arc<Self>, question: Question) -> anyhow::Result<Answer> {
-        let _alone = self.taking_up.lock().await;
+        // What earlier asks came to is remembered meanwhile; nobody waits for it.
+        self.remember_due_soon();
         let Question { directory, goal, dispatch, plan, models } = question;
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
@@ -70,6 +71,7 @@ impl Service {
             ask: Some(dispatch),
             created_ms,
         };
+        let _begins = self.turns.begin(&record.run);
         let begin = begin(&self.world, &record, &config).await?;
         // What the harness refuses is refused before there is a run.
         step(&mut State::new(), created_ms, begin.clone())?;

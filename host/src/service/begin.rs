@@ -1,5 +1,6 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
+use super::turns::of_directory;
 use super::{Answer, Service};
 use crate::cast;
 use crate::config::Config;
@@ -26,10 +27,10 @@ impl Service {
         again: bool,
     ) -> anyhow::Result<Answer> {
         // A model may be asked for it, so it is done before anybody has to wait for this.
-        memory::remember_due(&self.world).await;
-        let _alone = self.taking_up.lock().await;
+        self.remember_due().await;
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        let _alone = self.turns.take([of_directory(&directory)]).await;
         let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
         let config = Config::read(&directory)?;
         config.check_run()?;
@@ -56,6 +57,7 @@ impl Service {
             ask: None,
             created_ms,
         };
+        let _begins = self.turns.begin(&record.run);
         // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
         self.world.store.commit(batch).await?;
         let bus = Bus::default();
@@ -74,11 +76,14 @@ impl Service {
 
     /// Removes trees of runs that were killed before they were accepted.
     pub(super) fn sweep_trees(&self) -> anyhow::Result<()> {
-        let known: Vec<RunId> = run::records(&*self.world.store)?.into_iter().map(|record| record.run).collect();
         let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
             return Ok(());
         };
-        for entry in trees.read_dir().into_iter().flatten().flatten() {
+        // In this order: a run whose tree is seen is being made, or is there by then.
+        let found: Vec<_> = trees.read_dir().into_iter().flatten().flatten().collect();
+        let mut known: Vec<RunId> = self.turns.begun().into_iter().collect();
+        known.extend(run::records(&*self.world.store)?.into_iter().map(|record| record.run));
+        for entry in found {
             let path = entry.path();
             // What is beside a tree under its name, for example while it is replaced, is that run's affair.
             let name = entry.file_name().to_string_lossy().into_owned();

@@ -1,8 +1,10 @@
 //! Checkpoints: listed, exported, saved, imported; and what is too old to be kept.
 
+use super::turns::{self, Turn};
 use super::{Answer, Service, Which};
 use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, restore, take};
 use crate::config::Config;
+use crate::run;
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::memory::Embedded;
@@ -111,8 +113,10 @@ impl Service {
             }
             CheckpointAsk::TakeOver { key, directory, replace } => {
                 // Held over the lease too: it is given back at the end, and must not be that of work begun meanwhile.
-                let _alone = self.taking_up.lock().await;
-                self.refuse_active(&RunId::from_text(key.clone()))?;
+                let run = RunId::from_text(key.clone());
+                let _alone = self.alone_with(&run, &directory).await?;
+                let _begins = self.turns.begin(&run);
+                self.refuse_active(&run)?;
                 let import = async |snapshot: &Snapshot| restore(&self.world, snapshot, &directory, replace).await;
                 let run = self.shared(&directory)?.take_over(&key, import).await?;
                 Ok(Answer::Run { run })
@@ -148,9 +152,19 @@ impl Service {
     }
 
     async fn import(&self, snapshot: &Snapshot, directory: &Path, replace: bool) -> anyhow::Result<()> {
-        let _alone = self.taking_up.lock().await;
+        let _alone = self.alone_with(&snapshot.run, directory).await?;
+        let _begins = self.turns.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;
         restore(&self.world, snapshot, directory, replace).await
+    }
+
+    /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is in
+    /// here so far.
+    async fn alone_with(&self, run: &RunId, directory: &Path) -> anyhow::Result<Turn> {
+        let missing = || format!("there is no directory `{}`", directory.display());
+        let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().with_context(missing)?)];
+        names.extend(run::record(&*self.world.store, run)?.iter().flat_map(turns::of_run));
+        Ok(self.turns.take(names).await)
     }
 
     fn shared(&self, directory: &Path) -> anyhow::Result<Shared> {

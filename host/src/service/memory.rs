@@ -4,12 +4,18 @@ use super::{Answer, Service, Which};
 use crate::memory::{self, episodes_of, facts_of};
 use crate::run::RunRecord;
 use anyhow::{Context, bail};
+use longhaul_core::RunId;
 use longhaul_core::memory::{Entry, MemoryBackend, Note, closest};
 use serde::{Deserialize, Serialize};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// Keys that a backend is asked for at once, and that are read of one namespace in all.
 const PAGE_KEYS: u32 = 200;
 const KEYS_MAX: usize = 10_000;
+
+/// How long a request, and the end of the process, wait for runs that are being remembered.
+const REMEMBERED_WAIT: Duration = Duration::from_secs(10);
 
 /// What is asked of a project's memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,16 +39,22 @@ pub enum MemoryAsk {
     Show {
         /// Its key.
         key: String,
+        /// Only there; none: wherever it is.
+        #[serde(default)]
+        shelf: Option<Shelf>,
     },
-    /// Removes one, and answers what it was.
+    /// Removes it, and answers what it was.
     Forget {
         /// Its key.
         key: String,
+        /// Only there; none: wherever it is.
+        #[serde(default)]
+        shelf: Option<Shelf>,
     },
 }
 
 /// Where something is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Shelf {
     /// What later runs may want to know.
@@ -96,19 +108,61 @@ impl Memory {
 }
 
 impl Service {
+    /// Remembers a run behind its end: whoever waits for the run does not wait for this.
+    pub(super) fn remember(&self, run: RunId) {
+        let world = Arc::clone(&self.world);
+        self.remembering(async move { memory::remember_run(&world, &run).await });
+    }
+
+    /// Remembers what earlier processes did not come to, while everything else goes on.
+    pub(super) fn remember_due_soon(&self) {
+        let world = Arc::clone(&self.world);
+        self.remembering(async move { memory::remember_due(&world).await });
+    }
+
+    /// As [`Self::remember_due_soon`], and waits for it a little: what comes next would like to know of it.
+    pub(super) async fn remember_due(&self) {
+        let (world, (done, is_done)) = (Arc::clone(&self.world), tokio::sync::oneshot::channel::<()>());
+        self.remembering(async move {
+            memory::remember_due(&world).await;
+            drop(done);
+        });
+        let _ = tokio::time::timeout(REMEMBERED_WAIT, is_done).await;
+    }
+
+    /// Waits a little at the end of the process for what is being remembered. The rest is left to the next one.
+    pub(crate) async fn end_remembering(&self) {
+        let mut all = std::mem::take(&mut *self.remembering.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = async { while all.join_next().await.is_some() {} };
+        if tokio::time::timeout(REMEMBERED_WAIT, ended).await.is_err() {
+            tracing::warn!("what runs came to is remembered later: it takes longer than {REMEMBERED_WAIT:?}");
+        }
+    }
+
+    fn remembering(&self, one: impl Future<Output = ()> + Send + 'static) {
+        let mut all = self.remembering.lock().unwrap_or_else(PoisonError::into_inner);
+        while all.try_join_next().is_some() {}
+        all.spawn(one);
+    }
+
     pub(super) async fn memory(&self, which: &Which, ask: MemoryAsk) -> anyhow::Result<Answer> {
-        memory::remember_due(&self.world).await;
+        self.remember_due().await;
         let record = self.find(which)?.record;
         let config = record.config_now()?;
         let memory = memory::open(&self.world, &config, &record.pins, &record.directory).await?;
         let memories = match ask {
             MemoryAsk::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,
-            MemoryAsk::Search { query, limit } => searched(&*memory, &record, &query, limit).await?,
-            MemoryAsk::Show { key } => vec![one(&*memory, &record, &key).await?],
-            MemoryAsk::Forget { key } => {
-                let found = one(&*memory, &record, &key).await?;
-                memory.delete(&found.shelf.namespace(&record), &key).await?;
-                vec![found]
+            MemoryAsk::Search { query, limit } => {
+                let by_meaning = config.memory.embeddings.is_some();
+                searched(&*memory, &record, &query, limit, by_meaning).await?
+            }
+            MemoryAsk::Show { key, shelf } => of_key(&*memory, &record, &key, shelf).await?,
+            MemoryAsk::Forget { key, shelf } => {
+                let found = of_key(&*memory, &record, &key, shelf).await?;
+                for one in &found {
+                    memory.delete(&one.shelf.namespace(&record), &key).await?;
+                }
+                found
             }
         };
         Ok(Answer::Memories { memories })
@@ -157,13 +211,18 @@ async fn searched(
     record: &RunRecord,
     query: &str,
     limit: u32,
+    by_meaning: bool,
 ) -> anyhow::Result<Vec<Memory>> {
     let mut found = Vec::new();
-    for shelf in [Shelf::Fact, Shelf::Working] {
+    let ranked = [Shelf::Fact, Shelf::Working].into_iter().chain(by_meaning.then_some(Shelf::Episode));
+    for shelf in ranked {
         let hits = memory.search(&shelf.namespace(record), query, limit).await?;
         found.extend(
             hits.into_iter().filter(|hit| hit.score > 0.0).map(|hit| Memory::of(shelf, hit.entry, Some(hit.score))),
         );
+    }
+    if by_meaning {
+        return Ok(found);
     }
     let episodes = all(memory, record, Shelf::Episode, "", KEYS_MAX).await?;
     let words: Vec<String> = episodes.iter().map(episode_words).collect();
@@ -172,13 +231,23 @@ async fn searched(
     Ok(found)
 }
 
-async fn one(memory: &dyn MemoryBackend, record: &RunRecord, key: &str) -> anyhow::Result<Memory> {
-    for shelf in Shelf::ALL {
-        if let Some(entry) = memory.get(&shelf.namespace(record), key).await.context("ask the memory backend")? {
-            return Ok(Memory::of(shelf, entry, None));
-        }
+/// What has this key, on that shelf or on each: an agent may note for its run what it also notes as a fact.
+async fn of_key(
+    memory: &dyn MemoryBackend,
+    record: &RunRecord,
+    key: &str,
+    only: Option<Shelf>,
+) -> anyhow::Result<Vec<Memory>> {
+    let mut found = Vec::new();
+    for shelf in Shelf::ALL.into_iter().filter(|shelf| only.is_none_or(|only| only == *shelf)) {
+        let entry = memory.get(&shelf.namespace(record), key).await.context("ask the memory backend")?;
+        found.extend(entry.map(|entry| Memory::of(shelf, entry, None)));
     }
-    bail!("nothing is remembered as `{key}`; `longhaul memory list` shows what is")
+    if found.is_empty() {
+        let kind = only.map(|only| format!(", of the kind `{}`", only.as_str())).unwrap_or_default();
+        bail!("nothing is remembered as `{key}`{kind}; `longhaul memory list` shows what is");
+    }
+    Ok(found)
 }
 
 fn episode_words(memory: &Memory) -> String {

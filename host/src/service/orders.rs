@@ -2,6 +2,7 @@
 //! actor, or, when it has none, into its stored state.
 
 use super::begin::begin;
+use super::turns::{self, Turn};
 use super::{Active, Answer, Service, Which};
 use crate::checkpoint::{self, Shared};
 use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
@@ -21,8 +22,8 @@ impl Service {
         retry_failing: bool,
         until: Until,
     ) -> anyhow::Result<Answer> {
-        let _alone = self.taking_up.lock().await;
-        let stored = &self.ready(which).await?;
+        let (_alone, which) = self.alone(which).await?;
+        let stored = &self.ready(&which).await?;
         let run = stored.record.run.clone();
         let limits = stored.record.limits_in(&stored.record.config_now()?);
         let resume = Input::Resume { retry_failing, limits: Some(limits) };
@@ -83,6 +84,7 @@ impl Service {
                 None => actor.live(first).await,
             }
             service.lock().remove(&own);
+            service.remember(own);
         });
         let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
@@ -94,11 +96,11 @@ impl Service {
 
     /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
     pub(super) async fn order(self: &Arc<Self>, which: &Which, input: Input) -> anyhow::Result<Answer> {
-        let _alone = self.taking_up.lock().await;
+        let (_alone, which) = self.alone(which).await?;
         let stored = match input {
             // To stop must always be possible.
-            Input::PauseRequested | Input::Abandon { .. } => self.find(which)?,
-            _ => self.ready(which).await?,
+            Input::PauseRequested | Input::Abandon { .. } => self.find(&which)?,
+            _ => self.ready(&which).await?,
         };
         refuse_idle(&stored, &input)?;
         let run = stored.record.run.clone();
@@ -132,6 +134,13 @@ impl Service {
             longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
         }
         self.order(which, Input::Answered { feature, answer: text }).await
+    }
+
+    /// One's turn with the run that is meant, which is found before and is the same one then.
+    pub(super) async fn alone(&self, which: &Which) -> anyhow::Result<(Turn, Which)> {
+        let record = self.find(which)?.record;
+        let turn = self.turns.take(turns::of_run(&record)).await;
+        Ok((turn, Which::Named(record.run.to_string())))
     }
 
     /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one

@@ -23,7 +23,8 @@ impl Service {
         name: Option<String>,
         fresh: bool,
     ) -> anyhow::Result<Answer> {
-        let _alone = self.taking_up.lock().await;
+        // All of them: two must not get one name.
+        let _alone = self.turns.take(["projects".to_owned()]).await;
         let project = name.map_or_else(|| plain_name(&directory), Ok)?;
         let config = CONFIG.replace("{{name}}", &project);
         Config::parse(&config)?;

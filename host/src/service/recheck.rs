@@ -32,8 +32,8 @@ pub struct Rechecked {
 impl Service {
     pub(super) async fn recheck(&self, which: &Which, only: Option<String>) -> anyhow::Result<Answer> {
         let stored = {
-            let _alone = self.taking_up.lock().await;
-            self.ready(which).await?
+            let (_alone, which) = self.alone(which).await?;
+            self.ready(&which).await?
         };
         stored.record.expect_branch()?;
         refuse_working(&stored)?;
@@ -43,8 +43,8 @@ impl Service {
         let regressed: Vec<(String, String)> = features.iter().filter_map(regression).collect();
         let run = stored.record.run;
         if !regressed.is_empty() {
-            let _alone = self.taking_up.lock().await;
-            let stored = self.ready(&Which::Named(run.to_string())).await?;
+            let (_alone, which) = self.alone(&Which::Named(run.to_string())).await?;
+            let stored = self.ready(&which).await?;
             let input = Input::Regressed { features: regressed };
             match self.handle(&run) {
                 Some(handle) => handle.input(input).await?,

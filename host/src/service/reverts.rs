@@ -19,8 +19,8 @@ impl Service {
     }
 
     pub(super) async fn revert(&self, which: &Which, to: &str, stash: bool) -> anyhow::Result<Answer> {
-        let _alone = self.taking_up.lock().await;
-        let stored = self.ready(which).await?;
+        let (_alone, which) = self.alone(which).await?;
+        let stored = self.ready(&which).await?;
         stored.record.expect_branch()?;
         refuse_working(&stored)?;
         // Looked at before anything is stopped, so that a refusal changes nothing.
