@@ -76,7 +76,6 @@ impl Layer {
         let split = |linear: &Linear| {
             linear.forward(hidden)?.reshape((pieces, HEADS, HEAD_WIDTH))?.transpose(0, 1)?.contiguous()
         };
-        #[expect(clippy::cast_precision_loss, reason = "32")]
         let scale = 1.0 / (HEAD_WIDTH as f64).sqrt();
         let scores = (split(&self.query)?.matmul(&split(&self.key)?.transpose(1, 2)?.contiguous()?)? * scale)?;
         let mixed = softmax_last_dim(&scores)?.matmul(&split(&self.value)?)?;
