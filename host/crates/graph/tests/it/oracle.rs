@@ -23,7 +23,7 @@ def walk(table, reads, binds, maybe, top):
         elif symbol.is_global():
             if symbol.is_referenced(): reads.add(name)
             if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace(): binds.add(name)
-        elif table.get_type() == "class" and symbol.is_referenced(): maybe.add(name)
+        elif table.get_type() == "class": maybe.add(name)
     for child in table.get_children():
         walk(child, reads, binds, maybe, False)
 for line in sys.stdin:
@@ -186,7 +186,8 @@ fn scopes_are_those_that_python_sees() {
         let read: BTreeSet<String> = found.reads.keys().chain(found.builtins.keys()).map(ToString::to_string).collect();
         let (reads, binds, maybe) = (text(reads), text(binds), text(maybe));
         let told = || format!("LONGHAUL_SEED={seed}: of\n{source}\n{found:#?}");
-        let allowed: BTreeSet<String> = reads.union(&maybe).cloned().collect();
+        // `del a` and `a += 1` look `a` up, which the judge does not call a reference.
+        let allowed: BTreeSet<String> = reads.union(&maybe).chain(&bound).cloned().collect();
         assert!(read.is_subset(&allowed), "reads of the module: {reads:?}\n{}", told());
         // What is read and never bound here comes from before.
         let exposed: BTreeSet<String> = reads.difference(&bound).cloned().collect();
