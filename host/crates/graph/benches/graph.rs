@@ -101,7 +101,7 @@ fn change(count: usize) -> Outcome<Duration> {
     for round in 0..CHANGES {
         // The fifth of a group, all over the graph.
         let at = (round * 7_919) % (count / GROUP) * GROUP + 5;
-        let (id, source) = (StepId::new(format!("s{at}")), format!("v{at} = v{} + {round}", at - 1));
+        let (id, source) = (StepId::new(format!("s{at}")), format!("v{at} = v{} + {}", at - 1, round + 2));
         let began = Instant::now();
         let stale = graph.change_step(&id, source)?;
         times.push(began.elapsed());

@@ -70,6 +70,9 @@ pub struct Node {
     pub position: u64,
     /// Whether its source parses.
     pub state: NodeState,
+    /// Its last source that parsed, where that is another. Who makes the graph anew adds the step with this one first
+    /// and then changes it.
+    pub last_good: Option<Arc<str>>,
     /// What its source does, or what its last source that parsed did.
     pub analysis: Arc<Analysis>,
     /// Names that its runs were seen to read, which analysis missed.
@@ -218,6 +221,7 @@ impl Graph {
             return Err(GraphError::TooManySteps { steps_max: STEPS_MAX });
         }
         let (state, analysis) = self.analysed(&source, &Arc::default());
+        let last_good = None;
         let (place, source) = (self.next, source.into());
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
         let node = Node {
@@ -225,6 +229,7 @@ impl Graph {
             source,
             position: place,
             state,
+            last_good,
             analysis,
             observed_reads,
             observed_writes,
@@ -254,8 +259,14 @@ impl Graph {
         }
         let (state, analysis) = self.analysed(&source, &node.analysis);
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
+        let last_good = match (&state, &node.state) {
+            (NodeState::Parsed, _) => None,
+            (NodeState::Broken(_), NodeState::Parsed) => Some(node.source.clone()),
+            (NodeState::Broken(_), NodeState::Broken(_)) => node.last_good.clone(),
+        };
         let source = source.into();
-        let node = Node { source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
+        let node =
+            Node { last_good, source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
         let mut touched = self.dependants(BTreeSet::from([place]));
         let before = self.put(node);
         if let Some(cycle) = self.cycle() {

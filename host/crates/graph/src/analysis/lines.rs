@@ -66,8 +66,8 @@ mod tests {
         assert_eq!(at("c"), (2, 4));
         assert_eq!(at("d"), (3, 1));
         assert_eq!(at("e"), (4, 2));
-        let both = spans(source, &[(11, 12), (3, 4)]);
+        let both = spans(source, &[(12, 13), (3, 4)]);
         assert_eq!((both[1].line, both[1].column), (1, 1));
-        assert_eq!((both[0].start, both[0].line), (11, 3));
+        assert_eq!((both[0].start, both[0].line), (12, 3));
     }
 }

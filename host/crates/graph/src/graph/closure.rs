@@ -44,17 +44,15 @@ impl Graph {
     }
 
     /// What a step depends on, without it.
-    pub(super) fn dependencies(&self, place: Place, variables: Option<&BTreeSet<Name>>) -> BTreeSet<Place> {
+    pub(super) fn dependencies<'g>(&'g self, place: Place, variables: Option<&'g BTreeSet<Name>>) -> BTreeSet<Place> {
         let mut later = BTreeSet::new();
         loop {
-            let mut backward = Backward::new(self);
-            backward.begin(place, variables);
+            let mut backward = Backward::new(self, place, variables);
             backward.send(&later);
             let mut events = Vec::new();
             while let Some(at) = backward.next(&mut events) {
                 backward.visit(at, &events);
             }
-            backward.found.remove(&place);
             if backward.forth.is_subset(&backward.found) {
                 return backward.found;
             }
@@ -231,6 +229,10 @@ impl<'g> Forward<'g> {
 /// The walk back: which names' values are still to be explained.
 struct Backward<'g> {
     graph: &'g Graph,
+    /// Where the walk is from; edges against insertion order may have it begin later.
+    start: Place,
+    /// What of the start matters; all, without it.
+    variables: Option<&'g BTreeSet<Name>>,
     events: BinaryHeap<(Place, Event)>,
     found: BTreeSet<Place>,
     /// Steps behind the walk that edges come from.
@@ -242,10 +244,12 @@ struct Backward<'g> {
 }
 
 impl<'g> Backward<'g> {
-    fn new(graph: &'g Graph) -> Self {
+    fn new(graph: &'g Graph, start: Place, variables: Option<&'g BTreeSet<Name>>) -> Self {
         Self {
             graph,
-            events: BinaryHeap::new(),
+            start,
+            variables,
+            events: BinaryHeap::from([(start, Event::Seed)]),
             found: BTreeSet::new(),
             forth: BTreeSet::new(),
             wanted: FxHashSet::default(),
@@ -254,8 +258,9 @@ impl<'g> Backward<'g> {
         }
     }
 
-    fn begin(&mut self, place: Place, variables: Option<&BTreeSet<Name>>) {
-        let Some(variables) = variables else { return self.want(place) };
+    fn begin(&mut self) {
+        let place = self.start;
+        let Some(variables) = self.variables else { return self.want(place) };
         let index = &self.graph.index;
         let read = variables.iter().filter(|name| index.reads(place, name));
         let wanted: Vec<Symbol> = read.filter_map(|name| index.symbol(name)).collect();
@@ -296,7 +301,9 @@ impl<'g> Backward<'g> {
             } else {
                 events.iter().any(|event| self.event_changes(place, *event))
             };
-        if meant {
+        if place == self.start {
+            self.begin();
+        } else if meant {
             self.found.insert(place);
             self.settle(place);
             self.want(place);

@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(distance("totl", "total"), Some(1));
         assert_eq!(distance("pirce", "price"), Some(1));
         assert_eq!(distance("userName", "user_name"), Some(1));
-        assert_eq!(closest("pritn", ["print", "point", "x"].into_iter()), ["print"].as_slice());
+        assert_eq!(closest("pritn", ["point", "print", "x"].into_iter()), ["print", "point"].as_slice());
         assert!(closest("x", ["y"].into_iter()).is_empty());
         assert!(closest("a", ["a"].into_iter()).is_empty());
     }

@@ -11,7 +11,17 @@ use std::sync::Arc;
 type Outcome = Result<(), String>;
 
 /// Cases of `tests/cases` whose answer in the mode `sound` is another, with what is more, or less certain.
-const SOUND_DIFFERS: &[(&str, &str)] = &[];
+const SOUND_DIFFERS: &str = "\
+rw-023 mutates: [\"acc\"]
+rw-024 mutates: [\"n\"]
+rw-028 mutates: [\"json\",\"s\"]
+rw-033 definite_writes: []
+rw-033 mutates: [\"a\",\"b\",\"lock\"]
+rw-035 mutates: [\"line\",\"m\",\"pat\"]
+rw-045 mutates: [\"u\"]
+rw-047 mutates: [\"detail\"]
+rw-056 mutates: [\"h\"]
+";
 
 #[test]
 fn every_case_of_the_suite_esg_reads_writes_holds() {
@@ -43,18 +53,22 @@ fn the_cases_on_which_the_sound_mode_differs_are_these() {
     if std::env::var_os("LONGHAUL_CASES").is_some() {
         return;
     }
-    let suites = [("esg_reads_writes", reads_and_writes as fn(&Value, Mode) -> Outcome), ("esg_programs", program)];
     let mut differing = Vec::new();
-    for (suite, run) in suites {
-        for case in cases_of(suite) {
-            if let Err(difference) = run(&case, Mode::Sound) {
-                differing.push((case["id"].as_str().expect("an id").to_owned(), difference));
-            }
+    for case in cases_of("esg_reads_writes") {
+        let source = case["source"].as_str().expect("a source");
+        let found =
+            Python::default().analyse(source).map_or_else(|_| json!({ "error": "syntax" }), |found| shown(&found));
+        let expected = case["expected"].as_object().expect("an object");
+        let fields = expected.iter().filter(|(field, value)| found[field.as_str()] != **value);
+        differing.extend(fields.map(|(field, _)| (case["id"].to_string(), format!("{field}: {}", found[field]))));
+    }
+    for case in cases_of("esg_programs") {
+        if let Err(difference) = program(&case, Mode::Sound) {
+            differing.push((case["id"].to_string(), difference));
         }
     }
-    let expected: Vec<(String, String)> =
-        SOUND_DIFFERS.iter().map(|(id, what)| ((*id).to_owned(), (*what).to_owned())).collect();
-    assert_eq!(differing, expected);
+    let shown: String = differing.iter().map(|(id, what)| format!("{} {what}\n", id.trim_matches('"'))).collect();
+    assert_eq!(shown, SOUND_DIFFERS);
 }
 
 fn kind(case: &Value) -> &str {
@@ -93,7 +107,9 @@ fn program(case: &Value, mode: Mode) -> Outcome {
         .map_err(|error| format!("edges: {error}"))?;
     expect(&json!(graph.ancestors(last, None).map_err(told)?), &case["expected"]["ancestors_of_last"])
         .map_err(|error| format!("ancestors: {error}"))?;
-    for id in &ids {
+    // Some cases say nothing of what a change makes stale.
+    let told_of = |id: &&StepId| case["expected"]["stale_if_changed"].get(id.as_str()).is_some();
+    for id in ids.iter().filter(told_of) {
         let stale = graph.clone().mark_stale(id).map_err(told)?;
         expect(&json!(stale), &case["expected"]["stale_if_changed"][id.as_str()])
             .map_err(|error| format!("stale of {id}: {error}"))?;

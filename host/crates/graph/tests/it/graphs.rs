@@ -203,10 +203,12 @@ impl Edited {
     }
 
     /// The same graph, made at once.
-    fn from_scratch(&self) -> Graph {
+    fn made_at_once(&self) -> Graph {
         let mut graph = Graph::new(self.graph.language().clone());
         for node in self.graph.steps() {
-            graph.add_step(node.id.clone(), node.source.to_string()).expect("a new step");
+            let first = node.last_good.as_ref().unwrap_or(&node.source);
+            graph.add_step(node.id.clone(), first.to_string()).expect("a new step");
+            graph.change_step(&node.id, node.source.to_string()).expect("no edge was asked for yet");
         }
         for ((from, to), variables) in &self.edges {
             graph.add_edge(from, to, variables.clone()).expect("it was there");
@@ -280,7 +282,7 @@ fn reached(edges: &BTreeSet<(StepId, StepId)>, from: &StepId, back: bool) -> BTr
 
 fn holds(edited: &Edited) {
     let graph = &edited.graph;
-    let scratch = edited.from_scratch();
+    let scratch = edited.made_at_once();
     assert_eq!(graph.edges().collect::<Vec<_>>(), scratch.edges().collect::<Vec<_>>());
     let edges: BTreeSet<_> = graph.edges().map(|edge| (edge.from, edge.to)).collect();
     assert_eq!(edges, defined_edges(edited));

@@ -81,7 +81,7 @@ fn values_that_may_change_have_their_reasons_in_javascript() {
 
 #[test]
 fn javascript_that_does_not_parse_has_its_place() {
-    check(&[("let x = ;", "error at 1:9"), ("f(", "error at 1:1"), ("return 1", "error at 1:1")]);
+    check(&[("let x = ;", "error at 1:7"), ("f(", "error at 1:1"), ("return 1", "error at 1:1")]);
 }
 
 #[test]

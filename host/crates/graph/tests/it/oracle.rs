@@ -2,6 +2,9 @@
 //!
 //! The judge knows scopes and not paths: what it calls read or bound at the module's level, or global in a function, is
 //! what the analysis must find among reads, builtins and names that the source binds first.
+//!
+//! A second judge runs each program among values that take any operation, and notes which names it looked up before it
+//! had bound them, and which it had bound at its end.
 
 use crate::random::{Random, count, first_seed};
 use longhaul_graph::{Language, Mode, Python};
@@ -23,7 +26,7 @@ def walk(table, reads, binds, maybe, top):
         elif symbol.is_global():
             if symbol.is_referenced(): reads.add(name)
             if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace(): binds.add(name)
-        elif table.get_type() == "class" and symbol.is_referenced(): maybe.add(name)
+        elif table.get_type() == "class": maybe.add(name)
     for child in table.get_children():
         walk(child, reads, binds, maybe, False)
 for line in sys.stdin:
@@ -33,6 +36,76 @@ for line in sys.stdin:
         compile(json.loads(line), "step", "exec")
         print(json.dumps([sorted(reads), sorted(binds), sorted(maybe)]))
     except (SyntaxError, RecursionError):
+        print("null")
+"#;
+
+/// For each source on a line of JSON: the names that a run of it looked up as they were before, and those that it had
+/// bound when it came to its end; null where it does not compile, and for a run that raised no bound names.
+const RUNNER: &str = r#"
+import builtins, json, random, signal, sys
+class Any:
+    def __init__(self, *_, **__): pass
+    def __getattr__(self, name):
+        if name.startswith("__"): raise AttributeError(name)
+        return Any()
+    def __call__(self, *_, **__): return Any()
+    def __getitem__(self, _): return Any()
+    def __setitem__(self, *_): pass
+    def __add__(self, _): return Any()
+    __radd__ = __iadd__ = __add__
+    def __iter__(self): return iter([Any() for _ in range(random.randrange(3))])
+    def __bool__(self): return random.random() < 0.5
+    def __lt__(self, _): return random.random() < 0.5
+    __gt__ = __lt__
+    def __eq__(self, _): return random.random() < 0.5
+    __hash__ = object.__hash__
+    def __enter__(self): return self
+    def __exit__(self, *_): return random.random() < 0.5
+    def __format__(self, _): return ""
+    def __len__(self): return 1
+class Space(dict):
+    def __getitem__(self, name):
+        before = self.before.get(name)
+        if name in self:
+            value = dict.__getitem__(self, name)
+            if value is before: self.reads.add(name)
+            return value
+        # Made for annotations by the interpreter itself.
+        own = name == "__annotations__"
+        if not own and name not in self.bound and name not in self.before: self.reads.add(name)
+        raise KeyError(name)
+    def __setitem__(self, name, value):
+        self.bound.add(name)
+        dict.__setitem__(self, name, value)
+class Late(BaseException): pass
+def late(*_): raise Late()
+signal.signal(signal.SIGALRM, late)
+def run(code):
+    space = Space({name: Any() for name in "abcd"})
+    space.before, space.reads, space.bound = dict(space), set(), set()
+    dict.__setitem__(space, "__builtins__", builtins.__dict__)
+    dict.__setitem__(space, "__name__", "step")
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        exec(code, space)
+        ended = True
+    except BaseException:
+        ended = False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    # Some stores go around `__setitem__`; they show in the value.
+    bound = [name for name in space if name in space.bound or dict.get(space, name) is not space.before.get(name)]
+    return [sorted(space.reads), bound if ended else None]
+random.seed(1)
+for line in sys.stdin:
+    try:
+        code = compile(json.loads(line), "step", "exec")
+    except (SyntaxError, RecursionError):
+        print("null")
+        continue
+    try:
+        print(json.dumps(run(code)))
+    except BaseException:
         print("null")
 "#;
 
@@ -143,9 +216,9 @@ fn program(seed: u64) -> String {
 }
 
 /// What the judge says of each source; nothing where there is no Python.
-fn judged(sources: &[String]) -> Option<Vec<Value>> {
+fn judged(judge: &str, sources: &[String]) -> Option<Vec<Value>> {
     let mut child = Command::new("python3")
-        .args(["-c", JUDGE])
+        .args(["-c", judge])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -165,7 +238,7 @@ fn judged(sources: &[String]) -> Option<Vec<Value>> {
 fn scopes_are_those_that_python_sees() {
     let first = first_seed("LONGHAUL_SEED");
     let sources: Vec<String> = (first..first + count("LONGHAUL_GRAPHS", 1_000) as u64).map(program).collect();
-    let Some(judged) = judged(&sources) else {
+    let Some(judged) = judged(JUDGE, &sources) else {
         eprintln!("no python3 here; nothing was judged");
         return;
     };
@@ -186,7 +259,8 @@ fn scopes_are_those_that_python_sees() {
         let read: BTreeSet<String> = found.reads.keys().chain(found.builtins.keys()).map(ToString::to_string).collect();
         let (reads, binds, maybe) = (text(reads), text(binds), text(maybe));
         let told = || format!("LONGHAUL_SEED={seed}: of\n{source}\n{found:#?}");
-        let allowed: BTreeSet<String> = reads.union(&maybe).cloned().collect();
+        // `del a` and `a += 1` look `a` up, which the judge does not call a reference.
+        let allowed: BTreeSet<String> = reads.union(&maybe).chain(&bound).cloned().collect();
         assert!(read.is_subset(&allowed), "reads of the module: {reads:?}\n{}", told());
         // What is read and never bound here comes from before.
         let exposed: BTreeSet<String> = reads.difference(&bound).cloned().collect();
@@ -194,4 +268,34 @@ fn scopes_are_those_that_python_sees() {
         assert_eq!(bound, binds, "bound in the module\n{}", told());
     }
     assert!(compared * 10 > sources.len(), "{compared} of {} programs compile", sources.len());
+}
+
+/// `LONGHAUL_GRAPHS` says how many programs, `LONGHAUL_SEED` where to begin.
+#[test]
+fn runs_read_and_bind_what_was_found() {
+    let first = first_seed("LONGHAUL_SEED");
+    let sources: Vec<String> = (first..first + count("LONGHAUL_GRAPHS", 1_000) as u64).map(program).collect();
+    let Some(judged) = judged(RUNNER, &sources) else {
+        eprintln!("no python3 here; nothing was run");
+        return;
+    };
+    assert_eq!(judged.len(), sources.len());
+    let mut ended = 0;
+    for ((source, seen), seed) in sources.iter().zip(&judged).zip(first..) {
+        let (Ok(found), Some([reads, bound])) = (Python::default().analyse(source), seen.as_array().map(Vec::as_slice))
+        else {
+            continue;
+        };
+        let told = || format!("LONGHAUL_SEED={seed}: {seen} of\n{source}\n{found:#?}");
+        for name in reads.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let predicted = found.reads.contains_key(name) || found.builtins.contains_key(name);
+            assert!(predicted, "read, and not found: {name}\n{}", told());
+        }
+        let Some(bound) = bound.as_array() else { continue };
+        ended += 1;
+        for name in &found.definite_writes {
+            assert!(bound.iter().any(|one| one == &**name), "certain, and not bound: {name}\n{}", told());
+        }
+    }
+    assert!(ended * 50 > sources.len(), "{ended} of {} programs came to their end", sources.len());
 }

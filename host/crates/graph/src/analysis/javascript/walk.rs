@@ -427,12 +427,14 @@ impl Walk<'_> {
         if self.is_local(symbol) || self.facts.is_written(symbol) || !is_builtin(self.text(base)) {
             return false;
         }
-        match (self.text(base), callee.child_by_field_name("property").map(|property| self.text(property))) {
-            ("console" | "Math" | "Number" | "Boolean" | "BigInt", _) | ("JSON", Some("stringify" | "parse")) => true,
-            ("String" | "Date" | "Symbol" | "parseInt" | "parseFloat" | "isNaN" | "isFinite", _) => true,
-            ("Object", Some("keys" | "values" | "entries" | "is" | "fromEntries")) => true,
-            ("Array", Some("isArray" | "of")) => true,
-            ("structuredClone" | "encodeURIComponent" | "decodeURIComponent", None) => true,
+        let property = callee.child_by_field_name("property").map(|property| self.text(property));
+        match self.text(base) {
+            "console" | "Math" | "Number" | "Boolean" | "BigInt" | "String" | "Date" | "Symbol" | "parseInt"
+            | "parseFloat" | "isNaN" | "isFinite" => true,
+            "JSON" => matches!(property, Some("stringify" | "parse")),
+            "Object" => matches!(property, Some("keys" | "values" | "entries" | "is" | "fromEntries")),
+            "Array" => matches!(property, Some("isArray" | "of")),
+            "structuredClone" | "encodeURIComponent" | "decodeURIComponent" => property.is_none(),
             _ => false,
         }
     }

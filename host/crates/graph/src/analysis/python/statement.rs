@@ -98,10 +98,8 @@ impl Walk {
                 one.msg.iter().for_each(|message| self.visit_expr(message));
                 self.facts.flow.maybe(mark);
             }
-            Stmt::Nonlocal(one) => {
-                if self.scopes.kind() == Kind::Module {
-                    self.facts.refuse(one.range.start().into(), "`nonlocal` outside of a function");
-                }
+            Stmt::Nonlocal(one) if self.scopes.kind() == Kind::Module => {
+                self.facts.refuse(one.range.start().into(), "`nonlocal` outside of a function");
             }
             Stmt::Expr(one) => self.visit_expr(&one.value),
             _ => {}
