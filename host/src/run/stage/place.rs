@@ -227,7 +227,7 @@ impl Place<'_> {
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
         let called = call(setup).await;
         world.crash.reach("invocation.end");
-        let row = troupe.ledger.close(&invocation, called.used.fuel, called.used.memory_bytes_peak);
+        let row = troupe.ledger.close(&invocation, called.done, called.more);
         let heard = called.events.clone();
         let ended = ended(recorder, called, report, heard, world.clock.now_ms());
         let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
