@@ -11,6 +11,7 @@ pub mod mcp;
 mod project;
 
 use crate::cast::{Cast, Part};
+use crate::run::ledger::Ledger;
 use crate::secrets;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
@@ -23,14 +24,15 @@ use std::sync::Arc;
 /// The tools that one invocation may be given.
 pub struct Toolbox {
     cast: Arc<Cast>,
+    ledger: Arc<Ledger>,
     caller: InvocationId,
     cancel: Cancel,
 }
 
 impl Toolbox {
     /// The tools of a run, for one caller.
-    pub fn new(cast: Arc<Cast>, caller: InvocationId, cancel: Cancel) -> Self {
-        Self { cast, caller, cancel }
+    pub fn new(cast: Arc<Cast>, ledger: Arc<Ledger>, caller: InvocationId, cancel: Cancel) -> Self {
+        Self { cast, ledger, caller, cancel }
     }
 
     fn part(&self, tool: &str) -> Result<&Part, ToolError> {
@@ -49,12 +51,25 @@ impl Toolbox {
         let keyring = Arc::new(keyring);
         let settings = secrets::settled(&part.settings, &keyring);
         let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
-        let answer = flat(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
+        let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
         secrets::scrubbed(answer, &keyring)
     }
 
+    /// What a tool uses is its caller's. A tool that failed after a cap of the run refused its bytes failed for that.
+    fn counted<T>(&self, called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
+        self.ledger.tool_used(&self.caller, called.used.fuel);
+        let refused = self.ledger.refused_bytes(&self.caller);
+        flat(called).map_err(|error| refused.map_or(error, ToolError::Limit))
+    }
+
     fn setup(&self, part: &Part) -> Setup {
-        self.cast.setup_tool(part, &self.caller, part.grants.clone())
+        self.setup_with(part, part.grants.clone())
+    }
+
+    fn setup_with(&self, part: &Part, grants: Grants) -> Setup {
+        let mut setup = self.cast.setup_tool(part, &self.caller, grants);
+        setup.services.supervisor = self.ledger.clone();
+        setup
     }
 }
 
@@ -81,8 +96,8 @@ impl Tools for Toolbox {
         }
         let part = self.part(&call.tool)?;
         // It has no effect, so it cannot write.
-        let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
-        flat(part.plugin.prepare(setup, &unhurried(), call).await)
+        let setup = self.setup_with(part, read_only(&part.grants));
+        self.counted(part.plugin.prepare(setup, &unhurried(), call).await)
     }
 
     async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError> {
@@ -90,8 +105,8 @@ impl Tools for Toolbox {
             return own.verify(call, prepared).await;
         }
         let part = self.part(&call.tool)?;
-        let setup = self.cast.setup_tool(part, &self.caller, read_only(&part.grants));
-        flat(part.plugin.verify(setup, &unhurried(), call, prepared).await)
+        let setup = self.setup_with(part, read_only(&part.grants));
+        self.counted(part.plugin.verify(setup, &unhurried(), call, prepared).await)
     }
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {

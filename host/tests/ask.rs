@@ -217,21 +217,31 @@ fn a_line_that_is_typed_while_it_goes_on_is_a_correction() {
     assert!(status.success() && screen.contains("(Human guidance: in small letters)"), "{screen}");
 }
 
+/// It used to begin a new session, which did again what was done.
 #[test]
-fn a_cancelled_task_stops_and_a_resume_takes_it_up() {
+fn a_cancelled_task_stops_and_a_resume_goes_on_where_it_was() {
     let lab = lab(CONFIG);
-    lab.fake.model_takes(Duration::from_millis(800));
+    lab.fake.model_takes(Duration::from_millis(600));
     let plan =
-        r#"PLAN {"tasks": [{"id": "a", "instruction": "do a; put; put; put"}, {"id": "b", "instruction": "do b"}]}"#;
+        r#"PLAN {"tasks": [{"id": "a", "instruction": "do a; post; look; look"}, {"id": "b", "instruction": "do b"}]}"#;
     let mut started = lab.start(&["ask", "--plan", plan]);
-    started.wait_for("work on a");
+    while lab.fake.posts().is_empty() {
+        assert!(started.is_running());
+        std::thread::sleep(Duration::from_millis(5));
+    }
     lab.run(&["cancel", ":a"]).expect(0);
     started.wait().expect(3);
     let status = lab.newest().expect("a run");
     assert_eq!((&status["status"], status["synthesis"].is_null()), (&"incomplete".into(), true));
     lab.fake.model_takes(Duration::ZERO);
-    lab.run(&["resume"]).expect(0);
-    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+    answer(&lab.run(&["resume"]));
+    let status = lab.newest().expect("a run");
+    assert_eq!(status["status"], "completed");
+    let sessions: Vec<&Value> =
+        status["features"].as_array().expect("a list").iter().map(|task| &task["sessions"]).collect();
+    assert_eq!(sessions, [&Value::from(1), &Value::from(1)]);
+    assert_eq!(lab.fake.posts().len(), 1, "what was done is not done again");
+    lab.run(&["replay"]).expect(0);
 }
 
 /// It used to stay cancelled: what broke off went on as it was.
@@ -271,7 +281,7 @@ fn an_ask_stops_at_its_money_or_its_time_and_goes_on_when_it_gets_more() {
     assert!(cost(&lab).is_some_and(|now| now >= spent && now <= 6_000.0));
     write(&config("wall_ms_max = 1"));
     let stopped = lab.run(&["resume"]).expect(3);
-    assert!(stopped.stdout.contains("wall_ms_max"), "{}", stopped.said());
+    assert!(stopped.stderr.contains("wall_ms_max"), "{}", stopped.said());
     write(CONFIG);
     lab.run(&["resume"]).expect(0);
     let mut puts: Vec<_> = lab.fake.puts().into_values().collect();
@@ -280,6 +290,134 @@ fn an_ask_stops_at_its_money_or_its_time_and_goes_on_when_it_gets_more() {
     let shown = lab.run(&["status"]).expect(0).stdout;
     assert!(shown.contains("of $2.0000") && shown.contains("of 180 s worked"), "{shown}");
     assert!(lab.run(&["report"]).expect(0).stdout.contains("ledger: $"));
+}
+
+/// Kills an ask at a request to the model.
+fn killed_at(lab: &Lab, args: &[&str], number: u32) {
+    let mut started = lab.start(args);
+    lab.fake.kill_at(Kill { pid: started.pid(), kind: "model", number, happens: true });
+    assert!(started.wait().was_killed());
+    lab.fake.settle();
+}
+
+/// What it held used to be forgotten.
+#[test]
+fn a_model_call_that_a_kill_cuts_off_stays_charged_and_is_shown() {
+    let lab = lab(CONFIG);
+    let total = |lab: &Lab| lab.newest().expect("a run")["ledger"]["total"].clone();
+    killed_at(&lab, &["ask", "--agent", "one", "do alpha; put; look"], 2);
+    killed_at(&lab, &["resume"], 3);
+    lab.run(&["resume"]).expect(0);
+    let total = total(&lab);
+    assert_eq!(total["possibly_paid_twice"], 2, "{total}");
+    // The longest reply of each, at least.
+    assert!(total["cut_off"]["output_tokens"].as_u64().is_some_and(|tokens| tokens == 200), "{total}");
+    assert!(total["cut_off"]["cost_microdollars"].as_f64().is_some_and(|cost| cost > 2_000.0), "{total}");
+    for args in [&["status"] as &[&str], &["report"]] {
+        let said = lab.run(args).expect(0).stdout;
+        assert!(said.contains("possibly paid twice: 2 (up to $0.00"), "{said}");
+    }
+    // The cap counts it: what is left is less than what one call may cost.
+    let one = total["cut_off"]["cost_microdollars"].as_f64().expect("a number") / 2.0;
+    let config = format!("{CONFIG}\n[ask.limits]\ncost_microdollars_max = {:.0}\n", one * 1.7);
+    let config = config.replace("{server}", &lab.fake.address);
+    std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+    killed_at(&lab, &["ask", "--agent", "one", "do beta; put; look"], 7);
+    let stopped = lab.run(&["resume"]).expect(3);
+    assert!(stopped.stderr.contains("cost_microdollars_max"), "{}", stopped.said());
+}
+
+#[test]
+fn each_cap_of_a_whole_run_stops_it_by_its_name_and_a_higher_one_lets_it_go_on() {
+    for name in
+        ["model_calls_max", "tool_calls_max", "fuel_max", "memory_bytes_max", "egress_bytes_max", "stored_bytes_max"]
+    {
+        let lab = lab(&format!("{CONFIG}\n[ask.limits]\n{name} = 1\n"));
+        let stopped = lab.run(&["ask", "--agent", "one", "do alpha; put; look"]).expect(3);
+        assert!(stopped.stderr.contains(&format!("raise {name} under [ask.limits] and resume")), "{}", stopped.said());
+        let shown = lab.run(&["status"]).expect(0).stdout;
+        assert!(shown.contains(" of 1"), "{name}: {shown}");
+        let config = CONFIG.replace("{server}", &lab.fake.address);
+        std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+        assert!(answer(&lab.run(&["resume"])).starts_with("alpha "), "{name}");
+        assert_eq!(lab.fake.puts().values().collect::<Vec<_>>(), ["alpha"], "{name}");
+        lab.run(&["replay"]).expect(0);
+    }
+}
+
+/// What a tool sent used to be counted by nobody.
+#[test]
+fn bytes_that_a_tool_sends_are_counted_and_refused_by_the_cap_of_the_run() {
+    let lab = lab(CONFIG);
+    let sent = |lab: &Lab| lab.newest().expect("a run")["ledger"]["total"]["egress_bytes"].as_u64().expect("a number");
+    answer(&lab.run(&["ask", "--agent", "one", "do alpha"]));
+    let to_models = sent(&lab);
+    answer(&lab.run(&["ask", "--agent", "one", "do alpha; put"]));
+    let with_tool = sent(&lab);
+    // Two requests to the model, of which the second has the first in it, and one of the tool.
+    assert!(with_tool > 2 * to_models + 50, "{to_models}, {with_tool}");
+    // Room for the first request to the model, and none for the tool's.
+    let limits = format!("{CONFIG}\n[ask.limits]\negress_bytes_max = {}\n", to_models + 10);
+    std::fs::write(lab.project().join("longhaul.toml"), limits.replace("{server}", &lab.fake.address)).expect("ours");
+    let puts = lab.fake.puts().len();
+    let stopped = lab.run(&["ask", "--agent", "one", "do alpha; put"]);
+    assert_eq!(lab.fake.puts().len(), puts, "{}", stopped.said());
+    let heard = lab.run(&["--json", "attach"]).stdout;
+    assert!(heard.contains("egress_bytes_max"), "{}\n{heard}", stopped.said());
+}
+
+/// It used to be dropped without a word.
+#[test]
+fn a_correction_that_came_too_late_is_told_to_the_person_who_said_it() {
+    let lab = lab(CONFIG);
+    lab.fake.model_takes(Duration::from_millis(1_500));
+    let mut started = lab.start(&["ask", "--agent", "one", "do alpha"]);
+    started.wait_for("round 1");
+    while lab.fake.asked().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    lab.run(&["steer", ":answer", "in capital letters"]).expect(0);
+    let ran = started.wait().expect(0);
+    assert!(ran.stderr.contains("answer ended before it was told: `in capital letters`"), "{}", ran.said());
+}
+
+/// The journal of the choice used to say that something else was asked.
+#[test]
+fn a_choice_that_was_cut_off_is_made_by_the_model_that_chooses_now() {
+    let lab = lab(CONFIG);
+    killed_at(&lab, &["ask", "--route", "do alpha; put\nto:two"], 1);
+    let other = "\n[ask]\nmodel = \"other\"\n[models.other]\nprovider = \"openai\"\nid = \"other\"\nbase_url = \"http://{server}/v1\"\n";
+    let config = format!("{CONFIG}{other}").replace("{server}", &lab.fake.address);
+    std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+    assert!(answer(&lab.run(&["resume"])).starts_with("alpha "));
+    assert!(lab.fake.models()["other"].starts_with("You decide which agent"));
+    assert_eq!(events(&lab, "dispatched")[0]["agent"], "two");
+}
+
+/// Each role has a model of its own: its table says which.
+#[test]
+fn each_role_asks_the_model_that_its_own_table_names() {
+    let names = ["chooses", "plans", "works", "recalls"];
+    let model = |name: &&str| {
+        format!("[models.{name}]\nprovider = \"openai\"\nid = \"{name}\"\nbase_url = \"http://{{server}}/v1\"\n")
+    };
+    let models = names.iter().map(model).collect::<String>();
+    let config = CONFIG.replace("[planner]", &format!("{models}\n[planner]"));
+    let (head, agents) = config.split_once("[agents.one]").expect("agents");
+    let head = head.replace(
+        "[planner]\nplugin = \"initializer\"\nmodels = [\"fake\"]",
+        "[planner]\nplugin = \"initializer\"\nmodels = [\"plans\"]",
+    );
+    let agents = agents.replace("models = [\"fake\"]", "models = [\"works\"]");
+    let lab = lab(&format!("{head}[agents.one]{agents}\n[ask]\nmodel = \"chooses\"\n[memory]\nmodel = \"recalls\"\n"));
+    lab.fake.remembers("{}");
+    let plan = r#"PLAN {"tasks": [{"id": "a", "agent_id": "two", "instruction": "do a"}]}"#;
+    answer(&lab.run(&["ask", &format!("complex\n{plan}")]));
+    let asked = lab.fake.models();
+    assert!(asked["chooses"].starts_with("You decide how a request"), "{asked:?}");
+    assert!(asked["plans"].starts_with("You split a request"), "{asked:?}");
+    assert!(asked.contains_key("works") && !asked.contains_key("fake"), "{asked:?}");
+    assert_eq!(lab.fake.asked_to_remember(), 1);
 }
 
 /// It used to be refused everywhere, for a branch that an ask does not have.

@@ -5,6 +5,8 @@ mod common;
 use common::lab::Lab;
 use common::{DOER_CONFIG, THREE_FEATURES};
 use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 
 /// Two features that pass.
 fn goal() -> &'static str {
@@ -56,4 +58,43 @@ fn a_fallback_that_is_not_there_is_refused_before_the_run() {
         refused.said()
     );
     assert!(lab.runs().is_empty());
+}
+
+/// Answers every request with something that is no answer.
+fn nonsense() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("bound").to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream.try_clone()?);
+                let (mut line, mut length) = (String::new(), 0);
+                while reader.read_line(&mut line)? > 2 {
+                    if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+                        length = bytes.trim().parse().unwrap_or(0);
+                    }
+                    line.clear();
+                }
+                reader.read_exact(&mut vec![0; length])?;
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 8\r\nconnection: close\r\n\r\n";
+                stream.write_all(format!("{head}nonsense").as_bytes())
+            });
+        }
+    });
+    address
+}
+
+/// It was paid and used to be in no ledger.
+#[test]
+fn an_answer_that_nobody_could_use_is_in_the_ledger() {
+    let prices = "price_input_usd_per_million = 1.0\nprice_output_usd_per_million = 10.0\nfallback =";
+    let config = config().replace("http://127.0.0.1:1/v1", &format!("http://{}/v1", nonsense()));
+    let lab = Lab::new(&config.replace("fallback =", prices), goal());
+    lab.run(&["run"]).expect(0);
+    let thoughts = events(&lab, "thought");
+    assert_eq!(thoughts[0]["route"]["failed"][0][0], "dead", "{}", thoughts[0]);
+    let replied: f64 = thoughts.iter().filter_map(|one| one["usage"]["cost_microdollars"].as_f64()).sum();
+    let total = &lab.newest().expect("a run")["ledger"]["total"]["usage"];
+    let paid = total["cost_microdollars"].as_f64().expect("a number");
+    assert!(replied < f64::EPSILON && paid > 100.0, "{replied} {paid}");
 }

@@ -81,7 +81,12 @@ pub(super) async fn cancel(context: &Context, args: CancelArgs) -> anyhow::Resul
     match named(context, &args.what) {
         (run, None) => order(context, Request::Pause { run }, "paused; go on with `longhaul resume`").await,
         (run, Some(task)) => {
-            order(context, Request::CancelTask { run, task }, "stopped; `longhaul resume` takes it up again").await
+            order(
+                context,
+                Request::CancelTask { run, task },
+                "stopped; `longhaul resume` goes on with a task where it was, and begins a feature anew",
+            )
+            .await
         }
     }
 }

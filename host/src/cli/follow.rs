@@ -51,6 +51,8 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> anyho
             }
         }
     };
+    // Whoever goes on with an ask gets its answer as whoever asked.
+    let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
     let (view, person) = (View::new(form, asks), Person::default());
     let follower = Follower { context, run: run.clone(), after, owns: true, asks, sessions, view, person };
     let exit = follower.follow(door).await?;

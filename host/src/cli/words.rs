@@ -4,6 +4,7 @@ use crate::run::ledger::LedgerView;
 use crate::service::Answer;
 use longhaul_core::context::Anxiety;
 use longhaul_core::event::{ContextCut, Event, RunEvent, Used};
+use longhaul_core::supervisor::Spent;
 use longhaul_core::work::{FeatureStatus, Mark};
 
 /// Prints an answer that has nothing to show but that it is done.
@@ -176,8 +177,10 @@ pub fn used_words(used: &Used) -> String {
 
 /// What a run spent, and of how much.
 pub fn ledger_words(ledger: &LedgerView) -> String {
-    let LedgerView { total, wall_ms, replans, wall_ms_max, cost_microdollars_max, tokens_max, .. } = ledger;
+    let LedgerView { total, wall_ms, replans, wall_ms_max, caps, .. } = ledger;
     let of = |max: Option<String>| max.map_or(String::new(), |max| format!(" of {max}"));
+    let of_bytes = |max: Option<u64>| of(max.map(|max| format!("{} B", short_number(max))));
+    let of_count = |max: Option<u64>| of(max.map(|max| max.to_string()));
     let dollars = |micro: f64| format!("${:.4}", micro / 1e6);
     let micro = |max: u64| f64::from(u32::try_from(max).unwrap_or(u32::MAX));
     let seconds = |ms: u64| format!("{} s", ms.div_ceil(1_000));
@@ -185,18 +188,38 @@ pub fn ledger_words(ledger: &LedgerView) -> String {
         format!(
             "ledger: {}{}",
             dollars(total.usage.cost_microdollars),
-            of(cost_microdollars_max.map(micro).map(dollars))
+            of(caps.cost_microdollars_max.map(micro).map(dollars))
         ),
-        format!("{}{} tokens", total.usage.tokens(), of(tokens_max.map(|max| max.to_string()))),
+        format!("{}{} tokens", total.usage.tokens(), of_count(caps.tokens_max)),
         format!("{}{} worked", seconds(*wall_ms), of(wall_ms_max.map(seconds))),
-        count(total.model_calls as usize, "step"),
-        count(total.tool_calls as usize, "tool call"),
+        format!("{}{}", count(total.model_calls as usize, "step"), of_count(caps.model_calls_max)),
+        format!("{}{}", count(total.tool_calls as usize, "tool call"), of_count(caps.tool_calls_max)),
         count(*replans as usize, "replan"),
-        format!("{} B to models", short_number(total.egress_bytes)),
-        format!("{} B of answers stored", short_number(total.stored_bytes)),
-        format!("{} B memory", short_number(total.memory_bytes_peak)),
+        format!("{}{} fuel", short_number(total.fuel), of(caps.fuel_max.map(short_number))),
+        format!("{} B{} sent", short_number(total.egress_bytes), of_bytes(caps.egress_bytes_max)),
+        format!("{} B{} of answers stored", short_number(total.stored_bytes), of_bytes(caps.stored_bytes_max)),
+        format!("{} B{} memory at once", short_number(memory_at_once(ledger)), of_bytes(caps.memory_bytes_max)),
+        possibly_paid_twice(total),
     ]
+    .into_iter()
+    .filter(|part| !part.is_empty())
+    .collect::<Vec<_>>()
     .join(", ")
+}
+
+/// A run from before this was kept has only the most of one component.
+fn memory_at_once(ledger: &LedgerView) -> u64 {
+    ledger.memory_bytes_at_once_peak.max(ledger.total.memory_bytes_peak)
+}
+
+/// Calls of models that were cut off, and what stays charged for them.
+fn possibly_paid_twice(total: &Spent) -> String {
+    let Spent { possibly_paid_twice, cut_off, .. } = total;
+    let (tokens, dollars) = (cut_off.tokens(), cut_off.cost_microdollars / 1e6);
+    match possibly_paid_twice {
+        0 => String::new(),
+        _ => format!("possibly paid twice: {possibly_paid_twice} (up to ${dollars:.4} and {tokens} tokens, charged)"),
+    }
 }
 
 /// A moment as people write it, in UTC.

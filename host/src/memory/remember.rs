@@ -20,8 +20,9 @@ use anyhow::Context as _;
 use longhaul_capabilities::{Models as _, turns};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
+use longhaul_core::model::Tally;
 use longhaul_core::store::{Batch, Key, Op, Table};
-use longhaul_core::supervisor::{Spent, Supervisor as _};
+use longhaul_core::supervisor::{Done, More, Supervisor as _};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
 use serde::{Deserialize, Serialize};
@@ -142,7 +143,7 @@ impl Memorist<'_> {
             due.attempts += 1;
             self.put(&due, Batch::new()).await?;
             self.world.crash.reach("memory.before-extract");
-            let (reply, spent) = self.ask(model).await?;
+            let (reply, spent) = self.ask(model, due.attempts > 1).await?;
             due.reply = Some(reply);
             self.put(&due, spent).await?;
             self.world.crash.reach("memory.extracted");
@@ -158,7 +159,8 @@ impl Memorist<'_> {
     }
 
     /// What the model answered, and what that adds to the ledger.
-    async fn ask(&self, name: &str) -> anyhow::Result<(Reply, Batch)> {
+    /// `again`: it may have been asked before.
+    async fn ask(&self, name: &str, again: bool) -> anyhow::Result<(Reply, Batch)> {
         let models = ModelSet::build(self.config, &self.record.directory, &self.record.models)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;
         let ledger = Ledger::open(Arc::clone(&self.world.store), &self.record.run)?;
@@ -166,27 +168,32 @@ impl Memorist<'_> {
         let invocation = InvocationId::of_action(&self.record.run, ACTION);
         let asked = request(name, self.material);
         let answered = |text: String, tokens: u64| Reply { model: name.to_owned(), text, tokens };
-        let _held = match ledger.reserve(&invocation, model.cost_most(&asked)).await {
+        let held = match ledger.reserve(&invocation, model.cost_most(&asked), again).await {
             Ok(held) => held,
             Err(hit) => return Ok((answered(format!("no answer: {hit}"), 0), Batch::new())),
         };
+        let tally = Tally::default();
         let mut unheard = |_: &str| {};
-        let replied = tokio::time::timeout(REPLY_MAX, model.complete(&asked, &mut unheard)).await;
-        match replied.with_context(|| format!("model `{name}` took longer than {REPLY_MAX:?}"))? {
-            Ok(reply) => {
-                let spent = Spent {
-                    usage: reply.usage,
-                    model_calls: 1,
-                    egress_bytes: serde_json::to_vec(&asked)?.len() as u64,
-                    stored_bytes: reply.text.len() as u64,
-                    ..Spent::default()
-                };
-                let tokens = reply.usage.tokens();
-                Ok((answered(reply.text, tokens), ledger.spent(&invocation, &spent)))
+        let replied = tokio::time::timeout(REPLY_MAX, model.ask(&asked, &mut unheard, &tally)).await;
+        let reply = replied.with_context(|| format!("model `{name}` took longer than {REPLY_MAX:?}"))?;
+        let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+        let done = Done { model_calls: u32::from(reply.is_ok()), ..Done::default() };
+        let more = More {
+            usage: usage.plus(tally.wasted()),
+            egress_bytes: tally.sent_bytes(),
+            stored_bytes: reply.as_ref().map_or(0, |reply| reply.text.len() as u64),
+            ..More::default()
+        };
+        let spent = ledger.spent(&invocation, done, more);
+        held.settle();
+        match reply {
+            Ok(reply) => Ok((answered(reply.text, usage.tokens()), spent)),
+            Err(longhaul_core::model::ModelError::Unavailable(outage)) => {
+                self.world.store.commit(spent).await?;
+                Err(outage.into())
             }
-            Err(longhaul_core::model::ModelError::Unavailable(outage)) => Err(outage.into()),
             // To ask the same again would be answered the same.
-            Err(error) => Ok((answered(format!("no answer: {error}"), 0), Batch::new())),
+            Err(error) => Ok((answered(format!("no answer: {error}"), 0), spent)),
         }
     }
 

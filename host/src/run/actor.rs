@@ -173,8 +173,9 @@ impl Actor {
     pub async fn live_until(mut self, first: Option<Input>, rested: impl Future<Output = ()>) {
         let lived = self.live_on(first).await;
         self.stop_all().await;
-        // What was seen up to here; a store that fails has said so already.
-        let kept = self.keep(Batch::new(), Vec::new()).await;
+        // What was seen up to here, and what was cut off; a store that fails has said so already.
+        let cut_off = self.stage.ledger().ride(Batch::new());
+        let kept = self.keep(cut_off, Vec::new()).await;
         let lived = lived.and(kept);
         // Whoever orders something from here on hears at once that the run has stopped.
         self.orders.close();
@@ -280,7 +281,13 @@ impl Actor {
             }
         }
         events.extend(project::changes_by(&self.record, &self.state, &next));
+        let (unheard, also) = ledger::unheard(&*self.world.store, &self.record.run, &next, &events, also)?;
+        events.extend(unheard);
         let is_far_enough = self.until.is_reached(&self.state, &next, &events);
+        if next.limits != self.state.limits {
+            // Who waits for room under the old ones looks again.
+            self.stage.ledger().set_caps(&next.limits);
+        }
         self.state = next;
         self.keep_closing(also, events, closing).await?;
         if is_far_enough && self.state.status() == RunStatus::Working {
@@ -317,6 +324,7 @@ impl Actor {
         } else {
             record::put_events(&mut batch, run, &numbered)?;
         }
+        batch = self.stage.ledger().ride(batch);
         match closing {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.world.store.commit(batch).await?,

@@ -1,19 +1,22 @@
 //! What is stored of approvals: a row for each question, and one for each rule of a run.
 //!
 //! A question is stored before its run waits, its answer before anybody is told, and it is used up in the transaction
-//! that keeps the decision in the journal. Each change is a compare-and-swap: of two answers the first counts.
+//! that keeps the decision in the journal. Each change is a compare-and-swap: of two answers the first counts. A
+//! question of which there is something to tell stands on a list of its own, so that the end of an invocation reads
+//! those and not all of its run.
 
 use super::record;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, RunRule, Standing};
 use longhaul_core::approval::Decision;
 use longhaul_core::event::Event;
-use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId, RunId};
+use std::cmp::Ordering;
 
-/// Approvals of one run that are read at once. Each is an entry of a journal, so runs do not come near.
-const LISTED_MAX: usize = 10_000;
+/// Rows that are read at once; a longer list is read in pages.
+const PAGE: usize = 1_000;
 
 /// The approval of that id.
 pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Approval>> {
@@ -23,9 +26,9 @@ pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Ap
 
 /// Every approval of a run, oldest first.
 pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
-    let found = store.scan(Table::States, &key(run), None, LISTED_MAX)?;
+    let found = rows(store, &key(run))?;
     let mut approvals = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<Vec<Approval>>>()?;
-    approvals.sort_by(|a, b| (a.at_ms, a.subject.entry, &a.id).cmp(&(b.at_ms, b.subject.entry, &b.id)));
+    approvals.sort_by(in_order);
     Ok(approvals)
 }
 
@@ -54,7 +57,7 @@ pub fn find(store: &dyn Store, named: &str) -> anyhow::Result<Approval> {
 pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> anyhow::Result<(Vec<Event>, Batch)> {
     let below = format!("{invocation}#");
     let mut events = Vec::new();
-    for approval in list(store, &invocation.run())? {
+    for approval in with_news(store, &invocation.run())? {
         let by = &approval.subject.invocation;
         if by != invocation && !by.as_str().starts_with(&below) {
             continue;
@@ -65,8 +68,26 @@ pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> a
             batch = batch.put(Table::States, told_key(&approval), word);
         }
         events.extend(news.into_iter().map(|(_, event)| event));
+        if matches!(approval.standing, Standing::Used { .. } | Standing::Withdrawn) {
+            // Nothing changes about it any more.
+            batch.push(Op::Delete(Table::States, news_key_of(&approval)));
+        }
     }
     Ok((events, batch))
+}
+
+/// Those of which there may be something to tell, oldest first.
+fn with_news(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+    let mut found = Vec::new();
+    for (_, id) in rows(store, &news_key(run))? {
+        found.extend(get(store, run, &String::from_utf8_lossy(&id))?);
+    }
+    found.sort_by(in_order);
+    Ok(found)
+}
+
+fn in_order(a: &Approval, b: &Approval) -> Ordering {
+    (a.at_ms, a.subject.entry, &a.id).cmp(&(b.at_ms, b.subject.entry, &b.id))
 }
 
 const TOLD_ASKED: &str = "asked";
@@ -105,19 +126,20 @@ fn word_of(decision: &Decision) -> &'static str {
 
 /// A new question.
 pub fn insert(batch: Batch, approval: &Approval) -> anyhow::Result<Batch> {
-    Ok(batch.insert(Table::States, key_of(approval), serde_json::to_vec(approval)?))
+    let batch = batch.insert(Table::States, key_of(approval), serde_json::to_vec(approval)?);
+    Ok(batch.put(Table::States, news_key_of(approval), approval.id.as_str()))
 }
 
 /// `now` in place of `before`; another change in between makes the batch fail.
 pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> anyhow::Result<Batch> {
     let before = Digest::of(&serde_json::to_vec(before)?);
     batch.push(Op::Swap(Table::States, key_of(now), before, serde_json::to_vec(now)?));
-    Ok(batch)
+    Ok(batch.put(Table::States, news_key_of(now), now.id.as_str()))
 }
 
 /// The rules of a run, oldest first, the revoked ones included.
 pub fn rules(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<RunRule>> {
-    let found = store.scan(Table::States, &rule_key(run), None, LISTED_MAX)?;
+    let found = rows(store, &rule_key(run))?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a rule of a run is damaged");
     let mut rules = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<Vec<RunRule>>>()?;
     rules.sort_by(|a, b| (a.at_ms, &a.id).cmp(&(b.at_ms, &b.id)));
@@ -155,6 +177,27 @@ fn read(bytes: &[u8]) -> anyhow::Result<Approval> {
     serde_json::from_slice(bytes).context("an approval is damaged")
 }
 
+/// All rows below a key.
+pub(super) fn rows(store: &dyn Store, key: &Key) -> anyhow::Result<Vec<Row>> {
+    let mut found: Vec<Row> = Vec::new();
+    loop {
+        let page = store.scan(Table::States, key, found.last().map(|(key, _)| key.as_slice()), PAGE)?;
+        let is_last = page.len() < PAGE;
+        found.extend(page);
+        if is_last {
+            return Ok(found);
+        }
+    }
+}
+
+fn news_key(run: &RunId) -> Key {
+    Key::of(run.as_str()).and("approval-news")
+}
+
+fn news_key_of(approval: &Approval) -> Key {
+    news_key(&approval.subject.invocation.run()).and(&approval.id)
+}
+
 fn key(run: &RunId) -> Key {
     Key::of(run.as_str()).and("approval")
 }
@@ -170,3 +213,6 @@ fn told_key(approval: &Approval) -> Key {
 fn rule_key(run: &RunId) -> Key {
     Key::of(run.as_str()).and("approval-rule")
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,8 +14,12 @@ use tokio::sync::{Notify, broadcast};
 /// Things that a watcher may lag behind before it has to read the store again.
 const BACKLOG: usize = 1_024;
 
-/// Bytes of a reply that a late watcher gets of what was said so far; the beginning goes first.
-const SPEECH_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a reply that are kept for who comes late: as many as an answer of a model may have by default, so that they
+/// get the whole of it. Of a longer one the beginning goes.
+const SPEECH_BYTES_MAX: usize = 32 << 20;
+
+/// Bytes of all replies of a run that are kept so.
+const SPEECHES_BYTES_MAX: usize = 64 << 20;
 
 /// Something that a watcher hears.
 #[derive(Clone, Debug)]
@@ -57,6 +61,8 @@ struct Live {
     /// The last event that was told.
     number: u64,
     speeches: BTreeMap<InvocationId, Token>,
+    /// Of all of them.
+    bytes: usize,
 }
 
 /// Everything from now on, and what models are in the middle of.
@@ -85,7 +91,7 @@ impl Bus {
             let mut live = lock(&self.0.live);
             live.number = event.number;
             if let Event::Thought { invocation, .. } | Event::InvocationEnded { invocation, .. } = &event.event {
-                live.speeches.remove(invocation);
+                live.forget(invocation);
             }
         }
         // Nobody watching is no error.
@@ -126,14 +132,24 @@ impl Live {
         self.speeches.values().cloned().collect()
     }
 
+    fn forget(&mut self, invocation: &InvocationId) {
+        let bytes = self.speeches.remove(invocation).map_or(0, |speech| speech.text.len());
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
     /// Adds a piece to what an invocation's model says; gives the part that it is.
     fn hear(&mut self, invocation: &InvocationId, text: &str) -> Token {
         let fresh = || Token { invocation: invocation.clone(), after: 0, part: 0, text: String::new(), whole: true };
         let speech = self.speeches.entry(invocation.clone()).or_insert_with(fresh);
         (speech.after, speech.part) = (self.number, speech.part + 1);
         speech.text.push_str(text);
-        let over = speech.text.len().saturating_sub(SPEECH_BYTES_MAX);
-        speech.text.drain(..speech.text.ceil_char_boundary(over));
+        self.bytes += text.len();
+        // Half of it at once, so that a reply without end does not move all of it with each piece.
+        if speech.text.len() > SPEECH_BYTES_MAX || self.bytes > SPEECHES_BYTES_MAX {
+            let half = speech.text.ceil_char_boundary(speech.text.len() / 2);
+            speech.text.drain(..half);
+            self.bytes -= half;
+        }
         let Token { after, part, .. } = *speech;
         Token { invocation: invocation.clone(), after, part, text: text.to_owned(), whole: false }
     }
@@ -152,7 +168,7 @@ impl Watch for Bus {
     }
 
     fn begins(&self, invocation: &InvocationId) {
-        lock(&self.0.live).speeches.remove(invocation);
+        lock(&self.0.live).forget(invocation);
     }
 
     fn step(&self, invocation: &InvocationId, number: u32, event: Event) {
@@ -185,15 +201,33 @@ mod tests {
         assert!(bus.so_far().is_empty(), "the next reply begins anew");
     }
 
+    /// Its beginning used to be missing.
     #[test]
-    fn a_reply_without_end_is_not_kept_without_end() {
+    fn who_comes_late_to_a_long_reply_gets_the_whole_of_it() {
         let bus = Bus::default();
         let one = id("r-1/plan");
-        for _ in 0..10 {
-            bus.heard(&one, &"é".repeat(40 << 10));
+        let parts: Vec<String> =
+            (0..10_000).map(|number| format!("part {number}, of many as long as this one; ")).collect();
+        parts.iter().for_each(|part| bus.heard(&one, part));
+        let [so_far] = bus.watch().so_far.try_into().expect("one");
+        assert!(so_far.text.len() > 256 << 10 && so_far.text == parts.concat());
+    }
+
+    #[test]
+    fn replies_without_end_are_not_kept_without_end() {
+        let bus = Bus::default();
+        let piece = "é".repeat(512 << 10);
+        for _ in 0..40 {
+            for number in 0..4 {
+                bus.heard(&id(&format!("r-1/{number}")), &piece);
+            }
         }
-        let [so_far] = bus.so_far().try_into().expect("one");
-        assert!(so_far.text.len() <= SPEECH_BYTES_MAX);
-        assert_eq!(so_far.part, 10);
+        let so_far = bus.so_far();
+        assert!(so_far.iter().all(|one| one.text.len() <= SPEECH_BYTES_MAX && one.part == 40));
+        assert!(so_far.iter().map(|one| one.text.len()).sum::<usize>() <= SPEECHES_BYTES_MAX);
+        for number in 0..4 {
+            bus.begins(&id(&format!("r-1/{number}")));
+        }
+        assert_eq!(lock(&bus.0.live).bytes, 0);
     }
 }

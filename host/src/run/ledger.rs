@@ -2,16 +2,26 @@
 //!
 //! A row is written in the transaction of the answer that was paid for, so the book is as old as the journals and
 //! survives a kill with them. A call of a model holds the most that it may cost before it leaves: calls side by side
-//! cannot pass a cap together. What is held is not stored, since a call that a kill cut off is made, and held for,
-//! again. Refuses to guess a price: a model without one costs nothing.
+//! cannot pass a cap together. What is held rides in transactions that are made anyway, those of other answers and of
+//! the run's own steps. A call that is cut off stays charged with what it held, and is counted as possibly paid twice:
+//! when the process goes on, at once; when it was killed, as the book is opened, or, where what was held had not come to
+//! the store yet, before the call is made again. Refuses to guess a price: a model without one costs nothing.
+
+mod book;
+#[cfg(test)]
+mod tests;
 
 use super::record::RunRecord;
 use anyhow::Context as _;
+use book::{Book, Room};
+use longhaul_core::event::Event;
 use longhaul_core::model::Usage;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_core::supervisor::{Reservation, Spent, Supervisor};
+use longhaul_core::supervisor::{Done, More, Reservation, Spent, Supervisor};
+use longhaul_core::text::truncate;
+use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, LimitHit, RunId};
-use longhaul_harness::HarnessLimits;
+use longhaul_harness::{HarnessLimits, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +40,62 @@ pub struct LedgerRow {
     pub invocation: InvocationId,
     /// What it spent, in all its attempts.
     pub spent: Spent,
+    /// Of the fuel, its own, which each attempt comes to again. None in a row from before tools were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own_fuel: Option<u64>,
+    /// Its last call of a model of which it is known how it ended; they count from 1.
+    #[serde(default)]
+    settled: u64,
+    /// Memory of the run's components at once, in bytes, when this was written.
+    #[serde(default)]
+    at_once_bytes: u64,
+}
+
+/// What a call of a model holds, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct HeldRow {
+    invocation: InvocationId,
+    /// Counts up within the invocation.
+    number: u64,
+    most: Usage,
+}
+
+/// The caps of a whole run that the ledger holds it to; none: no cap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Caps {
+    /// Tokens, read and written.
+    pub tokens_max: Option<u64>,
+    /// Money, in millionths of a US dollar.
+    pub cost_microdollars_max: Option<u64>,
+    /// Steps: answers of models.
+    pub model_calls_max: Option<u64>,
+    /// Calls of tools.
+    pub tool_calls_max: Option<u64>,
+    /// Instructions, in wasmtime's fuel.
+    pub fuel_max: Option<u64>,
+    /// Memory of components at once.
+    pub memory_bytes_max: Option<u64>,
+    /// Bytes that leave.
+    pub egress_bytes_max: Option<u64>,
+    /// Bytes of answers that are stored.
+    pub stored_bytes_max: Option<u64>,
+}
+
+impl Caps {
+    /// Those of the run's limits.
+    pub fn of(limits: &HarnessLimits) -> Self {
+        Self {
+            tokens_max: limits.tokens_max,
+            cost_microdollars_max: limits.cost_microdollars_max,
+            model_calls_max: limits.model_calls_max,
+            tool_calls_max: limits.tool_calls_max,
+            fuel_max: limits.fuel_max,
+            memory_bytes_max: limits.memory_bytes_max,
+            egress_bytes_max: limits.egress_bytes_max,
+            stored_bytes_max: limits.stored_bytes_max,
+        }
+    }
 }
 
 /// The book of a run, as it stands.
@@ -37,16 +103,21 @@ pub struct LedgerRow {
 pub struct LedgerView {
     /// All rows together.
     pub total: Spent,
+    /// What calls of models that are under way may cost at most.
+    #[serde(default)]
+    pub held: Usage,
     /// How long the run worked, in milliseconds, while something was worked on.
     pub wall_ms: u64,
     /// How often its planner planned again.
     pub replans: u32,
+    /// The most memory that its components had at once, in bytes.
+    #[serde(default)]
+    pub memory_bytes_at_once_peak: u64,
     /// Of `wall_ms`, the most; none: no cap.
     pub wall_ms_max: Option<u64>,
-    /// Of money in millionths of a US dollar, the most; none: no cap.
-    pub cost_microdollars_max: Option<u64>,
-    /// Of tokens, the most; none: no cap.
-    pub tokens_max: Option<u64>,
+    /// The other caps.
+    #[serde(flatten)]
+    pub caps: Caps,
     /// One for each invocation that spent anything.
     pub rows: Vec<LedgerRow>,
 }
@@ -56,143 +127,155 @@ pub struct Ledger {
     run: RunId,
     store: Arc<dyn Store>,
     book: Arc<Mutex<Book>>,
-    /// Something that was held is free again.
+    /// Something that was held is free again, or there is more room.
     freed: Arc<Notify>,
 }
 
-#[derive(Default)]
-struct Book {
-    rows: BTreeMap<InvocationId, Spent>,
-    total: Spent,
-    held: BTreeMap<u64, Usage>,
-    next: u64,
-    caps: Caps,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Caps {
-    tokens: Option<u64>,
-    cost_microdollars: Option<u64>,
-}
-
-/// Whether there is room.
-enum Room {
-    Held(u64),
-    /// Not as long as others hold what they do.
-    Taken,
-    Over(LimitHit),
-}
-
 impl Ledger {
-    /// The book as it was left.
+    /// The book as it was left. Calls that were under way then are charged.
     pub fn open(store: Arc<dyn Store>, run: &RunId) -> anyhow::Result<Self> {
-        let rows: BTreeMap<_, _> = rows(&*store, run)?.into_iter().map(|row| (row.invocation, row.spent)).collect();
-        let total = rows.values().fold(Spent::default(), |sum, spent| sum.plus(*spent));
-        let book = Arc::new(Mutex::new(Book { rows, total, ..Book::default() }));
+        let book = Arc::new(Mutex::new(Book::new(rows(&*store, run)?, held(&*store, run)?)));
         Ok(Self { run: run.clone(), store, book, freed: Arc::default() })
     }
 
-    /// The caps as they are now.
+    /// The caps as they are now. Who waits for room looks again.
     pub fn set_caps(&self, limits: &HarnessLimits) {
-        let caps = Caps { tokens: limits.tokens_max, cost_microdollars: limits.cost_microdollars_max };
-        self.book().caps = caps;
+        self.book().caps = Caps::of(limits);
+        self.freed.notify_waiters();
     }
 
-    /// An invocation has ended: what it used in all stands in its row.
-    pub fn close(&self, invocation: &InvocationId, fuel: u64, memory_bytes_peak: u64) -> Batch {
-        let mut book = self.book();
-        let spent = book.rows.get(invocation).copied().unwrap_or_default();
-        let more = Spent { fuel: fuel.saturating_sub(spent.fuel), memory_bytes_peak, ..Spent::default() };
-        self.put(&mut book, invocation, &more)
+    /// An invocation is over for now: what it did and spent in all stands in its row.
+    pub fn close(&self, invocation: &InvocationId, done: Done, more: More) -> Batch {
+        let row = self.book().close(invocation, done, more);
+        self.put(Batch::new(), &row)
     }
 
-    fn put(&self, book: &mut Book, invocation: &InvocationId, more: &Spent) -> Batch {
-        book.total = book.total.plus(*more);
-        let row = book.rows.entry(invocation.clone()).or_default();
-        *row = row.plus(*more);
-        let row = LedgerRow { invocation: invocation.clone(), spent: *row };
+    /// What no transaction has taken along yet: rows of invocations that were cut off, and what calls under way hold.
+    /// Only for who starts invocations, between two of its steps: a row must not be older than a later one of the same
+    /// invocation.
+    pub fn ride(&self, batch: Batch) -> Batch {
+        let rows = self.book().take_rows();
+        let batch = rows.iter().fold(batch, |batch, row| self.put(batch, row));
+        self.ride_held(batch)
+    }
+
+    /// A tool that an invocation called used this.
+    pub fn tool_used(&self, caller: &InvocationId, fuel: u64) {
+        self.book().tell(caller, Done::default(), More { tool_fuel: fuel, ..More::default() });
+    }
+
+    /// The cap that refused bytes of an invocation's tool since this was last asked.
+    pub fn refused_bytes(&self, caller: &InvocationId) -> Option<LimitHit> {
+        self.book().refused.remove(caller)
+    }
+
+    /// The row of an invocation, for the transaction of an answer.
+    fn put(&self, batch: Batch, row: &LedgerRow) -> Batch {
         // Plain data has JSON.
-        let bytes = serde_json::to_vec(&row).unwrap_or_default();
-        Batch::new().put(Table::States, rows_key(&self.run).and(invocation.as_str()), bytes)
+        let bytes = serde_json::to_vec(row).unwrap_or_default();
+        batch.put(Table::States, rows_key(&self.run).and(row.invocation.as_str()), bytes)
+    }
+
+    fn ride_held(&self, batch: Batch) -> Batch {
+        let held = self.book().take_held();
+        let put = |batch: Batch, held: &HeldRow| {
+            let bytes = serde_json::to_vec(held).unwrap_or_default();
+            batch.put(Table::States, held_key(&self.run).and(held.invocation.as_str()), bytes)
+        };
+        held.iter().fold(batch, put)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.book)
     }
-}
 
-impl Book {
-    fn hold(&mut self, most: Usage) -> Room {
-        let spent = self.total.usage;
-        let held = self.held.values().fold(Usage::default(), |sum, held| sum.plus(*held));
-        if let Some(hit) = self.caps.over(spent.plus(most)) {
-            return Room::Over(hit);
+    /// What a call that was cut off held is charged before it is made again, in a transaction of its own: another kill
+    /// must find it.
+    async fn charge_cut_off(&self, invocation: &InvocationId, most: Usage, again: bool) -> bool {
+        let row = self.book().charge_cut_off(invocation, most, again);
+        if let Some(row) = &row
+            && let Err(error) = self.store.commit(self.put(Batch::new(), row)).await
+        {
+            // The answer will not be kept either, and that ends the invocation.
+            tracing::warn!(%invocation, "what a cut off call held could not be stored: {error}");
         }
-        if self.caps.over(spent.plus(held).plus(most)).is_some() {
-            return Room::Taken;
-        }
-        self.next += 1;
-        self.held.insert(self.next, most);
-        Room::Held(self.next)
+        row.is_some()
     }
 }
 
-impl Caps {
-    fn over(self, usage: Usage) -> Option<LimitHit> {
-        let (tokens, cost) = (usage.tokens(), microdollars(usage.cost_microdollars));
-        let tokens = self.tokens.filter(|max| tokens > *max).map(|max| LimitHit::new("tokens_max", tokens, max));
-        let cost = || {
-            let max = self.cost_microdollars.filter(|max| cost > *max)?;
-            Some(LimitHit::new("cost_microdollars_max", cost, max))
-        };
-        tokens.or_else(cost)
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, as a cap wants it")]
-fn microdollars(cost: f64) -> u64 {
-    cost.ceil() as u64
+fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a call holds while it is on its way.
 struct Held {
+    invocation: InvocationId,
     number: u64,
+    again: bool,
     book: Arc<Mutex<Book>>,
     freed: Arc<Notify>,
+    is_settled: bool,
 }
 
-impl Reservation for Held {}
+impl Reservation for Held {
+    fn was_cut_off(&self) -> bool {
+        self.again
+    }
+
+    fn settle(mut self: Box<Self>) {
+        self.is_settled = true;
+    }
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner).held.remove(&self.number);
+        lock(&self.book).over(&self.invocation, self.number, self.is_settled);
         self.freed.notify_waiters();
     }
 }
 
 #[async_trait::async_trait]
 impl Supervisor for Ledger {
-    async fn reserve(&self, _invocation: &InvocationId, most: Usage) -> Result<Box<dyn Reservation>, LimitHit> {
+    fn go_on(&self, invocation: &InvocationId, done: Done, more: More) -> Result<(), LimitHit> {
+        self.book().go_on(invocation, done, more)
+    }
+
+    async fn reserve(
+        &self,
+        invocation: &InvocationId,
+        most: Usage,
+        again: bool,
+    ) -> Result<Box<dyn Reservation>, LimitHit> {
+        let again = self.charge_cut_off(invocation, most, again).await;
         loop {
             // Listens before it looks, so that nothing is freed in between unheard.
             let freed = self.freed.notified();
             tokio::pin!(freed);
             freed.as_mut().enable();
-            let room = self.book().hold(most);
+            let room = self.book().hold(invocation, most);
             match room {
                 Room::Over(hit) => return Err(hit),
                 Room::Taken => freed.await,
                 Room::Held(number) => {
                     let (book, freed) = (Arc::clone(&self.book), Arc::clone(&self.freed));
-                    return Ok(Box::new(Held { number, book, freed }));
+                    let invocation = invocation.clone();
+                    return Ok(Box::new(Held { invocation, number, again, book, freed, is_settled: false }));
                 }
             }
         }
     }
 
-    fn spent(&self, invocation: &InvocationId, spent: &Spent) -> Batch {
-        let mut book = self.book();
-        self.put(&mut book, invocation, spent)
+    fn spent(&self, invocation: &InvocationId, done: Done, more: More) -> Batch {
+        let row = self.book().spend(invocation, done, more);
+        let mut batch = self.ride_held(self.put(Batch::new(), &row));
+        // What the call held is over with this transaction. A transaction that was made before and comes later may put
+        // it there again, under a number that the row says is settled.
+        batch.push(Op::Delete(Table::States, held_key(&self.run).and(invocation.as_str())));
+        batch
+    }
+
+    fn sends(&self, invocation: &InvocationId, bytes: u64) -> Result<(), LimitHit> {
+        self.book().send(invocation, bytes)
     }
 
     /// An evaluator is never steered, and a sub-agent is its caller's to correct.
@@ -227,6 +310,41 @@ pub fn put_correction(batch: Batch, run: &RunId, feature: Option<&str>, number: 
     batch.put(Table::States, corrections_key(run, feature.unwrap_or_default()).number(number), text)
 }
 
+/// What people said to tasks that ended before they heard it, or to a run that did: they are told so. What a resume may
+/// still tell is kept; the batch forgets the rest.
+pub fn unheard(
+    store: &dyn Store,
+    run: &RunId,
+    state: &State,
+    events: &[Event],
+    mut batch: Batch,
+) -> anyhow::Result<(Vec<Event>, Batch)> {
+    let is_over = |status: FeatureStatus| matches!(status, FeatureStatus::Passing | FeatureStatus::Dropped);
+    let mut told = Vec::new();
+    for event in events {
+        let addressees: Vec<&str> = match event {
+            Event::Feature { feature, status, .. } if is_over(*status) => vec![feature.as_str()],
+            Event::RunEnded { .. } => {
+                let open = state.features.iter().filter(|feature| !is_over(feature.status));
+                open.map(|feature| feature.spec.id.as_str()).chain([""]).collect()
+            }
+            _ => continue,
+        };
+        for addressee in addressees {
+            let ended = if addressee.is_empty() { "the run" } else { addressee };
+            for (key, text) in store.scan(Table::States, &corrections_key(run, addressee), None, CORRECTIONS_MAX)? {
+                let text = truncate(&String::from_utf8_lossy(&text), 200);
+                let text = format!("{ended} ended before it was told: `{text}`");
+                told.push(Event::Warning { text });
+                if !matches!(event, Event::RunEnded { .. }) {
+                    batch.push(Op::Delete(Table::States, Key::from_bytes(key)));
+                }
+            }
+        }
+    }
+    Ok((told, batch))
+}
+
 fn corrections_key(run: &RunId, feature: &str) -> Key {
     RunRecord::key(run).and("steer").and(feature)
 }
@@ -235,22 +353,45 @@ fn rows_key(run: &RunId) -> Key {
     RunRecord::key(run).and("ledger")
 }
 
+fn held_key(run: &RunId) -> Key {
+    RunRecord::key(run).and("ledger-held")
+}
+
 fn rows(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<LedgerRow>> {
     let found = store.scan(Table::States, &rows_key(run), None, ROWS_MAX)?;
     found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("a row of the ledger is damaged")).collect()
 }
 
-/// The book of a run.
-pub fn view(store: &dyn Store, run: &RunId, limits: &HarnessLimits, replans: u32) -> anyhow::Result<LedgerView> {
-    let rows = rows(store, run)?;
+fn held(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<HeldRow>> {
+    let found = store.scan(Table::States, &held_key(run), None, ROWS_MAX)?;
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("what a call of a model holds is damaged");
+    found.iter().map(|(_, bytes)| read(bytes)).collect()
+}
+
+/// The book of a run. `is_worked_on`: calls that hold something are under way, and not cut off.
+pub fn view(
+    store: &dyn Store,
+    run: &RunId,
+    limits: &HarnessLimits,
+    replans: u32,
+    is_worked_on: bool,
+) -> anyhow::Result<LedgerView> {
+    let (rows, held) = (rows(store, run)?, held(store, run)?);
+    let at_once = rows.iter().map(|row| row.at_once_bytes).max().unwrap_or(0);
+    let settled: BTreeMap<_, _> = rows.iter().map(|row| (row.invocation.clone(), row.settled)).collect();
+    let is_open = |held: &&HeldRow| settled.get(&held.invocation).is_none_or(|settled| held.number > *settled);
+    let under_way = held.iter().filter(is_open).filter(|_| is_worked_on);
+    let under_way = under_way.fold(Usage::default(), |sum, held| sum.plus(held.most));
+    let book = Book::new(rows, if is_worked_on { Vec::new() } else { held });
     Ok(LedgerView {
-        total: rows.iter().fold(Spent::default(), |sum, row| sum.plus(row.spent)),
+        total: book.total(),
+        held: under_way,
         wall_ms: wall_ms(store, run)?,
         replans,
+        memory_bytes_at_once_peak: at_once,
         wall_ms_max: limits.wall_ms_max,
-        cost_microdollars_max: limits.cost_microdollars_max,
-        tokens_max: limits.tokens_max,
-        rows,
+        caps: Caps::of(limits),
+        rows: book.into_rows(),
     })
 }
 
@@ -267,90 +408,4 @@ pub fn put_wall(batch: Batch, run: &RunId, wall_ms: u64) -> Batch {
 
 fn wall_key(run: &RunId) -> Key {
     RunRecord::key(run).and("wall")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use longhaul_testkit::MemoryStore;
-
-    fn cost(microdollars: f64) -> Usage {
-        Usage { cost_microdollars: microdollars, input_tokens: 1, ..Usage::default() }
-    }
-
-    fn ledger(store: &Arc<dyn Store>, max: u64) -> Ledger {
-        let ledger = Ledger::open(Arc::clone(store), &RunId::from_text("r-1")).expect("a book");
-        ledger.set_caps(&HarnessLimits { cost_microdollars_max: Some(max), ..HarnessLimits::default() });
-        ledger
-    }
-
-    fn invocation(name: &str) -> InvocationId {
-        InvocationId::from_text(format!("r-1/{name}"))
-    }
-
-    fn spent(microdollars: f64) -> Spent {
-        Spent { usage: cost(microdollars), model_calls: 1, ..Spent::default() }
-    }
-
-    /// The most that is spent when every call costs what it held, side by side.
-    #[tokio::test]
-    async fn calls_side_by_side_never_pass_a_cap_together() {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let ledger = Arc::new(ledger(&store, 1_000));
-        let most = Arc::new(std::sync::atomic::AtomicU64::new(0));
-        let calls: Vec<_> = (0..50)
-            .map(|number| {
-                let (ledger, most) = (Arc::clone(&ledger), Arc::clone(&most));
-                tokio::spawn(async move {
-                    let who = invocation(&format!("f-{number}/1/generate"));
-                    let held = ledger.reserve(&who, cost(100.0)).await?;
-                    tokio::task::yield_now().await;
-                    let _ = ledger.spent(&who, &spent(60.0));
-                    drop(held);
-                    let now = microdollars(ledger.book().total.usage.cost_microdollars);
-                    most.fetch_max(now, std::sync::atomic::Ordering::SeqCst);
-                    Ok::<(), LimitHit>(())
-                })
-            })
-            .collect();
-        let mut refused = 0;
-        for call in calls {
-            match call.await.expect("no panic") {
-                Ok(()) => {}
-                Err(hit) => {
-                    assert_eq!(hit.name, "cost_microdollars_max");
-                    refused += 1;
-                }
-            }
-        }
-        // 16 calls of 60 leave less than the 100 that the next one would have to hold.
-        assert_eq!((most.load(std::sync::atomic::Ordering::SeqCst), refused), (960, 34));
-        assert!(ledger.book().held.is_empty());
-    }
-
-    #[tokio::test]
-    async fn what_was_spent_is_there_after_a_restart_and_an_end_counts_once() {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let (one, two) = (invocation("f-a/1/generate"), invocation("plan"));
-        let before = ledger(&store, 1_000);
-        for batch in [before.spent(&one, &spent(300.0)), before.spent(&two, &spent(400.0))] {
-            store.commit(batch).await.expect("stored");
-        }
-        store.commit(before.close(&one, 70, 5)).await.expect("stored");
-        store.commit(before.close(&one, 70, 5)).await.expect("stored");
-        let after = ledger(&store, 1_000);
-        assert_eq!(after.book().total, before.book().total);
-        assert_eq!(after.book().total.fuel, 70);
-        assert!(after.reserve(&one, cost(301.0)).await.is_err());
-        assert!(after.reserve(&one, cost(300.0)).await.is_ok());
-    }
-
-    #[test]
-    fn a_correction_reaches_the_agent_of_its_feature_or_the_planner_and_nobody_who_judges() {
-        let of = |action: &str| addressee(&invocation(action)).map(str::to_owned);
-        assert_eq!(of("f-a/1/generate"), Some("a".into()));
-        assert_eq!(of("f-a/e2/1/generate/h1"), Some("a".into()));
-        assert_eq!((of("plan/t2"), of("replan/1")), (Some(String::new()), Some(String::new())));
-        assert_eq!((of("f-a/1/judge"), of("f-a/1/generate#4"), of("synthesize/1")), (None, None, None));
-    }
 }

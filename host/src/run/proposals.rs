@@ -4,6 +4,7 @@
 //! so that a call which is made again after a kill finds it; and it becomes an event of its run in the transaction
 //! that ends the invocation it was made in.
 
+use super::approvals::rows;
 use anyhow::{Context as _, bail};
 use longhaul_core::event::Event;
 use longhaul_core::store::{Batch, Key, Store, Table};
@@ -14,9 +15,6 @@ use serde::{Deserialize, Serialize};
 
 /// Proposals of one run that nobody has decided on yet. A further one is refused: who reads a hundred?
 pub const PROPOSALS_MAX: usize = 100;
-
-/// Proposals of one run that are read at once, the decided ones included.
-const LISTED_MAX: usize = 10_000;
 
 /// Longest line about a proposal, in bytes.
 const LINE_BYTES_MAX: usize = 200;
@@ -131,7 +129,7 @@ pub fn open(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Proposal
 
 /// Every proposal of a run, oldest first.
 pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Proposal>> {
-    let found = store.scan(Table::States, &key(run), None, LISTED_MAX)?;
+    let found = rows(store, &key(run))?;
     let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("a proposal is damaged");
     let mut proposals = found.iter().map(read).collect::<anyhow::Result<Vec<Proposal>>>()?;
     proposals.sort_by(|a, b| a.at_ms.cmp(&b.at_ms).then_with(|| a.id.cmp(&b.id)));

@@ -102,6 +102,11 @@ impl Stage {
         })
     }
 
+    /// The book of the run.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// Carries one piece of work out.
     pub async fn perform(&self, work: &Work, state: &State, cancel: &Cancel) -> Ended {
         self.world.crash.reach("work.start");

@@ -38,6 +38,7 @@ struct Seen {
     posts_take: Duration,
     kill: Option<Kill>,
     last_request: Value,
+    models: BTreeMap<String, String>,
     remembers: Option<String>,
     remembered: u32,
 }
@@ -133,6 +134,11 @@ impl Fake {
         self.inner.seen().last_request.clone()
     }
 
+    /// The models that were asked, by the provider's name of them, each with how its first system prompt begins.
+    pub fn models(&self) -> BTreeMap<String, String> {
+        self.inner.seen().models.clone()
+    }
+
     /// Tokens of the longest request to the model, as it counts.
     pub fn tokens_most(&self) -> u64 {
         self.inner.seen().tokens_most
@@ -216,6 +222,8 @@ impl Seen {
                     None => (format!("line {:016x}", fnv(&question)), 10),
                 };
                 self.last_request = body.clone();
+                let text = |value: &Value| value.as_str().unwrap_or_default().chars().take(24).collect::<String>();
+                self.models.entry(text(&body["model"])).or_insert_with(|| text(&body["messages"][0]["content"]));
                 self.asked.push(question);
                 self.tokens_most = self.tokens_most.max(tokens);
                 return (completion(&text, tokens), self.model_takes);

@@ -6,7 +6,7 @@ use http::{Request, Response, StatusCode};
 use longhaul_capabilities::{Exchange, Models, Watch};
 use longhaul_core::event::Used;
 use longhaul_core::model::{
-    Heard, Message, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, RequestedCall, StopReason,
+    Cost, Heard, Message, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, RequestedCall, StopReason,
 };
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
@@ -132,7 +132,7 @@ impl Model for Scripted {
         ModelInfo { id: "testkit/scripted".to_owned(), context_tokens_max: self.script().context_tokens_max }
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, _cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         self.state().requests.push(request.clone());
         let answers = &self.script().models;
         if answers.is_empty() {

@@ -24,7 +24,9 @@ use longhaul_bindings::message_types::Message as BoundMessage;
 use longhaul_bindings::types::Usage as BoundUsage;
 use longhaul_core::event::Event;
 use longhaul_core::journal::{EffectClass, Ticket};
-use longhaul_core::model::{self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, tools_tokens};
+use longhaul_core::model::{
+    self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, Tally, tools_tokens,
+};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, LimitHit};
 use std::collections::{BTreeMap, HashMap};
@@ -198,12 +200,10 @@ impl Ctx {
                 let reply = self.ask_model(&ticket, asking, &request).await?;
                 let took_ms = self.services.clock.now_ms().saturating_sub(asked_ms);
                 let usage = reply.as_ref().ok().map(|reply| reply.usage);
-                let bytes = reply.as_ref().map_or(0, |reply| reply.text.len());
-                let spent = self.spent_for(usage, bytes);
+                let spent = self.spent_for(usage);
                 (self.answer_with(ticket, reply, spent).await?, Some(took_ms))
             }
         };
-        self.note_answer();
         if let Ok(reply) = &reply {
             self.tell_thought(&request.model, reply, took_ms);
         }
@@ -230,26 +230,21 @@ impl Ctx {
         }
         let reply = match self.check_model_limits() {
             Err(hit) => Err(model::ModelError::Limit(hit)),
-            Ok(()) => self.complete_live(request).await?,
+            Ok(()) => self.complete_live(request, ticket.repeated).await?,
         };
         if let Err(model::ModelError::Unavailable(outage)) = reply {
+            self.let_go();
             return Err(Stop::Unavailable(outage));
         }
-        self.used.possibly_paid_twice += u32::from(ticket.repeated);
         Ok(reply)
     }
 
-    fn check_model_limits(&self) -> Result<(), LimitHit> {
-        let (calls, calls_max) = (self.used.model_calls, self.limits.model_calls_max);
-        if calls >= calls_max {
-            return Err(LimitHit::new("model_calls_max", u64::from(calls) + 1, calls_max.into()));
-        }
-        let used = self.used.usage.plus(self.delegated.usage);
-        let (tokens, tokens_max) = (used.tokens(), self.limits.tokens_max);
-        if tokens >= tokens_max { Err(LimitHit::new("tokens_max", tokens, tokens_max)) } else { Ok(()) }
-    }
-
-    async fn complete_live(&mut self, request: &ModelRequest) -> Result<Result<ModelReply, model::ModelError>, Stop> {
+    /// `again`: the request may have been made before.
+    async fn complete_live(
+        &mut self,
+        request: &ModelRequest,
+        again: bool,
+    ) -> Result<Result<ModelReply, model::ModelError>, Stop> {
         let Some(model) = self.model(&request.model) else {
             let name = &request.model;
             let text = format!("there is no model `{name}`; add to longhaul.toml: [models.{name}] provider = \"...\"");
@@ -258,11 +253,14 @@ impl Ctx {
         if let Err(hit) = fits(request, model.info().context_tokens_max) {
             return Ok(Err(model::ModelError::ContextFull(hit)));
         }
-        self.reserve(&model, request).await?;
+        self.reserve(model.cost_most(request), again).await?;
         let (watch, invocation) = (Arc::clone(&self.services.watch), self.invocation.clone());
         watch.begins(&invocation);
         let mut heard = move |text: &str| watch.heard(&invocation, text);
-        Ok(model.complete(request, &mut heard).await)
+        let tally = Tally::default();
+        let reply = model.ask(request, &mut heard, &tally).await;
+        self.asked(&tally);
+        Ok(reply)
     }
 
     /// Tells the context what a person said; it stays when the context is cut back.

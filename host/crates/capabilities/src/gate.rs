@@ -63,6 +63,8 @@ impl Ctx {
         }
         let bytes = serde_json::to_vec(arguments).map_err(unreadable)?;
         self.check_moved(bytes.len())?;
+        // Before it is announced: an announced effect is one that may have happened.
+        self.may_go_on()?;
         let call = NewCall { name, summary, arguments: Digest::of(&bytes), class, fuel_used: self.fuel_used };
         let next = self.journal()?.ask(call).await?;
         self.clock.entry_was_answered();
@@ -106,7 +108,9 @@ impl Ctx {
     ) -> Result<T, Stop> {
         let text = serde_json::to_string(&answer).map_err(unreadable)?;
         self.check_moved(text.len())?;
+        let bytes = text.len();
         self.journal()?.answer_with(ticket, text, also).await?;
+        self.note_stored(bytes);
         self.clock.entry_was_answered();
         Ok(answer)
     }

@@ -14,6 +14,8 @@ use crate::ctx::{Ctx, Setup};
 use crate::log::LogBook;
 use ::http::{Request, Response};
 use bytes::Bytes;
+use longhaul_core::supervisor::Supervisor;
+use longhaul_core::{InvocationId, LimitHit};
 use longhaul_egress::{Caps, FIELD_BYTES_MAX, Guard};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,11 +67,26 @@ struct Gate(Arc<Rules>);
 /// What decides on a request.
 struct Rules {
     plugin: String,
+    meter: Meter,
     guard: Guard,
     bytes_max: u64,
     log: LogBook,
     exchange: Option<Arc<dyn Exchange>>,
     permits: Arc<Semaphore>,
+}
+
+/// Counts what leaves, for the run whose tool it is.
+#[derive(Clone)]
+struct Meter {
+    supervisor: Arc<dyn Supervisor>,
+    caller: InvocationId,
+}
+
+impl Meter {
+    /// The fourth gate: a cap of the whole run.
+    fn sends(&self, bytes: usize) -> Result<(), LimitHit> {
+        self.supervisor.sends(&self.caller, bytes as u64)
+    }
 }
 
 /// How long each part of an exchange may take: ours, or the guest's where that is shorter.
@@ -92,6 +109,7 @@ impl Outgoing {
     pub(crate) fn new(setup: &Setup, log: &LogBook) -> Self {
         Self::with(Rules {
             plugin: setup.scope.plugin.clone(),
+            meter: Meter { supervisor: Arc::clone(&setup.services.supervisor), caller: setup.invocation.clone() },
             guard: Guard::new(setup.grants.clone(), Caps::default()).with_keyring(Arc::clone(&setup.keyring)),
             bytes_max: setup.limits.host_bytes_max,
             log: log.clone(),
@@ -139,13 +157,14 @@ impl Rules {
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| Error::ConnectionLimitReached)?;
         let url = self.guard.check(request.method(), request.uri()).map_err(fault::of_guard)?;
         let host = url.host_str().unwrap_or_default().to_owned();
+        self.meter.sends(body::head_bytes(&request)).map_err(|hit| fault::of_cap(&hit))?;
         if let Some(exchange) = &self.exchange {
-            let answer = exchange.answer(body::whole(request, self.bytes_max).await?).await;
+            let answer = exchange.answer(body::whole(request, self.bytes_max, &self.meter).await?).await;
             return body::counted(answer.into(), self.count(host, times, permit));
         }
         let way = timeout(times.connect, self.guard.look_up(url)).await.map_err(|_| Error::DnsTimeout)?;
         let way = way.map_err(fault::of_guard)?;
-        let request = body::limited(way.url().clone(), request, self.bytes_max)?;
+        let request = body::limited(way.url().clone(), request, self.bytes_max, self.meter.clone())?;
         let answer = timeout(times.connect + times.first_byte, self.guard.send(&way, request)).await;
         let mut response = answer.map_err(|_| Error::HttpResponseTimeout)?.map_err(fault::of_guard)?;
         let cleaner = self.guard.cleaner(response.headers_mut()).map_err(fault::of_guard)?;

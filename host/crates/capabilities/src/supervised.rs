@@ -5,22 +5,24 @@
 
 use crate::ctx::{Ctx, Said};
 use crate::gate::Stop;
+use longhaul_core::LimitHit;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::model::{Message, Model, ModelRequest, Speaker, Usage};
+use longhaul_core::model::{Message, Speaker, Tally, Usage};
 use longhaul_core::store::Batch;
-use longhaul_core::supervisor::{Reservation, Spent};
-use std::sync::Arc;
+use longhaul_core::supervisor::{Done, More, Reservation};
 
 /// The entry of a correction.
 const STEERED: &str = "conversation.steered";
 
-/// What is noted between two answers of models.
+/// What the supervisor has not been told yet.
 #[derive(Default)]
 pub(crate) struct Watched {
-    fuel: u64,
-    tools_called: u32,
-    request_bytes: u64,
+    more: More,
     held: Option<Box<dyn Reservation>>,
+    /// Paid for answers that were of no use, in this attempt.
+    wasted: Usage,
+    /// A batch of calls was looked at as a whole: each is announced before any is made, so none may be refused then.
+    is_cleared: bool,
 }
 
 impl Ctx {
@@ -47,36 +49,98 @@ impl Ctx {
         Ok(())
     }
 
-    /// Holds what a request may cost until its answer is kept.
-    pub(crate) async fn reserve(&mut self, model: &Arc<dyn Model>, request: &ModelRequest) -> Result<(), Stop> {
-        let supervisor = Arc::clone(&self.services.supervisor);
-        let held = supervisor.reserve(&self.invocation, model.cost_most(request)).await.map_err(Stop::Budget)?;
+    /// What it did since its start.
+    #[must_use]
+    pub fn done(&self) -> Done {
+        Done {
+            model_calls: self.used.model_calls,
+            tool_calls: self.conversations.notes.tools_called,
+            fuel: self.fuel_used,
+            memory_bytes_peak: self.meter.memory_bytes_peak,
+        }
+    }
+
+    /// What was used up besides and nobody was told yet.
+    pub fn take_more(&mut self) -> More {
+        std::mem::take(&mut self.watched.more)
+    }
+
+    /// Looks whether the run has room for one more effect. What is answered from the journal is none.
+    pub(crate) fn may_go_on(&mut self) -> Result<(), Stop> {
+        if self.watched.is_cleared || self.is_replaying() {
+            return Ok(());
+        }
+        let (done, more) = (self.done(), self.take_more());
+        self.services.supervisor.go_on(&self.invocation, done, more).map_err(Stop::Budget)
+    }
+
+    /// As [`Self::may_go_on`], for a batch of calls of tools.
+    pub(crate) fn may_call(&mut self, calls: usize) -> Result<(), Stop> {
+        if self.is_replaying() {
+            return Ok(());
+        }
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        let done = self.done();
+        let done = Done { tool_calls: done.tool_calls.saturating_add(calls), ..done };
+        let more = self.take_more();
+        self.services.supervisor.go_on(&self.invocation, done, more).map_err(Stop::Budget)
+    }
+
+    /// From here on, or until here, nothing is refused: see [`Self::may_call`].
+    pub(crate) fn set_cleared(&mut self, is_cleared: bool) {
+        self.watched.is_cleared = is_cleared;
+    }
+
+    /// Holds what a request may cost until its answer is kept. `again`: it may have been made before.
+    pub(crate) async fn reserve(&mut self, most: Usage, again: bool) -> Result<(), Stop> {
+        let supervisor = self.services.supervisor.clone();
+        let held = supervisor.reserve(&self.invocation, most, again).await.map_err(Stop::Budget)?;
+        self.used.possibly_paid_twice += u32::from(held.was_cut_off());
         self.watched.held = Some(held);
-        self.watched.request_bytes = serde_json::to_vec(request).map_or(0, |bytes| bytes.len() as u64);
         Ok(())
     }
 
-    /// What was spent for an answer of so many bytes, to be stored with it. Without usage there was no reply.
-    pub(crate) fn spent_for(&mut self, usage: Option<Usage>, stored_bytes: usize) -> Batch {
-        let tools_called = self.conversations.notes.tools_called;
-        let spent = Spent {
-            usage: usage.unwrap_or_default(),
-            model_calls: u32::from(usage.is_some()),
-            tool_calls: tools_called.saturating_sub(self.watched.tools_called),
-            fuel: self.fuel_used.saturating_sub(self.watched.fuel),
-            memory_bytes_peak: self.meter.memory_bytes_peak,
-            egress_bytes: std::mem::take(&mut self.watched.request_bytes),
-            stored_bytes: stored_bytes as u64,
-        };
-        let batch = self.services.supervisor.spent(&self.invocation, &spent);
+    /// A request has come to its end, whatever that is.
+    pub(crate) fn asked(&mut self, tally: &Tally) {
+        let (wasted, more) = (tally.wasted(), &mut self.watched.more);
+        more.usage = more.usage.plus(wasted);
+        more.egress_bytes = more.egress_bytes.saturating_add(tally.sent_bytes());
+        self.watched.wasted = self.watched.wasted.plus(wasted);
+    }
+
+    /// Gives back what was held for a request that has no answer to be kept.
+    pub(crate) fn let_go(&mut self) {
+        if let Some(held) = self.watched.held.take() {
+            held.settle();
+        }
+    }
+
+    /// What was spent for an answer, to be stored with it. Without usage there was no reply.
+    pub(crate) fn spent_for(&mut self, usage: Option<Usage>) -> Batch {
+        let mut more = self.take_more();
+        more.usage = more.usage.plus(usage.unwrap_or_default());
+        let done = self.done();
+        let done = Done { model_calls: done.model_calls.saturating_add(u32::from(usage.is_some())), ..done };
+        let batch = self.services.supervisor.spent(&self.invocation, done, more);
         // It is counted now, so nothing has to be held for it.
-        self.watched.held = None;
+        self.let_go();
         batch
     }
 
-    /// An answer of a model was kept, now or before.
-    pub(crate) fn note_answer(&mut self) {
-        self.watched.fuel = self.fuel_used;
-        self.watched.tools_called = self.conversations.notes.tools_called;
+    /// An answer of so many bytes was stored.
+    pub(crate) fn note_stored(&mut self, bytes: usize) {
+        let more = &mut self.watched.more;
+        more.stored_bytes = more.stored_bytes.saturating_add(bytes as u64);
+    }
+
+    /// The caps of the invocation itself on calls of models and tokens.
+    pub(crate) fn check_model_limits(&self) -> Result<(), LimitHit> {
+        let (calls, calls_max) = (self.used.model_calls, self.limits.model_calls_max);
+        if calls >= calls_max {
+            return Err(LimitHit::new("model_calls_max", u64::from(calls) + 1, calls_max.into()));
+        }
+        let used = self.used.usage.plus(self.delegated.usage).plus(self.watched.wasted);
+        let (tokens, tokens_max) = (used.tokens(), self.limits.tokens_max);
+        if tokens >= tokens_max { Err(LimitHit::new("tokens_max", tokens, tokens_max)) } else { Ok(()) }
     }
 }

@@ -13,9 +13,10 @@ use longhaul_bindings::tool_types::{
 use longhaul_core::journal::{EffectClass, Journal, JournalError, Ticket};
 use longhaul_core::memory::Trust;
 use longhaul_core::store::Batch;
+use longhaul_core::supervisor::{Done, More, Supervisor};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
-use longhaul_core::{Clock, Digest, LimitHit};
+use longhaul_core::{Clock, Digest, InvocationId, LimitHit};
 use std::sync::Arc;
 
 /// Bytes of an answer from which on it is kept, so that an agent that shows its model the beginning can read on.
@@ -88,18 +89,23 @@ impl Ctx {
     /// Announces all calls in order, does them beside each other, and gives the answers in order.
     async fn call_each(&mut self, calls: Vec<ToolCall>) -> Result<Vec<Answer>, Stop> {
         let replays = self.is_replaying();
+        self.may_call(calls.len())?;
         let settled = self.approve_each(&calls).await?;
         let told = calls.clone();
         let steps: Vec<u32> = told.iter().map(|call| self.tell_action(call)).collect();
         let first = self.conversations.notes.tools_called.saturating_add(1);
         let mut pending = Vec::with_capacity(calls.len());
+        self.set_cleared(true);
         for (call, settled) in calls.into_iter().zip(settled) {
             pending.push(match settled {
                 None => self.announce(call).await?,
                 Some(answer) => self.settled(call, answer).await?,
             });
         }
+        self.set_cleared(false);
         let doer = Doer {
+            invocation: self.invocation.clone(),
+            supervisor: Arc::clone(&self.services.supervisor),
             tools: Arc::clone(&self.services.tools),
             journal: self.journal()?,
             clock: Arc::clone(&self.services.clock),
@@ -198,6 +204,8 @@ impl Ctx {
 
 /// Does calls, and keeps their answers.
 struct Doer {
+    invocation: InvocationId,
+    supervisor: Arc<dyn Supervisor>,
     tools: Arc<dyn Tools>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -252,7 +260,11 @@ impl Doer {
 
     async fn keep(&self, ticket: Ticket, answer: Answer) -> Result<Answer, Stop> {
         let text = serde_json::to_string(&answer).map_err(|error| Stop::Broken(error.to_string()))?;
-        self.journal.answer_with(ticket, text, kept_long(&answer, self.keeps_long)).await?;
+        // What its tool used is told by who calls it; here is the row, to be stored with the answer.
+        let more = More { stored_bytes: text.len() as u64, ..More::default() };
+        let mut also = self.supervisor.spent(&self.invocation, Done::default(), more);
+        also.ops.extend(kept_long(&answer, self.keeps_long).ops);
+        self.journal.answer_with(ticket, text, also).await?;
         Ok(answer)
     }
 }

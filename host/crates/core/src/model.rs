@@ -1,9 +1,13 @@
 //! What the rest asks of a model, in words of no provider.
 
+mod tokens;
+
 use crate::{Denial, Digest, InvocationId, LimitHit, Outage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use tokens::text_tokens_most;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +107,8 @@ impl Message {
     }
 }
 
-/// A rough count of tokens: a quarter of the characters.
+/// A rough count of tokens: a quarter of the characters. It says when a context is cut back, and may be below the
+/// truth; what is reserved or capped goes by [`text_tokens_most`].
 #[must_use]
 pub fn text_tokens(text: &str) -> u64 {
     text.chars().count() as u64 / 4
@@ -318,6 +323,47 @@ pub struct ModelInfo {
     pub context_tokens_max: u32,
 }
 
+/// Hears what a request costs beside its reply.
+#[async_trait::async_trait]
+pub trait Cost: Send + Sync {
+    /// Returns when the request may be made once more.
+    async fn again(&self) {}
+
+    /// So many bytes leave for the provider.
+    fn sent(&self, _bytes: u64) {}
+
+    /// An answer came that is of no use and was paid for all the same.
+    fn wasted(&self, _usage: Usage) {}
+}
+
+/// What a request cost beside its reply, added up.
+#[derive(Debug, Default)]
+pub struct Tally(Mutex<(Usage, u64)>);
+
+impl Tally {
+    /// Paid for answers that were of no use.
+    pub fn wasted(&self) -> Usage {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Bytes that left, those of each try.
+    pub fn sent_bytes(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+}
+
+impl Cost for Tally {
+    fn sent(&self, bytes: u64) {
+        let mut tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.1 = tally.1.saturating_add(bytes);
+    }
+
+    fn wasted(&self, usage: Usage) {
+        let mut tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.0 = tally.0.plus(usage);
+    }
+}
+
 /// Hears a reply as it comes. A name of its own, since `async_trait` gives the `&str` of a written-out
 /// type a lifetime from outside, and then nothing local could be heard.
 pub type Heard<'a> = &'a mut (dyn FnMut(&str) + Send);
@@ -331,17 +377,26 @@ pub trait Model: Send + Sync {
     /// The most that a request may cost, as far as it is known before it leaves.
     fn cost_most(&self, request: &ModelRequest) -> Usage {
         Usage {
-            input_tokens: u32::try_from(request.tokens_estimated()).unwrap_or(u32::MAX),
+            input_tokens: u32::try_from(request.tokens_most()).unwrap_or(u32::MAX),
             output_tokens: request.output_tokens_max,
             ..Usage::default()
         }
     }
 
-    /// Asks it. `heard` gets the text as it comes, for people who watch; the reply has it whole.
+    /// Asks it. `heard` gets the text as it comes, for people who watch; the reply has it whole. `cost` hears of what
+    /// the reply does not tell: answers that could not be used, and tries before the one that was answered.
     ///
     /// # Errors
     /// Every [`ModelError`].
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError>;
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError>;
+
+    /// As [`Self::ask`], for who counts nothing.
+    ///
+    /// # Errors
+    /// Every [`ModelError`].
+    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+        self.ask(request, heard, &Tally::default()).await
+    }
 
     /// The model as one invocation has it, where that makes a difference: a recording counts its replies
     /// within an invocation. `answered` are the requests that the invocation's journal has answered

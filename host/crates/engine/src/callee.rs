@@ -10,6 +10,7 @@ use crate::governor::{Cancel, govern};
 use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::Journal;
+use longhaul_core::supervisor::{Done, More};
 use longhaul_core::text::truncate;
 use longhaul_core::{LimitHit, Limits};
 use std::sync::{Arc, OnceLock};
@@ -29,6 +30,10 @@ pub struct Called<T> {
     pub used: Used,
     /// What its sub-agents used.
     pub delegated: Used,
+    /// What it did since its start, for the ledger of its run.
+    pub done: Done,
+    /// What it used up besides that the ledger was not told.
+    pub more: More,
     /// What people should hear of it.
     pub events: Vec<Event>,
     /// The last cap on memory or tables that said no, whatever the guest made of it.
@@ -47,6 +52,8 @@ impl<T> Called<T> {
             result: Err(error),
             used: Used::default(),
             delegated: Used::default(),
+            done: Done::default(),
+            more: More::default(),
             events: Vec::new(),
             refused: None,
             log: Vec::new(),
@@ -56,8 +63,8 @@ impl<T> Called<T> {
 
     /// With something made of what was returned.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Called<U> {
-        let Self { result, used, delegated, events, refused, log, log_dropped } = self;
-        Called { result: result.map(make), used, delegated, events, refused, log, log_dropped }
+        let Self { result, used, delegated, done, more, events, refused, log, log_dropped } = self;
+        Called { result: result.map(make), used, delegated, done, more, events, refused, log, log_dropped }
     }
 }
 
@@ -223,6 +230,8 @@ impl Callee {
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight).await;
         let used = used(&mut store, limits.fuel_max);
         let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
+        let done = Done { fuel: used.fuel, ..store.data().done() };
+        let more = store.data_mut().take_more();
         let events = std::mem::take(&mut store.data_mut().events);
         let result = self
             .governed(export, governed, &mut store, limits)
@@ -230,7 +239,7 @@ impl Callee {
         store.data_mut().close();
         self.clear(store);
         let (log, log_dropped) = frame.log.take();
-        Called { result, used, delegated, events, refused, log, log_dropped }
+        Called { result, used, delegated, done, more, events, refused, log, log_dropped }
     }
 
     fn clear(&self, store: Store<Ctx>) {

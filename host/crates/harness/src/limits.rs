@@ -57,11 +57,33 @@ pub struct HarnessLimits {
     pub edits_max: u32,
     /// Tokens of the run, read and written, all invocations together. Default none. Looked at before work that asks
     /// models, and before each request to one, which has to have room for the most that it is expected to use; so one
-    /// whose reply uses more may go over. See also `tokens_max` of the invocation.
+    /// whose reply uses more may go over. A request that was cut off counts with the most that it could have used. See
+    /// also `tokens_max` of the invocation.
     pub tokens_max: Option<u64>,
     /// Money of the run, in millionths of a US dollar. Default none. Looked at as `tokens_max` is; calls
     /// without a known price count as free.
     pub cost_microdollars_max: Option<u64>,
+    /// Steps of the run: answers of models, all invocations together. Default none. Looked at before each request,
+    /// those under way counted. Refused requests, and the tries before an answer, are none. See also `model_calls_max`
+    /// of the invocation.
+    pub model_calls_max: Option<u64>,
+    /// Calls of tools, all invocations together, refused ones included. Default none. Looked at before each batch of
+    /// calls, which is made as a whole or not at all.
+    pub tool_calls_max: Option<u64>,
+    /// Instructions of all invocations and their tools together, in wasmtime's fuel. Default none. Looked at before
+    /// each effect; in between, `fuel_max` of the invocation holds, so the run may go over by as much. Programs that
+    /// tools start and models that run here have none.
+    pub fuel_max: Option<u64>,
+    /// Memory of the planners, agents and evaluators that are under way at once, together, in bytes. Default none.
+    /// Looked at before each effect. Not counted are their tools, whose memory is bounded for each call, and the host.
+    pub memory_bytes_max: Option<u64>,
+    /// Bytes that leave: requests to models, each try of them, and requests of tools that are components. Default
+    /// none. Looked at before each effect and, exactly, before what a tool sends. Not counted is what MCP servers, the
+    /// browser and programs send.
+    pub egress_bytes_max: Option<u64>,
+    /// Bytes of answers in the journals of the run. Default none. Looked at before each effect, so the last answer may
+    /// go over.
+    pub stored_bytes_max: Option<u64>,
     /// Time that the run may work, in milliseconds. Default none, and 180 000 for an ask. Not counted is the time
     /// while nothing is worked on: all of it waits for a person or a service, it is paused, or no process has it. The
     /// run ends incomplete and a resume with a higher cap goes on where it was.
@@ -113,6 +135,12 @@ impl Default for HarnessLimits {
             edits_max: 1_000,
             tokens_max: None,
             cost_microdollars_max: None,
+            model_calls_max: None,
+            tool_calls_max: None,
+            fuel_max: None,
+            memory_bytes_max: None,
+            egress_bytes_max: None,
+            stored_bytes_max: None,
             wall_ms_max: None,
             answer_bytes_max: 16_384,
             plan_bytes_max: 1 << 20,

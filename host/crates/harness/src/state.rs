@@ -40,6 +40,9 @@ pub struct State {
     pub features: Vec<Feature>,
     /// What goes on side by side: the planner, or up to `parallel_max` sessions.
     pub lanes: Vec<Lane>,
+    /// Tasks of an ask that a person stopped, where they were: a resume goes on with them there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<Lane>,
     /// Keys of work that was called off and whose use has not been handed in.
     pub cancelled: BTreeSet<String>,
     /// What all work used.
@@ -132,6 +135,12 @@ pub enum Cap {
     UnavailableRetriesMax,
     RepositoryAttemptsMax,
     WallMsMax,
+    ModelCallsMax,
+    ToolCallsMax,
+    FuelMax,
+    MemoryBytesMax,
+    EgressBytesMax,
+    StoredBytesMax,
 }
 
 impl Cap {
@@ -144,7 +153,29 @@ impl Cap {
             Self::UnavailableRetriesMax => "unavailable_retries_max",
             Self::RepositoryAttemptsMax => "repository_attempts_max",
             Self::WallMsMax => "wall_ms_max",
+            Self::ModelCallsMax => "model_calls_max",
+            Self::ToolCallsMax => "tool_calls_max",
+            Self::FuelMax => "fuel_max",
+            Self::MemoryBytesMax => "memory_bytes_max",
+            Self::EgressBytesMax => "egress_bytes_max",
+            Self::StoredBytesMax => "stored_bytes_max",
         }
+    }
+
+    /// The cap of that name among those that the ledger of a run holds it to.
+    #[must_use]
+    pub fn of_ledger(name: &str) -> Option<Self> {
+        let caps = [
+            Self::TokensMax,
+            Self::CostMicrodollarsMax,
+            Self::ModelCallsMax,
+            Self::ToolCallsMax,
+            Self::FuelMax,
+            Self::MemoryBytesMax,
+            Self::EgressBytesMax,
+            Self::StoredBytesMax,
+        ];
+        caps.into_iter().find(|cap| cap.as_str() == name)
     }
 }
 
@@ -347,6 +378,7 @@ impl State {
             paused: false,
             features: Vec::new(),
             lanes: Vec::new(),
+            set_aside: Vec::new(),
             cancelled: BTreeSet::new(),
             used: Used::default(),
             plan_notes: Vec::new(),

@@ -7,21 +7,19 @@
 mod reply;
 mod request;
 
-use crate::http::{Endpoint, Reach};
+use crate::ModelsError;
+use crate::http::Endpoint;
 use crate::prefill::PrefillMode;
 use crate::prices::Prices;
 use crate::retry::RetryConfig;
-use crate::secret;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Wire};
-use crate::{ModelsError, Secret};
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use crate::wire::{Ask, Connection, Wire};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use reply::AnthropicAssembly;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// A table `[models.NAME]` with `provider = "anthropic"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,7 +151,6 @@ pub struct Anthropic {
     config: AnthropicConfig,
     headers: HeaderMap,
     wire: Wire,
-    prices: Prices,
 }
 
 impl Anthropic {
@@ -167,32 +164,33 @@ impl Anthropic {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelsError> {
         request::check_settings(name, &config)?;
-        let reach = Reach {
-            model: name,
-            base_url: &config.base_url,
-            key: Secret::find(name, config.api_key_env.as_deref(), config.api_key_file.as_deref(), variable)?,
-            allow_plain_http: config.allow_plain_http,
-            connect: Duration::from_millis(config.connect_ms_max),
-            idle: Duration::from_millis(config.idle_ms_max),
-        };
-        let wire = Wire {
-            name: name.to_owned(),
-            endpoint: Endpoint::new(reach)?,
-            key_fix: secret::fix(name, config.api_key_env.as_deref(), config.api_key_file.as_deref()),
-            context_tokens_max: config.context_tokens_max,
-            total: Duration::from_millis(config.total_ms_max),
-            response_bytes_max: config.response_bytes_max,
-            line_bytes_max: config.line_bytes_max,
-            retry: config.retry.clone(),
-        };
-        let headers = headers(name, &config, &wire.endpoint)?;
         let prices = config.prices(name)?;
-        Ok(Self { config, headers, wire, prices })
+        let wire = Wire::new(&config.connection(name, prices), variable)?;
+        let headers = headers(name, &config, &wire.endpoint)?;
+        Ok(Self { config, headers, wire })
     }
 }
 
 impl AnthropicConfig {
-    pub(crate) fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
+    fn connection<'a>(&'a self, name: &'a str, prices: Prices) -> Connection<'a> {
+        Connection {
+            name,
+            base_url: &self.base_url,
+            api_key_env: self.api_key_env.as_deref(),
+            api_key_file: self.api_key_file.as_deref(),
+            allow_plain_http: self.allow_plain_http,
+            connect_ms_max: self.connect_ms_max,
+            idle_ms_max: self.idle_ms_max,
+            total_ms_max: self.total_ms_max,
+            context_tokens_max: self.context_tokens_max,
+            response_bytes_max: self.response_bytes_max,
+            line_bytes_max: self.line_bytes_max,
+            retry: &self.retry,
+            prices,
+        }
+    }
+
+    fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
         let input = self.price_input_usd_per_million;
         let cached = self.price_cached_usd_per_million.unwrap_or(input / 10.0);
         let written = self.price_cache_written_usd_per_million.unwrap_or(input * 1.25);
@@ -225,10 +223,10 @@ impl Model for Anthropic {
     }
 
     fn cost_most(&self, request: &ModelRequest) -> Usage {
-        self.prices.most_usage(request)
+        self.wire.prices.most(request)
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         let body = request::body(&self.config, request)?;
         let is_native = self.config.prefill == PrefillMode::Native;
         let ask = Ask {
@@ -240,9 +238,9 @@ impl Model for Anthropic {
             is_heard: request.prefill.is_none() || is_native,
         };
         let begin = || AnthropicAssembly::new(self.wire.endpoint.key.as_ref());
-        let (assembly, headers) = self.wire.complete(&ask, begin, heard).await?;
+        let (assembly, headers) = self.wire.complete(&ask, begin, heard, cost).await?;
         let names = Names::of(&request.tools);
-        let reply = assembly.into_reply(request, &self.config, &names, &self.prices, &headers);
+        let reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
         if !ask.is_heard {
             heard(&reply.text);
         }

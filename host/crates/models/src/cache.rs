@@ -7,7 +7,7 @@
 //! never kept.
 
 use crate::route;
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use longhaul_core::{Digest, InvocationId};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -108,9 +108,9 @@ impl Model for Cached {
 
     /// A reply that was kept costs nothing; its tokens count as they did, so that a run with a cache ends at the
     /// same limits as one without.
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         if request.temperature > 0.0 && request.seed.is_none() {
-            return self.inner.complete(request, heard).await;
+            return self.inner.ask(request, heard, cost).await;
         }
         let (shelf, own) = (Arc::clone(&self.shelf), request.clone());
         if let Ok(Some(mut reply)) = tokio::task::spawn_blocking(move || shelf.get(&own)).await {
@@ -118,7 +118,7 @@ impl Model for Cached {
             reply.usage.cost_microdollars = 0.0;
             return Ok(route::cached(reply, &self.name, self.info().id));
         }
-        let reply = self.inner.complete(request, heard).await?;
+        let reply = self.inner.ask(request, heard, cost).await?;
         let (shelf, own, kept) = (Arc::clone(&self.shelf), request.clone(), reply.clone());
         let put = tokio::task::spawn_blocking(move || shelf.put(&own, &kept)).await;
         if let Ok(Err(error)) = put {

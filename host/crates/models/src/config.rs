@@ -7,7 +7,6 @@ use crate::anthropic::{Anthropic, AnthropicConfig};
 use crate::cache::{Cached, Shelf};
 use crate::local::{Local, LocalConfig};
 use crate::openai::{OpenAi, OpenAiConfig};
-use crate::prices::Prices;
 use crate::queue::{Queued, Queues, Rates};
 use crate::recorded::{Recorded, Recording};
 use crate::route::{FallsThrough, Member, RouteBy, RouteConfig, Routed};
@@ -227,8 +226,7 @@ fn behind(
     }
     let mut members = Vec::new();
     for name in names {
-        let prices = configs[&name].provider.prices(&name)?;
-        members.push(Member { model: Arc::clone(&plain[&name]), name, prices });
+        members.push(Member { model: Arc::clone(&plain[&name]), name });
     }
     let windows = members.iter().map(|member| member.model.info().context_tokens_max);
     // Of a route any model will do that holds the conversation; a fallback is for the one that is meant.
@@ -331,14 +329,6 @@ impl Provider {
                 return Err(ModelsError::Setting { model, field, value: "route".to_owned(), remedy });
             }
         })
-    }
-
-    fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
-        match self {
-            Self::OpenAi(config) => config.prices(name),
-            Self::Anthropic(config) => config.prices(name),
-            Self::Local(_) | Self::Recorded(_) | Self::Route(_) => Ok(Prices::default()),
-        }
     }
 
     fn key(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Option<Secret>, ModelsError> {

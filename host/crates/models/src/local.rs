@@ -13,7 +13,7 @@ mod dialogue;
 use crate::retry::outage;
 use child::{Keeper, Launch, Said};
 use dialogue::Dialogue;
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest};
 use longhaul_llama::protocol::Completion;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -108,7 +108,7 @@ impl Model for Local {
         ModelInfo { id: format!("local/{name}"), context_tokens_max: self.launch.config.context_tokens_max }
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, _cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         let dialogue = Dialogue::of(request)?;
         let (said, mut answers) = mpsc::channel(PIECES_WAITING_MAX);
         let job = Job { completion: dialogue.completion(), said };

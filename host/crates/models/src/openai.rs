@@ -7,20 +7,17 @@
 mod reply;
 mod request;
 
-use crate::http::{Endpoint, Reach};
+use crate::ModelsError;
 use crate::prefill::PrefillMode;
 use crate::prices::Prices;
 use crate::retry::RetryConfig;
-use crate::secret;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Wire};
-use crate::{ModelsError, Secret};
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use crate::wire::{Ask, Connection, Wire};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use reply::OpenAiAssembly;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// A table `[models.NAME]` with `provider = "openai"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,7 +154,6 @@ fn default_line() -> usize {
 pub struct OpenAi {
     config: OpenAiConfig,
     wire: Wire,
-    prices: Prices,
 }
 
 impl OpenAi {
@@ -171,31 +167,32 @@ impl OpenAi {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelsError> {
         request::check_settings(name, &config)?;
-        let reach = Reach {
-            model: name,
-            base_url: &config.base_url,
-            key: Secret::find(name, config.api_key_env.as_deref(), config.api_key_file.as_deref(), variable)?,
-            allow_plain_http: config.allow_plain_http,
-            connect: Duration::from_millis(config.connect_ms_max),
-            idle: Duration::from_millis(config.idle_ms_max),
-        };
-        let wire = Wire {
-            name: name.to_owned(),
-            endpoint: Endpoint::new(reach)?,
-            key_fix: secret::fix(name, config.api_key_env.as_deref(), config.api_key_file.as_deref()),
-            context_tokens_max: config.context_tokens_max,
-            total: Duration::from_millis(config.total_ms_max),
-            response_bytes_max: config.response_bytes_max,
-            line_bytes_max: config.line_bytes_max,
-            retry: config.retry.clone(),
-        };
         let prices = config.prices(name)?;
-        Ok(Self { config, wire, prices })
+        let wire = Wire::new(&config.connection(name, prices), variable)?;
+        Ok(Self { config, wire })
     }
 }
 
 impl OpenAiConfig {
-    pub(crate) fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
+    fn connection<'a>(&'a self, name: &'a str, prices: Prices) -> Connection<'a> {
+        Connection {
+            name,
+            base_url: &self.base_url,
+            api_key_env: self.api_key_env.as_deref(),
+            api_key_file: self.api_key_file.as_deref(),
+            allow_plain_http: self.allow_plain_http,
+            connect_ms_max: self.connect_ms_max,
+            idle_ms_max: self.idle_ms_max,
+            total_ms_max: self.total_ms_max,
+            context_tokens_max: self.context_tokens_max,
+            response_bytes_max: self.response_bytes_max,
+            line_bytes_max: self.line_bytes_max,
+            retry: &self.retry,
+            prices,
+        }
+    }
+
+    fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
         let cached = self.price_cached_usd_per_million;
         Prices::of(name, self.price_input_usd_per_million, cached, None, self.price_output_usd_per_million)
     }
@@ -208,10 +205,10 @@ impl Model for OpenAi {
     }
 
     fn cost_most(&self, request: &ModelRequest) -> Usage {
-        self.prices.most_usage(request)
+        self.wire.prices.most(request)
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         let endpoint = &self.wire.endpoint;
         let body = request::body(&self.config, endpoint, request)?;
         let is_heard = request.prefill.is_none() || self.config.prefill != PrefillMode::Prompt;
@@ -226,8 +223,8 @@ impl Model for OpenAi {
         };
         let names = Names::of(&request.tools);
         let begin = || OpenAiAssembly::new(endpoint.key.as_ref());
-        let (assembly, headers) = self.wire.complete(&ask, begin, heard).await?;
-        let reply = assembly.into_reply(request, &self.config, &names, &self.prices, &headers);
+        let (assembly, headers) = self.wire.complete(&ask, begin, heard, cost).await?;
+        let reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
         if !is_heard {
             heard(&reply.text);
         }

@@ -55,16 +55,10 @@ impl Prices {
         usage
     }
 
-    /// The most that a request can cost, in millionths of a dollar: nothing cached, the longest reply.
-    pub(crate) fn most(&self, request: &ModelRequest) -> f64 {
-        let input = u32::try_from(request.tokens_estimated()).unwrap_or(u32::MAX);
-        f64::from(input) * self.input + f64::from(request.output_tokens_max) * self.output
-    }
-
-    /// The most that a request is expected to use. Our count of tokens is an estimate; a third more is on the safe side.
-    pub(crate) fn most_usage(&self, request: &ModelRequest) -> Usage {
+    /// The most that a request is expected to use and to cost: the longest reply, and the dearest way to read it.
+    pub(crate) fn most(&self, request: &ModelRequest) -> Usage {
         let mut most = Usage {
-            input_tokens: estimate(request.tokens_estimated().saturating_mul(4) / 3),
+            input_tokens: estimate(request.tokens_most()),
             output_tokens: request.output_tokens_max,
             ..Usage::default()
         };
@@ -134,7 +128,7 @@ mod tests {
             temperature: 0.0,
             seed: None,
         };
-        let most = prices.most_usage(&request);
+        let most = prices.most(&request);
         assert!(most.input_tokens > 300 && most.cost_microdollars >= f64::from(most.input_tokens) * 5.0, "{most:?}");
     }
 }

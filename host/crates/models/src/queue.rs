@@ -3,9 +3,9 @@
 //! Who waits is served in turns, run by run, so that a run with a hundred requests does not keep out one with a
 //! single one; within a run the first is first. Waiting is cancelled by dropping it. The tables of one process
 //! that reach the same endpoint with the same key share a queue ([`Queues`]); other processes are not known
-//! of. Nothing is refused here, and nothing is asked twice.
+//! of. A request that is made again is one more, and waits for the rates like any. Nothing is refused here.
 
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use longhaul_core::{Digest, InvocationId};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,8 +67,14 @@ impl Queue {
             Some(turns) => Some(turns.take(who).await),
             None => None,
         };
+        self.pace(who, tokens).await;
+        turn
+    }
+
+    /// Waits until the rates have room for one more request.
+    async fn pace(&self, who: &str, tokens: f64) {
         if self.requests.is_none() && self.tokens.is_none() {
-            return turn;
+            return;
         }
         let _gate = self.gate.take(who).await;
         for (bucket, amount) in [(&self.requests, 1.0), (&self.tokens, tokens)] {
@@ -79,7 +85,6 @@ impl Queue {
                 tokio::time::sleep(wait).await;
             }
         }
-        turn
     }
 
     /// What a request used beyond what was taken for it: at most a minute's worth, whatever an endpoint states.
@@ -217,6 +222,30 @@ impl Queued {
     }
 }
 
+/// A request that is made again keeps its turn, and waits for the rates.
+struct Paced<'a> {
+    queue: &'a Queue,
+    who: &'a str,
+    tokens: f64,
+    cost: &'a dyn Cost,
+}
+
+#[async_trait::async_trait]
+impl Cost for Paced<'_> {
+    async fn again(&self) {
+        self.queue.pace(self.who, self.tokens).await;
+        self.cost.again().await;
+    }
+
+    fn sent(&self, bytes: u64) {
+        self.cost.sent(bytes);
+    }
+
+    fn wasted(&self, usage: Usage) {
+        self.cost.wasted(usage);
+    }
+}
+
 #[async_trait::async_trait]
 impl Model for Queued {
     fn info(&self) -> ModelInfo {
@@ -227,10 +256,11 @@ impl Model for Queued {
         self.inner.cost_most(request)
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
-        let taken = f64::from(u32::try_from(request.tokens_estimated()).unwrap_or(u32::MAX));
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+        let taken = f64::from(u32::try_from(request.tokens_most()).unwrap_or(u32::MAX));
         let _turn = self.queue.enter(&self.who, taken).await;
-        let reply = self.inner.complete(request, heard).await?;
+        let paced = Paced { queue: &self.queue, who: &self.who, tokens: taken, cost };
+        let reply = self.inner.ask(request, heard, &paced).await?;
         let used = f64::from(reply.usage.input_tokens) + f64::from(reply.usage.output_tokens);
         self.queue.settle(taken, used);
         Ok(reply)

@@ -23,7 +23,7 @@ mod difference;
 
 use crate::ModelsError;
 use difference::Difference;
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, Usage};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, Usage};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId};
 use serde::{Deserialize, Serialize};
@@ -195,7 +195,7 @@ impl Model for Recorded {
         self.info.clone()
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, _cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         let reply = self.answer(request)?;
         heard(&reply.text);
         Ok(reply)
@@ -232,8 +232,8 @@ impl Model for Recorder {
         self.inner.cost_most(request)
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
-        let reply = self.inner.complete(request, heard).await?;
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+        let reply = self.inner.ask(request, heard, cost).await?;
         let line = Line {
             digest: request.digest(),
             within: self.within.clone(),

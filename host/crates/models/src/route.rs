@@ -5,8 +5,7 @@
 //! at a cap of the run. A model that failed rests, so that each request of a long outage does not wait for it
 //! anew. Which model replied, and which failed why, is kept with the reply; this file keeps nothing durable.
 
-use crate::prices::Prices;
-use longhaul_core::model::{Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Route, Usage};
+use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Route, Usage};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId, Outage};
 use serde::{Deserialize, Serialize};
@@ -65,8 +64,8 @@ pub enum RouteBy {
     /// The first on the list whose window holds the request.
     #[default]
     Order,
-    /// The one that the request costs least with, by the prices of its table: all of it read anew, and the
-    /// longest reply. Of equal ones the first on the list.
+    /// The one that the request costs least with at most, by the prices of its table: all of it read the dearest way,
+    /// and the longest reply. Of equal ones the first on the list.
     Cost,
 }
 
@@ -74,7 +73,6 @@ pub enum RouteBy {
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) model: Arc<dyn Model>,
-    pub(crate) prices: Prices,
 }
 
 /// Several models behind one name.
@@ -111,7 +109,8 @@ impl Routed {
         };
         let mut order: Vec<&Member> = self.members.iter().collect();
         if self.by == RouteBy::Cost {
-            order.sort_by(|a, b| a.prices.most(request).total_cmp(&b.prices.most(request)));
+            let most = |member: &Member| member.model.cost_most(request).cost_microdollars;
+            order.sort_by(|a, b| most(a).total_cmp(&most(b)));
         }
         let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -157,7 +156,7 @@ impl Model for Routed {
         .unwrap_or_default()
     }
 
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         let mut failed: Vec<(String, ModelError)> = Vec::new();
         let mut window_max = 0;
         for member in self.order(request) {
@@ -167,7 +166,7 @@ impl Model for Routed {
                 continue;
             }
             let own = ModelRequest { model: member.name.clone(), ..request.clone() };
-            let error = match member.model.complete(&own, heard).await {
+            let error = match member.model.ask(&own, heard, cost).await {
                 Ok(reply) => return Ok(routed(reply, member, &self.members, failed)),
                 Err(error) => error,
             };
@@ -192,7 +191,6 @@ impl Model for Routed {
         let own = |(member, narrowed): (&Member, Option<Arc<dyn Model>>)| Member {
             name: member.name.clone(),
             model: narrowed.unwrap_or_else(|| Arc::clone(&member.model)),
-            prices: member.prices,
         };
         Some(Arc::new(Self {
             members: self.members.iter().zip(narrowed).map(own).collect(),

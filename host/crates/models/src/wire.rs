@@ -4,14 +4,17 @@
 //! short and without the key. What the pieces mean is the [`Assembly`]'s affair; when to ask again, that of
 //! [`crate::retry`]. This file never follows a redirect, and keeps nothing between two requests.
 
-use crate::http::{self, Endpoint};
+use crate::http::{self, Endpoint, Reach};
+use crate::prices::Prices;
 use crate::retry::{Failure, Retries, RetryConfig};
 use crate::sse::{Decoder, Fault};
-use longhaul_core::model::{Heard, Message, ModelError, ModelRequest};
+use crate::{ModelsError, Secret, secret};
+use longhaul_core::model::{Cost, Heard, ModelError, ModelRequest, Usage};
 use longhaul_core::{Denial, LimitHit};
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tokio::time::{timeout, timeout_at};
 
@@ -30,6 +33,10 @@ pub(crate) trait Assembly: Send {
     fn finish_text(&mut self) -> String;
     /// The model's own words, when it refused.
     fn refusal(&self) -> Option<String>;
+    /// What was used by now. What the provider leaves out is estimated, so that a budget cannot be passed by silence.
+    fn counted(&self, request: &ModelRequest) -> Usage;
+    /// What the provider states of that, to the letter.
+    fn stated(&self) -> Option<Value>;
 }
 
 /// Why an object cannot be part of a reply.
@@ -37,6 +44,23 @@ pub(crate) enum Wrong {
     Unreadable(String),
     Error { status: Option<u16>, message: String },
     TooManyCalls(usize),
+}
+
+/// What the table of a model says of its endpoint, whatever the protocol.
+pub(crate) struct Connection<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) base_url: &'a str,
+    pub(crate) api_key_env: Option<&'a str>,
+    pub(crate) api_key_file: Option<&'a Path>,
+    pub(crate) allow_plain_http: bool,
+    pub(crate) connect_ms_max: u64,
+    pub(crate) idle_ms_max: u64,
+    pub(crate) total_ms_max: u64,
+    pub(crate) context_tokens_max: u32,
+    pub(crate) response_bytes_max: usize,
+    pub(crate) line_bytes_max: usize,
+    pub(crate) retry: &'a RetryConfig,
+    pub(crate) prices: Prices,
 }
 
 /// An endpoint, and what an exchange with it may cost.
@@ -50,6 +74,7 @@ pub(crate) struct Wire {
     pub(crate) response_bytes_max: usize,
     pub(crate) line_bytes_max: usize,
     pub(crate) retry: RetryConfig,
+    pub(crate) prices: Prices,
 }
 
 /// One request.
@@ -73,8 +98,48 @@ impl Ask<'_> {
     }
 }
 
+/// What came of one request by now.
+struct Tried<A> {
+    assembly: A,
+    /// Whether any of the answer was read.
+    began: bool,
+    /// Those of an answer that is paid for: one that began, or came and is nonsense.
+    headers: Option<HeaderMap>,
+}
+
 impl Wire {
-    /// Asks until there is a whole answer, or asking again cannot help.
+    /// Prepares the way; nothing is sent yet. `variable` looks into the environment.
+    ///
+    /// # Errors
+    /// [`ModelsError`] about the key or the address.
+    pub(crate) fn new(
+        connection: &Connection<'_>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelsError> {
+        let Connection { name, api_key_env, api_key_file, .. } = *connection;
+        let reach = Reach {
+            model: name,
+            base_url: connection.base_url,
+            key: Secret::find(name, api_key_env, api_key_file, variable)?,
+            allow_plain_http: connection.allow_plain_http,
+            connect: Duration::from_millis(connection.connect_ms_max),
+            idle: Duration::from_millis(connection.idle_ms_max),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            endpoint: Endpoint::new(reach)?,
+            key_fix: secret::fix(name, api_key_env, api_key_file),
+            context_tokens_max: connection.context_tokens_max,
+            total: Duration::from_millis(connection.total_ms_max),
+            response_bytes_max: connection.response_bytes_max,
+            line_bytes_max: connection.line_bytes_max,
+            retry: connection.retry.clone(),
+            prices: connection.prices,
+        })
+    }
+
+    /// Asks until there is a whole answer, or asking again cannot help. An answer that began and cannot be used is
+    /// told to `cost`: the provider counts it.
     ///
     /// A watcher hears a broken attempt and then, after a line that says so, the next one.
     pub(crate) async fn complete<A: Assembly>(
@@ -82,7 +147,9 @@ impl Wire {
         ask: &Ask<'_>,
         begin: impl Fn() -> A,
         heard: Heard<'_>,
+        cost: &dyn Cost,
     ) -> Result<(A, HeaderMap), ModelError> {
+        let body = serde_json::to_vec(ask.body).map_err(|error| ModelError::Invalid(error.to_string()))?;
         let mut retries = Retries::new(self.retry.clone(), self.total);
         let mut spoke = false;
         loop {
@@ -93,12 +160,25 @@ impl Wire {
             if let Some(opening) = ask.opening {
                 hear(opening);
             }
-            let failure = match timeout_at(retries.deadline(), self.attempt(ask, begin(), &mut hear)).await {
-                Err(_) => return Err(retries.timed_out(self.total)),
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failure)) => failure,
+            cost.sent(body.len() as u64);
+            let mut tried = Tried { assembly: begin(), began: false, headers: None };
+            let attempt = self.attempt(ask, body.clone(), &mut tried, &mut hear);
+            let ended = timeout_at(retries.deadline(), attempt).await;
+            let Tried { assembly, headers, .. } = tried;
+            let failure = match ended {
+                Ok(Ok(())) => return Ok((assembly, headers.unwrap_or_default())),
+                Ok(Err(failure)) => Some(failure),
+                Err(_) => None,
             };
+            if let Some(headers) = headers {
+                let (used, stated) = (assembly.counted(ask.request), assembly.stated());
+                cost.wasted(self.prices.charged(used, &headers, stated.as_ref()));
+            }
+            let Some(failure) = failure else { return Err(retries.timed_out(self.total)) };
             retries.wait(failure).await?;
+            if timeout_at(retries.deadline(), cost.again()).await.is_err() {
+                return Err(retries.timed_out(self.total));
+            }
             if std::mem::take(&mut spoke) {
                 heard("\n[the answer broke off; asked again]\n");
             }
@@ -109,11 +189,13 @@ impl Wire {
     async fn attempt<A: Assembly>(
         &self,
         ask: &Ask<'_>,
-        mut assembly: A,
+        body: Vec<u8>,
+        tried: &mut Tried<A>,
         heard: Heard<'_>,
-    ) -> Result<(A, HeaderMap), Failure> {
+    ) -> Result<(), Failure> {
         let post = self.endpoint.client.post(self.endpoint.url(ask.path));
-        let sending = post.headers(ask.headers.clone()).json(ask.body).send();
+        let json = HeaderValue::from_static("application/json");
+        let sending = post.header(CONTENT_TYPE, json).headers(ask.headers.clone()).body(body).send();
         let mut response = match timeout(self.endpoint.idle, sending).await {
             Err(_) => return Err(self.passing(&http::silence(self.endpoint.idle))),
             // Whatever the client reports here, no answer came: it could not connect or was cut off.
@@ -123,11 +205,13 @@ impl Wire {
         if !response.status().is_success() {
             return Err(self.refused(&mut response, ask.request).await);
         }
+        tried.headers = Some(response.headers().clone());
         if is_json(response.headers()) {
-            self.read_whole(&mut response, &mut assembly, ask, heard).await?;
+            self.read_whole(&mut response, tried, ask, heard).await?;
         } else {
-            self.read_stream(&mut response, &mut assembly, ask, heard).await?;
+            self.read_stream(&mut response, tried, ask, heard).await?;
         }
+        let assembly = &mut tried.assembly;
         if !assembly.is_whole() {
             return Err(self.passing("the answer broke off before its end"));
         }
@@ -136,14 +220,14 @@ impl Wire {
             return Err(Failure::Final(ModelError::Refused(self.endpoint.excerpt(&refusal))));
         }
         ask.hear(&rest, heard);
-        Ok((assembly, std::mem::take(response.headers_mut())))
+        Ok(())
     }
 
     /// The endpoint answers in one piece, although it was asked for a stream.
     async fn read_whole(
         &self,
         response: &mut Response,
-        assembly: &mut impl Assembly,
+        tried: &mut Tried<impl Assembly>,
         ask: &Ask<'_>,
         heard: Heard<'_>,
     ) -> Result<(), Failure> {
@@ -154,7 +238,7 @@ impl Wire {
             return Err(limit("response_bytes_max", bytes_max));
         }
         let body = String::from_utf8(body).map_err(|_| self.unreadable("it is not UTF-8"))?;
-        let piece = self.take(assembly, &body)?;
+        let piece = self.take(tried, &body)?;
         ask.hear(&piece, heard);
         Ok(())
     }
@@ -162,7 +246,7 @@ impl Wire {
     async fn read_stream(
         &self,
         response: &mut Response,
-        assembly: &mut impl Assembly,
+        tried: &mut Tried<impl Assembly>,
         ask: &Ask<'_>,
         heard: Heard<'_>,
     ) -> Result<(), Failure> {
@@ -186,9 +270,9 @@ impl Wire {
                 if ended && event.trim() != "[DONE]" && serde_json::from_str::<serde::de::IgnoredAny>(&event).is_err() {
                     return Err(self.passing("the answer broke off before its end"));
                 }
-                let piece = self.take(assembly, &event)?;
+                let piece = self.take(tried, &event)?;
                 ask.hear(&piece, heard);
-                if assembly.is_done() {
+                if tried.assembly.is_done() {
                     return Ok(());
                 }
             }
@@ -199,11 +283,18 @@ impl Wire {
     }
 
     /// One object of the answer; gives the text in it that is certain.
-    fn take(&self, assembly: &mut impl Assembly, event: &str) -> Result<String, Failure> {
-        match assembly.take(event) {
-            Ok(piece) => Ok(piece),
+    fn take(&self, tried: &mut Tried<impl Assembly>, event: &str) -> Result<String, Failure> {
+        match tried.assembly.take(event) {
+            Ok(piece) => {
+                tried.began = true;
+                Ok(piece)
+            }
             Err(Wrong::Unreadable(why)) => Err(self.unreadable(&why)),
-            Err(Wrong::Error { status, message }) => Err(self.error_inside(status, &message)),
+            Err(Wrong::Error { status, message }) => {
+                // An error where an answer should begin is a refusal with a misleading status.
+                tried.headers = tried.headers.take().filter(|_| tried.began);
+                Err(self.error_inside(status, &message))
+            }
             Err(Wrong::TooManyCalls(max)) => Err(limit("tool_calls_max", max)),
         }
     }
@@ -241,7 +332,7 @@ impl Wire {
     /// The endpoint's own numbers where it tells them; ours are an estimate and a setting.
     fn overflow(&self, problem: &Problem, request: &ModelRequest) -> LimitHit {
         let max = problem.window_tokens.unwrap_or(u64::from(self.context_tokens_max));
-        let used = problem.asked_tokens.unwrap_or_else(|| asked_tokens(request));
+        let used = problem.asked_tokens.unwrap_or_else(|| request.tokens_estimated());
         LimitHit::new("context_tokens_max", used.max(max.saturating_add(1)), max)
     }
 
@@ -331,11 +422,6 @@ pub(crate) fn inside(error: &Value) -> Wrong {
 /// The words of an error object.
 pub(crate) fn problem_text(error: &Value) -> String {
     problem(&error.to_string()).message
-}
-
-/// Roughly what the request is long.
-pub(crate) fn asked_tokens(request: &ModelRequest) -> u64 {
-    request.messages.iter().map(Message::tokens_estimated).sum::<u64>() + request.system.chars().count() as u64 / 4
 }
 
 /// The text before the first stop, whether or not the provider knew that stop.

@@ -9,8 +9,8 @@ use longhaul_capabilities::{Models as _, Watch as _};
 use longhaul_core::Digest;
 use longhaul_core::event::Used;
 use longhaul_core::journal::{EffectClass, Finished, Journal as _, NewCall, Next, Ticket};
-use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, ReplyFormat, Speaker};
-use longhaul_core::supervisor::{Spent, Supervisor as _};
+use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, ReplyFormat, Speaker, Tally};
+use longhaul_core::supervisor::{Done, More, Supervisor as _};
 use longhaul_core::text::truncate;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Report, Work};
@@ -41,7 +41,8 @@ impl Stage {
             "no model chooses between agents; add to longhaul.toml: [ask] model = \"NAME\", or ask with --agent NAME",
         )?;
         let request = request(&name, system, prompt);
-        let input = serde_json::to_vec(&request)?;
+        // Without the model's name: another one may be configured when this goes on, and an answer that is there holds.
+        let input = serde_json::to_vec(&ModelRequest { model: String::new(), ..request.clone() })?;
         let began = began(&self.world, CHOOSER, CHOOSER, Digest::of(CHOOSER.as_bytes()), CHOICE, &input);
         let (store, clock) = (self.world.store.clone(), self.world.clock.clone());
         let opened = Recorder::open(store, clock, self.invocation(work), began, &self.config.limits)?;
@@ -59,11 +60,10 @@ impl Stage {
         let (chosen, twice) = match recorder.ask(call).await {
             Ok(Next::Answered(answer)) => (serde_json::from_str(&answer)?, 0),
             Ok(Next::Go(ticket) | Next::Verify(ticket, _) | Next::Happened(ticket, _) | Next::Skipped(ticket)) => {
-                let twice = u32::from(ticket.repeated);
                 tokio::select! {
                     asked = self.ask_chooser(&recorder, ticket, &request) => match asked? {
-                        Ok(chosen) => (chosen, twice),
-                        Err(end) => return Ok(Ended::of(end)),
+                        Ok(chosen) => chosen,
+                        Err(ended) => return Ok(ended),
                     },
                     () = cancel.cancelled() => return Ok(Ended::of(End::Cancelled)),
                 }
@@ -73,42 +73,48 @@ impl Stage {
         Ok(ended(recorder, chosen, twice, self.world.clock.now_ms()))
     }
 
-    /// The answer once it is durable, or why the work breaks off.
+    /// The answer once it is durable, with the calls for it that were cut off before; or why the work breaks off.
     async fn ask_chooser(
         &self,
         recorder: &Recorder,
         ticket: Ticket,
         request: &ModelRequest,
-    ) -> anyhow::Result<Result<Chosen, End>> {
+    ) -> anyhow::Result<Result<(Chosen, u32), Ended>> {
         let Some(shared) = self.models.model(&request.model) else {
             anyhow::bail!("there is no model `{}`; add [models.{}]", request.model, request.model);
         };
         let invocation = recorder.invocation();
         let model = shared.within(invocation, &[]).unwrap_or(shared);
-        let held = match self.ledger.reserve(invocation, model.cost_most(request)).await {
+        let again = ticket.repeated;
+        let held = match self.ledger.reserve(invocation, model.cost_most(request), again).await {
             Ok(held) => held,
-            Err(hit) => return Ok(Err(End::Report(Report::Failed(Failure::Budget(hit))))),
+            Err(hit) => return Ok(Err(Ended::of(End::Report(Report::Failed(Failure::Budget(hit)))))),
         };
         let bus = self.bus.clone();
         let own = invocation.clone();
         bus.begins(&own);
         let mut heard = move |text: &str| bus.heard(&own, text);
-        let chosen = model.complete(request, &mut heard).await;
-        if let Err(ModelError::Unavailable(outage)) = chosen {
-            return Ok(Err(End::Outage(outage)));
-        }
+        let tally = Tally::default();
+        let chosen = model.ask(request, &mut heard, &tally).await;
+        let usage = chosen.as_ref().map(|reply| reply.usage).unwrap_or_default();
         let answer = serde_json::to_string(&chosen)?;
-        let spent = Spent {
-            usage: chosen.as_ref().map(|reply| reply.usage).unwrap_or_default(),
-            model_calls: u32::from(chosen.is_ok()),
-            egress_bytes: serde_json::to_vec(request)?.len() as u64,
+        let done = Done { model_calls: u32::from(chosen.is_ok()), ..Done::default() };
+        let more = More {
+            usage: usage.plus(tally.wasted()),
+            egress_bytes: tally.sent_bytes(),
             stored_bytes: answer.len() as u64,
-            ..Spent::default()
+            ..More::default()
         };
-        let batch = self.ledger.spent(invocation, &spent);
-        drop(held);
+        if let Err(ModelError::Unavailable(outage)) = chosen {
+            let batch = self.ledger.close(invocation, done, More { stored_bytes: 0, ..more });
+            held.settle();
+            return Ok(Err(Ended { batch, ..Ended::of(End::Outage(outage)) }));
+        }
+        let batch = self.ledger.spent(invocation, done, more);
+        let cut_off = u32::from(held.was_cut_off());
+        held.settle();
         recorder.answer_with(ticket, answer, batch).await?;
-        Ok(Ok(chosen))
+        Ok(Ok((chosen, cut_off)))
     }
 }
 

@@ -229,7 +229,7 @@ impl Place<'_> {
         let setup = Setup { told: told_by(input), ..setup };
         let called = call(setup).await;
         world.crash.reach("invocation.end");
-        let row = troupe.ledger.close(&invocation, called.used.fuel, called.used.memory_bytes_peak);
+        let row = troupe.ledger.close(&invocation, called.done, called.more);
         let heard = called.events.clone();
         let ended = ended(recorder, called, report, heard, world.clock.now_ms());
         let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;

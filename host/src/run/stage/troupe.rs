@@ -93,7 +93,12 @@ impl Troupe {
             limits: part.limits.clone(),
             services: Services {
                 models: self.models.clone(),
-                tools: Arc::new(Toolbox::new(Arc::clone(&self.cast), invocation.clone(), cancel.clone())),
+                tools: Arc::new(Toolbox::new(
+                    Arc::clone(&self.cast),
+                    Arc::clone(&self.ledger),
+                    invocation.clone(),
+                    cancel.clone(),
+                )),
                 checks,
                 delegate,
                 approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
@@ -164,7 +169,7 @@ impl Team {
         let setup = self.troupe.setup(part, &recorder, Arc::clone(&self.checks), Arc::new(self.clone()), &self.cancel);
         let called = part.plugin.run(setup, &self.cancel, task).await;
         self.troupe.world.crash.reach("delegate.end");
-        let row = self.troupe.ledger.close(&child, called.used.fuel, called.used.memory_bytes_peak);
+        let row = self.troupe.ledger.close(&child, called.done, called.more);
         let used = called.used.plus(called.delegated);
         let events = called.events.clone();
         let at_ms = self.troupe.world.clock.now_ms();

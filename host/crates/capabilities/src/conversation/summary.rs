@@ -123,7 +123,7 @@ impl Ctx {
         let json = serde_json::to_vec(messages).map_err(|error| Stop::Broken(error.to_string()))?;
         let replaced = batch.blob(json);
         let usage = written.as_ref().ok().map(|written| written.usage);
-        batch.ops.extend(self.spent_for(usage, 0).ops);
+        batch.ops.extend(self.spent_for(usage).ops);
         self.answer_with(ticket, Kept { written, replaced }, batch).await
     }
 }

@@ -1,6 +1,6 @@
 //! Bodies: what goes out and what comes back, counted piece by piece and never collected.
 
-use super::fault;
+use super::{Meter, fault};
 use crate::log::LogBook;
 use ::http::header::CONTENT_LENGTH;
 use ::http::{HeaderMap, Request, Response};
@@ -33,8 +33,20 @@ pub(super) struct Count {
     pub(super) permit: OwnedSemaphorePermit,
 }
 
+/// Bytes of a request before its body, as HTTP/1 writes them.
+pub(super) fn head_bytes(request: &Request<WasiBody>) -> usize {
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>();
+    let path = request.uri().path_and_query().map_or(1, |path| path.as_str().len());
+    request.method().as_str().len() + path + fields + 12
+}
+
 /// The third gate, for what goes out: a request of the client that breaks off at `bytes_max`.
-pub(super) fn limited(url: Url, request: Request<WasiBody>, bytes_max: u64) -> Result<reqwest::Request, Error> {
+pub(super) fn limited(
+    url: Url,
+    request: Request<WasiBody>,
+    bytes_max: u64,
+    meter: Meter,
+) -> Result<reqwest::Request, Error> {
     let (parts, body) = request.into_parts();
     if let Some(said) = length(&parts.headers).filter(|said| *said > bytes_max) {
         return Err(Error::HttpRequestBodySize(Some(said)));
@@ -43,17 +55,18 @@ pub(super) fn limited(url: Url, request: Request<WasiBody>, bytes_max: u64) -> R
     *request.headers_mut() = parts.headers;
     // An empty body must not become a chunked one: servers refuse a GET that has one.
     if !body.is_end_stream() {
-        *request.body_mut() = Some(outgoing(body, bytes_max));
+        *request.body_mut() = Some(outgoing(body, bytes_max, meter));
     }
     Ok(request)
 }
 
 /// The third gate, for what goes out to an [`super::Exchange`]: a request with its whole body.
-pub(super) async fn whole(request: Request<WasiBody>, bytes_max: u64) -> Result<Request<Bytes>, Error> {
+pub(super) async fn whole(request: Request<WasiBody>, bytes_max: u64, meter: &Meter) -> Result<Request<Bytes>, Error> {
     let (parts, body) = request.into_parts();
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let collected = Limited::new(body, limit).collect().await;
     let bytes = collected.map_err(|_| Error::HttpRequestBodySize(Some(bytes_max.saturating_add(1))))?.to_bytes();
+    meter.sends(bytes.len()).map_err(|hit| fault::of_cap(&hit))?;
     Ok(Request::from_parts(parts, bytes))
 }
 
@@ -67,13 +80,17 @@ pub(super) fn counted(response: reqwest::Response, count: Count) -> Result<Respo
     Ok(Response::from_parts(parts, incoming(body, count)))
 }
 
-fn outgoing(body: WasiBody, bytes_max: u64) -> Body {
+fn outgoing(body: WasiBody, bytes_max: u64, meter: Meter) -> Body {
     let mut used: u64 = 0;
     Body::wrap_stream(BodyDataStream::new(body).map(
         move |piece| -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
             let piece = piece?;
             used = used.saturating_add(piece.len() as u64);
-            if used > bytes_max { Err(Box::new(TooMuchSent(used))) } else { Ok(piece) }
+            if used > bytes_max {
+                return Err(Box::new(TooMuchSent(used)));
+            }
+            meter.sends(piece.len())?;
+            Ok(piece)
         },
     ))
 }

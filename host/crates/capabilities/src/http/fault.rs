@@ -6,6 +6,7 @@
 
 use super::body::TooMuchSent;
 use crate::log::LogBook;
+use longhaul_core::LimitHit;
 use longhaul_core::text::truncate;
 use longhaul_egress::EgressError;
 use std::io::ErrorKind;
@@ -29,6 +30,14 @@ pub(super) fn of_guard(error: EgressError) -> Error {
         EgressError::Client(error) => of_client(error),
         other => refused(&other.to_string()),
     }
+}
+
+/// A cap of the whole run has no room for what was to leave.
+pub(super) fn of_cap(hit: &LimitHit) -> Error {
+    refused(&format!(
+        "the run: {hit}; to allow it, raise {} under [run.limits], of an ask under [ask.limits]",
+        hit.name
+    ))
 }
 
 /// Notes in the plugin's log what its guest gets; `host` is what the guest asked for.
@@ -64,6 +73,9 @@ pub(super) fn of_client(error: reqwest::Error) -> Error {
 fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Error> {
     if let Some(TooMuchSent(bytes)) = cause.downcast_ref() {
         return Some(Error::HttpRequestBodySize(Some(*bytes)));
+    }
+    if let Some(hit) = cause.downcast_ref() {
+        return Some(of_cap(hit));
     }
     let io: &std::io::Error = cause.downcast_ref()?;
     if let Some(tls) = io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {

@@ -4,6 +4,7 @@ use super::*;
 use http_body_util::{BodyExt as _, Empty, Full};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Grants, HostPattern};
+use longhaul_core::supervisor::Unsupervised;
 use longhaul_egress::{Key, Keyring, Resolve, Secret};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
@@ -28,6 +29,10 @@ impl Resolve for Script {
     }
 }
 
+fn meter(supervisor: &Arc<impl Supervisor + 'static>) -> Meter {
+    Meter { supervisor: Arc::clone(supervisor) as Arc<dyn Supervisor>, caller: InvocationId::from_text("r-1/plan") }
+}
+
 fn outgoing(hosts: &[&str], script: &[&[&str]], bytes_max: u64) -> (Outgoing, LogBook) {
     let log = LogBook::new(&Limits::default());
     let script = script.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
@@ -38,6 +43,7 @@ fn outgoing(hosts: &[&str], script: &[&[&str]], bytes_max: u64) -> (Outgoing, Lo
     };
     let outgoing = Outgoing::with(Rules {
         plugin: "web".into(),
+        meter: meter(&Arc::new(Unsupervised)),
         guard: Guard::new(grants, Caps::default()).with_resolver(Arc::new(Script(Mutex::new(script)))),
         bytes_max,
         log: log.clone(),
@@ -253,4 +259,37 @@ async fn a_guest_sends_a_secret_and_never_sees_it() {
     let error = send(&mut outgoing, with("x-other")).await.unwrap_err().to_string();
     assert!(error.contains("may not go into the header `x-other`") && !error.contains(VALUE), "{error}");
     assert!(log.take().0.iter().all(|line| !line.text.contains(VALUE)));
+}
+
+/// A run that has so many bytes left.
+struct Left(Mutex<u64>);
+
+impl Supervisor for Left {
+    fn sends(&self, _: &InvocationId, bytes: u64) -> Result<(), LimitHit> {
+        let mut left = self.0.lock().unwrap();
+        *left = left.checked_sub(bytes).ok_or_else(|| LimitHit::new("egress_bytes_max", bytes, *left))?;
+        Ok(())
+    }
+}
+
+/// They used to be counted by nobody.
+#[tokio::test]
+async fn what_a_tool_sends_counts_for_its_run_which_may_have_no_room_for_it() {
+    let (port, seen) = server(response("200 OK", "", "hello")).await;
+    let host = format!("http://127.0.0.1:{port}");
+    let (mut outgoing, log) = outgoing(&[&host], &[&["192.0.2.1"]], 100_000);
+    let left = Arc::new(Left(Mutex::new(1_000)));
+    let rules = Arc::get_mut(&mut outgoing.gate.0).unwrap();
+    rules.meter = meter(&left);
+    send(&mut outgoing, post(&format!("{host}/a"), 400)).await.unwrap();
+    let after = *left.0.lock().unwrap();
+    assert!((500..600).contains(&after), "{after}");
+    // The head of the second has room, its body has none.
+    let error = send(&mut outgoing, post(&format!("{host}/a"), 600)).await.unwrap_err();
+    assert!(matches!(&error, Error::InternalError(Some(text)) if text.contains("raise egress_bytes_max")), "{error:?}");
+    let requests = seen.lock().unwrap().len();
+    *left.0.lock().unwrap() = 3;
+    send(&mut outgoing, get(&format!("{host}/a"))).await.unwrap_err();
+    assert_eq!(seen.lock().unwrap().len(), requests, "nothing left");
+    assert!(log.take().0.iter().all(|line| line.text.contains("egress_bytes_max")));
 }

@@ -7,11 +7,11 @@
 use super::{CapReached, Ignored, Refusal, Turn};
 use crate::action::{Choice, EndStatus, Job, Park, Work};
 use crate::input::Dispatch;
-use crate::state::{BlockedBy, Cap, Feature, Phase, Session, Wait, WaitFor};
+use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, Wait, WaitFor};
 use crate::{select, texts};
 use longhaul_core::event::Event;
 use longhaul_core::text::truncate;
-use longhaul_core::work::FeatureStatus::{Dropped, Passing};
+use longhaul_core::work::FeatureStatus::{Dropped, InProgress, Passing};
 use longhaul_core::work::{FeatureSpec, OnFailure, Outcome, Plan, Synthesis};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -276,10 +276,40 @@ impl Turn<'_> {
             (Dropped, _) | (_, Some(BlockedBy::Cancel)) => return Ok(Some(Ignored::NothingToDo)),
             _ => self.check_not_committing(id)?,
         }
-        self.block(id, BlockedBy::Cancel, "stopped by a person; a resume takes it up again");
-        self.leave(id);
+        if self.state.is_ask() {
+            self.block(id, BlockedBy::Cancel, "stopped by a person; a resume goes on where it was");
+            self.set_aside(id);
+        } else {
+            self.block(id, BlockedBy::Cancel, "stopped by a person; a resume begins it anew");
+            self.leave(id);
+        }
         self.advance();
         Ok(None)
+    }
+
+    /// There is no tree to be cleaned, so the task keeps its place in its journal.
+    fn set_aside(&mut self, id: &str) {
+        let Some(position) = self.state.lane_of(id) else { return };
+        let lane = self.cancel(position);
+        self.state.set_aside.retain(|aside| aside.work.feature() != Some(id));
+        self.state.set_aside.push(Lane { wait: None, ..lane });
+    }
+
+    /// Goes on with a task that was stopped, unless it is asked something else by now.
+    pub(super) fn go_on_with(&mut self, id: &str) -> bool {
+        let Some(at) = self.state.set_aside.iter().position(|aside| aside.work.feature() == Some(id)) else {
+            return false;
+        };
+        let Lane { session, work, .. } = self.state.set_aside.remove(at);
+        let asked = self.state.feature(id).map(|feature| texts::ask_task(self.state, feature));
+        if !matches!(&work.job, Job::Generate { task, .. } if asked.as_ref() == Some(task)) {
+            return false;
+        }
+        // A process that was killed did not come to hand in what it used.
+        self.state.cancelled.remove(&work.key());
+        self.set_status(id, InProgress, "goes on where it was");
+        self.start(session, work);
+        true
     }
 
     /// Stops where it is: what is worked on goes on from its journals after a resume with a higher cap.

@@ -331,10 +331,11 @@ impl Turn<'_> {
 
     /// As a cap that is seen before the work starts: it goes on after a resume with a higher one.
     fn over_budget(&mut self, session: Option<Session>, work: Work, hit: &LimitHit) {
-        let cap = if hit.name == Cap::TokensMax.as_str() { Cap::TokensMax } else { Cap::CostMicrodollarsMax };
+        let cap = Cap::of_ledger(&hit.name).unwrap_or(Cap::CostMicrodollarsMax);
         let name = cap.as_str();
+        let table = if self.state.is_ask() { "[ask.limits]" } else { "[run.limits]" };
         let text = format!(
-            "the next call would take the run to {} of {} ({name}); raise {name} and resume",
+            "the next call would take the run to {} of {} ({name}); raise {name} under {table} and resume",
             hit.used, hit.max
         );
         self.hold_at_cap(session, work, cap, text);

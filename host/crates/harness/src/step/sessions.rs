@@ -14,12 +14,16 @@ use longhaul_core::work::FeatureStatus;
 
 impl Turn<'_> {
     pub(super) fn start_session(&mut self, position: usize) {
+        let id = self.state.features[position].spec.id.clone();
+        if self.go_on_with(&id) {
+            return;
+        }
         self.state.counts.sessions = self.state.counts.sessions.saturating_add(1);
         let slot = self.free_slot();
         let feature = &mut self.state.features[position];
         feature.sessions = feature.sessions.saturating_add(1);
         feature.vacuous.clear();
-        let (id, number) = (feature.spec.id.clone(), feature.sessions);
+        let number = feature.sessions;
         self.emit(Event::SessionStarting { feature: id.clone(), session: number });
         self.set_status(&id, FeatureStatus::InProgress, &format!("session {number}"));
         let session = Session { slot, ..Session::of(&id) };

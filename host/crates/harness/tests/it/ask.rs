@@ -298,10 +298,46 @@ fn a_task_that_was_cancelled_is_taken_up_by_a_resume() {
     bench.report_on("f-y/1/generate", says("y"));
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
     bench.tell(Input::Resume { retry_failing: false, limits: None });
-    assert_eq!(keys(&bench), ["f-x/e1/1/generate"]);
+    assert_eq!(keys(&bench), ["f-x/1/generate"], "it goes on where it was");
+    assert_eq!((bench.state.set_aside.len(), bench.state.feature("x").expect("x").sessions), (0, 1));
     bench.report(says("x"));
     bench.report(Report::Synthesized(synthesis()));
     assert_eq!(bench.state.status(), RunStatus::Completed);
+}
+
+/// What it was told by then is part of its journal.
+#[test]
+fn a_task_that_was_cancelled_and_is_asked_something_else_begins_anew() {
+    let mut bench = planned(&[("x", OnFailure::Skip, &[])]);
+    bench.tell(Input::TaskCancelled { feature: "x".into() });
+    bench.report_on("f-x/1/generate", fails());
+    let x = bench.state.features.iter_mut().find(|feature| feature.spec.id == "x").expect("x");
+    x.spec.instruction = "something else".into();
+    bench.tell(Input::Resume { retry_failing: false, limits: None });
+    assert_eq!(keys(&bench), ["f-x/e1/1/generate"]);
+}
+
+#[test]
+fn each_cap_of_the_ledger_holds_the_work_under_its_own_name() {
+    for name in [
+        "tokens_max",
+        "model_calls_max",
+        "tool_calls_max",
+        "fuel_max",
+        "memory_bytes_max",
+        "egress_bytes_max",
+        "stored_bytes_max",
+    ] {
+        let mut bench = planned(&[("x", OnFailure::Skip, &[])]);
+        let report = Report::Failed(Failure::Budget(longhaul_core::LimitHit::new(name, 9, 8)));
+        bench.tell(Input::Done { key: "f-x/1/generate".into(), used: Used::default(), report });
+        let said = bench.last.iter().any(|action| {
+            matches!(action, Action::Emit(Event::Limit { name: said, text }) if said == name && text.contains("[ask.limits]"))
+        });
+        assert!(said, "{:?}", bench.last);
+        bench.tell(Input::Resume { retry_failing: false, limits: None });
+        assert_eq!(keys(&bench), ["f-x/1/generate"]);
+    }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
 use crate::secret::Sieve;
 use crate::tool_names::Names;
-use crate::wire::{Assembly, Wrong, asked_tokens, problem_text, until_stop};
-use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage, text_tokens};
+use crate::wire::{Assembly, Wrong, problem_text, until_stop};
+use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage, text_tokens_most};
 use longhaul_core::text::truncate;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
@@ -173,6 +173,35 @@ impl Assembly for AnthropicAssembly {
         (refused && self.text.trim().is_empty() && self.calls.is_empty())
             .then(|| "the provider ended the reply for its safety policy".to_owned())
     }
+
+    /// Counts that the provider leaves out are estimated, so that a budget cannot be passed by silence. Its count
+    /// of what was read leaves out what went through its cache; ours has it.
+    fn counted(&self, request: &ModelRequest) -> Usage {
+        let usage = Value::Object(self.usage.clone());
+        let count = |path| count(Some(&usage), path);
+        let cached = count("/cache_read_input_tokens").unwrap_or(0);
+        let written = count("/cache_creation_input_tokens").unwrap_or(0);
+        let thought: u64 = self.thoughts.iter().map(|(_, thought)| text_tokens_most(&thought.text)).sum();
+        let calls: u64 = self.calls.iter().map(|call| text_tokens_most(&call.arguments)).sum();
+        let read = count("/input_tokens").map(|fresh| fresh.saturating_add(cached).saturating_add(written));
+        let output = || estimate(text_tokens_most(&self.text) + thought + calls + 1);
+        let stated = count("/output_tokens").filter(|tokens| *tokens > 0);
+        // What it states before the end is not the end's count.
+        let stated = stated.map(|tokens| if self.is_whole() { tokens } else { tokens.max(output()) });
+        let output_tokens = stated.unwrap_or_else(output);
+        Usage {
+            input_tokens: read.unwrap_or_else(|| estimate(request.tokens_most())),
+            cached_tokens: cached,
+            cache_written_tokens: written,
+            output_tokens,
+            reasoning_tokens: count("/output_tokens_details/thinking_tokens").unwrap_or_else(|| estimate(thought)),
+            cost_microdollars: 0.0,
+        }
+    }
+
+    fn stated(&self) -> Option<Value> {
+        Some(Value::Object(self.usage.clone()))
+    }
 }
 
 impl AnthropicAssembly {
@@ -284,28 +313,6 @@ impl AnthropicAssembly {
     fn count(&mut self, usage: Option<Value>) {
         let Some(Value::Object(usage)) = usage else { return };
         self.usage.extend(usage.into_iter().filter(|(_, count)| !count.is_null()));
-    }
-
-    /// Counts that the provider leaves out are estimated, so that a budget cannot be passed by silence. Its count
-    /// of what was read leaves out what went through its cache; ours has it.
-    fn counted(&self, request: &ModelRequest) -> Usage {
-        let usage = Value::Object(self.usage.clone());
-        let count = |path| count(Some(&usage), path);
-        let cached = count("/cache_read_input_tokens").unwrap_or(0);
-        let written = count("/cache_creation_input_tokens").unwrap_or(0);
-        let thought: u64 = self.thoughts.iter().map(|(_, thought)| text_tokens(&thought.text)).sum();
-        let calls: u64 = self.calls.iter().map(|call| text_tokens(&call.arguments)).sum();
-        let read = count("/input_tokens").map(|fresh| fresh.saturating_add(cached).saturating_add(written));
-        let output = || estimate(text_tokens(&self.text) + thought + calls + 1);
-        let output_tokens = count("/output_tokens").filter(|tokens| *tokens > 0).unwrap_or_else(output);
-        Usage {
-            input_tokens: read.unwrap_or_else(|| estimate(asked_tokens(request))),
-            cached_tokens: cached,
-            cache_written_tokens: written,
-            output_tokens,
-            reasoning_tokens: count("/output_tokens_details/thinking_tokens").unwrap_or_else(|| estimate(thought)),
-            cost_microdollars: 0.0,
-        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
 use crate::secret::Sieve;
 use crate::tool_names::Names;
-use crate::wire::{Assembly, Wrong, asked_tokens, inside, until_stop};
-use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage};
+use crate::wire::{Assembly, Wrong, inside, until_stop};
+use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage, text_tokens_most};
 use longhaul_core::text::truncate;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
@@ -133,6 +133,22 @@ impl Assembly for OpenAiAssembly {
     fn refusal(&self) -> Option<String> {
         (!self.refusal.is_empty()).then(|| self.refusal.clone())
     }
+
+    fn counted(&self, request: &ModelRequest) -> Usage {
+        let count = |path| count(self.usage.as_ref(), path);
+        let cached = count("/prompt_tokens_details/cached_tokens").or_else(|| count("/prompt_cache_hit_tokens"));
+        Usage {
+            input_tokens: count("/prompt_tokens").unwrap_or_else(|| estimate(request.tokens_most())),
+            cached_tokens: cached.unwrap_or(0),
+            output_tokens: count("/completion_tokens").unwrap_or_else(|| estimate(self.written_tokens())),
+            reasoning_tokens: count("/completion_tokens_details/reasoning_tokens").unwrap_or(0),
+            ..Usage::default()
+        }
+    }
+
+    fn stated(&self) -> Option<Value> {
+        self.usage.clone()
+    }
 }
 
 impl OpenAiAssembly {
@@ -173,20 +189,6 @@ impl OpenAiAssembly {
         ModelReply { text, calls, reason, usage, thoughts, route: None }
     }
 
-    /// Counts that the provider leaves out are estimated, so that a budget cannot be passed by silence.
-    fn counted(&self, request: &ModelRequest) -> Usage {
-        let count = |path| count(self.usage.as_ref(), path);
-        let cached = count("/prompt_tokens_details/cached_tokens").or_else(|| count("/prompt_cache_hit_tokens"));
-        let output = count("/completion_tokens").unwrap_or_else(|| estimate(self.written_chars() as u64 / 4 + 1));
-        Usage {
-            input_tokens: count("/prompt_tokens").unwrap_or_else(|| estimate(asked_tokens(request))),
-            cached_tokens: cached.unwrap_or(0),
-            output_tokens: output,
-            reasoning_tokens: count("/completion_tokens_details/reasoning_tokens").unwrap_or(0),
-            ..Usage::default()
-        }
-    }
-
     /// Some servers number all calls 0, others none: a new id or, without ids, a new name starts a call.
     fn take_call(&mut self, delta: CallDelta) -> Result<(), Wrong> {
         let id = delta.id.unwrap_or_default();
@@ -224,8 +226,10 @@ impl OpenAiAssembly {
         Ok(())
     }
 
-    fn written_chars(&self) -> usize {
-        let calls = self.calls.iter().map(|call| call.arguments.chars().count()).sum::<usize>();
-        self.text.chars().count() + self.thought.chars().count() + calls
+    /// The most that what was written may have; the end of a reply is one too.
+    fn written_tokens(&self) -> u64 {
+        let calls = self.calls.iter().map(|call| text_tokens_most(&call.name) + text_tokens_most(&call.arguments));
+        let texts = [&self.text, &self.thought, &self.refusal].map(|text| text_tokens_most(text));
+        calls.sum::<u64>() + texts.iter().sum::<u64>() + 1
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
-use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason};
+use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason, Tally};
 use serde_json::json;
 
 const KEY: &str = "sk-test-abcdefghijklmnop";
@@ -34,6 +34,7 @@ struct Outcome {
     result: Result<ModelReply, ModelError>,
     heard: String,
     server: FakeServer,
+    tally: Tally,
 }
 
 impl Outcome {
@@ -55,11 +56,11 @@ async fn check(scripts: Vec<Script>, settings: &str, request: &ModelRequest) -> 
         server.port
     );
     let model = OpenAi::new("gpt", toml::from_str(&text).unwrap(), &|_| Some(KEY.to_owned())).unwrap();
-    let mut heard = String::new();
-    let result = model.complete(request, &mut |piece| heard.push_str(piece)).await;
+    let (mut heard, tally) = (String::new(), Tally::default());
+    let result = model.ask(request, &mut |piece| heard.push_str(piece), &tally).await;
     let shown = format!("{result:?}{heard}");
     assert!(!shown.contains(KEY) && !shown.contains(&KEY[..12]), "the key leaked: {shown}");
-    Outcome { result, heard, server }
+    Outcome { result, heard, server, tally }
 }
 
 async fn read(text: &str) -> Outcome {
@@ -577,5 +578,36 @@ async fn what_a_model_thought_is_told_apart_from_what_it_said() {
         assert_eq!(reply.thoughts[0].text, "let me see [secret]");
         assert_eq!(reply.thoughts[0].signature, None, "nobody wants it back");
         assert_eq!((reply.usage.output_tokens, reply.usage.reasoning_tokens), (30, 20));
+    }
+}
+
+/// They used to be paid for and counted by nobody.
+#[tokio::test]
+async fn answers_that_are_of_no_use_are_counted_as_paid() {
+    let prices = "price_input_usd_per_million = 1.0\nprice_output_usd_per_million = 10.0";
+    let broken = delta(json!({ "content": "half of it" }));
+    let counted = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":7}}\n\n";
+    let refused = delta(json!({ "refusal": "no" })) + counted + &finish("stop");
+    for (scripts, tokens_min, tries) in [
+        // It breaks off twice, and comes.
+        (vec![stream("", [broken.clone().into()]), stream("", [broken.into()]), stream("", [GOOD.into()])], 4, 3),
+        (vec![stream("", [refused.into()])], 107, 1),
+        (vec![stream("", ["data: nonsense\n\n".into()])], 2, 1),
+    ] {
+        let outcome = check(scripts, prices, &request()).await;
+        let wasted = outcome.tally.wasted();
+        assert!(wasted.tokens() >= tokens_min && wasted.cost_microdollars > 0.0, "{wasted:?}");
+        let body = outcome.server.requests()[0].split_once("\r\n\r\n").unwrap().1.len() as u64;
+        assert_eq!(outcome.tally.sent_bytes(), tries * body);
+    }
+    // Who refuses before an answer begins is not paid.
+    let overloaded = "data: {\"error\":{\"message\":\"overloaded\",\"code\":503}}\n\n";
+    for scripts in [
+        vec![answer(401, "", "{}")],
+        vec![answer(503, "", "{}"), stream("", [GOOD.into()])],
+        vec![stream("", [overloaded.into()]), stream("", [GOOD.into()])],
+    ] {
+        let outcome = check(scripts, prices, &request()).await;
+        assert_eq!(outcome.tally.wasted(), Usage::default());
     }
 }

@@ -124,3 +124,42 @@ fn one_endpoint_has_one_queue_for_each_set_of_rates() {
     assert!(Arc::ptr_eq(&queues.of(here, slow), &queues.of(here, slow)));
     assert!(!Arc::ptr_eq(&queues.of(here, slow), &queues.of(there, slow)));
 }
+
+/// A model that fails so often before it answers.
+struct Failing(u32);
+
+#[async_trait::async_trait]
+impl Model for Failing {
+    fn info(&self) -> ModelInfo {
+        ModelInfo { id: "failing".into(), context_tokens_max: 100 }
+    }
+
+    async fn ask(&self, _request: &ModelRequest, _heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+        for _ in 0..self.0 {
+            cost.again().await;
+        }
+        Ok(ModelReply::default())
+    }
+}
+
+/// Requests that were made again used to leave past the rate.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_made_again_counts_as_one_more_of_a_minute() {
+    let request = ModelRequest {
+        model: "m".into(),
+        system: String::new(),
+        messages: Vec::new(),
+        tools: Vec::new(),
+        format: Default::default(),
+        prefill: None,
+        stop: Vec::new(),
+        output_tokens_max: 1,
+        temperature: 0.0,
+        seed: None,
+    };
+    let since = Instant::now();
+    let queued = Queued::new(Arc::new(Failing(9)), Arc::new(Queue::new(rates(Some(1), Some(60), None))));
+    queued.complete(&request, &mut |_| {}).await.unwrap();
+    // Ten of one a second, of which six were saved up.
+    assert!(since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
+}

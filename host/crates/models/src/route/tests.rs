@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 struct FakeModel {
     window: u32,
+    price: f64,
     answers: Mutex<VecDeque<Result<&'static str, ModelError>>>,
     asked: Mutex<u32>,
 }
@@ -17,9 +18,16 @@ impl Model for FakeModel {
         ModelInfo { id: "fake".into(), context_tokens_max: self.window }
     }
 
-    async fn complete(&self, _request: &ModelRequest, _heard: Heard<'_>) -> Result<ModelReply, ModelError> {
+    fn cost_most(&self, _request: &ModelRequest) -> Usage {
+        Usage { cost_microdollars: self.price, ..Usage::default() }
+    }
+
+    async fn ask(&self, _request: &ModelRequest, _heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         *self.asked.lock().unwrap() += 1;
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or(Ok("again"));
+        if answer.is_err() {
+            cost.wasted(Usage { output_tokens: 3, cost_microdollars: 5.0, ..Usage::default() });
+        }
         answer.map(|text| ModelReply { text: text.into(), ..ModelReply::default() })
     }
 }
@@ -27,7 +35,11 @@ impl Model for FakeModel {
 type Answers = Vec<Result<&'static str, ModelError>>;
 
 fn fake(window: u32, answers: Answers) -> Arc<FakeModel> {
-    Arc::new(FakeModel { window, answers: Mutex::new(answers.into()), asked: Mutex::new(0) })
+    priced(window, 10.0, answers)
+}
+
+fn priced(window: u32, price: f64, answers: Answers) -> Arc<FakeModel> {
+    Arc::new(FakeModel { window, price, answers: Mutex::new(answers.into()), asked: Mutex::new(0) })
 }
 
 fn request(chars: usize) -> ModelRequest {
@@ -45,15 +57,11 @@ fn request(chars: usize) -> ModelRequest {
     }
 }
 
-/// `a` and `b`, of which `a` costs ten times as much.
+/// `a` and `b`.
 fn two(a: &Arc<FakeModel>, b: &Arc<FakeModel>, by: RouteBy) -> Routed {
-    let prices = |input| Prices::of("m", input, None, None, input).unwrap();
-    let member = |name: &str, model: &Arc<FakeModel>, price| Member {
-        name: name.into(),
-        model: Arc::clone(model) as Arc<dyn Model>,
-        prices: prices(price),
-    };
-    let members = vec![member("a", a, 10.0), member("b", b, 1.0)];
+    let member =
+        |name: &str, model: &Arc<FakeModel>| Member { name: name.into(), model: Arc::clone(model) as Arc<dyn Model> };
+    let members = vec![member("a", a), member("b", b)];
     Routed::new(members, by, a.window, FallsThrough::ALL.to_vec(), Duration::from_secs(60))
 }
 
@@ -146,9 +154,24 @@ async fn when_all_are_down_the_run_waits_for_the_first_that_may_be_back() {
 
 #[tokio::test(start_paused = true)]
 async fn by_cost_the_cheapest_that_holds_the_request_is_asked_first() {
-    let (a, b) = (fake(1_000, vec![]), fake(100, vec![]));
+    let (a, b) = (fake(1_000, vec![]), priced(100, 1.0, vec![]));
     let routed = two(&a, &b, RouteBy::Cost);
     assert_eq!(ask(&routed, 8).await.unwrap().route.unwrap().served_by, "b");
     assert_eq!(ask(&routed, 2_000).await.unwrap().route, None, "it does not fit the cheaper one");
     assert_eq!((*a.asked.lock().unwrap(), *b.asked.lock().unwrap()), (1, 1));
+}
+
+/// Only the one that replied used to be counted.
+#[tokio::test(start_paused = true)]
+async fn what_the_models_that_failed_cost_is_told() {
+    let nonsense = || Err(ModelError::Failed("nonsense".into()));
+    for (answer, times) in [(Ok("from b"), 1), (nonsense(), 2)] {
+        let (a, b) = (fake(100, vec![nonsense()]), fake(100, vec![answer]));
+        let tally = longhaul_core::model::Tally::default();
+        let _ = two(&a, &b, RouteBy::Order).ask(&request(8), &mut |_| {}, &tally).await;
+        assert_eq!(
+            (tally.wasted().output_tokens, tally.wasted().cost_microdollars),
+            (3 * times, 5.0 * f64::from(times))
+        );
+    }
 }
