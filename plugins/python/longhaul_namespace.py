@@ -184,6 +184,8 @@ class State:
         self.phantoms = {}
         self.noted = set()
         self.deleted = set()
+        # Which variables were in one group with a loaded one.
+        self.mates = {}
         self.all = False
 
     def load(self, group):
@@ -196,8 +198,9 @@ class State:
             group.loaded, group.blob = False, blob
             names = ", ".join(group.names)[:200]
             raise ValueNotLoaded(f"`{names}`: {name_of(type(error))}: {text_of(error, 200)}") from None
-        if group.value is None:
-            self.before.update(Captured(values).groups)
+        groups = {group.names: group.value} if group.value is not None else Captured(values).groups
+        self.before.update(groups)
+        self.mates.update((name, names) for names in groups for name in names)
         self.pending.update((name, value) for name, value in values.items() if name not in self.deleted)
 
     def place(self, name):
@@ -230,6 +233,10 @@ class State:
         self.noted, self.all = set(), False
         self.before = {names: value for names, value in self.before.items() if not self._is_known(names)}
         self.deleted = set()
+
+    def is_untouched(self, name):
+        """Whether a variable is loaded, and the step neither looked it up nor bound it."""
+        return name in self.pending and not dict.__contains__(self.namespace, name)
 
     def _is_known(self, names):
         return any(name in self.pending or name in self.deleted or self.given[name].loaded for name in names)

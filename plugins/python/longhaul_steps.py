@@ -63,19 +63,20 @@ def answer(arguments):
     groups = [Group(fields) for fields in request["given"]]
     hidden = [group for group in groups if group.names[0] in (RANDOM, DECIMAL)]
     current.state = State([group for group in groups if group not in hidden])
-    current.namespace = current.state.namespace
+    current.namespace, current.state.drew = current.state.namespace, False
     _enter(is_quiet=bool(prelude))
     random_seeded = _load_hidden(hidden)
-    lives = {}
     for step in prelude:
         random_seeded = _seed(step["seed"], random_seeded)
         _run(step["id"], step["source"], False)
         _take_builtins_back()
     if prelude:
-        lives = _look_before()
+        _look_before()
         _open_streams()
     hidden_before = _hidden(_seed(request["seed"], random_seeded))
     modules = _dict_copy(_modules)
+    for name, function in _random.items():
+        setattr(random, name, _noted_random[name])
     error, result = _run(request["id"], request["source"], True)
     unkept = _take_builtins_back()
     _modules.update(modules)
@@ -83,7 +84,7 @@ def answer(arguments):
     sys.setrecursionlimit(_RECURSION_MAX)
     fields = {"exit_code": 0, "error": _failure(error) if error else None, "result": result, "unkept": unkept}
     fields["values"] = _values() if error else {}
-    fields.update(_look_after(lives, hidden_before))
+    fields.update(_look_after(hidden_before))
     return _dumps_json(fields)
 
 
@@ -218,24 +219,38 @@ def _load_hidden(groups):
     if DECIMAL in values:
         _set_decimal(values[DECIMAL])
     if RANDOM in values:
-        random.setstate(values[RANDOM])
+        _random["setstate"](values[RANDOM])
         return None
     return _UNTOUCHED
 
 
+def _noting(function):
+    """What a step does to the generator counts, also when it leaves it as it was."""
+
+    def call(*args, **kwargs):
+        current.state.drew = True
+        return function(*args, **kwargs)
+
+    return functools.update_wrapper(call, function)
+
+
+_random = {name: getattr(random, name) for name in ("seed", "getstate", "setstate")}
+_noted_random = {name: _noting(function) for name, function in _random.items()}
+for _name, _function in _noted_random.items():
+    remember(_function, "random", _name)
 _UNTOUCHED = ()
 
 
 def _seed(seed, seeded):
     """Seeds for a step, unless a step before it drew from the generator or seeded it; gives the state, or none."""
-    if seeded is None or (seeded is not _UNTOUCHED and random.getstate() != seeded):
+    if seeded is None or (seeded is not _UNTOUCHED and _random["getstate"]() != seeded):
         return None
-    random.seed(int(seed, 16))
-    return random.getstate()
+    _random["seed"](int(seed, 16))
+    return _random["getstate"]()
 
 
 def _hidden(random_state=None):
-    return {RANDOM: random_state or random.getstate(), DECIMAL: _decimal_state()}
+    return {RANDOM: random_state or _random["getstate"](), DECIMAL: _decimal_state()}
 
 
 def _decimal_state():
@@ -256,15 +271,16 @@ def _set_decimal(state):
 
 
 def _look_before():
-    """Notes the groups as the steps that were run first left them; gives what cannot be kept."""
+    """Notes the groups as the steps that were run first left them."""
     current.state.look_anew()
     roots = current.state.roots()
     captured = Captured(roots)
     current.state.before.update((names, value) for names, value in captured.groups.items() if value is not None)
-    return {name: roots[name] for names, value in captured.groups.items() if value is None for name in names}
+    current.state.mates = {name: names for names in captured.groups for name in names}
+    current.state.drew = False
 
 
-def _look_after(lives, hidden_before):
+def _look_after(hidden_before):
     roots, noted = current.state.roots(), {name for name in current.state.noted if is_variable(name)}
     names_before = {name for names in current.state.before for name in names if name in current.state.given}
     deleted = {name for name in names_before if name not in roots and current.state.given[name].loaded}
@@ -274,14 +290,22 @@ def _look_after(lives, hidden_before):
     captured = Captured(roots)
     groups, left = [], VALUES_BYTES_MAX
     for names, value in captured.groups.items():
-        if value is not None and current.state.before.get(names) == value:
-            continue
-        if value is None and not any(name in noted or lives.get(name, current) is not roots[name] for name in names):
+        if _is_as_it_was(names, value, noted):
             continue
         groups.append(_group(names, value, captured, roots, left))
         left -= len(groups[-1].get("blob", ""))
     groups += _hidden_groups(hidden_before, noted)
     return {"reads": sorted(noted), "all": current.state.all, "groups": groups, "deleted": sorted(deleted)}
+
+
+def _is_as_it_was(names, value, noted):
+    """What was bound without a look at what was there is the step's own, also when it is equal."""
+    state = current.state
+    is_untouched = all(map(state.is_untouched, names))
+    if value is not None and state.before.get(names) == value:
+        return is_untouched or state.all or not noted.isdisjoint(names)
+    mates = (mate for name in names for mate in state.mates.get(name, ()))
+    return is_untouched and not state.all and noted.isdisjoint(mates)
 
 
 def _group(names, value, captured, roots, left):
@@ -305,7 +329,7 @@ def _hidden_groups(before, noted):
     found = []
     noted.add(DECIMAL)
     for name, state in _hidden().items():
-        if state == before[name]:
+        if state == before[name] and not (name == RANDOM and current.state.drew):
             continue
         noted.add(name)
         blob = pickled({name: state})
