@@ -87,6 +87,7 @@ impl Troupe {
                 tools: Arc::new(Toolbox::new(Arc::clone(&self.cast), invocation.clone(), cancel.clone())),
                 checks,
                 delegate,
+                graphs: self.world.graphs.clone(),
                 approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
                 supervisor: self.ledger.clone(),
                 store: Arc::clone(&self.world.store),
