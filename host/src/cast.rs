@@ -198,6 +198,7 @@ impl Cast {
                 tools: nobody.clone(),
                 checks: nobody.clone(),
                 delegate: nobody.clone(),
+                graphs: nobody.clone(),
                 approvals: nobody.clone(),
                 supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
                 store: Arc::clone(&self.world.store),

@@ -33,6 +33,7 @@ mod exec;
 mod features;
 mod follow;
 mod given;
+mod graph;
 mod log;
 mod mcp;
 mod memory;
@@ -62,7 +63,7 @@ use tracing_subscriber::EnvFilter;
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
 /// Exit codes: 0 done; 1 an error, which says what to do; 2 wrong arguments; 3 the run ended and some
-/// features do not pass; 4 the run is paused; 5 the run waits for an answer.
+/// features do not pass, or steps of a graph failed; 4 the run is paused; 5 the run waits for an answer.
 #[derive(Parser, Debug)]
 #[command(name = "longhaul", version, max_term_width = 100)]
 pub struct Cli {
@@ -229,6 +230,11 @@ enum Command {
     },
     /// Remove what is over, and what was saved and is old.
     Gc(checkpoint::GcArgs),
+    /// Code in steps that build on each other: change one, and only what it touches runs again.
+    Graph {
+        #[command(subcommand)]
+        command: graph::Command,
+    },
     /// Look at what a project remembers of its runs: facts, episodes, conversations; export it, or forget it.
     Memory {
         #[command(subcommand)]
@@ -495,6 +501,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
         Command::Checkpoint { command } => checkpoint::run(context, command).await,
         Command::Gc(args) => checkpoint::gc(context, args).await,
+        Command::Graph { command } => graph::run(context, command).await,
         Command::Memory { command } => memory::run(context, command).await,
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,

@@ -11,6 +11,7 @@ pub mod crash;
 pub mod door;
 pub mod events;
 pub mod exec;
+pub mod graphs;
 pub mod home;
 pub mod manifest;
 pub mod memory;

@@ -3,6 +3,7 @@
 use longhaul_capabilities::{Models, Services, Watch};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::event::Used;
+use longhaul_core::graph::{Answered, Ask, GraphError, Graphs};
 use longhaul_core::memory::Embedded;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
@@ -26,6 +27,7 @@ pub fn services(clock: Arc<dyn Clock>) -> Services {
         tools: nobody.clone(),
         checks: nobody.clone(),
         delegate: nobody.clone(),
+        graphs: nobody.clone(),
         approvals: nobody.clone(),
         supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
         store: nobody.clone(),
@@ -98,6 +100,13 @@ impl Delegate for Nobody {
     async fn run(&self, _child: InvocationId, agent: &str, _task: Task) -> Result<Delegated, BrokenOff> {
         let answer = Err(DelegateError::UnknownAgent(agent.to_owned()));
         Ok(Delegated { answer, used: Used::default(), closing: Batch::new() })
+    }
+}
+
+#[async_trait::async_trait]
+impl Graphs for Nobody {
+    async fn ask(&self, _owner: &InvocationId, _name: &str, _ask: Ask) -> Answered {
+        GraphError::Failed("nobody keeps graphs here".to_owned()).into()
     }
 }
 

@@ -21,6 +21,7 @@
 //! | `service/replay.rs` | invocations run again and compared |
 //! | `service/telemetry.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
+//! | `service/graphs.rs` | steps of code that build on each other |
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
@@ -30,6 +31,7 @@ mod ask;
 mod begin;
 mod checkpoints;
 mod decisions;
+mod graphs;
 mod look;
 mod mcp;
 mod memory;
@@ -151,6 +153,7 @@ impl Service {
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
             Request::Checkpoints { wanted } => self.checkpoints(wanted).await,
+            Request::Graph { wanted, token } => self.graphs(wanted, &token).await,
             Request::Memory { run, wanted } => self.memory(&run, wanted).await,
             Request::Trajectories { run, wanted } => self.trajectories(&run, &wanted),
             Request::Trajectory { run, invocation } => self.trajectory(&run, invocation).await,

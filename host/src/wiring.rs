@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::crash::CrashPoints;
+use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
@@ -33,6 +34,8 @@ pub struct World {
     pub clock: Arc<dyn Clock>,
     /// Runs components.
     pub engine: Engine,
+    /// Graphs of steps of code.
+    pub graphs: Arc<Desk>,
     /// Plugins that were loaded.
     pub loaded: Loaded,
     /// Where crash tests end the process.
@@ -72,10 +75,12 @@ impl World {
         let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
         let engine =
             Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
+        let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         Ok(Self {
+            graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
             home,
-            store: Arc::new(store),
-            clock: Arc::new(MachineClock),
+            store,
+            clock,
             engine,
             loaded: Loaded::default(),
             crash,

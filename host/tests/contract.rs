@@ -28,6 +28,7 @@ const LAW: [(&str, &[&str]); 6] = [
             "decisions",
             "progress",
             "artifact",
+            "graph",
             "clock",
             "timer",
             "log",

@@ -16,10 +16,12 @@ fn block<'a>(text: &'a str, language: &str) -> &'a str {
     &text[start..start + end]
 }
 
-#[test]
-fn the_example_that_is_killed_prints_what_its_readme_says() {
+/// Runs the command of an example's README, and compares what it prints with what is written there.
+#[track_caller]
+fn prints_what_its_readme_says(example: &str) {
     let root = root();
-    let readme = std::fs::read_to_string(root.join("examples/02-survive-a-kill/README.md")).expect("readable");
+    let path = root.join("examples").join(example).join("README.md");
+    let readme = std::fs::read_to_string(&path).expect("readable");
     let command = block(&readme, "sh").trim();
     let ran = Command::new("sh")
         .args(["-c", command])
@@ -32,4 +34,14 @@ fn the_example_that_is_killed_prints_what_its_readme_says() {
     let (printed, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert_eq!(printed, block(&readme, "text"), "{errors}");
     assert!(ran.status.success(), "{errors}");
+}
+
+#[test]
+fn the_example_that_is_killed_prints_what_its_readme_says() {
+    prints_what_its_readme_says("02-survive-a-kill");
+}
+
+#[test]
+fn the_example_of_a_notebook_that_is_mended_prints_what_its_readme_says() {
+    prints_what_its_readme_says("03-graph");
 }

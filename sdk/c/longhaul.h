@@ -358,6 +358,24 @@ typedef longhaul_plugin_tools_tool_call_t lh_tool_request;
 typedef longhaul_plugin_delegate_assignment_t lh_assignment;
 /* { uint32_t run_number; lh_str state, summary; } */
 typedef longhaul_plugin_artifact_handoff_t lh_handoff;
+/* { lh_str kind, message; optional uint32_t line, column; lh_str traceback; } */
+typedef longhaul_plugin_graph_graph_failure_t lh_graph_failure;
+/* { lh_str id, source; uint8_t state; lh_str_list reads, writes, needs, live_only; lh_str stdout_, stderr_;
+ *   lh_optional_str value; optional lh_graph_failure failure; uint32_t duration_ms; } */
+typedef longhaul_plugin_graph_graph_step_t lh_graph_step;
+typedef longhaul_plugin_graph_list_graph_step_t lh_graph_step_list;
+/* { lh_str_list stale; optional lh_graph_failure failure; } */
+typedef longhaul_plugin_graph_graph_changes_t lh_graph_changes;
+/* { lh_str_list ran, answered, failed, blocked; uint32_t untouched; lh_str_list warnings; } */
+typedef longhaul_plugin_graph_graph_replay_t lh_graph_replay;
+/* { lh_str step; lh_graph_failure failure; list of { lh_str name, shown; lh_optional_str made_by; } values;
+ *   lh_str culprit, why; } */
+typedef longhaul_plugin_graph_graph_diagnosis_t lh_graph_diagnosis;
+/* { lh_str step, source, why; uint32_t tries; lh_graph_replay replay; } */
+typedef longhaul_plugin_graph_graph_patch_t lh_graph_kept;
+/* The states of a step. */
+enum { LH_STEP_FRESH, LH_STEP_STALE, LH_STEP_BLOCKED, LH_STEP_FAILED, LH_STEP_BROKEN };
+typedef enum { LH_GRAPH_JSON, LH_GRAPH_DOT } lh_graph_format;
 
 /* The plugin defines this one. */
 bool lh_agent_run(const lh_task *task, lh_outcome *outcome, lh_error *err);
@@ -395,6 +413,26 @@ bool lh_progress_log(lh_str action, lh_str outcome, lh_str_list files, lh_error 
 bool lh_artifact_load(lh_handoff *handoff, bool *found, lh_error *err);
 /* Leaves `state_json`, one JSON value, and a summary in words for the next invocation. */
 bool lh_artifact_save(lh_str state_json, lh_str summary, lh_error *err);
+
+/* Code in steps, in Python: change one, and only what it touches runs again. A graph belongs to this invocation, by
+ * its name, and is there once a step was added. A step that is not there is LH_INVALID. */
+
+/* Adds a step behind the others. A source that cannot be read is kept, and `changes` says why. */
+bool lh_graph_add(lh_str graph, lh_str step, lh_str source, lh_graph_changes *changes, lh_error *err);
+bool lh_graph_change(lh_str graph, lh_str step, lh_str source, lh_graph_changes *changes, lh_error *err);
+bool lh_graph_remove(lh_str graph, lh_str step, lh_graph_changes *changes, lh_error *err);
+/* Runs what is stale; with `keep_going` also what needs a step that failed. That a step fails is no error. */
+bool lh_graph_run(lh_str graph, bool keep_going, lh_graph_replay *replay, lh_error *err);
+/* Runs a step again, and what its new values touch. */
+bool lh_graph_replay_step(lh_str graph, lh_str step, lh_graph_replay *replay, lh_error *err);
+/* What would run, in its order. */
+bool lh_graph_stale(lh_str graph, lh_str_list *steps, lh_error *err);
+bool lh_graph_show(lh_str graph, lh_graph_step_list *steps, lh_error *err);
+/* Why a step failed; where `step` is NULL, the first that did. LH_INVALID when none did. */
+bool lh_graph_diagnose(lh_str graph, const lh_str *step, lh_graph_diagnosis *found, lh_error *err);
+/* Finds a source with which a failure is gone, and keeps it. LH_FAILED when there is none. */
+bool lh_graph_patch(lh_str graph, const lh_str *step, lh_graph_kept *kept, lh_error *err);
+bool lh_graph_export(lh_str graph, lh_graph_format format, lh_str *text, lh_error *err);
 
 /* Reason, act, observe: lets the model call the tools that were granted until it finishes. An error of a tool goes
  * back to the model; errors of the model's side end the loop; out of steps is the limit `steps_max`. */

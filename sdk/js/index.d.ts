@@ -393,6 +393,75 @@ export namespace artifact {
   function save(state: unknown, summary: string): void;
 }
 
+export interface GraphFailure {
+  /** The exception's type, `SyntaxError` for a source that cannot be read, or a limit's name. */
+  kind: string;
+  message: string;
+  /** In the step's source, from 1. */
+  line?: number;
+  column?: number;
+  traceback: string;
+}
+
+export interface GraphStep {
+  id: string;
+  source: string;
+  state: "fresh" | "stale" | "blocked" | "failed" | "broken";
+  reads: string[];
+  writes: string[];
+  needs: string[];
+  /** What it made and nobody can keep, so that it runs again whenever it is needed. */
+  liveOnly: string[];
+  stdout: string;
+  stderr: string;
+  value?: string;
+  failure?: GraphFailure;
+  durationMs: number;
+}
+
+export interface GraphChanges {
+  stale: string[];
+  failure?: GraphFailure;
+}
+
+export interface GraphReplay {
+  ran: string[];
+  /** Steps that got what an earlier run of them gave for the same input. */
+  answered: string[];
+  failed: string[];
+  blocked: string[];
+  untouched: number;
+  warnings: string[];
+}
+
+export interface GraphDiagnosis {
+  step: string;
+  failure: GraphFailure;
+  values: { name: string; shown: string; madeBy?: string }[];
+  culprit: string;
+  why: string;
+}
+
+/** Code in steps, in Python: change one, and only what it touches runs again. A graph of this invocation. */
+export class Graph {
+  constructor(name: string);
+  /** Adds a step behind the others. A source that cannot be read is kept, and said so. */
+  add(step: string, source: string): GraphChanges;
+  change(step: string, source: string): GraphChanges;
+  remove(step: string): GraphChanges;
+  /** Runs what is stale; with `keepGoing` also what needs a step that failed. A failing step is no error. */
+  run(options?: { keepGoing?: boolean }): GraphReplay;
+  /** Runs a step again, and what its new values touch. */
+  replay(step: string): GraphReplay;
+  stale(): string[];
+  show(): GraphStep[];
+  /** Why a step failed; without one, the first that did. Throws `Invalid` when none did. */
+  diagnose(step?: string): GraphDiagnosis;
+  /** Finds a source with which a failure is gone, and keeps it. Throws `Failed` when there is none. */
+  patch(step?: string): { step: string; source: string; why: string; tries: number; replay: GraphReplay };
+  export(format?: "json" | "dot"): string;
+}
+
 export namespace log {
   function trace(text: unknown): void;
   function debug(text: unknown): void;

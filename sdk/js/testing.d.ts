@@ -5,6 +5,8 @@ import type {
   Entry,
   EvaluatorExports,
   Goal,
+  GraphDiagnosis,
+  GraphReplay,
   MemoryExports,
   Outcome,
   Plan,
@@ -31,6 +33,11 @@ export interface Script {
   /** Milliseconds since 1970-01-01 UTC. Default 0. */
   now?: number;
   keyvalue?: Record<string, string | Uint8Array>;
+  /** What each run of a graph did, in order. Steps do not run here; without one, all of them ran and none failed. */
+  graphRuns?: Partial<GraphReplay>[];
+  /** By step, what is found of it. */
+  graphDiagnoses?: Record<string, GraphDiagnosis>;
+  graphPatches?: Record<string, { step: string; source: string; why: string; tries: number }>;
 }
 
 /** What a scripted host was asked. */
@@ -43,6 +50,8 @@ export interface FakeHost {
   remembered: { tier: string; key: string; value: string }[];
   saved?: { runNumber: number; state: string; summary: string };
   store: Map<string, Uint8Array>;
+  /** By name, the sources of the steps by name. */
+  graphs: Map<string, Map<string, string>>;
   now: number;
 }
 

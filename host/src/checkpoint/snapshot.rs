@@ -18,6 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::{Digest, InvocationId, RunId};
+use longhaul_graph::record;
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,10 +110,22 @@ enum TableName {
     Events,
     Journal,
     Memory,
+    GraphHeads,
+    GraphSteps,
+    GraphVersions,
 }
 
 impl TableName {
-    const ALL: [Self; 5] = [Self::Runs, Self::States, Self::Events, Self::Journal, Self::Memory];
+    const ALL: [Self; 8] = [
+        Self::Runs,
+        Self::States,
+        Self::Events,
+        Self::Journal,
+        Self::Memory,
+        Self::GraphHeads,
+        Self::GraphSteps,
+        Self::GraphVersions,
+    ];
 
     fn table(self) -> Table {
         match self {
@@ -121,6 +134,7 @@ impl TableName {
             Self::Events => Table::Events,
             Self::Journal => Table::Journal,
             Self::Memory => Table::Memory,
+            Self::GraphHeads | Self::GraphSteps | Self::GraphVersions => Table::Graphs,
         }
     }
 
@@ -131,8 +145,16 @@ impl TableName {
             // An invocation's name begins with its run's and a stroke, and ends later.
             Self::Journal => Key::from_bytes(format!("{run}/").into_bytes()),
             Self::Memory => Key::of("working").and(run.as_str()),
+            Self::GraphHeads => of_agents(&record::heads(), run),
+            Self::GraphSteps => of_agents(&Key::of("step"), run),
+            Self::GraphVersions => of_agents(&Key::of("version"), run),
         }
     }
+}
+
+/// What the keys of the graphs of a run's agents start with: their names start with the invocation's.
+fn of_agents(kind: &Key, run: &RunId) -> Key {
+    Key::from_bytes([kind.as_bytes(), format!("{run}/").as_bytes()].concat())
 }
 
 /// A snapshot of a run, or of an agent's work in it.

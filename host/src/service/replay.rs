@@ -170,6 +170,7 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
             tools: nobody.clone(),
             checks: nobody.clone(),
             delegate: nobody.clone(),
+            graphs: nobody.clone(),
             approvals: Arc::new(AllFree),
             supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
             store: Arc::clone(&world.store),

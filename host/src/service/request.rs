@@ -2,6 +2,7 @@
 
 use super::{CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Trajectory, Wanted};
 use crate::checkpoint::{Checkpoint, Saved, Snapshot};
+use crate::graphs::GraphAsk;
 use crate::run::Reverted;
 use crate::run::ledger::LedgerView;
 use crate::run::proposals::Proposal;
@@ -9,6 +10,7 @@ use crate::wiring::ModelOptions;
 use longhaul_approval::{Approval, RunRule};
 use longhaul_core::decision::{Hit, Outcome};
 use longhaul_core::event::{RunEvent, Used};
+use longhaul_core::graph;
 use longhaul_core::journal::{Entry, Finished, Resolution};
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::work::{FeatureSpec, Plan, Synthesis};
@@ -245,6 +247,13 @@ pub enum Request {
         /// What of them.
         wanted: CheckpointAsk,
     },
+    /// Graphs of steps of code.
+    Graph {
+        /// What of them.
+        wanted: GraphAsk,
+        /// Whoever asks twice, since the owner stopped before it answered, says the same here.
+        token: String,
+    },
     /// What a project remembers of its runs.
     Memory {
         /// A run of the project.
@@ -452,6 +461,21 @@ pub enum Answer {
         checkpoints: usize,
         /// Entries of memory that were over.
         memories: usize,
+    },
+    /// What a graph answers.
+    Graph {
+        /// To what it was asked.
+        said: Box<graph::Answer>,
+    },
+    /// Graphs in short.
+    Graphs {
+        /// By name.
+        graphs: Vec<graph::Summary>,
+    },
+    /// What was changed in a graph.
+    GraphVersions {
+        /// The newest first.
+        versions: Vec<graph::Version>,
     },
     /// What is remembered.
     Memories {

@@ -40,6 +40,7 @@ struct Seen {
     last_request: Value,
     models: BTreeMap<String, String>,
     remembers: Option<String>,
+    advises: Option<String>,
     remembered: u32,
 }
 
@@ -97,6 +98,11 @@ impl Fake {
     /// How long the answer to a post takes, which has its effect at once.
     pub fn posts_take(&self, time: Duration) {
         self.inner.seen().posts_take = time;
+    }
+
+    /// What the model says to a step of a graph that failed.
+    pub fn advises(&self, text: &str) {
+        self.inner.seen().advises = Some(text.to_owned());
     }
 
     /// What the model says when it is asked what is to be remembered of a run.
@@ -213,6 +219,10 @@ impl Seen {
             _ if body["messages"][0]["content"].to_string().contains("You keep the memory of a project") => {
                 self.remembered += 1;
                 let text = self.remembers.clone().unwrap_or_else(|| "I would rather not.".to_owned());
+                return (completion(&text, 10), self.model_takes);
+            }
+            _ if body["messages"][0]["content"].to_string().contains("You mend steps of Python code") => {
+                let text = self.advises.clone().unwrap_or_else(|| "I would rather not.".to_owned());
                 return (completion(&text, 10), self.model_takes);
             }
             _ => {

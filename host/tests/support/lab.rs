@@ -138,6 +138,7 @@ impl Lab {
                 tools: nobody.clone(),
                 checks: nobody.clone(),
                 delegate: nobody.clone(),
+                graphs: nobody.clone(),
                 approvals: nobody.clone(),
                 supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
                 store: self.store.clone(),

@@ -69,6 +69,7 @@ const LIFTED = {
   "unknown-function": (text) => new Unknown(text),
   "unknown-check": (text) => new Unknown(`there is no check \`${text}\``),
   "unknown-agent": (text) => new Unknown(`there is no agent \`${text}\``),
+  "unknown-step": (text) => new Unknown(`there is no step \`${text}\` in this graph`),
   "timed-out": (ms) => new TimedOut(ms),
   blocked: (text) => new Blocked(text),
   unclear: (text) => new Blocked(text),

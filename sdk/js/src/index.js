@@ -20,6 +20,7 @@ export {
   Unavailable,
   Unknown,
 } from "./errors.js";
+export { Graph } from "./graph.js";
 export { firstObject, readJson } from "./json.js";
 export * as keyvalue from "./keyvalue.js";
 export * as log from "./log.js";

@@ -19,9 +19,22 @@ import * as shape from "./shapes.js";
  * `tools`: by id, exports of `defineTool`, or `{ functions: { name: (args) => output } }`.
  * `checks`: by name, true, false, or a report. `agents`: by name, a function of a task.
  * `now`: milliseconds since 1970. `keyvalue`: texts or bytes by key.
+ * Steps of graphs are kept and do not run: `graphRuns` says what each run did, in order; without one all steps ran.
+ * `graphDiagnoses` and `graphPatches`: by step, what is found of it.
  */
-export function fakeHost({ replies = [], tools = {}, checks = {}, agents = {}, now = 0, keyvalue = {} } = {}) {
-  const host = new FakeHost({ replies: [...replies], tools, checks, agents, now, keyvalue });
+export function fakeHost({
+  replies = [],
+  tools = {},
+  checks = {},
+  agents = {},
+  now = 0,
+  keyvalue = {},
+  graphRuns = [],
+  graphDiagnoses = {},
+  graphPatches = {},
+} = {}) {
+  const script = { replies: [...replies], graphRuns: [...graphRuns], graphDiagnoses, graphPatches };
+  const host = new FakeHost({ ...script, tools, checks, agents, now, keyvalue });
   install(host.interfaces());
   return host;
 }
@@ -84,6 +97,7 @@ class FakeHost {
   saved = undefined;
   remembered = [];
   store = new Map();
+  graphs = new Map();
 
   #script;
 
@@ -101,6 +115,7 @@ class FakeHost {
       conversation: { Conversation: this.#conversation() },
       decisions: this.#decisions(),
       delegate: this.#delegate(),
+      graph: this.#graph(),
       keyvalue: this.#keyvalue(),
       log: { write: (level, text) => this.lines.push({ level, text }) },
       progress: { log: (action, outcome, files) => this.progress.push({ action, outcome, files }) },
@@ -195,6 +210,51 @@ class FakeHost {
     return { run, runMany: (assignments) => assignments.map((one) => settled(() => run(one))) };
   }
 
+  /** Steps are kept and do not run; what runs, diagnoses and patches give is scripted. */
+  #graph() {
+    const stepsOf = (graph, step) => {
+      const steps = this.graphs.get(graph) ?? refuse("invalid", `there is no graph \`${graph}\``);
+      if (step !== undefined && step !== null && !steps.has(step)) refuse("unknown-step", step);
+      return steps;
+    };
+    const replayed = (steps) => ({ ...NOTHING_RAN, ran: [...steps.keys()], ...this.#script.graphRuns.shift() });
+    const scripted = (found, graph, step) => {
+      stepsOf(graph, step);
+      return found[step ?? Object.keys(found)[0]] ?? refuse("invalid", "no step of this graph failed");
+    };
+    return {
+      addStep: (graph, step, source) => {
+        if (!this.graphs.has(graph)) this.graphs.set(graph, new Map());
+        const steps = this.graphs.get(graph);
+        if (steps.has(step)) refuse("invalid", `there is a step \`${step}\` already`);
+        steps.set(step, source);
+        return { stale: [step], failure: null };
+      },
+      changeStep: (graph, step, source) => {
+        stepsOf(graph, step).set(step, source);
+        return { stale: [step], failure: null };
+      },
+      removeStep: (graph, step) => {
+        stepsOf(graph, step).delete(step);
+        return { stale: [], failure: null };
+      },
+      run: (graph) => replayed(stepsOf(graph)),
+      replay: (graph, step) => replayed(stepsOf(graph, step)),
+      stale: (graph) => [...stepsOf(graph).keys()],
+      show: (graph) => [...stepsOf(graph)].map(([id, source]) => ({ ...NEVER_RAN, id, source })),
+      diagnose: (graph, step) => scripted(this.#script.graphDiagnoses, graph, step ?? undefined),
+      patch: (graph, step) => {
+        const patch = scripted(this.#script.graphPatches, graph, step ?? undefined);
+        stepsOf(graph).set(patch.step, patch.source);
+        return { replay: NOTHING_RAN, ...patch };
+      },
+      exportGraph: (graph, format) => {
+        const ids = [...stepsOf(graph).keys()];
+        return format === "json" ? JSON.stringify({ steps: ids }) : `digraph { ${ids.map((id) => `${JSON.stringify(id)};`).join(" ")} }`;
+      },
+    };
+  }
+
   #keyvalue() {
     return {
       get: (key) => this.store.get(key) ?? null,
@@ -243,6 +303,10 @@ class FakeHost {
     };
   }
 }
+
+const NOTHING_RAN = { ran: [], answered: [], failed: [], blocked: [], untouched: 0, warnings: [] };
+
+const NEVER_RAN = { state: "stale", reads: [], writes: [], needs: [], liveOnly: [], stdout: "", stderr: "", value: null, failure: null, durationMs: 0 };
 
 const NO_USAGE = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costMicrodollars: 0 };
 

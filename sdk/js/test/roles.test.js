@@ -154,6 +154,35 @@ test("an error of an import keeps what a caller can act on", () => {
   assert.throws(() => sdk.keyvalue.set("k", 5), /`value` must be a Uint8Array, not 5/);
 });
 
+test("a graph keeps its steps and runs as it is scripted", () => {
+  const failure = { kind: "NameError", message: "no rowz", line: 1, column: null, traceback: "" };
+  const diagnosis = { step: "sum", failure, values: [{ name: "rows", shown: "[1]", madeBy: null }], culprit: "sum", why: "a typo" };
+  const host = fakeHost({
+    graphRuns: [{ failed: ["sum"] }],
+    graphDiagnoses: { sum: diagnosis },
+    graphPatches: { sum: { step: "sum", source: "total = sum(rows)", why: "a typo", tries: 1 } },
+  });
+  const graph = new sdk.Graph("figures");
+  assert.throws(() => graph.run(), sdk.Invalid);
+  assert.deepEqual(graph.add("load", "rows = [1]"), { stale: ["load"], failure: undefined });
+  graph.add("sum", "total = sum(rowz)");
+  assert.throws(() => graph.add("sum", ""), sdk.Invalid);
+  assert.throws(() => graph.change("gone", ""), sdk.Unknown);
+  assert.throws(() => graph.add("bad", 5), /`source` must be a text, not 5/);
+  assert.deepEqual(graph.run().failed, ["sum"]);
+  assert.deepEqual(graph.diagnose().failure, { ...failure, column: undefined });
+  assert.equal(graph.diagnose("sum").values[0].madeBy, undefined);
+  assert.equal(graph.patch("sum").tries, 1);
+  assert.deepEqual(graph.replay("load").ran, ["load", "sum"]);
+  assert.equal(graph.show()[1].source, "total = sum(rows)");
+  assert.equal(graph.show()[1].failure, undefined);
+  assert.throws(() => graph.export("png"), /`format` must be one of json, dot/);
+  assert.match(graph.export("dot"), /"load";/);
+  graph.remove("sum");
+  assert.deepEqual(graph.stale(), ["load"]);
+  assert.deepEqual([...host.graphs.get("figures").keys()], ["load"]);
+});
+
 test("what the host keeps comes back as it was", () => {
   const host = fakeHost({ agents: { echo: (task) => ({ output: task.instruction }) }, now: 5 });
   for (const key of ["a", "b/1", "b/2", "b/3", "c"]) sdk.keyvalue.set(key, `${key} ä😀`);

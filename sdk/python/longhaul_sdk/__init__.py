@@ -22,6 +22,7 @@ from . import (
     decisions,
     delegate,
     errors,
+    graph,
     jsontext,
     keyvalue,
     log,
@@ -51,8 +52,10 @@ from .errors import (
     UnknownAgentError,
     UnknownCheckError,
     UnknownFunctionError,
+    UnknownStepError,
 )
 from .evaluator import Evaluator, Evidence, Judgement, Mark, Rubric, Subject, Verdict
+from .graph import Graph, GraphFormat, GraphState
 from .memory import Entry, Hit, Memory, Page
 from .planner import (
     Abort,
@@ -93,6 +96,9 @@ __all__ = [
     "FailedError",
     "Field",
     "Goal",
+    "Graph",
+    "GraphFormat",
+    "GraphState",
     "Happened",
     "Hit",
     "Image",
@@ -134,6 +140,7 @@ __all__ = [
     "UnknownAgentError",
     "UnknownCheckError",
     "UnknownFunctionError",
+    "UnknownStepError",
     "Usage",
     "Verdict",
     "Verification",
@@ -146,6 +153,7 @@ __all__ = [
     "errors",
     "export",
     "function",
+    "graph",
     "jsontext",
     "keyvalue",
     "log",

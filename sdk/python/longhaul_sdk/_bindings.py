@@ -22,7 +22,8 @@ from . import _host, errors, jsontext
 from ._records import CASES, CLASSES, JSON_FIELDS, NAMES, OBJECT_FIELDS, OUTPUT_FIELDS
 
 IMPORTS = """
-message_types tool_types conversation tools checks delegate recall decisions progress artifact keyvalue clock timer log
+message_types tool_types conversation tools checks delegate recall decisions progress artifact graph keyvalue clock
+timer log
 """.split()
 
 ROLES = ("agent", "planner", "evaluator", "tool", "memory")
@@ -287,6 +288,7 @@ _IMPORT_ERRORS: dict[str, Callable[[Any], errors.Error]] = {
     "TimedOut": errors.TimedOutError,
     "UnknownCheck": errors.UnknownCheckError,
     "UnknownAgent": errors.UnknownAgentError,
+    "UnknownStep": errors.UnknownStepError,
     "Failed": errors.FailedError,
 }
 

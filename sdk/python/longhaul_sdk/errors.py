@@ -96,7 +96,7 @@ class TimedOutError(FailedError):
         self.ms = ms
 
 
-# Of checks, sub-agents, agents and planners.
+# Of checks, sub-agents, graphs, agents and planners.
 
 
 class UnknownCheckError(InvalidError):
@@ -111,6 +111,13 @@ class UnknownAgentError(InvalidError):
 
     def __str__(self) -> str:
         return f"unknown agent: {self.text}"
+
+
+class UnknownStepError(InvalidError):
+    """The graph has no such step."""
+
+    def __str__(self) -> str:
+        return f"unknown step: {self.text}"
 
 
 class ImpossibleError(FailedError):

@@ -19,7 +19,8 @@ from .checks import CheckInfo, CheckReport
 from .conversation import ContextUsage, Message, Options, Speaker, Turn
 from .decisions import Decision
 from .delegate import Assignment
-from .errors import Error, FailedError, UnknownAgentError, UnknownCheckError, UnknownFunctionError
+from .errors import Error, FailedError, InvalidError, UnknownAgentError, UnknownCheckError, UnknownFunctionError, UnknownStepError
+from .graph import GraphChanges, GraphDiagnosis, GraphFormat, GraphPatch, GraphReplay, GraphStep
 from .keyvalue import KeyPage
 from .recall import Remembered, Tier
 from .tool import CallContext, Effect, Function, Tool, ToolInfo, ToolResult
@@ -59,13 +60,17 @@ class Host:
     """Enter it with `with`, and everything in `longhaul_sdk` that asks the host asks this one.
 
     `replies` are given one after the other; a callable is called with the Request. A check is a
-    report, or whether it passes. A sub-agent is a callable from task to outcome.
+    report, or whether it passes. A sub-agent is a callable from task to outcome. Steps of graphs are
+    kept and do not run: `graph_runs` says what each run did, the two maps what is found of a step.
     """
 
     replies: Iterable[Reply] = ()
     tools: Sequence[type[Tool] | FakeTool] = ()
     checks: Mapping[str, bool | CheckReport] = field(default_factory=dict)
     agents: Mapping[str, Callable[[Task], Outcome]] = field(default_factory=dict)
+    graph_runs: Iterable[GraphReplay] = ()
+    graph_diagnoses: Mapping[str, GraphDiagnosis] = field(default_factory=dict)
+    graph_patches: Mapping[str, GraphPatch] = field(default_factory=dict)
     now_ms: float = 1_750_000_000_000.0
 
     # What the plugin left behind.
@@ -77,10 +82,12 @@ class Host:
     decisions: list[Decision] = field(default_factory=list)
     remembered: dict[tuple[Tier, str], Any] = field(default_factory=dict)
     handoff: Handoff | None = None
+    graphs: dict[str, dict[str, str]] = field(default_factory=dict)
     slept_ms: int = 0
 
     def __post_init__(self) -> None:
         self._replies = iter(self.replies)
+        self._graph_runs = iter(self.graph_runs)
         self._spaces: dict[str, dict[str, bytes]] = {}
         self._outer: _host.Backend | None = None
 
@@ -239,6 +246,66 @@ class _Imports:
     def _artifact_save(self, state: str, summary: str) -> None:
         number = self._host.handoff.run_number + 1 if self._host.handoff else 1
         self._host.handoff = Handoff(number, json.loads(state), summary)
+
+    def _graph_add_step(self, graph: str, step: str, source: str) -> GraphChanges:
+        steps = self._host.graphs.setdefault(graph, {})
+        if step in steps:
+            raise InvalidError(f"there is a step `{step}` already")
+        steps[step] = source
+        return GraphChanges([step])
+
+    def _graph_change_step(self, graph: str, step: str, source: str) -> GraphChanges:
+        self._graph_steps(graph, step)[step] = source
+        return GraphChanges([step])
+
+    def _graph_remove_step(self, graph: str, step: str) -> GraphChanges:
+        del self._graph_steps(graph, step)[step]
+        return GraphChanges()
+
+    def _graph_run(self, graph: str, keep_going: bool) -> GraphReplay:
+        return self._graph_replayed(self._graph_steps(graph))
+
+    def _graph_replay(self, graph: str, step: str) -> GraphReplay:
+        return self._graph_replayed(self._graph_steps(graph, step))
+
+    def _graph_stale(self, graph: str) -> list[str]:
+        return list(self._graph_steps(graph))
+
+    def _graph_show(self, graph: str) -> list[GraphStep]:
+        return [GraphStep(step, source) for step, source in self._graph_steps(graph).items()]
+
+    def _graph_diagnose(self, graph: str, step: str | None) -> GraphDiagnosis:
+        return self._graph_found(self._host.graph_diagnoses, graph, step)
+
+    def _graph_patch(self, graph: str, step: str | None) -> GraphPatch:
+        patch: GraphPatch = self._graph_found(self._host.graph_patches, graph, step)
+        self._graph_steps(graph)[patch.step] = patch.source
+        return patch
+
+    def _graph_export_graph(self, graph: str, format: GraphFormat) -> str:
+        steps = self._graph_steps(graph)
+        if format is GraphFormat.JSON:
+            return json.dumps({"steps": [{"id": step, "source": source} for step, source in steps.items()]})
+        return "digraph {" + "".join(f" {json.dumps(step)};" for step in steps) + " }"
+
+    def _graph_steps(self, graph: str, step: str | None = None) -> dict[str, str]:
+        steps = self._host.graphs.get(graph)
+        if steps is None:
+            raise InvalidError(f"there is no graph `{graph}`")
+        if step is not None and step not in steps:
+            raise UnknownStepError(step)
+        return steps
+
+    def _graph_replayed(self, steps: dict[str, str]) -> GraphReplay:
+        # Where nothing is scripted, all steps run and none fails.
+        return next(self._host._graph_runs, None) or GraphReplay(ran=list(steps))
+
+    def _graph_found(self, scripted: Mapping[str, Any], graph: str, step: str | None) -> Any:
+        self._graph_steps(graph, step)
+        name = step or next(iter(scripted), None)
+        if name not in scripted:
+            raise InvalidError("no step of this graph failed")
+        return scripted[name]
 
     def _keyvalue_get(self, key: str) -> bytes | None:
         return self._host.keyvalue.get(key)

@@ -6,6 +6,7 @@ import unittest
 from longhaul_sdk import (
     Conversation,
     DeniedError,
+    Graph,
     InvalidError,
     LimitError,
     Options,
@@ -14,11 +15,13 @@ from longhaul_sdk import (
     Task,
     Turn,
     UnknownAgentError,
+    UnknownStepError,
     artifact,
     checks,
     clock,
     decisions,
     delegate,
+    graph,
     keyvalue,
     log,
     progress,
@@ -72,6 +75,34 @@ class Imports(unittest.TestCase):
             log.warn("careful")
         self.assertEqual(host.log, [("warn", "careful")])
         self.assertEqual(host.progress, [("built", "ok", ["a.py"])])
+
+    def test_a_graph_keeps_its_steps_and_runs_as_it_is_scripted(self) -> None:
+        failure = graph.GraphFailure("NameError", "name 'rowz' is not defined", 1)
+        diagnosis = graph.GraphDiagnosis("sum", failure, [], "sum", "a typo")
+        host = Host(
+            graph_runs=[graph.GraphReplay(["load", "sum"], failed=["sum"])],
+            graph_diagnoses={"sum": diagnosis},
+            graph_patches={"sum": graph.GraphPatch("sum", "total = sum(rows)", "a typo", 1)},
+        )
+        with host:
+            figures = Graph("figures")
+            with self.assertRaisesRegex(InvalidError, "there is no graph `figures`"):
+                figures.run()
+            self.assertEqual(figures.add("load", "rows = [1]").stale, ["load"])
+            figures.add("sum", "total = sum(rowz)")
+            with self.assertRaises(InvalidError):
+                figures.add("sum", "")
+            with self.assertRaises(UnknownStepError):
+                figures.change("gone", "")
+            self.assertEqual(figures.run().failed, ["sum"])
+            self.assertEqual(figures.diagnose().culprit, "sum")
+            self.assertEqual(figures.patch("sum").tries, 1)
+            self.assertEqual([step.source for step in figures.show()], ["rows = [1]", "total = sum(rows)"])
+            figures.change("load", "rows = [2]")
+            self.assertEqual(figures.replay("load").ran, ["load", "sum"])
+            self.assertIn('"load"', figures.export(graph.GraphFormat.DOT))
+            figures.remove("sum")
+            self.assertEqual(figures.stale(), ["load"])
 
     def test_an_error_says_its_numbers(self) -> None:
         self.assertEqual(str(LimitError("tokens_max", 2_000_001, 2e6)), "limit `tokens_max` reached: 2000001 of 2000000")

@@ -28,6 +28,7 @@ mod imports {
                 import longhaul:plugin/decisions@0.1.0;
                 import longhaul:plugin/progress@0.1.0;
                 import longhaul:plugin/artifact@0.1.0;
+                import longhaul:plugin/graph@0.1.0;
                 import longhaul:plugin/keyvalue@0.1.0;
                 import longhaul:plugin/clock@0.1.0;
                 import longhaul:plugin/timer@0.1.0;
@@ -45,8 +46,8 @@ mod imports {
 }
 
 pub use imports::longhaul::plugin::{
-    artifact, checks, clock, conversation, decisions, delegate, keyvalue, log, message_types, progress, recall, timer,
-    tool_types, tools, types,
+    artifact, checks, clock, conversation, decisions, delegate, graph, keyvalue, log, message_types, progress, recall,
+    timer, tool_types, tools, types,
 };
 pub use imports::wasi::filesystem;
 

@@ -8,8 +8,8 @@ use std::fmt;
 
 use crate::bindings::types::{Denial, LimitHit, Outage};
 use crate::bindings::{
-    agent, artifact, checks, conversation, decisions, delegate, evaluator, keyvalue, memory, planner, progress, recall,
-    timer, tool_types,
+    agent, artifact, checks, conversation, decisions, delegate, evaluator, graph, keyvalue, memory, planner, progress,
+    recall, timer, tool_types,
 };
 
 /// Why an import, or a plugin, could not do what was asked.
@@ -92,6 +92,8 @@ from_import!(recall::RecallError { Denied, Limit, Unavailable, Invalid, Failed }
 from_import!(decisions::DecisionError { Denied, Limit, Invalid, Failed });
 from_import!(progress::ProgressError { Denied, Limit, Failed });
 from_import!(artifact::ArtifactError { Denied, Limit, Invalid, Failed });
+from_import!(graph::GraphError { Denied, Limit, Invalid, Failed },
+    E::UnknownStep(step) => Self::Invalid(format!("there is no step `{step}` in this graph")));
 from_import!(keyvalue::KeyvalueError { Denied, Limit, Failed });
 from_import!(timer::TimerError { Denied, Limit, Failed });
 
@@ -139,6 +141,7 @@ macro_rules! through_all {
             conversation::ModelError,
             decisions::DecisionError,
             delegate::DelegateError,
+            graph::GraphError,
             keyvalue::KeyvalueError,
             progress::ProgressError,
             recall::RecallError,

@@ -27,6 +27,7 @@ mod error;
 #[doc(hidden)]
 pub mod export;
 mod functions;
+pub mod graph;
 pub mod image;
 pub mod json;
 pub mod keyvalue;

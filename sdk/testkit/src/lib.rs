@@ -30,6 +30,7 @@ mod call;
 mod clock;
 mod done;
 mod error;
+mod graphs;
 mod journal;
 mod kit;
 mod scenario;

@@ -294,6 +294,7 @@ impl Scene {
                 tools: scripted.clone(),
                 checks: scripted.clone(),
                 delegate: scripted.clone(),
+                graphs: scripted.clone(),
                 approvals: Arc::new(AllFree),
                 supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
                 store: Arc::clone(&self.store),

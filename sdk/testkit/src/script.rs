@@ -8,6 +8,7 @@ use crate::call::OutcomeInput;
 use crate::clock::HandClock;
 use crate::error::KitError;
 use longhaul_core::grant::HostPattern;
+use longhaul_core::graph::GraphError;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::model::{ModelError, StopReason, Usage};
 use longhaul_core::tool::{CheckError, DelegateError, ToolError};
@@ -33,6 +34,7 @@ pub struct Script {
     pub(crate) checks: Vec<ScriptedCheck>,
     pub(crate) agents: Vec<AgentAnswer>,
     pub(crate) http: Vec<HttpAnswer>,
+    pub(crate) graphs: Vec<GraphAnswer>,
 }
 
 impl Default for Script {
@@ -47,6 +49,7 @@ impl Default for Script {
             checks: Vec::new(),
             agents: Vec::new(),
             http: Vec::new(),
+            graphs: Vec::new(),
         }
     }
 }
@@ -112,6 +115,15 @@ impl Script {
     pub fn agent(mut self, agent: &str, output: Value) -> Self {
         let outcome = serde_json::from_value(json!({ "output": output })).unwrap_or_default();
         self.agents.push(AgentAnswer { agent: agent.to_owned(), when: None, times: Some(0), outcome, error: None });
+        self
+    }
+
+    /// What is answered to every call of `function` of the interface `graph`, such as `run`. Without one, a step that
+    /// is added or changed is stale, and one that is removed is gone.
+    #[must_use]
+    pub fn graph(mut self, function: &str, answer: Value) -> Self {
+        let function = function.to_owned();
+        self.graphs.push(GraphAnswer { function, answer, times: Some(0), ..GraphAnswer::default() });
         self
     }
 
@@ -285,6 +297,20 @@ pub(crate) struct AgentAnswer {
     pub error: Option<DelegateError>,
 }
 
+/// An answer of a graph.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct GraphAnswer {
+    /// As the contract calls it, such as `add-step`.
+    pub function: String,
+    /// Part of what is asked, as JSON.
+    pub when: Option<String>,
+    pub times: Option<u32>,
+    /// As the contract has it, with `_` in names; what is left out is empty.
+    pub answer: Value,
+    pub error: Option<GraphError>,
+}
+
 /// An answer over HTTP.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -349,6 +375,12 @@ impl HttpAnswer {
 }
 
 impl Answer for HttpAnswer {
+    fn terms(&self) -> (Option<&str>, Option<u32>) {
+        (self.when.as_deref(), self.times)
+    }
+}
+
+impl Answer for GraphAnswer {
     fn terms(&self) -> (Option<&str>, Option<u32>) {
         (self.when.as_deref(), self.times)
     }

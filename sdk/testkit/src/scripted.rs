@@ -54,7 +54,7 @@ impl Scripted {
     }
 
     /// The first answer that fits and is not used up.
-    fn next<'a, A: Answer>(
+    pub(crate) fn next<'a, A: Answer>(
         &self,
         list: &str,
         answers: impl IntoIterator<Item = &'a A>,

@@ -109,3 +109,23 @@ async fn a_tool_keeps_no_more_than_its_space_may_hold() {
     assert_eq!(save("a", 900).await.value()["output"]["saved"], "a");
     assert_eq!(save("b", 50).await.value()["output"]["saved"], "b");
 }
+
+#[tokio::test]
+async fn a_graph_answers_as_it_is_scripted_and_says_what_the_script_lacks() {
+    let script = Script::new().graph("run", json!({ "ran": ["load"], "untouched": 2 }));
+    let steps = json!([
+        { "do": "add", "step": "load", "source": "rows = [1]" },
+        { "do": "run" },
+        { "do": "stale" },
+        { "do": "add", "step": "", "source": "" },
+    ]);
+    let scene = shipped("tests/caller").await.script(script).settings(json!({ "graph": steps }));
+    let done = scene.call(Call::run("go")).await.unwrap();
+    let said = &done.value()["output"];
+    assert_eq!(said[0], json!(["load"]), "{done}");
+    assert_eq!(said[1], json!({ "ran": ["load"], "answered": [], "failed": [], "untouched": 2 }));
+    let lacks = said[2]["error"].as_str().unwrap_or_default();
+    assert!(lacks.contains("add to the script: [[graphs]] function = \"stale\""), "{done}");
+    assert!(said[3]["error"].as_str().is_some_and(|error| error.contains("is empty")), "{done}");
+    done.assert_calls(&["graph.add-step", "graph.run", "graph.stale"]);
+}

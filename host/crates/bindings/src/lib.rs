@@ -5,6 +5,7 @@
 //! linker's affair, world by world, in the engine.
 
 mod convert;
+mod graph;
 
 mod generated {
     #![allow(missing_docs, unreachable_pub, reason = "generated; the WIT files are the documentation")]
@@ -24,6 +25,7 @@ mod generated {
                 import longhaul:plugin/decisions@0.1.0;
                 import longhaul:plugin/progress@0.1.0;
                 import longhaul:plugin/artifact@0.1.0;
+                import longhaul:plugin/graph@0.1.0;
                 import longhaul:plugin/keyvalue@0.1.0;
                 import longhaul:plugin/clock@0.1.0;
                 import longhaul:plugin/timer@0.1.0;

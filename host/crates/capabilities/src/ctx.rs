@@ -15,6 +15,7 @@ use longhaul_core::approval::Approvals;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
+use longhaul_core::graph::Graphs;
 use longhaul_core::journal::Journal;
 use longhaul_core::memory::{MemoryBackend, Trust};
 use longhaul_core::model::{Message, Model};
@@ -66,6 +67,7 @@ pub struct Services {
     pub tools: Arc<dyn Tools>,
     pub checks: Arc<dyn Checks>,
     pub delegate: Arc<dyn Delegate>,
+    pub graphs: Arc<dyn Graphs>,
     pub approvals: Arc<dyn Approvals>,
     pub supervisor: Arc<dyn Supervisor>,
     pub store: Arc<dyn Store>,

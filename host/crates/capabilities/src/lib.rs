@@ -14,6 +14,7 @@ mod ctx;
 mod decisions;
 mod delegate;
 mod gate;
+mod graph;
 pub mod http;
 mod in_flight;
 mod keyvalue;
@@ -61,6 +62,8 @@ pub enum Capability {
     Progress,
     /// The hand-off between invocations.
     Artifact,
+    /// Code in steps, of which only what is touched runs again.
+    Graph,
     /// A private key-value space.
     Keyvalue,
     /// The time.
@@ -84,6 +87,7 @@ impl Capability {
             Self::Decisions => "decisions",
             Self::Progress => "progress",
             Self::Artifact => "artifact",
+            Self::Graph => "graph",
             Self::Keyvalue => "keyvalue",
             Self::Clock => "clock",
             Self::Timer => "timer",
@@ -106,6 +110,7 @@ impl Capability {
             Self::Decisions => imports::decisions::add_to_linker::<_, Own>(linker, |ctx| ctx),
             Self::Progress => imports::progress::add_to_linker::<_, Own>(linker, |ctx| ctx),
             Self::Artifact => imports::artifact::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Graph => imports::graph::add_to_linker::<_, Own>(linker, |ctx| ctx),
             Self::Keyvalue => imports::keyvalue::add_to_linker::<_, Own>(linker, |ctx| ctx),
             Self::Clock => imports::clock::add_to_linker::<_, Own>(linker, |ctx| ctx),
             Self::Timer => imports::timer::add_to_linker::<_, Own>(linker, |ctx| ctx),

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod event;
 pub mod full_text;
 pub mod grant;
+pub mod graph;
 pub mod ids;
 pub mod journal;
 pub mod limits;

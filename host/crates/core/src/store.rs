@@ -15,11 +15,12 @@ pub enum Table {
     Decisions,
     Progress,
     Artifacts,
+    Graphs,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Runs,
         Self::States,
         Self::Events,
@@ -29,6 +30,7 @@ impl Table {
         Self::Decisions,
         Self::Progress,
         Self::Artifacts,
+        Self::Graphs,
     ];
 }
 

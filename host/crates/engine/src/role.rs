@@ -37,13 +37,25 @@ impl Role {
     #[must_use]
     pub fn capabilities(self) -> &'static [Capability] {
         use Capability::{
-            Artifact, Checks, Clock, Conversation, Decisions, Delegate, Keyvalue, Log, Progress, Recall, Timer, Tools,
+            Artifact, Checks, Clock, Conversation, Decisions, Delegate, Graph, Keyvalue, Log, Progress, Recall, Timer,
+            Tools,
         };
         match self {
             Self::Planner => &[Conversation, Recall, Decisions, Clock, Timer, Log],
-            Self::Agent => {
-                &[Conversation, Tools, Checks, Delegate, Recall, Decisions, Progress, Artifact, Clock, Timer, Log]
-            }
+            Self::Agent => &[
+                Conversation,
+                Tools,
+                Checks,
+                Delegate,
+                Recall,
+                Decisions,
+                Progress,
+                Artifact,
+                Graph,
+                Clock,
+                Timer,
+                Log,
+            ],
             Self::Evaluator => &[Conversation, Checks, Clock, Log],
             Self::Tool | Self::Memory => &[Keyvalue, Clock, Timer, Log],
         }

@@ -11,6 +11,7 @@ pub mod draw;
 pub mod export;
 pub mod graph;
 pub mod patch;
+pub mod record;
 pub mod replay;
 pub mod step;
 

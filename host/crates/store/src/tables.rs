@@ -47,6 +47,9 @@
 //! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |
 //! | `progress` | project, time in ms, id | what was done |
 //! | `artifacts` | project, plugin's table | the last hand-off |
+//! | `graphs` | `head`, graph | what a graph is made of and where it stands; see `record.rs` of `longhaul-graph` |
+//! | | `step`, graph, position | a step: its source, or the digest of it, and what its last runs gave |
+//! | | `version`, graph, number | what a change did; the last ones |
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |
 //!
 //! The format number changes when a reader of the old number could misread the new file. A file with
@@ -94,5 +97,6 @@ pub(crate) fn definition(table: Table) -> Bytes {
         Table::Decisions => "decisions",
         Table::Progress => "progress",
         Table::Artifacts => "artifacts",
+        Table::Graphs => "graphs",
     })
 }

@@ -101,6 +101,7 @@ impl Troupe {
                 )),
                 checks,
                 delegate,
+                graphs: self.world.graphs.clone(),
                 approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
                 supervisor: self.ledger.clone(),
                 store: Arc::clone(&self.world.store),

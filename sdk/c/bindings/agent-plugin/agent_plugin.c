@@ -79,6 +79,38 @@ extern void __wasm_import_longhaul_plugin_artifact_load(uint8_t *);
 __attribute__((__import_module__("longhaul:plugin/artifact@0.1.0"), __import_name__("save")))
 extern void __wasm_import_longhaul_plugin_artifact_save(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
+// Imported Functions from `longhaul:plugin/graph@0.1.0`
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("add-step")))
+extern void __wasm_import_longhaul_plugin_graph_add_step(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("change-step")))
+extern void __wasm_import_longhaul_plugin_graph_change_step(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("remove-step")))
+extern void __wasm_import_longhaul_plugin_graph_remove_step(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("run")))
+extern void __wasm_import_longhaul_plugin_graph_run(uint8_t *, size_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("replay")))
+extern void __wasm_import_longhaul_plugin_graph_replay(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("stale")))
+extern void __wasm_import_longhaul_plugin_graph_stale(uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("show")))
+extern void __wasm_import_longhaul_plugin_graph_show(uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("diagnose")))
+extern void __wasm_import_longhaul_plugin_graph_diagnose(uint8_t *, size_t, int32_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("patch")))
+extern void __wasm_import_longhaul_plugin_graph_patch(uint8_t *, size_t, int32_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("longhaul:plugin/graph@0.1.0"), __import_name__("export-graph")))
+extern void __wasm_import_longhaul_plugin_graph_export_graph(uint8_t *, size_t, int32_t, uint8_t *);
+
 // Imported Functions from `longhaul:plugin/clock@0.1.0`
 
 __attribute__((__import_module__("longhaul:plugin/clock@0.1.0"), __import_name__("now")))
@@ -1139,6 +1171,178 @@ void longhaul_plugin_artifact_result_void_artifact_error_free(longhaul_plugin_ar
   if (!ptr->is_err) {
   } else {
     longhaul_plugin_artifact_artifact_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_denial_free(longhaul_plugin_graph_denial_t *ptr) {
+  longhaul_plugin_types_denial_free(ptr);
+}
+
+void longhaul_plugin_graph_limit_hit_free(longhaul_plugin_graph_limit_hit_t *ptr) {
+  longhaul_plugin_types_limit_hit_free(ptr);
+}
+
+void longhaul_plugin_graph_graph_failure_free(longhaul_plugin_graph_graph_failure_t *ptr) {
+  agent_plugin_string_free(&ptr->kind);
+  agent_plugin_string_free(&ptr->message);
+  agent_plugin_option_u32_free(&ptr->line);
+  agent_plugin_option_u32_free(&ptr->column);
+  agent_plugin_string_free(&ptr->traceback);
+}
+
+void longhaul_plugin_graph_option_graph_failure_free(longhaul_plugin_graph_option_graph_failure_t *ptr) {
+  if (ptr->is_some) {
+    longhaul_plugin_graph_graph_failure_free(&ptr->val);
+  }
+}
+
+void longhaul_plugin_graph_graph_step_free(longhaul_plugin_graph_graph_step_t *ptr) {
+  agent_plugin_string_free(&ptr->id);
+  agent_plugin_string_free(&ptr->source);
+  agent_plugin_list_string_free(&ptr->reads);
+  agent_plugin_list_string_free(&ptr->writes);
+  agent_plugin_list_string_free(&ptr->needs);
+  agent_plugin_list_string_free(&ptr->live_only);
+  agent_plugin_string_free(&ptr->stdout_);
+  agent_plugin_string_free(&ptr->stderr_);
+  agent_plugin_option_string_free(&ptr->value);
+  longhaul_plugin_graph_option_graph_failure_free(&ptr->failure);
+}
+
+void longhaul_plugin_graph_graph_changes_free(longhaul_plugin_graph_graph_changes_t *ptr) {
+  agent_plugin_list_string_free(&ptr->stale);
+  longhaul_plugin_graph_option_graph_failure_free(&ptr->failure);
+}
+
+void longhaul_plugin_graph_graph_replay_free(longhaul_plugin_graph_graph_replay_t *ptr) {
+  agent_plugin_list_string_free(&ptr->ran);
+  agent_plugin_list_string_free(&ptr->answered);
+  agent_plugin_list_string_free(&ptr->failed);
+  agent_plugin_list_string_free(&ptr->blocked);
+  agent_plugin_list_string_free(&ptr->warnings);
+}
+
+void longhaul_plugin_graph_graph_value_free(longhaul_plugin_graph_graph_value_t *ptr) {
+  agent_plugin_string_free(&ptr->name);
+  agent_plugin_string_free(&ptr->shown);
+  agent_plugin_option_string_free(&ptr->made_by);
+}
+
+void longhaul_plugin_graph_list_graph_value_free(longhaul_plugin_graph_list_graph_value_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    longhaul_plugin_graph_graph_value_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      longhaul_plugin_graph_graph_value_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void longhaul_plugin_graph_graph_diagnosis_free(longhaul_plugin_graph_graph_diagnosis_t *ptr) {
+  agent_plugin_string_free(&ptr->step);
+  longhaul_plugin_graph_graph_failure_free(&ptr->failure);
+  longhaul_plugin_graph_list_graph_value_free(&ptr->values);
+  agent_plugin_string_free(&ptr->culprit);
+  agent_plugin_string_free(&ptr->why);
+}
+
+void longhaul_plugin_graph_graph_patch_free(longhaul_plugin_graph_graph_patch_t *ptr) {
+  agent_plugin_string_free(&ptr->step);
+  agent_plugin_string_free(&ptr->source);
+  agent_plugin_string_free(&ptr->why);
+  longhaul_plugin_graph_graph_replay_free(&ptr->replay);
+}
+
+void longhaul_plugin_graph_graph_error_free(longhaul_plugin_graph_graph_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      agent_plugin_string_free(&ptr->val.unknown_step);
+      break;
+    }
+    case 1: {
+      longhaul_plugin_graph_denial_free(&ptr->val.denied);
+      break;
+    }
+    case 2: {
+      longhaul_plugin_graph_limit_hit_free(&ptr->val.limit);
+      break;
+    }
+    case 3: {
+      agent_plugin_string_free(&ptr->val.invalid);
+      break;
+    }
+    case 4: {
+      agent_plugin_string_free(&ptr->val.failed);
+      break;
+    }
+  }
+}
+
+void longhaul_plugin_graph_result_graph_changes_graph_error_free(longhaul_plugin_graph_result_graph_changes_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    longhaul_plugin_graph_graph_changes_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_result_graph_replay_graph_error_free(longhaul_plugin_graph_result_graph_replay_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    longhaul_plugin_graph_graph_replay_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_result_list_string_graph_error_free(longhaul_plugin_graph_result_list_string_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    agent_plugin_list_string_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_list_graph_step_free(longhaul_plugin_graph_list_graph_step_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    longhaul_plugin_graph_graph_step_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      longhaul_plugin_graph_graph_step_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void longhaul_plugin_graph_result_list_graph_step_graph_error_free(longhaul_plugin_graph_result_list_graph_step_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    longhaul_plugin_graph_list_graph_step_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_result_graph_diagnosis_graph_error_free(longhaul_plugin_graph_result_graph_diagnosis_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    longhaul_plugin_graph_graph_diagnosis_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_result_graph_patch_graph_error_free(longhaul_plugin_graph_result_graph_patch_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    longhaul_plugin_graph_graph_patch_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
+  }
+}
+
+void longhaul_plugin_graph_result_string_graph_error_free(longhaul_plugin_graph_result_string_graph_error_t *ptr) {
+  if (!ptr->is_err) {
+    agent_plugin_string_free(&ptr->val.ok);
+  } else {
+    longhaul_plugin_graph_graph_error_free(&ptr->val.err);
   }
 }
 
@@ -2552,6 +2756,835 @@ bool longhaul_plugin_artifact_save(longhaul_plugin_artifact_json_t *state, agent
     }
   }
   if (!result.is_err) {
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_add_step(agent_plugin_string_t *graph, agent_plugin_string_t *step, agent_plugin_string_t *source, longhaul_plugin_graph_graph_changes_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+8*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_add_step((uint8_t *) (*graph).ptr, (*graph).len, (uint8_t *) (*step).ptr, (*step).len, (uint8_t *) (*source).ptr, (*source).len, ptr);
+  longhaul_plugin_graph_result_graph_changes_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      longhaul_plugin_graph_option_graph_failure_t option1;
+      switch ((int32_t) *((uint8_t*) (ptr + (8+2*sizeof(void*))))) {
+        case 0: {
+          option1.is_some = false;
+          break;
+        }
+        case 1: {
+          option1.is_some = true;
+          agent_plugin_option_u32_t option;
+          switch ((int32_t) *((uint8_t*) (ptr + (8+7*sizeof(void*))))) {
+            case 0: {
+              option.is_some = false;
+              break;
+            }
+            case 1: {
+              option.is_some = true;
+              option.val = (uint32_t) (*((int32_t*) (ptr + (12+7*sizeof(void*)))));
+              break;
+            }
+          }
+          agent_plugin_option_u32_t option0;
+          switch ((int32_t) *((uint8_t*) (ptr + (16+7*sizeof(void*))))) {
+            case 0: {
+              option0.is_some = false;
+              break;
+            }
+            case 1: {
+              option0.is_some = true;
+              option0.val = (uint32_t) (*((int32_t*) (ptr + (20+7*sizeof(void*)))));
+              break;
+            }
+          }
+
+          option1.val = (longhaul_plugin_graph_graph_failure_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+3*sizeof(void*))))), (*((size_t*) (ptr + (8+4*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+5*sizeof(void*))))), (*((size_t*) (ptr + (8+6*sizeof(void*))))) },
+            (agent_plugin_option_u32_t) option,
+            (agent_plugin_option_u32_t) option0,
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+7*sizeof(void*))))), (*((size_t*) (ptr + (24+8*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.ok = (longhaul_plugin_graph_graph_changes_t) {
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (longhaul_plugin_graph_option_graph_failure_t) option1,
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_change_step(agent_plugin_string_t *graph, agent_plugin_string_t *step, agent_plugin_string_t *source, longhaul_plugin_graph_graph_changes_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+8*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_change_step((uint8_t *) (*graph).ptr, (*graph).len, (uint8_t *) (*step).ptr, (*step).len, (uint8_t *) (*source).ptr, (*source).len, ptr);
+  longhaul_plugin_graph_result_graph_changes_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      longhaul_plugin_graph_option_graph_failure_t option1;
+      switch ((int32_t) *((uint8_t*) (ptr + (8+2*sizeof(void*))))) {
+        case 0: {
+          option1.is_some = false;
+          break;
+        }
+        case 1: {
+          option1.is_some = true;
+          agent_plugin_option_u32_t option;
+          switch ((int32_t) *((uint8_t*) (ptr + (8+7*sizeof(void*))))) {
+            case 0: {
+              option.is_some = false;
+              break;
+            }
+            case 1: {
+              option.is_some = true;
+              option.val = (uint32_t) (*((int32_t*) (ptr + (12+7*sizeof(void*)))));
+              break;
+            }
+          }
+          agent_plugin_option_u32_t option0;
+          switch ((int32_t) *((uint8_t*) (ptr + (16+7*sizeof(void*))))) {
+            case 0: {
+              option0.is_some = false;
+              break;
+            }
+            case 1: {
+              option0.is_some = true;
+              option0.val = (uint32_t) (*((int32_t*) (ptr + (20+7*sizeof(void*)))));
+              break;
+            }
+          }
+
+          option1.val = (longhaul_plugin_graph_graph_failure_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+3*sizeof(void*))))), (*((size_t*) (ptr + (8+4*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+5*sizeof(void*))))), (*((size_t*) (ptr + (8+6*sizeof(void*))))) },
+            (agent_plugin_option_u32_t) option,
+            (agent_plugin_option_u32_t) option0,
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+7*sizeof(void*))))), (*((size_t*) (ptr + (24+8*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.ok = (longhaul_plugin_graph_graph_changes_t) {
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (longhaul_plugin_graph_option_graph_failure_t) option1,
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_remove_step(agent_plugin_string_t *graph, agent_plugin_string_t *step, longhaul_plugin_graph_graph_changes_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+8*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_remove_step((uint8_t *) (*graph).ptr, (*graph).len, (uint8_t *) (*step).ptr, (*step).len, ptr);
+  longhaul_plugin_graph_result_graph_changes_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      longhaul_plugin_graph_option_graph_failure_t option1;
+      switch ((int32_t) *((uint8_t*) (ptr + (8+2*sizeof(void*))))) {
+        case 0: {
+          option1.is_some = false;
+          break;
+        }
+        case 1: {
+          option1.is_some = true;
+          agent_plugin_option_u32_t option;
+          switch ((int32_t) *((uint8_t*) (ptr + (8+7*sizeof(void*))))) {
+            case 0: {
+              option.is_some = false;
+              break;
+            }
+            case 1: {
+              option.is_some = true;
+              option.val = (uint32_t) (*((int32_t*) (ptr + (12+7*sizeof(void*)))));
+              break;
+            }
+          }
+          agent_plugin_option_u32_t option0;
+          switch ((int32_t) *((uint8_t*) (ptr + (16+7*sizeof(void*))))) {
+            case 0: {
+              option0.is_some = false;
+              break;
+            }
+            case 1: {
+              option0.is_some = true;
+              option0.val = (uint32_t) (*((int32_t*) (ptr + (20+7*sizeof(void*)))));
+              break;
+            }
+          }
+
+          option1.val = (longhaul_plugin_graph_graph_failure_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+3*sizeof(void*))))), (*((size_t*) (ptr + (8+4*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+5*sizeof(void*))))), (*((size_t*) (ptr + (8+6*sizeof(void*))))) },
+            (agent_plugin_option_u32_t) option,
+            (agent_plugin_option_u32_t) option0,
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+7*sizeof(void*))))), (*((size_t*) (ptr + (24+8*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.ok = (longhaul_plugin_graph_graph_changes_t) {
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (longhaul_plugin_graph_option_graph_failure_t) option1,
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_run(agent_plugin_string_t *graph, bool keep_going, longhaul_plugin_graph_graph_replay_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(16+10*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_run((uint8_t *) (*graph).ptr, (*graph).len, keep_going, ptr);
+  longhaul_plugin_graph_result_graph_replay_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (longhaul_plugin_graph_graph_replay_t) {
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+2*sizeof(void*))))), (*((size_t*) (ptr + (8+3*sizeof(void*))))) },
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+4*sizeof(void*))))), (*((size_t*) (ptr + (8+5*sizeof(void*))))) },
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+6*sizeof(void*))))), (*((size_t*) (ptr + (8+7*sizeof(void*))))) },
+        (uint32_t) (uint32_t) (*((int32_t*) (ptr + (8+8*sizeof(void*))))),
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+9*sizeof(void*))))), (*((size_t*) (ptr + (8+10*sizeof(void*))))) },
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_replay(agent_plugin_string_t *graph, agent_plugin_string_t *step, longhaul_plugin_graph_graph_replay_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(16+10*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_replay((uint8_t *) (*graph).ptr, (*graph).len, (uint8_t *) (*step).ptr, (*step).len, ptr);
+  longhaul_plugin_graph_result_graph_replay_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (longhaul_plugin_graph_graph_replay_t) {
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+2*sizeof(void*))))), (*((size_t*) (ptr + (8+3*sizeof(void*))))) },
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+4*sizeof(void*))))), (*((size_t*) (ptr + (8+5*sizeof(void*))))) },
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+6*sizeof(void*))))), (*((size_t*) (ptr + (8+7*sizeof(void*))))) },
+        (uint32_t) (uint32_t) (*((int32_t*) (ptr + (8+8*sizeof(void*))))),
+        (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+9*sizeof(void*))))), (*((size_t*) (ptr + (8+10*sizeof(void*))))) },
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_stale(agent_plugin_string_t *graph, agent_plugin_list_string_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_stale((uint8_t *) (*graph).ptr, (*graph).len, ptr);
+  longhaul_plugin_graph_result_list_string_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_show(agent_plugin_string_t *graph, longhaul_plugin_graph_list_graph_step_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_show((uint8_t *) (*graph).ptr, (*graph).len, ptr);
+  longhaul_plugin_graph_result_list_graph_step_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (longhaul_plugin_graph_list_graph_step_t) { (longhaul_plugin_graph_graph_step_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_diagnose(agent_plugin_string_t *graph, agent_plugin_string_t *maybe_step, longhaul_plugin_graph_graph_diagnosis_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(24+14*sizeof(void*))];
+  agent_plugin_option_string_t step;
+  step.is_some = maybe_step != NULL;if (maybe_step) {
+    step.val = *maybe_step;
+  }
+  int32_t option;
+  uint8_t * option1;
+  size_t option2;
+  if ((step).is_some) {
+    const agent_plugin_string_t *payload0 = &(step).val;
+    option = 1;
+    option1 = (uint8_t *) (*payload0).ptr;
+    option2 = (*payload0).len;
+  } else {
+    option = 0;
+    option1 = 0;
+    option2 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_diagnose((uint8_t *) (*graph).ptr, (*graph).len, option, option1, option2, ptr);
+  longhaul_plugin_graph_result_graph_diagnosis_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      agent_plugin_option_u32_t option3;
+      switch ((int32_t) *((uint8_t*) (ptr + (8+6*sizeof(void*))))) {
+        case 0: {
+          option3.is_some = false;
+          break;
+        }
+        case 1: {
+          option3.is_some = true;
+          option3.val = (uint32_t) (*((int32_t*) (ptr + (12+6*sizeof(void*)))));
+          break;
+        }
+      }
+      agent_plugin_option_u32_t option4;
+      switch ((int32_t) *((uint8_t*) (ptr + (16+6*sizeof(void*))))) {
+        case 0: {
+          option4.is_some = false;
+          break;
+        }
+        case 1: {
+          option4.is_some = true;
+          option4.val = (uint32_t) (*((int32_t*) (ptr + (20+6*sizeof(void*)))));
+          break;
+        }
+      }
+
+      result.val.ok = (longhaul_plugin_graph_graph_diagnosis_t) {
+        (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (longhaul_plugin_graph_graph_failure_t) (longhaul_plugin_graph_graph_failure_t) {
+          (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+2*sizeof(void*))))), (*((size_t*) (ptr + (8+3*sizeof(void*))))) },
+          (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+4*sizeof(void*))))), (*((size_t*) (ptr + (8+5*sizeof(void*))))) },
+          (agent_plugin_option_u32_t) option3,
+          (agent_plugin_option_u32_t) option4,
+          (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+6*sizeof(void*))))), (*((size_t*) (ptr + (24+7*sizeof(void*))))) },
+        },
+        (longhaul_plugin_graph_list_graph_value_t) (longhaul_plugin_graph_list_graph_value_t) { (longhaul_plugin_graph_graph_value_t*)(*((uint8_t **) (ptr + (24+8*sizeof(void*))))), (*((size_t*) (ptr + (24+9*sizeof(void*))))) },
+        (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+10*sizeof(void*))))), (*((size_t*) (ptr + (24+11*sizeof(void*))))) },
+        (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+12*sizeof(void*))))), (*((size_t*) (ptr + (24+13*sizeof(void*))))) },
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_patch(agent_plugin_string_t *graph, agent_plugin_string_t *maybe_step, longhaul_plugin_graph_graph_patch_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(8+18*sizeof(void*))];
+  agent_plugin_option_string_t step;
+  step.is_some = maybe_step != NULL;if (maybe_step) {
+    step.val = *maybe_step;
+  }
+  int32_t option;
+  uint8_t * option1;
+  size_t option2;
+  if ((step).is_some) {
+    const agent_plugin_string_t *payload0 = &(step).val;
+    option = 1;
+    option1 = (uint8_t *) (*payload0).ptr;
+    option2 = (*payload0).len;
+  } else {
+    option = 0;
+    option1 = 0;
+    option2 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_patch((uint8_t *) (*graph).ptr, (*graph).len, option, option1, option2, ptr);
+  longhaul_plugin_graph_result_graph_patch_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (longhaul_plugin_graph_graph_patch_t) {
+        (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) },
+        (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+2*sizeof(void*))))), (*((size_t*) (ptr + (8+3*sizeof(void*))))) },
+        (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+4*sizeof(void*))))), (*((size_t*) (ptr + (8+5*sizeof(void*))))) },
+        (uint32_t) (uint32_t) (*((int32_t*) (ptr + (8+6*sizeof(void*))))),
+        (longhaul_plugin_graph_graph_replay_t) (longhaul_plugin_graph_graph_replay_t) {
+          (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+7*sizeof(void*))))), (*((size_t*) (ptr + (8+8*sizeof(void*))))) },
+          (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+9*sizeof(void*))))), (*((size_t*) (ptr + (8+10*sizeof(void*))))) },
+          (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+11*sizeof(void*))))), (*((size_t*) (ptr + (8+12*sizeof(void*))))) },
+          (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+13*sizeof(void*))))), (*((size_t*) (ptr + (8+14*sizeof(void*))))) },
+          (uint32_t) (uint32_t) (*((int32_t*) (ptr + (8+15*sizeof(void*))))),
+          (agent_plugin_list_string_t) (agent_plugin_list_string_t) { (agent_plugin_string_t*)(*((uint8_t **) (ptr + (8+16*sizeof(void*))))), (*((size_t*) (ptr + (8+17*sizeof(void*))))) },
+        },
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool longhaul_plugin_graph_export_graph(agent_plugin_string_t *graph, longhaul_plugin_graph_graph_format_t format, agent_plugin_string_t *ret, longhaul_plugin_graph_graph_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_longhaul_plugin_graph_export_graph((uint8_t *) (*graph).ptr, (*graph).len, (int32_t) format, ptr);
+  longhaul_plugin_graph_result_string_graph_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 8))), (*((size_t*) (ptr + (8+1*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      longhaul_plugin_graph_graph_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.unknown_step = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.denied = (longhaul_plugin_types_denial_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (16+2*sizeof(void*))))), (*((size_t*) (ptr + (16+3*sizeof(void*))))) },
+          };
+          break;
+        }
+        case 2: {
+          variant.val.limit = (longhaul_plugin_types_limit_hit_t) {
+            (agent_plugin_string_t) (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+            (double) *((double*) (ptr + (16+2*sizeof(void*)))),
+            (double) *((double*) (ptr + (24+2*sizeof(void*)))),
+          };
+          break;
+        }
+        case 3: {
+          variant.val.invalid = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (agent_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
     return 1;
   } else {
     *err = result.val.err;

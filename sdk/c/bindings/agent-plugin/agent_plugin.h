@@ -700,6 +700,194 @@ typedef struct {
   } val;
 } longhaul_plugin_artifact_result_void_artifact_error_t;
 
+typedef longhaul_plugin_types_denial_t longhaul_plugin_graph_denial_t;
+
+typedef longhaul_plugin_types_limit_hit_t longhaul_plugin_graph_limit_hit_t;
+
+typedef uint8_t longhaul_plugin_graph_graph_state_t;
+
+// What it made is what its source makes of what it reads.
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_STATE_FRESH 0
+// It runs with the next `run`.
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_STATE_STALE 1
+// A step that it needs failed, so it did not run.
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_STATE_BLOCKED 2
+// It raised, or reached a limit.
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_STATE_FAILED 3
+// Its source cannot be read as Python.
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_STATE_BROKEN 4
+
+typedef struct longhaul_plugin_graph_graph_failure_t {
+  // The exception's type, `SyntaxError` for a source that cannot be read, or the limit's name.
+  agent_plugin_string_t   kind;
+  agent_plugin_string_t   message;
+  // In the step's source, from 1.
+  agent_plugin_option_u32_t   line;
+  agent_plugin_option_u32_t   column;
+  agent_plugin_string_t   traceback;
+} longhaul_plugin_graph_graph_failure_t;
+
+typedef struct {
+  bool is_some;
+  longhaul_plugin_graph_graph_failure_t val;
+} longhaul_plugin_graph_option_graph_failure_t;
+
+typedef struct longhaul_plugin_graph_graph_step_t {
+  agent_plugin_string_t   id;
+  agent_plugin_string_t   source;
+  longhaul_plugin_graph_graph_state_t   state;
+  // Names that it reads of earlier steps, and that it may write or change.
+  agent_plugin_list_string_t   reads;
+  agent_plugin_list_string_t   writes;
+  // The steps that it needs directly.
+  agent_plugin_list_string_t   needs;
+  // What it made and nobody can keep, so that it runs again whenever it is needed.
+  agent_plugin_list_string_t   live_only;
+  // Of its last run; what is long is cut.
+  agent_plugin_string_t   stdout_;
+  agent_plugin_string_t   stderr_;
+  // The `repr` of the last expression.
+  agent_plugin_option_string_t   value;
+  longhaul_plugin_graph_option_graph_failure_t   failure;
+  uint32_t   duration_ms;
+} longhaul_plugin_graph_graph_step_t;
+
+typedef struct longhaul_plugin_graph_graph_changes_t {
+  // What runs with the next `run`, in its order.
+  agent_plugin_list_string_t   stale;
+  // Why the source cannot be read. It is kept, and the other steps are as they were.
+  longhaul_plugin_graph_option_graph_failure_t   failure;
+} longhaul_plugin_graph_graph_changes_t;
+
+typedef struct longhaul_plugin_graph_graph_replay_t {
+  // Steps that ran, in their order, the failed ones included.
+  agent_plugin_list_string_t   ran;
+  // Steps that were answered with what an earlier run of them gave for the same input.
+  agent_plugin_list_string_t   answered;
+  agent_plugin_list_string_t   failed;
+  agent_plugin_list_string_t   blocked;
+  // How many steps were fresh and stayed so.
+  uint32_t   untouched;
+  agent_plugin_list_string_t   warnings;
+} longhaul_plugin_graph_graph_replay_t;
+
+typedef struct longhaul_plugin_graph_graph_value_t {
+  agent_plugin_string_t   name;
+  // As text; what is long is cut.
+  agent_plugin_string_t   shown;
+  // The step that made it, if one did.
+  agent_plugin_option_string_t   made_by;
+} longhaul_plugin_graph_graph_value_t;
+
+typedef struct {
+  longhaul_plugin_graph_graph_value_t *ptr;
+  size_t len;
+} longhaul_plugin_graph_list_graph_value_t;
+
+typedef struct longhaul_plugin_graph_graph_diagnosis_t {
+  agent_plugin_string_t   step;
+  longhaul_plugin_graph_graph_failure_t   failure;
+  // What the failure may have to do with.
+  longhaul_plugin_graph_list_graph_value_t   values;
+  // The step that is likely at fault, and why.
+  agent_plugin_string_t   culprit;
+  agent_plugin_string_t   why;
+} longhaul_plugin_graph_graph_diagnosis_t;
+
+typedef struct longhaul_plugin_graph_graph_patch_t {
+  // The step that was changed, with its source now.
+  agent_plugin_string_t   step;
+  agent_plugin_string_t   source;
+  agent_plugin_string_t   why;
+  // How many sources were tried.
+  uint32_t   tries;
+  // What ran because of it.
+  longhaul_plugin_graph_graph_replay_t   replay;
+} longhaul_plugin_graph_graph_patch_t;
+
+typedef uint8_t longhaul_plugin_graph_graph_format_t;
+
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_FORMAT_JSON 0
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_FORMAT_DOT 1
+
+typedef struct longhaul_plugin_graph_graph_error_t {
+  uint8_t tag;
+  union {
+    agent_plugin_string_t     unknown_step;
+    longhaul_plugin_graph_denial_t     denied;
+    longhaul_plugin_graph_limit_hit_t     limit;
+    agent_plugin_string_t     invalid;
+    agent_plugin_string_t     failed;
+  } val;
+} longhaul_plugin_graph_graph_error_t;
+
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_ERROR_UNKNOWN_STEP 0
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_ERROR_DENIED 1
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_ERROR_LIMIT 2
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_ERROR_INVALID 3
+#define LONGHAUL_PLUGIN_GRAPH_GRAPH_ERROR_FAILED 4
+
+typedef struct {
+  bool is_err;
+  union {
+    longhaul_plugin_graph_graph_changes_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_graph_changes_graph_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    longhaul_plugin_graph_graph_replay_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_graph_replay_graph_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    agent_plugin_list_string_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_list_string_graph_error_t;
+
+typedef struct {
+  longhaul_plugin_graph_graph_step_t *ptr;
+  size_t len;
+} longhaul_plugin_graph_list_graph_step_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    longhaul_plugin_graph_list_graph_step_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_list_graph_step_graph_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    longhaul_plugin_graph_graph_diagnosis_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_graph_diagnosis_graph_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    longhaul_plugin_graph_graph_patch_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_graph_patch_graph_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    agent_plugin_string_t ok;
+    longhaul_plugin_graph_graph_error_t err;
+  } val;
+} longhaul_plugin_graph_result_string_graph_error_t;
+
 typedef longhaul_plugin_types_denial_t longhaul_plugin_timer_denial_t;
 
 typedef longhaul_plugin_types_limit_hit_t longhaul_plugin_timer_limit_hit_t;
@@ -943,6 +1131,25 @@ extern bool longhaul_plugin_progress_log(agent_plugin_string_t *action, agent_pl
 // None on the first invocation.
 extern bool longhaul_plugin_artifact_load(longhaul_plugin_artifact_option_handoff_t *ret, longhaul_plugin_artifact_artifact_error_t *err);
 extern bool longhaul_plugin_artifact_save(longhaul_plugin_artifact_json_t *state, agent_plugin_string_t *summary, longhaul_plugin_artifact_artifact_error_t *err);
+
+// Imported Functions from `longhaul:plugin/graph@0.1.0`
+// Adds a step behind the others.
+extern bool longhaul_plugin_graph_add_step(agent_plugin_string_t *graph, agent_plugin_string_t *step, agent_plugin_string_t *source, longhaul_plugin_graph_graph_changes_t *ret, longhaul_plugin_graph_graph_error_t *err);
+// Gives a step another source.
+extern bool longhaul_plugin_graph_change_step(agent_plugin_string_t *graph, agent_plugin_string_t *step, agent_plugin_string_t *source, longhaul_plugin_graph_graph_changes_t *ret, longhaul_plugin_graph_graph_error_t *err);
+extern bool longhaul_plugin_graph_remove_step(agent_plugin_string_t *graph, agent_plugin_string_t *step, longhaul_plugin_graph_graph_changes_t *ret, longhaul_plugin_graph_graph_error_t *err);
+// Runs what is stale. With `keep-going` also what needs a failed step, as a notebook would.
+extern bool longhaul_plugin_graph_run(agent_plugin_string_t *graph, bool keep_going, longhaul_plugin_graph_graph_replay_t *ret, longhaul_plugin_graph_graph_error_t *err);
+// Runs a step again and what its new values touch.
+extern bool longhaul_plugin_graph_replay(agent_plugin_string_t *graph, agent_plugin_string_t *step, longhaul_plugin_graph_graph_replay_t *ret, longhaul_plugin_graph_graph_error_t *err);
+// What would run, in its order.
+extern bool longhaul_plugin_graph_stale(agent_plugin_string_t *graph, agent_plugin_list_string_t *ret, longhaul_plugin_graph_graph_error_t *err);
+extern bool longhaul_plugin_graph_show(agent_plugin_string_t *graph, longhaul_plugin_graph_list_graph_step_t *ret, longhaul_plugin_graph_graph_error_t *err);
+// Why a step failed; without one, the first that did.
+extern bool longhaul_plugin_graph_diagnose(agent_plugin_string_t *graph, agent_plugin_string_t *maybe_step, longhaul_plugin_graph_graph_diagnosis_t *ret, longhaul_plugin_graph_graph_error_t *err);
+// Tries other sources on a copy, and keeps one with which the failure is gone and nothing that was well fails.
+extern bool longhaul_plugin_graph_patch(agent_plugin_string_t *graph, agent_plugin_string_t *maybe_step, longhaul_plugin_graph_graph_patch_t *ret, longhaul_plugin_graph_graph_error_t *err);
+extern bool longhaul_plugin_graph_export_graph(agent_plugin_string_t *graph, longhaul_plugin_graph_graph_format_t format, agent_plugin_string_t *ret, longhaul_plugin_graph_graph_error_t *err);
 
 // Imported Functions from `longhaul:plugin/clock@0.1.0`
 // Milliseconds since 1970-01-01 UTC.
@@ -1486,6 +1693,46 @@ void longhaul_plugin_artifact_option_handoff_free(longhaul_plugin_artifact_optio
 void longhaul_plugin_artifact_result_option_handoff_artifact_error_free(longhaul_plugin_artifact_result_option_handoff_artifact_error_t *ptr);
 
 void longhaul_plugin_artifact_result_void_artifact_error_free(longhaul_plugin_artifact_result_void_artifact_error_t *ptr);
+
+void longhaul_plugin_graph_denial_free(longhaul_plugin_graph_denial_t *ptr);
+
+void longhaul_plugin_graph_limit_hit_free(longhaul_plugin_graph_limit_hit_t *ptr);
+
+void longhaul_plugin_graph_graph_failure_free(longhaul_plugin_graph_graph_failure_t *ptr);
+
+void longhaul_plugin_graph_option_graph_failure_free(longhaul_plugin_graph_option_graph_failure_t *ptr);
+
+void longhaul_plugin_graph_graph_step_free(longhaul_plugin_graph_graph_step_t *ptr);
+
+void longhaul_plugin_graph_graph_changes_free(longhaul_plugin_graph_graph_changes_t *ptr);
+
+void longhaul_plugin_graph_graph_replay_free(longhaul_plugin_graph_graph_replay_t *ptr);
+
+void longhaul_plugin_graph_graph_value_free(longhaul_plugin_graph_graph_value_t *ptr);
+
+void longhaul_plugin_graph_list_graph_value_free(longhaul_plugin_graph_list_graph_value_t *ptr);
+
+void longhaul_plugin_graph_graph_diagnosis_free(longhaul_plugin_graph_graph_diagnosis_t *ptr);
+
+void longhaul_plugin_graph_graph_patch_free(longhaul_plugin_graph_graph_patch_t *ptr);
+
+void longhaul_plugin_graph_graph_error_free(longhaul_plugin_graph_graph_error_t *ptr);
+
+void longhaul_plugin_graph_result_graph_changes_graph_error_free(longhaul_plugin_graph_result_graph_changes_graph_error_t *ptr);
+
+void longhaul_plugin_graph_result_graph_replay_graph_error_free(longhaul_plugin_graph_result_graph_replay_graph_error_t *ptr);
+
+void longhaul_plugin_graph_result_list_string_graph_error_free(longhaul_plugin_graph_result_list_string_graph_error_t *ptr);
+
+void longhaul_plugin_graph_list_graph_step_free(longhaul_plugin_graph_list_graph_step_t *ptr);
+
+void longhaul_plugin_graph_result_list_graph_step_graph_error_free(longhaul_plugin_graph_result_list_graph_step_graph_error_t *ptr);
+
+void longhaul_plugin_graph_result_graph_diagnosis_graph_error_free(longhaul_plugin_graph_result_graph_diagnosis_graph_error_t *ptr);
+
+void longhaul_plugin_graph_result_graph_patch_graph_error_free(longhaul_plugin_graph_result_graph_patch_graph_error_t *ptr);
+
+void longhaul_plugin_graph_result_string_graph_error_free(longhaul_plugin_graph_result_string_graph_error_t *ptr);
 
 void longhaul_plugin_timer_denial_free(longhaul_plugin_timer_denial_t *ptr);
 

@@ -1,13 +1,14 @@
 //! The agent `caller`: it does what its settings say, in their order, and hands back what came of each.
 //!
 //! `ask` is put to the model, `decide` is recorded as a decision, `calls` are calls of tools, and each of `batches` is
-//! a list of calls that are made at once, `remember` is kept, and `recall` is fetched and searched for; `output` is
-//! handed back in the place of what came of them. In all of them `{id}` stands for the task, so that one agent does
+//! a list of calls that are made at once, `remember` is kept, `recall` is fetched and searched for, and each of `graph`
+//! is asked of the graph `main`; `output` is handed back in the place of what came of them. In all of them `{id}` stands for the task, so that one agent does
 //! another thing for each feature.
 
 use longhaul_sdk::agent::{Agent, Failure};
 use longhaul_sdk::conversation::Conversation;
 use longhaul_sdk::decisions::{self, Decision, ResultOf};
+use longhaul_sdk::graph::{Graph, GraphError, GraphFormat, GraphReplay};
 use longhaul_sdk::recall::{self, Tier};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
 use longhaul_sdk::types::{Outcome, Task};
@@ -41,6 +42,7 @@ fn work(task: &Task) -> Result<Outcome, Error> {
         });
     }
     answers.extend(settings["recall"].as_array().into_iter().flatten().map(recalled));
+    answers.extend(settings["graph"].as_array().into_iter().flatten().map(graphed));
     answers.extend(settings["calls"].as_array().into_iter().flatten().map(call));
     answers.extend(settings["batches"].as_array().into_iter().flatten().map(batch));
     let summary = format!("made {} calls", answers.len());
@@ -69,6 +71,32 @@ fn recalled(note: &Value) -> Value {
     let kept = recall::fetch(tier(note), key).ok().flatten().and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let found = recall::search(key, 5).unwrap_or_default();
     json!({ "kept": kept, "found": found.iter().map(|one| &one.key).collect::<Vec<_>>() })
+}
+
+/// `{ "do": "add", "step": "a", "source": "x = 1" }` and so on.
+fn graphed(wanted: &Value) -> Value {
+    let text = |field: &str| wanted[field].as_str().unwrap_or_default();
+    let (graph, step) = (Graph::named("main"), text("step"));
+    let answer = match text("do") {
+        "add" => graph.add(step, text("source")).map(|changes| json!(changes.stale)),
+        "change" => graph.change(step, text("source")).map(|changes| json!(changes.stale)),
+        "remove" => graph.remove(step).map(|changes| json!(changes.stale)),
+        "run" => graph.run().map(replayed),
+        "replay" => graph.replay(step).map(replayed),
+        "stale" => graph.stale().map(|steps| json!(steps)),
+        "show" => graph.show().map(|steps| {
+            json!(steps.iter().map(|one| json!([one.id, format!("{:?}", one.state), one.stdout])).collect::<Vec<_>>())
+        }),
+        "diagnose" => graph.diagnose(None).map(|found| json!([found.step, found.failure.kind, found.culprit])),
+        "patch" => graph.patch(None).map(|kept| json!([kept.step, kept.source])),
+        "export" => graph.export(GraphFormat::Dot).map(|text| json!(text.contains("digraph"))),
+        other => Err(GraphError::Invalid(format!("the settings ask for `{other}`"))),
+    };
+    answer.unwrap_or_else(|error| json!({ "error": Error::from(error).to_string() }))
+}
+
+fn replayed(did: GraphReplay) -> Value {
+    json!({ "ran": did.ran, "answered": did.answered, "failed": did.failed, "untouched": did.untouched })
 }
 
 fn call(call: &Value) -> Value {

@@ -148,6 +148,13 @@ impl Checks for Nobody {
 }
 
 #[async_trait::async_trait]
+impl longhaul_core::graph::Graphs for Nobody {
+    async fn ask(&self, _: &InvocationId, _: &str, _: longhaul_core::graph::Ask) -> longhaul_core::graph::Answered {
+        unreachable!()
+    }
+}
+
+#[async_trait::async_trait]
 impl Delegate for Nobody {
     async fn run(&self, _: InvocationId, _: &str, _: Task) -> Result<Delegated, BrokenOff> {
         unreachable!()
@@ -180,6 +187,7 @@ pub(crate) fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (
         tools: Arc::new(Nobody),
         checks: Arc::new(Nobody),
         delegate: Arc::new(Nobody),
+        graphs: Arc::new(Nobody),
         approvals: Arc::new(longhaul_core::approval::AllFree),
         supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
         store: Arc::new(Nobody),

@@ -1,0 +1,105 @@
+//! Between the words of the interface `graph` and those of the host. Nothing is decided here.
+
+use crate::imports::graph as bound;
+use longhaul_core::graph::{
+    Changes, DiagnosisView, Failure, Format, GraphError, PatchView, Replayed, State, StepView, ValueView,
+};
+
+impl From<State> for bound::GraphState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Fresh => Self::Fresh,
+            State::Stale => Self::Stale,
+            State::Blocked => Self::Blocked,
+            // A step of an agent has no effects, so that none of them is unknown.
+            State::Failed | State::Unknown => Self::Failed,
+            State::Broken => Self::Broken,
+        }
+    }
+}
+
+impl From<bound::GraphFormat> for Format {
+    fn from(format: bound::GraphFormat) -> Self {
+        match format {
+            bound::GraphFormat::Json => Self::Json,
+            bound::GraphFormat::Dot => Self::Dot,
+        }
+    }
+}
+
+impl From<Failure> for bound::GraphFailure {
+    fn from(failure: Failure) -> Self {
+        let Failure { kind, message, line, column, traceback } = failure;
+        Self { kind, message, line, column, traceback }
+    }
+}
+
+impl From<StepView> for bound::GraphStep {
+    fn from(step: StepView) -> Self {
+        Self {
+            id: step.id,
+            source: step.source,
+            state: step.state.into(),
+            reads: step.reads,
+            writes: step.writes,
+            needs: step.needs,
+            live_only: step.live_only,
+            stdout: step.stdout,
+            stderr: step.stderr,
+            value: step.value,
+            failure: step.failure.map(Into::into),
+            duration_ms: step.duration_ms,
+        }
+    }
+}
+
+impl From<Changes> for bound::GraphChanges {
+    fn from(changes: Changes) -> Self {
+        Self { stale: changes.stale, failure: changes.failure.map(Into::into) }
+    }
+}
+
+impl From<Replayed> for bound::GraphReplay {
+    fn from(replayed: Replayed) -> Self {
+        let Replayed { ran, answered, mut failed, blocked, unknown, untouched, warnings } = replayed;
+        failed.extend(unknown);
+        Self { ran, answered, failed, blocked, untouched, warnings }
+    }
+}
+
+impl From<ValueView> for bound::GraphValue {
+    fn from(value: ValueView) -> Self {
+        Self { name: value.name, shown: value.shown, made_by: value.made_by }
+    }
+}
+
+impl From<DiagnosisView> for bound::GraphDiagnosis {
+    fn from(found: DiagnosisView) -> Self {
+        Self {
+            step: found.step,
+            failure: found.failure.into(),
+            values: found.values.into_iter().map(Into::into).collect(),
+            culprit: found.culprit,
+            why: found.why,
+        }
+    }
+}
+
+impl From<PatchView> for bound::GraphPatch {
+    fn from(kept: PatchView) -> Self {
+        let PatchView { step, source, why, tries, replay } = kept;
+        Self { step, source, why, tries, replay: replay.into() }
+    }
+}
+
+impl From<GraphError> for bound::GraphError {
+    fn from(error: GraphError) -> Self {
+        match error {
+            GraphError::UnknownStep(step) => Self::UnknownStep(step),
+            GraphError::Denied(denial) => Self::Denied(denial.into()),
+            GraphError::Limit(hit) => Self::Limit(hit.into()),
+            GraphError::Invalid(text) => Self::Invalid(text),
+            GraphError::Failed(text) => Self::Failed(text),
+        }
+    }
+}

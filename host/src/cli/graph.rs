@@ -1,0 +1,326 @@
+//! `longhaul graph`: code in steps, of which only what a change touches runs again.
+
+mod cells;
+mod show;
+
+use super::{Context, Exit, given};
+use crate::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
+use crate::service::{Answer, Request};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use longhaul_core::graph::{self, Ask, Format, StepLimits, Surroundings};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Make a graph.
+    New {
+        /// Its name.
+        name: String,
+        /// The language of its steps. JavaScript is analysed and does not run yet.
+        #[arg(long, default_value = "python")]
+        lang: Language,
+        #[command(flatten)]
+        sees: SeesArgs,
+    },
+    /// List all graphs.
+    List,
+    /// Remove a graph, or one step of it.
+    Remove {
+        /// The graph.
+        name: String,
+        /// Only this step.
+        step: Option<String>,
+    },
+    /// Add a step, or all cells of a file.
+    Add {
+        /// The graph.
+        name: String,
+        /// The step. Without it, each cell of --file becomes one: a line `# %% NAME` begins a cell.
+        step: Option<String>,
+        #[command(flatten)]
+        source: SourceArgs,
+    },
+    /// Give a step another source.
+    Change {
+        /// The graph.
+        name: String,
+        /// The step.
+        step: String,
+        #[command(flatten)]
+        source: SourceArgs,
+    },
+    /// Run what is stale.
+    Run {
+        /// The graph.
+        name: String,
+        /// Also what needs a step that failed, as a notebook would.
+        #[arg(long)]
+        keep_going: bool,
+        /// Run this step again, which acts, and was cut off so that nobody knows whether it did.
+        #[arg(long, value_name = "STEP")]
+        again: Option<String>,
+    },
+    /// List what would run, in its order.
+    Stale {
+        /// The graph.
+        name: String,
+    },
+    /// Run a step again, and what its new values touch.
+    Replay {
+        /// The graph.
+        name: String,
+        /// The step.
+        step: String,
+        /// Also what needs a step that failed.
+        #[arg(long)]
+        keep_going: bool,
+    },
+    /// Say why a step failed, and which one is likely at fault.
+    Diagnose {
+        /// The graph.
+        name: String,
+        /// The step. Default: the first that failed.
+        step: Option<String>,
+        #[command(flatten)]
+        model: ModelArg,
+    },
+    /// Try other sources on a copy, and keep one with which the failure is gone and nothing that was well fails.
+    Patch {
+        /// The graph.
+        name: String,
+        /// The step. Default: the first that failed.
+        step: Option<String>,
+        #[command(flatten)]
+        model: ModelArg,
+        /// At most so many sources are tried.
+        #[arg(long, default_value_t = TRIES_MAX)]
+        tries: u32,
+    },
+    /// Show the steps, how each is, and what it needs.
+    Show {
+        /// The graph.
+        name: String,
+        /// Only this step, whole.
+        step: Option<String>,
+        /// Columns of a line at most.
+        #[arg(long, default_value_t = 100)]
+        width: u32,
+    },
+    /// List what was changed, the newest first.
+    History {
+        /// The graph.
+        name: String,
+    },
+    /// Write the graph as JSON, or for Graphviz.
+    Export {
+        /// The graph.
+        name: String,
+        /// `json` or `dot`.
+        #[arg(long, default_value = "json", value_parser = format)]
+        format: Format,
+        /// Into this file, which must not be there yet. Default: standard output.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct SeesArgs {
+    /// A directory that the steps see, writable unless `:ro` follows. May be given several times. Where it is writable,
+    /// each step acts: one that was cut off is not repeated by itself.
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    dir: Vec<DirectoryGrant>,
+    /// A host that the steps may ask by HTTP, such as `https://api.example.com`; each step acts then. May be given
+    /// several times.
+    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    allow_host: Vec<HostPattern>,
+    /// Longest time of a step, in milliseconds.
+    #[arg(long, default_value_t = StepLimits::default().timeout_ms)]
+    timeout_ms: u64,
+    /// Most memory of a step, in bytes.
+    #[arg(long, default_value_t = StepLimits::default().memory_bytes_max)]
+    memory_bytes_max: u64,
+    /// Most instructions of a step, in wasmtime's fuel.
+    #[arg(long, default_value_t = StepLimits::default().fuel_max)]
+    fuel_max: u64,
+}
+
+impl SeesArgs {
+    fn surroundings(self) -> anyhow::Result<Surroundings> {
+        let absolute = |grant: DirectoryGrant| {
+            let host = std::fs::canonicalize(&grant.host).with_context(|| format!("`{}`", grant.host.display()))?;
+            anyhow::Ok(DirectoryGrant { host, ..grant })
+        };
+        Ok(Surroundings {
+            directories: self.dir.into_iter().map(absolute).collect::<anyhow::Result<_>>()?,
+            hosts: self.allow_host,
+            limits: StepLimits {
+                timeout_ms: self.timeout_ms,
+                memory_bytes_max: self.memory_bytes_max,
+                fuel_max: self.fuel_max,
+            },
+        })
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct SourceArgs {
+    /// The file with the source; `-` reads standard input.
+    #[arg(long, value_name = "FILE", required_unless_present = "source")]
+    file: Option<PathBuf>,
+    /// The source itself.
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    source: Option<String>,
+}
+
+impl SourceArgs {
+    fn text(self, bytes_max: usize) -> anyhow::Result<String> {
+        match (self.source, self.file) {
+            (Some(text), _) => Ok(text),
+            (None, Some(path)) => cells::read(&path, bytes_max),
+            (None, None) => bail!("there is no source; give one with --file or --source"),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct ModelArg {
+    /// Ask this model too, by its name in the project's longhaul.toml. Default: the project's first, if there is one.
+    #[arg(long, value_name = "NAME", conflicts_with = "no_model")]
+    model: Option<String>,
+    /// Ask no model.
+    #[arg(long)]
+    no_model: bool,
+}
+
+impl ModelArg {
+    fn choice(self, project: &Path) -> anyhow::Result<Option<ModelChoice>> {
+        let has_config = project.join(crate::config::FILE).is_file();
+        if self.no_model || (self.model.is_none() && !has_config) {
+            return Ok(None);
+        }
+        Ok(Some(ModelChoice { directory: std::path::absolute(project)?, model: self.model }))
+    }
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "json" => Ok(Format::Json),
+        "dot" => Ok(Format::Dot),
+        other => Err(format!("`{other}` is no format; there are json and dot")),
+    }
+}
+
+/// Carries it out. With 3 a step failed, or could not run.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::New { name, lang, sees } => {
+            let wanted = GraphAsk::New { name, language: lang, surroundings: sees.surroundings()? };
+            show::summaries(context, &graphs(ask(context, wanted).await?)?, true)
+        }
+        Command::List => show::summaries(context, &graphs(ask(context, GraphAsk::List).await?)?, false),
+        Command::Remove { name, step: None } => {
+            show::summaries(context, &graphs(ask(context, GraphAsk::Remove { name }).await?)?, true)
+        }
+        Command::Remove { name, step: Some(step) } => one(context, name, Ask::Remove { step }).await,
+        Command::Add { name, step: Some(step), source } => {
+            let source = source.text(graph::SOURCE_BYTES_MAX)?;
+            one(context, name, Ask::Add { step, source }).await
+        }
+        Command::Add { name, step: None, source } => {
+            let steps = cells::split(&source.text(cells::FILE_BYTES_MAX)?)?;
+            let answer = answer(ask(context, GraphAsk::AddMany { name, steps }).await?)?;
+            show::answer(context, &answer)
+        }
+        Command::Change { name, step, source } => {
+            let source = source.text(graph::SOURCE_BYTES_MAX)?;
+            one(context, name, Ask::Change { step, source }).await
+        }
+        Command::Run { name, keep_going, again } => {
+            let answer = answer(ask(context, GraphAsk::Run { name, keep_going, again }).await?)?;
+            show::answer(context, &answer)
+        }
+        Command::Stale { name } => one(context, name, Ask::Stale).await,
+        Command::Replay { name, step, keep_going } => one(context, name, Ask::Replay { step, keep_going }).await,
+        Command::Diagnose { name, step, model } => {
+            let model = model.choice(&context.project)?;
+            let answer = answer(ask(context, GraphAsk::Diagnose { name, step, model }).await?)?;
+            show::answer(context, &answer)
+        }
+        Command::Patch { name, step, model, tries } => {
+            let model = model.choice(&context.project)?;
+            let answer = answer(ask(context, GraphAsk::Patch { name, step, model, tries_max: tries }).await?)?;
+            show::answer(context, &answer)
+        }
+        Command::Show { name, step: None, width } if !context.json => {
+            show::drawing(&answer(ask(context, GraphAsk::Draw { name, width }).await?)?)
+        }
+        Command::Show { name, step, .. } => show_steps(context, name, step).await,
+        Command::History { name } => match ask(context, GraphAsk::History { name }).await? {
+            Answer::GraphVersions { versions } => show::versions(context, &versions),
+            _ => bail!("the service answered something else"),
+        },
+        Command::Export { name, format, output } => export(context, name, format, output).await,
+    }
+}
+
+async fn show_steps(context: &Context, name: String, step: Option<String>) -> anyhow::Result<Exit> {
+    let graph::Answer::Steps(steps) = answer(asked(context, name, Ask::Show).await?)? else {
+        bail!("the service answered something else");
+    };
+    let Some(step) = step else { return show::steps(&steps) };
+    let found = steps.iter().find(|one| one.id == step);
+    show::step(context, found.with_context(|| format!("there is no step `{step}` in this graph"))?)
+}
+
+async fn export(context: &Context, name: String, format: Format, output: Option<PathBuf>) -> anyhow::Result<Exit> {
+    let graph::Answer::Text(text) = answer(asked(context, name, Ask::Export { format }).await?)? else {
+        bail!("the service answered something else");
+    };
+    match output {
+        Some(path) => {
+            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
+            writeln!(file, "{}", text.trim_end())?;
+        }
+        None => outln!("{}", text.trim_end()),
+    }
+    Ok(Exit::Done)
+}
+
+async fn one(context: &Context, name: String, wanted: Ask) -> anyhow::Result<Exit> {
+    show::answer(context, &answer(asked(context, name, wanted).await?)?)
+}
+
+async fn asked(context: &Context, name: String, ask: Ask) -> anyhow::Result<Answer> {
+    self::ask(context, GraphAsk::One { name, ask }).await
+}
+
+/// Every request has a token, by which one that was carried out is known when it is asked again, because the owner of
+/// the data directory stopped before it could answer.
+async fn ask(context: &Context, wanted: GraphAsk) -> anyhow::Result<Answer> {
+    context.ask(Request::Graph { wanted, token: token() }).await
+}
+
+fn token() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", std::process::id(), now.as_nanos())
+}
+
+fn answer(answer: Answer) -> anyhow::Result<graph::Answer> {
+    match answer {
+        Answer::Graph { said } => Ok(*said),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+fn graphs(answer: Answer) -> anyhow::Result<Vec<graph::Summary>> {
+    match answer {
+        Answer::Graphs { graphs } => Ok(graphs),
+        _ => bail!("the service answered something else"),
+    }
+}

@@ -1,0 +1,110 @@
+//! Sources of steps from files: one of a step, or many as the cells of a notebook that is kept as a script.
+//!
+//! A line that begins with `# %%` begins a cell, and what follows on it is the cell's name, as editors and Jupytext
+//! have it; a cell without a name is called by its number. What stands before the first such line is a cell too, unless
+//! it is blank. `// %%` serves as well, for JavaScript.
+
+use anyhow::{Context as _, bail};
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::Path;
+
+/// Bytes of a file of cells.
+pub const FILE_BYTES_MAX: usize = 64 << 20;
+
+/// Reads UTF-8, with or without a byte order mark.
+pub fn read(path: &Path, bytes_max: usize) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    // One byte more tells that there is more.
+    let most = bytes_max as u64 + 1;
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
+    } else {
+        let found = std::fs::metadata(path).with_context(|| format!("read `{}`", path.display()))?;
+        // A pipe would hang, and a device has no end.
+        if !found.is_file() {
+            bail!("`{}` is not a file; name one, or `-` for standard input", path.display());
+        }
+        let file = std::fs::File::open(path).with_context(|| format!("read `{}`", path.display()))?;
+        file.take(most).read_to_end(&mut bytes).with_context(|| format!("read `{}`", path.display()))?;
+    }
+    if bytes.len() > bytes_max {
+        bail!("`{}` is longer than {bytes_max} bytes; give the data to the steps as a file with --dir", path.display());
+    }
+    text(bytes).with_context(|| format!("`{}`", path.display()))
+}
+
+fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        bail!("it is UTF-16, and source is UTF-8; save it as UTF-8");
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            bail!("it is not UTF-8 in line {line}; save it as UTF-8");
+        }
+    };
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+}
+
+/// The cells with their names.
+pub fn split(text: &str) -> anyhow::Result<Vec<(String, String)>> {
+    let mut cells: Vec<(String, String)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match name(line) {
+            Some(name) if name.is_empty() => cells.push((format!("cell-{}", cells.len() + 1), String::new())),
+            Some(name) => cells.push((name.to_owned(), String::new())),
+            None if cells.is_empty() && line.trim().is_empty() => {}
+            None => {
+                if cells.is_empty() {
+                    cells.push(("cell-1".to_owned(), String::new()));
+                }
+                if let Some((_, source)) = cells.last_mut() {
+                    source.push_str(line);
+                }
+            }
+        }
+    }
+    let mut seen = BTreeSet::new();
+    if let Some((twice, _)) = cells.iter().find(|(name, _)| !seen.insert(name.clone())) {
+        bail!("two cells are called `{twice}`; give each its own name after `# %%`");
+    }
+    if cells.is_empty() {
+        bail!("the file has no cells; begin each with a line `# %% NAME`");
+    }
+    for (_, source) in &mut cells {
+        // Blank lines before the next cell are layout.
+        source.truncate(source.trim_end().len());
+        source.push('\n');
+    }
+    Ok(cells)
+}
+
+fn name(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("# %%").or_else(|| line.strip_prefix("// %%"))?;
+    Some(rest.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_with_marks_becomes_its_cells() {
+        let cells = split("\nimport os\n\n# %% load\na = 1\n\n\n# %%\nb = a\n").unwrap();
+        let shown: Vec<(&str, &str)> = cells.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        assert_eq!(shown, [("cell-1", "import os\n"), ("load", "a = 1\n"), ("cell-3", "b = a\n")]);
+        assert_eq!(split("// %% a\nlet b\n").unwrap()[0].0, "a");
+        assert!(split("").unwrap_err().to_string().contains("no cells"));
+        assert!(split("# %% a\n# %% a\n").unwrap_err().to_string().contains("two cells are called `a`"));
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_said_with_its_line() {
+        assert_eq!(text(b"\xef\xbb\xbfa = 1".to_vec()).unwrap(), "a = 1");
+        assert!(text(b"a\nb\xff".to_vec()).unwrap_err().to_string().contains("not UTF-8 in line 2"));
+        assert!(text(b"\xff\xfea\0".to_vec()).unwrap_err().to_string().contains("UTF-16"));
+    }
+}

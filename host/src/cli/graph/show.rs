@@ -1,0 +1,225 @@
+//! What graphs answer, for a person or as JSON. Names, outputs and values are the code's: bounded, and without
+//! characters that a terminal obeys.
+
+use super::super::{Context, Exit};
+use longhaul_core::graph::{Answer, Changes, DiagnosisView, Failure, PatchView, Replayed, StepView, Summary, Version};
+use longhaul_core::text::printable;
+use serde::Serialize;
+
+/// Longest name, message and output in a line, in bytes.
+const NAME_BYTES_MAX: usize = 60;
+const LINE_BYTES_MAX: usize = 160;
+
+/// Lines of an output that are shown of a step, and names in a list.
+const LINES_MAX: usize = 200;
+const NAMES_MAX: usize = 40;
+
+pub fn answer(context: &Context, answer: &Answer) -> anyhow::Result<Exit> {
+    match answer {
+        Answer::Changed(changes) => changed(context, changes),
+        Answer::Replayed(did) => replayed(context, did),
+        Answer::Stale(steps) => stale(context, steps),
+        Answer::Steps(steps) => self::steps(steps),
+        Answer::Diagnosed(found) => diagnosed(context, found),
+        Answer::Patched(kept) => patched(context, kept),
+        Answer::Text(text) => {
+            outln!("{}", text.trim_end());
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// The one or the many, as a line of JSON each or as lines for people.
+pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> anyhow::Result<Exit> {
+    if graphs.is_empty() && !context.json && !is_one {
+        outln!("there are no graphs; make one with `longhaul graph new NAME`");
+    }
+    for graph in graphs {
+        if context.json {
+            json(graph)?;
+            continue;
+        }
+        let stale = if graph.stale == 0 { String::new() } else { format!(", {} stale", graph.stale) };
+        let steps = if graph.steps == 1 { "step" } else { "steps" };
+        let name = printable(&graph.name, LINE_BYTES_MAX);
+        outln!("{name}  {} {steps}{stale}, {}, version {}", graph.steps, graph.language, graph.version);
+    }
+    Ok(Exit::Done)
+}
+
+pub fn versions(context: &Context, versions: &[Version]) -> anyhow::Result<Exit> {
+    for version in versions {
+        if context.json {
+            json(version)?;
+        } else {
+            outln!("{:>6}  {}", version.number, printable(&version.what, LINE_BYTES_MAX));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn changed(context: &Context, changes: &Changes) -> anyhow::Result<Exit> {
+    if context.json {
+        json(changes)?;
+    } else {
+        outln!("stale: {}", names(&changes.stale));
+        if let Some(failure) = &changes.failure {
+            outln!("broken: {}", line_of(failure));
+        }
+    }
+    Ok(if changes.failure.is_some() { Exit::Incomplete } else { Exit::Done })
+}
+
+fn replayed(context: &Context, did: &Replayed) -> anyhow::Result<Exit> {
+    if context.json {
+        json(did)?;
+    } else {
+        outln!("ran: {}", names(&did.ran));
+        let lists = [
+            ("from the store", &did.answered),
+            ("failed", &did.failed),
+            ("blocked", &did.blocked),
+            ("unknown", &did.unknown),
+        ];
+        for (word, steps) in lists.into_iter().filter(|(_, steps)| !steps.is_empty()) {
+            outln!("{word}: {}", names(steps));
+        }
+        outln!("skipped: {}", count(did.untouched as usize, "fresh step"));
+        for warning in &did.warnings {
+            outln!("warning: {}", printable(warning, LINE_BYTES_MAX));
+        }
+        for step in &did.unknown {
+            let step = printable(step, NAME_BYTES_MAX);
+            outln!("`{step}` acts and was cut off; look whether it did, then: longhaul graph run NAME --again {step}");
+        }
+    }
+    let is_whole = did.failed.is_empty() && did.blocked.is_empty() && did.unknown.is_empty();
+    Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
+}
+
+fn stale(context: &Context, steps: &[String]) -> anyhow::Result<Exit> {
+    if context.json {
+        json(steps)?;
+    } else if steps.is_empty() {
+        outln!("nothing is stale");
+    }
+    if !context.json {
+        steps.iter().for_each(|step| outln!("{}", printable(step, LINE_BYTES_MAX)));
+    }
+    Ok(Exit::Done)
+}
+
+/// A step a line, as JSON.
+pub fn steps(steps: &[StepView]) -> anyhow::Result<Exit> {
+    steps.iter().try_for_each(json)?;
+    Ok(Exit::Done)
+}
+
+/// As the service drew them.
+pub fn drawing(answer: &Answer) -> anyhow::Result<Exit> {
+    match answer {
+        Answer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
+        Answer::Text(text) => outln!("{text}"),
+        _ => anyhow::bail!("the service answered something else"),
+    }
+    Ok(Exit::Done)
+}
+
+pub fn step(context: &Context, step: &StepView) -> anyhow::Result<Exit> {
+    if context.json {
+        json(step)?;
+        return Ok(Exit::Done);
+    }
+    let took =
+        format!("{} ms, {} fuel, {} bytes of memory at most", step.duration_ms, step.fuel_used, step.memory_bytes_peak);
+    let rows = [
+        ("step", step.id.clone()),
+        ("state", step.state.as_str().to_owned()),
+        ("reads", names(&step.reads)),
+        ("writes", names(&step.writes)),
+        ("needs", names(&step.needs)),
+        ("live only", step.live_only.join(", ")),
+        ("took", if step.fuel_used == 0 { String::new() } else { took }),
+        ("value", step.value.clone().unwrap_or_default()),
+        ("failure", step.failure.as_ref().map(line_of).unwrap_or_default()),
+    ];
+    for (name, text) in rows.iter().filter(|(_, text)| !text.is_empty()) {
+        outln!("{name:<9} {}", printable(text, 4_000));
+    }
+    for (name, text) in [("source", &step.source), ("stdout", &step.stdout), ("stderr", &step.stderr)] {
+        lines(name, text);
+    }
+    if let Some(failure) = &step.failure {
+        lines("traceback", &failure.traceback);
+    }
+    Ok(Exit::Done)
+}
+
+fn lines(name: &str, text: &str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    outln!("{name}");
+    for line in text.lines().take(LINES_MAX) {
+        outln!("  {}", printable(line, LINE_BYTES_MAX));
+    }
+    let more = text.lines().count().saturating_sub(LINES_MAX);
+    if more > 0 {
+        outln!("  ({})", count(more, "more line"));
+    }
+}
+
+fn diagnosed(context: &Context, found: &DiagnosisView) -> anyhow::Result<Exit> {
+    if context.json {
+        json(found)?;
+        return Ok(Exit::Done);
+    }
+    outln!("`{}` failed: {}", printable(&found.step, NAME_BYTES_MAX), line_of(&found.failure));
+    for value in &found.values {
+        let by = value.made_by.as_ref().map(|step| format!("  from `{}`", printable(step, NAME_BYTES_MAX)));
+        let (name, shown) = (printable(&value.name, NAME_BYTES_MAX), printable(&value.shown, LINE_BYTES_MAX));
+        outln!("  {name} = {shown}{}", by.unwrap_or_default());
+    }
+    outln!("likely at fault: `{}`, {}", printable(&found.culprit, NAME_BYTES_MAX), printable(&found.why, 600));
+    Ok(Exit::Done)
+}
+
+fn patched(context: &Context, kept: &PatchView) -> anyhow::Result<Exit> {
+    if context.json {
+        json(kept)?;
+        return Ok(Exit::Done);
+    }
+    let tried = count(kept.tries as usize, "source");
+    outln!("changed `{}`: {} ({tried} tried)", printable(&kept.step, NAME_BYTES_MAX), printable(&kept.why, 600));
+    kept.source.lines().take(LINES_MAX).for_each(|line| outln!("  {}", printable(line, LINE_BYTES_MAX)));
+    replayed(context, &kept.replay)
+}
+
+/// A failure on a line.
+fn line_of(failure: &Failure) -> String {
+    let place = match (failure.line, failure.column) {
+        (Some(line), Some(column)) => format!(" (line {line}, column {column})"),
+        (Some(line), None) => format!(" (line {line})"),
+        _ => String::new(),
+    };
+    printable(&format!("{}: {}{place}", failure.kind, failure.message), LINE_BYTES_MAX)
+}
+
+fn names(steps: &[String]) -> String {
+    if steps.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown: Vec<String> = steps.iter().take(NAMES_MAX).map(|step| printable(step, NAME_BYTES_MAX)).collect();
+    let more = steps.len() - shown.len();
+    let tail = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{tail}", shown.join(", "))
+}
+
+fn count(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+fn json(value: &(impl Serialize + ?Sized)) -> anyhow::Result<()> {
+    outln!("{}", serde_json::to_string(value)?);
+    Ok(())
+}

@@ -1,0 +1,412 @@
+//! Why a step failed, and which source mends it.
+//!
+//! A failure is looked at with the values that the step reads, which a run of a source of ours shows. Rules say which
+//! step is at fault and what could be put there; a model of the operator's, where one is named, says so too. Whatever
+//! is proposed is tried on a copy of the graph, in the sandbox: it is kept when the failure is gone and nothing that
+//! was well fails, with what the trial gave, so that nothing runs a second time. Steps that act are tried by nobody.
+
+use super::advice::Adviser;
+use super::opened::Before;
+use super::run::{Tally, Values, has_failed, refused};
+use super::{ModelChoice, Work, views};
+use longhaul_core::graph::{DiagnosisView, Failure, GraphError, PatchView, Replayed, State, Surroundings, ValueView};
+use longhaul_core::store::Op;
+use longhaul_core::text::{printable, truncate};
+use longhaul_graph::analysis::Name;
+use longhaul_graph::diagnose::{self, Diagnosis, Seen};
+use longhaul_graph::graph::{Node, StepId};
+use longhaul_graph::patch::{self, Candidate};
+use longhaul_graph::record::Text;
+use longhaul_graph::replay::{Replay, Todo};
+use longhaul_graph::step::Ended;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Names whose values are looked at, and bytes of a value, as it is shown.
+const NAMES_MAX: usize = 40;
+const SHOWN_BYTES_MAX: usize = 300;
+
+/// Keys and attributes that are looked at, of one value.
+const KEYS_MAX: usize = 200;
+
+/// Sources that a model proposes for one patch, and steps that it is shown.
+const PROPOSALS_MAX: u32 = 3;
+const SHOWN_STEPS_MAX: usize = 40;
+
+/// Bytes of why a trial did not serve.
+const WHY_BYTES_MAX: usize = 300;
+
+/// A failure, as rules and models look at it.
+struct Found {
+    step: StepId,
+    failure: diagnose::Failure,
+    diagnosis: Diagnosis,
+    view: DiagnosisView,
+}
+
+/// A trial that mends the failure.
+struct Mended {
+    replay: Replay,
+    values: Values,
+    did: Replayed,
+    step: StepId,
+    before: Arc<str>,
+    source: String,
+    why: String,
+    /// Whether nothing at all fails, also none of what was blocked before.
+    is_clean: bool,
+}
+
+impl Work<'_> {
+    pub(super) async fn diagnose(
+        &mut self,
+        step: Option<String>,
+        model: Option<ModelChoice>,
+    ) -> Result<DiagnosisView, GraphError> {
+        let mut found = self.find(step).await?;
+        if let Some(adviser) = open(model.as_ref())?
+            && let Some(said) = adviser.ask(&found.view, &self.sources(&found), &[]).await
+        {
+            found.view.why = format!("{} (a model says: {})", found.view.why, said.why);
+            found.view.culprit = said.culprit;
+        }
+        Ok(found.view)
+    }
+
+    /// Tries what rules and then a model propose, and keeps the first source that mends all, or else the first that
+    /// mends the failure and lets nothing fail that was well.
+    pub(super) async fn patch(
+        &mut self,
+        step: Option<String>,
+        model: Option<ModelChoice>,
+        tries_max: u32,
+    ) -> Result<PatchView, GraphError> {
+        self.runs_here()?;
+        if self.opened.head.surroundings.may_act() {
+            let text = "steps of this graph may write files or ask hosts, so that no source is tried on a copy; change \
+                        the step yourself";
+            return Err(GraphError::Invalid(text.to_owned()));
+        }
+        let found = self.find(step).await?;
+        let adviser = open(model.as_ref())?;
+        let rules = patch::candidates(self.opened.graph(), &found.failure).map_err(super::opened::refused)?;
+        let (mut tries, mut failed, mut best) = (0, Vec::new(), None::<Mended>);
+        for candidate in rules {
+            if tries >= tries_max || best.as_ref().is_some_and(|best| best.is_clean) {
+                break;
+            }
+            tries += 1;
+            let Candidate { step, source, change, reason, .. } = candidate;
+            match self.attempt(&found, step, source.clone(), format!("{change}; {reason}")).await? {
+                Ok(mended) => best = better(best, mended),
+                Err(why) => failed.push((source, why)),
+            }
+        }
+        let mut asked = 0;
+        while let Some(adviser) = adviser.as_ref().filter(|_| best.is_none())
+            && tries < tries_max
+            && asked < PROPOSALS_MAX
+        {
+            asked += 1;
+            let Some(said) = adviser.ask(&found.view, &self.sources(&found), &failed).await else { break };
+            let Some(source) = said.source else { break };
+            tries += 1;
+            match self.attempt(&found, StepId::new(said.culprit), source.clone(), said.why).await? {
+                Ok(mended) => best = better(best, mended),
+                Err(why) => failed.push((source, why)),
+            }
+        }
+        match best {
+            Some(mended) => self.keep(mended, tries),
+            None => Err(GraphError::Failed(no_patch(&found.view, tries, adviser.is_some()))),
+        }
+    }
+
+    /// The failure that is meant, with what rules say to it.
+    async fn find(&mut self, step: Option<String>) -> Result<Found, GraphError> {
+        let states = views::states(&self.opened.replay);
+        let step = match step {
+            Some(step) => {
+                let id = StepId::new(step);
+                self.opened.node(&id)?;
+                if !has_failed(states.get(&id)) {
+                    let state = states.get(&id).copied().unwrap_or_default().as_str();
+                    return Err(GraphError::Invalid(format!("`{id}` did not fail, it is {state}")));
+                }
+                id
+            }
+            None => {
+                let first = self.opened.graph().steps().find(|node| has_failed(states.get(&node.id)));
+                first.map(|node| node.id.clone()).ok_or_else(|| {
+                    GraphError::Invalid("no step of this graph failed; `longhaul graph run` runs what is stale".into())
+                })?
+            }
+        };
+        let node = self.opened.node(&step)?;
+        let state = states.get(&step).copied().unwrap_or_default();
+        let failure = views::failure(self.opened, node, state).unwrap_or_default();
+        let values = self.values_of(&step).await?;
+        let told = diagnose::Failure {
+            step: step.clone(),
+            exception: failure.kind.clone(),
+            message: failure.message.clone(),
+            line: failure.line,
+            values,
+        };
+        let diagnosis = diagnose::diagnose(self.opened.graph(), &told).map_err(super::opened::refused)?;
+        let view = view(&diagnosis, failure);
+        Ok(Found { step, failure: told, diagnosis, view })
+    }
+
+    /// What the names that a step reads stand for, as far as it can be seen without running it.
+    async fn values_of(&mut self, step: &StepId) -> Result<BTreeMap<Name, Seen>, GraphError> {
+        let node = self.opened.node(step)?;
+        let names = names_of(node);
+        let mut seen: BTreeMap<Name, Seen> = BTreeMap::new();
+        if let Ok(Some(history)) = self.opened.replay.history(step)
+            && let Some(run) = &history.current
+        {
+            for (name, shown) in &run.report.values {
+                seen.insert(Arc::clone(name), Seen { shown: truncate(shown, SHOWN_BYTES_MAX), ..Seen::default() });
+            }
+        }
+        if !names.is_empty() && self.runs_here().is_ok() {
+            for (name, found) in self.probe(step, &names).await.unwrap_or_default() {
+                seen.insert(name, found);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Runs a source of ours in the place of the step, on a copy and without its grants, which prints what the names
+    /// stand for. None when that would take running other steps first, or does not come to its end.
+    async fn probe(&self, step: &StepId, names: &BTreeSet<Name>) -> Option<BTreeMap<Name, Seen>> {
+        let mut copy = self.opened.replay.clone();
+        let settings = copy.settings().clone();
+        copy.set_settings(longhaul_graph::replay::Settings { acts: false, keeps_going: true, ..settings });
+        copy.change_step(step, probe_source(names)).ok()?;
+        copy.start().ok()?;
+        let sees = Surroundings { limits: self.opened.head.surroundings.limits.clone(), ..Surroundings::default() };
+        let values = self.desk.runner.values();
+        loop {
+            let request = match copy.next().ok()? {
+                Todo::Run(request) if request.step == *step => request,
+                Todo::Run(_) | Todo::Done => return None,
+                Todo::Skipped { step: skipped, .. } | Todo::Answered { step: skipped, .. } if skipped == *step => {
+                    return None;
+                }
+                Todo::Skipped { .. } | Todo::Answered { .. } => continue,
+            };
+            let report = self.desk.runner.run(&request, &sees, &values).await.ok()?;
+            if report.ended != Ended::Well {
+                return None;
+            }
+            let printed = report.stdout.clone();
+            // It may have looked at what was not given, and is then asked for once more.
+            if let longhaul_graph::replay::Ran::Kept { .. } = copy.ran(report).ok()? {
+                return Some(read_probe(&printed));
+            }
+        }
+    }
+
+    /// The sources that a model is shown: the step that failed and what it needs, the nearest last.
+    fn sources(&self, found: &Found) -> Vec<(String, String)> {
+        let mut steps = self.opened.graph().ancestors(&found.step, None).unwrap_or_default();
+        steps.drain(..steps.len().saturating_sub(SHOWN_STEPS_MAX));
+        if !steps.contains(&found.diagnosis.culprit) && found.diagnosis.culprit != found.step {
+            steps.push(found.diagnosis.culprit.clone());
+        }
+        steps.push(found.step.clone());
+        let source = |id: StepId| self.opened.node(&id).ok().map(|node| (id.to_string(), node.source.to_string()));
+        steps.into_iter().filter_map(source).collect()
+    }
+
+    /// Runs the graph with another source for a step, on a copy; or why that does not serve.
+    async fn attempt(
+        &self,
+        found: &Found,
+        step: StepId,
+        source: String,
+        why: String,
+    ) -> Result<Result<Mended, String>, GraphError> {
+        let before = views::states(&self.opened.replay);
+        let mut copy = self.opened.replay.clone();
+        let old = Arc::clone(&self.opened.node(&step)?.source);
+        if *old == *source {
+            return Ok(Err("it is the source that failed".to_owned()));
+        }
+        if let Err(error) = copy.change_step(&step, source.clone()) {
+            return Ok(Err(error.to_string()));
+        }
+        let mut values = self.desk.runner.values();
+        let did = self.walk(&mut copy, &mut values).await?;
+        let after = views::states(&copy);
+        let is_well = |id: &StepId| after.get(id) == Some(&State::Fresh);
+        if !is_well(&found.step) || !is_well(&step) {
+            return Ok(Err(why_not(&copy, &found.step, &step, &after)));
+        }
+        let breaks = before.iter().find(|(id, state)| **state == State::Fresh && has_failed(after.get(*id)));
+        if let Some((id, _)) = breaks {
+            return Ok(Err(format!("`{id}`, which was well, fails with it")));
+        }
+        let is_clean = !after.iter().any(|(id, state)| has_failed(Some(state)) && !has_failed(before.get(id)));
+        Ok(Ok(Mended { replay: copy, values, did, step, before: old, source, why, is_clean }))
+    }
+
+    /// Runs what is stale of a copy. What its steps give is in no store.
+    async fn walk(&self, copy: &mut Replay, values: &mut Values) -> Result<Replayed, GraphError> {
+        let settings = longhaul_graph::replay::Settings { keeps_going: false, ..copy.settings().clone() };
+        copy.set_settings(settings);
+        copy.start().map_err(refused)?;
+        let mut tally = Tally::default();
+        loop {
+            match copy.next().map_err(refused)? {
+                Todo::Done => return Ok(tally.replayed(copy)),
+                Todo::Skipped { step, why } => tally.skipped(step, why),
+                Todo::Answered { step, .. } => tally.answered(step),
+                Todo::Run(request) => {
+                    let report = self.desk.runner.run(&request, &self.opened.head.surroundings, values).await?;
+                    values.tried.extend(report.blobs.iter().map(|(digest, bytes)| (*digest, Arc::clone(bytes))));
+                    tally.ran(copy, report)?;
+                }
+            }
+        }
+    }
+
+    /// The copy becomes the graph, with all that its runs gave.
+    fn keep(&mut self, mended: Mended, tries: u32) -> Result<PatchView, GraphError> {
+        let Mended { replay, values, did, step, before, source, why, .. } = mended;
+        self.opened.replay = replay;
+        self.batch.ops.extend(values.tried.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
+        self.opened.write_staleness(&mut self.batch)?;
+        self.opened.write_step(&step, &mut self.batch)?;
+        self.opened.write_changed(&mut self.batch)?;
+        let before = Before { source: Text::keep(&before, &mut self.batch), step: step.clone() };
+        let kept = PatchView { step: step.to_string(), source, why: why.clone(), tries, replay: did };
+        self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(kept.clone()))?;
+        Ok(kept)
+    }
+}
+
+fn open(model: Option<&ModelChoice>) -> Result<Option<Adviser>, GraphError> {
+    let Some(choice) = model else { return Ok(None) };
+    Adviser::open(choice).map_err(|error| GraphError::Invalid(format!("{error:#}")))
+}
+
+fn better(best: Option<Mended>, mended: Mended) -> Option<Mended> {
+    match best {
+        Some(best) if best.is_clean || !mended.is_clean => Some(best),
+        _ => Some(mended),
+    }
+}
+
+fn no_patch(view: &DiagnosisView, tries: u32, asked_a_model: bool) -> String {
+    let DiagnosisView { step, failure, culprit, .. } = view;
+    let more = if asked_a_model { "" } else { "; a model may know more: --model NAME, in a project that has one" };
+    let message = printable(&failure.message, WHY_BYTES_MAX);
+    format!("no source mends `{step}` ({}: {message}), {tries} tried; change `{culprit}` yourself{more}", failure.kind)
+}
+
+fn why_not(copy: &Replay, failed: &StepId, changed: &StepId, after: &HashMap<StepId, State>) -> String {
+    let said = |id: &StepId| match &copy.history(id).ok().flatten()?.current.as_ref()?.report.ended {
+        Ended::Raised(exception) => Some(format!("{}: {}", exception.kind, exception.message)),
+        Ended::Stopped { message, .. } => Some(message.clone()),
+        Ended::Well => None,
+    };
+    for id in [changed, failed] {
+        if has_failed(after.get(id)) {
+            let why = said(id).unwrap_or_else(|| "its source cannot be read".to_owned());
+            return truncate(&format!("`{id}` fails: {why}"), WHY_BYTES_MAX);
+        }
+    }
+    format!("`{failed}` does not run with it")
+}
+
+fn view(diagnosis: &Diagnosis, failure: Failure) -> DiagnosisView {
+    let values = diagnosis.variables.iter().map(|involved| ValueView {
+        name: involved.name.to_string(),
+        shown: involved
+            .shown
+            .as_deref()
+            .map_or_else(|| "(not known)".to_owned(), |shown| truncate(shown, SHOWN_BYTES_MAX)),
+        made_by: involved.producers.last().map(ToString::to_string),
+    });
+    DiagnosisView {
+        step: diagnosis.step.to_string(),
+        values: values.collect(),
+        culprit: diagnosis.culprit.to_string(),
+        why: diagnosis.reason.clone(),
+        failure,
+    }
+}
+
+/// What the step reads of others, as far as names are that a source of ours can have in it.
+fn names_of(node: &Node) -> BTreeSet<Name> {
+    let names = node.analysis.reads.keys().chain(node.analysis.mutates.keys()).chain(&node.observed_reads);
+    let is_plain =
+        |name: &&Name| name.chars().all(|char| char == '_' || char.is_ascii_alphanumeric()) && !name.starts_with("__");
+    names.filter(is_plain).take(NAMES_MAX).cloned().collect()
+}
+
+/// Prints one line of JSON. A value that cannot be shown is left out: its class may be the step's own, and do anything.
+fn probe_source(names: &BTreeSet<Name>) -> String {
+    let mut source = String::from(
+        "def _longhaul_shown(value):\n    \
+         shown = {'shown': repr(value)[:300], 'kind': type(value).__name__[:100]}\n    \
+         if type(value) is dict:\n        shown['keys'] = [repr(key)[:100] for key in list(value)[:200]]\n    \
+         if type(value) in (list, tuple, str, bytes, set, frozenset, dict):\n        shown['len'] = len(value)\n    \
+         else:\n        shown['attributes'] = [name[:100] for name in dir(value) if not name.startswith('__')][:200]\n    \
+         return shown\n_longhaul_values = {}\n",
+    );
+    for name in names {
+        source.push_str(&format!(
+            "try:\n    _longhaul_values['{name}'] = _longhaul_shown({name})\nexcept BaseException:\n    pass\n"
+        ));
+    }
+    source.push_str("import json as _longhaul_json\nprint(_longhaul_json.dumps(_longhaul_values))\n");
+    source
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shown {
+    shown: String,
+    kind: String,
+    keys: Vec<String>,
+    len: Option<u64>,
+    attributes: Vec<String>,
+}
+
+/// What a probe printed. A `__repr__` of a step's may print as well, and what it prints is not believed.
+fn read_probe(printed: &str) -> BTreeMap<Name, Seen> {
+    let line = printed.lines().last().unwrap_or_default();
+    let values: BTreeMap<String, Shown> = serde_json::from_str(line).unwrap_or_default();
+    let cut =
+        |texts: Vec<String>| texts.into_iter().take(KEYS_MAX).map(|text| truncate(&text, SHOWN_BYTES_MAX)).collect();
+    let seen = |shown: Shown| Seen {
+        shown: truncate(&shown.shown, SHOWN_BYTES_MAX),
+        kind: truncate(&shown.kind, SHOWN_BYTES_MAX),
+        keys: cut(shown.keys),
+        len: shown.len,
+        attributes: cut(shown.attributes),
+    };
+    values.into_iter().take(NAMES_MAX).map(|(name, shown)| (Name::from(name), seen(shown))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_asks_for_plain_names_and_what_it_prints_is_bounded() {
+        let names = BTreeSet::from([Name::from("rows"), Name::from("a1")]);
+        let source = probe_source(&names);
+        assert!(source.contains("_longhaul_values['rows'] = _longhaul_shown(rows)"), "{source}");
+        let long = "x".repeat(1_000);
+        let printed = format!("noise\n{{\"rows\": {{\"shown\": \"{long}\", \"kind\": \"list\", \"len\": 3}}}}\n");
+        let seen = read_probe(&printed);
+        assert!(seen["rows"].shown.len() <= SHOWN_BYTES_MAX + 10 && seen["rows"].len == Some(3));
+        assert!(read_probe("{\"rows\": 5}").is_empty() && read_probe("").is_empty());
+    }
+}

@@ -1,0 +1,275 @@
+//! Steps run, and what each gave is kept as it ends: its rows and its values are one transaction. That a step which
+//! acts begins is one before it, so that a kill in between is known.
+
+use super::opened::Opened;
+use super::{Work, broken, views};
+use crate::exec::{ExecError, Executor, JobLimits, Places};
+use crate::home::Home;
+use crate::plugins;
+use crate::steps::{Blobs, StepError, Steps};
+use longhaul_core::graph::{GraphError, Replayed, State, StepLimits, Surroundings};
+use longhaul_core::store::{Batch, Op, Store};
+use longhaul_core::{Denial, Digest};
+use longhaul_graph::graph::StepId;
+use longhaul_graph::replay::{Ran, Replay, ReplayError, Skip, Todo};
+use longhaul_graph::step::{StepReport, StepRequest};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// Warnings that are told of one run.
+const WARNINGS_MAX: usize = 50;
+
+/// Changes that wait for the next step that ends before they are written by themselves.
+const WAITING_OPS_MAX: usize = 1_000;
+
+/// The interpreter, once a step is to run.
+pub(super) struct Lazy {
+    store: Arc<dyn Store>,
+    home: Home,
+    executor: OnceCell<Executor>,
+}
+
+/// Values: those of the store, and those of a trial, which are in no store.
+pub(super) struct Values {
+    store: Arc<dyn Store>,
+    pub(super) tried: HashMap<Digest, Arc<[u8]>>,
+}
+
+impl Blobs for Values {
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, String> {
+        match self.tried.get(digest) {
+            Some(bytes) => Ok(Some(bytes.to_vec())),
+            None => self.store.blob(digest).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl Lazy {
+    pub(super) fn new(store: Arc<dyn Store>, home: Home) -> Self {
+        Self { store, home, executor: OnceCell::new() }
+    }
+
+    /// The values of the store.
+    pub(super) fn values(&self) -> Values {
+        Values { store: Arc::clone(&self.store), tried: HashMap::new() }
+    }
+
+    pub(super) async fn run(
+        &self,
+        request: &StepRequest,
+        sees: &Surroundings,
+        values: &Values,
+    ) -> Result<StepReport, GraphError> {
+        let StepLimits { timeout_ms, memory_bytes_max, fuel_max } = sees.limits;
+        let limits = JobLimits { timeout_ms, memory_bytes_max, fuel_max, ..JobLimits::default() };
+        let steps = Steps::new(self.executor().await?.clone(), limits);
+        let steps = steps.with_grants(sees.directories.clone(), sees.hosts.clone());
+        steps.run(request, values).await.map_err(|error| match error {
+            StepError::Exec(error) => not_there(error),
+            other => GraphError::Failed(other.to_string()),
+        })
+    }
+
+    async fn executor(&self) -> Result<&Executor, GraphError> {
+        let open = || async {
+            let mut places = Places::usual()?;
+            places.runtimes = plugins::directories(None, &self.home);
+            Executor::new(places)
+        };
+        self.executor.get_or_try_init(open).await.map_err(not_there)
+    }
+}
+
+/// What is missing before any step can run is a denial with its remedy; the rest is the host's.
+fn not_there(error: ExecError) -> GraphError {
+    match error {
+        ExecError::NoRuntime { name, searched } => GraphError::Denied(Denial {
+            reason: format!("there is no `{name}.wasm` in {searched}"),
+            fix: format!("fetch it with: longhaul runtimes pull {name}"),
+        }),
+        other => GraphError::Failed(other.to_string()),
+    }
+}
+
+/// What a walk over the stale steps did so far.
+#[derive(Default)]
+pub(super) struct Tally {
+    ran: Vec<StepId>,
+    answered: Vec<StepId>,
+    blocked: Vec<StepId>,
+    unknown: Vec<StepId>,
+    warnings: Vec<String>,
+    more_warnings: usize,
+}
+
+impl Tally {
+    /// Takes in a report, which the replay keeps or asks for again. Answers which steps are stale now.
+    pub(super) fn ran(&mut self, replay: &mut Replay, report: StepReport) -> Result<Vec<StepId>, GraphError> {
+        let (step, unkept) = (report.step.clone(), report.unkept.clone());
+        let Ran::Kept { missed, mut stale, .. } = replay.ran(report).map_err(refused)? else { return Ok(Vec::new()) };
+        for edge in missed {
+            let (from, to, name) = (edge.from, edge.to, edge.variable);
+            self.warn(format!("`{to}` needs `{name}` of `{from}`, which its source does not show; noted"));
+        }
+        for name in unkept {
+            self.warn(format!("`{step}` changed `{name}`, which no other step sees"));
+        }
+        stale.push(step.clone());
+        self.ran.push(step);
+        Ok(stale)
+    }
+
+    pub(super) fn answered(&mut self, step: StepId) {
+        self.answered.push(step);
+    }
+
+    pub(super) fn skipped(&mut self, step: StepId, why: Skip) {
+        match why {
+            // It is among those that failed.
+            Skip::Broken => {}
+            Skip::Blocked { .. } => self.blocked.push(step),
+            Skip::Unknown => self.unknown.push(step),
+            Skip::LiveActs { producer } => {
+                self.warn(format!(
+                    "`{step}` needs what `{producer}` made and nobody can keep, and `{producer}` acts, so that it does \
+                     not run a second time; have both in one step"
+                ));
+                self.blocked.push(step);
+            }
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(warning);
+        } else {
+            self.more_warnings += 1;
+        }
+    }
+
+    /// In the words of the outside.
+    pub(super) fn replayed(mut self, replay: &Replay) -> Replayed {
+        if self.more_warnings > 0 {
+            self.warnings.push(format!("and {} more of these", self.more_warnings));
+        }
+        let states = views::states(replay);
+        let failed: Vec<StepId> =
+            replay.graph().steps().map(|node| node.id.clone()).filter(|id| has_failed(states.get(id))).collect();
+        let touched: BTreeSet<&StepId> =
+            [&self.ran, &self.answered, &self.blocked, &self.unknown, &failed].into_iter().flatten().collect();
+        let untouched = replay.graph().len().saturating_sub(touched.len());
+        Replayed {
+            untouched: u32::try_from(untouched).unwrap_or(u32::MAX),
+            ran: names(&self.ran),
+            answered: names(&self.answered),
+            failed: names(&failed),
+            blocked: names(&self.blocked),
+            unknown: names(&self.unknown),
+            warnings: self.warnings,
+        }
+    }
+}
+
+pub(super) fn has_failed(state: Option<&State>) -> bool {
+    matches!(state, Some(State::Failed | State::Broken))
+}
+
+fn names(steps: &[StepId]) -> Vec<String> {
+    steps.iter().map(ToString::to_string).collect()
+}
+
+impl Work<'_> {
+    /// Runs what is stale; with `from`, that step and what its new values touch as well.
+    pub(super) async fn run(
+        &mut self,
+        from: Option<String>,
+        again: Option<String>,
+        keep_going: bool,
+    ) -> Result<Replayed, GraphError> {
+        self.runs_here()?;
+        for step in from.into_iter().chain(again) {
+            self.opened.replay.again(&StepId::new(step)).map_err(refused)?;
+        }
+        self.opened.start(keep_going)?;
+        let (mut tally, mut waiting) = (Tally::default(), Batch::new());
+        let values = self.desk.runner.values();
+        loop {
+            match self.opened.replay.next().map_err(refused)? {
+                Todo::Done => break,
+                Todo::Skipped { step, why } => tally.skipped(step, why),
+                Todo::Answered { step, is_same } => {
+                    tally.answered(step.clone());
+                    self.opened.write_steps([&step].into_iter(), &mut waiting)?;
+                    if !is_same {
+                        self.opened.write_staleness(&mut waiting)?;
+                    }
+                    if waiting.ops.len() >= WAITING_OPS_MAX {
+                        self.commit(&mut waiting).await?;
+                    }
+                }
+                Todo::Run(request) => {
+                    if request.acts {
+                        self.commit(&mut waiting).await?;
+                    }
+                    let report = self.desk.runner.run(&request, &self.opened.head.surroundings, &values).await?;
+                    waiting.ops.extend(report.blobs.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
+                    let stale = tally.ran(&mut self.opened.replay, report)?;
+                    self.opened.write_steps(stale.iter(), &mut waiting)?;
+                    self.commit(&mut waiting).await?;
+                }
+            }
+        }
+        self.opened.write_changed(&mut self.batch)?;
+        self.batch.ops.append(&mut waiting.ops);
+        let did = tally.replayed(&self.opened.replay);
+        if !self.batch.is_empty() {
+            self.changed(what(&did), None)?;
+        }
+        Ok(did)
+    }
+
+    pub(super) fn runs_here(&self) -> Result<(), GraphError> {
+        match self.opened.head.language.as_str() {
+            "python" => Ok(()),
+            other => Err(GraphError::Invalid(format!("steps in {other} are analysed, and do not run yet"))),
+        }
+    }
+
+    /// What waits, and the rows of whatever changed, in one transaction.
+    async fn commit(&mut self, waiting: &mut Batch) -> Result<(), GraphError> {
+        self.opened.write_changed(waiting)?;
+        self.opened.write_head(self.desk.clock.now_ms(), waiting)?;
+        self.desk.store.commit(std::mem::take(waiting)).await.map_err(broken)
+    }
+}
+
+/// A run in one line of the history.
+fn what(did: &Replayed) -> String {
+    let mut parts = vec![format!("ran {} steps", did.ran.len())];
+    for (count, word) in
+        [(did.answered.len(), "from the store"), (did.failed.len(), "failed"), (did.blocked.len(), "blocked")]
+    {
+        if count > 0 {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    parts.join(", ")
+}
+
+impl Opened {
+    /// Begins a walk over what is stale.
+    pub(super) fn start(&mut self, keep_going: bool) -> Result<(), GraphError> {
+        let settings = longhaul_graph::replay::Settings { keeps_going: keep_going, ..self.replay.settings().clone() };
+        self.replay.set_settings(settings);
+        self.replay.start().map_err(refused)
+    }
+}
+
+/// A refusal of the replay in the words of the outside.
+pub(super) fn refused(error: ReplayError) -> GraphError {
+    match error {
+        ReplayError::Graph(error) => super::opened::refused(error),
+        other => GraphError::Failed(other.to_string()),
+    }
+}

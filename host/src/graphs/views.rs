@@ -1,0 +1,199 @@
+//! How a graph stands, in the words of the outside.
+
+use super::Task;
+use super::opened::{Opened, syntax_failure};
+use longhaul_core::graph::{Answer, Ask, Failure, Format, GraphError, State, StepView};
+use longhaul_core::text::truncate;
+use longhaul_graph::draw;
+use longhaul_graph::graph::{Node, NodeState, StepId};
+use longhaul_graph::replay::{Replay, StepHistory};
+use longhaul_graph::step::{Ended, Kept, StepReport};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Bytes of an output, of a value and of a traceback in a view.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+const VALUE_BYTES_MAX: usize = 10_000;
+const TRACEBACK_BYTES_MAX: usize = 16 << 10;
+
+/// Columns of a drawing, and of the name of a step in a note.
+const WIDTH_MAX: usize = 1_000;
+const NOTE_COLUMNS_MAX: usize = 60;
+
+/// Notes below a drawing.
+const NOTES_MAX: usize = 100;
+
+/// Dependencies that are listed of all steps together. A list that every step appends to has as many as pairs of steps.
+const EDGES_MAX: usize = 500_000;
+
+/// Answers what changes nothing.
+pub(super) fn look(opened: &Opened, task: &Task) -> Result<Answer, GraphError> {
+    match task {
+        Task::Ask(Ask::Stale) => Ok(Answer::Stale(opened.stale())),
+        Task::Draw { width } => Ok(Answer::Text(drawing(opened, *width))),
+        Task::Ask(Ask::Show) => Ok(Answer::Steps(steps(opened))),
+        Task::Ask(Ask::Export { format }) => Ok(Answer::Text(export(opened, *format))),
+        _ => Err(GraphError::Failed("this changes the graph".to_owned())),
+    }
+}
+
+/// A line a step, and behind them how each that failed did, and what nobody can keep.
+fn drawing(opened: &Opened, width: u32) -> String {
+    let states = states(&opened.replay);
+    let width = usize::try_from(width).unwrap_or(usize::MAX).min(WIDTH_MAX);
+    let state = |node: &Node| states.get(&node.id).copied().unwrap_or_default();
+    let mut lines: Vec<String> = draw::lines(opened.graph(), width, |node| state(node).as_str().to_owned()).collect();
+    let mut notes = Vec::new();
+    for node in opened.graph().steps() {
+        let name = draw::visible(node.id.as_str(), NOTE_COLUMNS_MAX);
+        if let Some(failure) = failure(opened, node, state(node)) {
+            let line = failure.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+            let text = draw::visible(&format!("{}: {}", failure.kind, failure.message), width);
+            notes.push(format!("{name}: {text}{line}"));
+        }
+        let live = live_only(opened, node);
+        if !live.is_empty() {
+            let names = draw::visible(&live.join(", "), width);
+            notes.push(format!("{name}: {names} cannot be kept, so that it runs again whenever that is needed"));
+        }
+        if notes.len() >= NOTES_MAX {
+            break;
+        }
+    }
+    lines.extend(notes);
+    lines.join("\n")
+}
+
+fn live_only(opened: &Opened, node: &Node) -> Vec<String> {
+    let run = history(&opened.replay, &node.id).and_then(|history| history.current.as_ref());
+    let groups = run.into_iter().flat_map(|run| &run.report.delta.groups);
+    let live = groups.filter(|group| matches!(group.kept, Kept::Live { .. }));
+    live.flat_map(|group| group.names.iter().map(ToString::to_string)).collect()
+}
+
+fn steps(opened: &Opened) -> Vec<StepView> {
+    let mut needs: HashMap<StepId, Vec<String>> = HashMap::new();
+    for edge in opened.graph().edges().take(EDGES_MAX) {
+        needs.entry(edge.to).or_default().push(edge.from.to_string());
+    }
+    let states = states(&opened.replay);
+    let state = |node: &Node| states.get(&node.id).copied().unwrap_or_default();
+    let view =
+        |node: &Node| StepView { needs: needs.remove(&node.id).unwrap_or_default(), ..view(opened, node, state(node)) };
+    opened.graph().steps().map(view).collect()
+}
+
+fn view(opened: &Opened, node: &Node, state: State) -> StepView {
+    let mut view = StepView {
+        id: node.id.to_string(),
+        source: node.source.to_string(),
+        state,
+        reads: node.analysis.reads.keys().chain(&node.observed_reads).map(ToString::to_string).collect(),
+        writes: node
+            .analysis
+            .writes
+            .iter()
+            .chain(node.analysis.mutates.keys())
+            .chain(&node.observed_writes)
+            .map(ToString::to_string)
+            .collect(),
+        failure: failure(opened, node, state),
+        live_only: live_only(opened, node),
+        ..StepView::default()
+    };
+    for names in [&mut view.reads, &mut view.writes] {
+        names.sort_unstable();
+        names.dedup();
+    }
+    if let Some(run) = history(&opened.replay, &node.id).and_then(|history| history.current.as_ref()) {
+        outcome(&mut view, &run.report);
+    }
+    view
+}
+
+fn outcome(view: &mut StepView, report: &StepReport) {
+    view.stdout = truncate(&report.stdout, OUTPUT_BYTES_MAX);
+    view.stderr = truncate(&report.stderr, OUTPUT_BYTES_MAX);
+    view.value = report.result.as_deref().map(|value| truncate(value, VALUE_BYTES_MAX));
+    view.duration_ms = u32::try_from(report.duration_us.div_ceil(1_000)).unwrap_or(u32::MAX);
+    view.fuel_used = report.fuel_used;
+    view.memory_bytes_peak = report.memory_bytes_peak;
+}
+
+fn history<'a>(replay: &'a Replay, id: &StepId) -> Option<&'a StepHistory> {
+    replay.history(id).ok().flatten()
+}
+
+/// How each step is. What a step needs that failed, cannot be read, or was cut off while it acted, blocks it until it
+/// is mended, unless it ran all the same.
+pub(super) fn states(replay: &Replay) -> HashMap<StepId, State> {
+    let (mut states, mut blocked) = (HashMap::new(), HashSet::new());
+    for node in replay.graph().steps() {
+        let is_stale = replay.graph().is_stale(&node.id).unwrap_or(true);
+        let state = match own_state(replay, node, is_stale) {
+            State::Stale if blocked.contains(&node.id) => State::Blocked,
+            state => state,
+        };
+        // What is blocked by another is among what the other blocks.
+        if matches!(state, State::Failed | State::Broken | State::Unknown) && !blocked.contains(&node.id) {
+            blocked.extend(replay.graph().descendants(&node.id).unwrap_or_default());
+        }
+        states.insert(node.id.clone(), state);
+    }
+    states
+}
+
+/// How a step is by itself. One that failed with the input that it has now is not stale, but for one that a limit
+/// stopped, which comes further with a higher one.
+fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> State {
+    let history = history(replay, &node.id);
+    let stopped = history.and_then(|history| history.current.as_ref()).is_some_and(|run| run.is_stopped());
+    if matches!(node.state, NodeState::Broken(_)) {
+        State::Broken
+    } else if history.is_some_and(|history| history.started) {
+        State::Unknown
+    } else if node.failed && history.is_some_and(StepHistory::has_failed) && (!is_stale || stopped) {
+        State::Failed
+    } else if is_stale {
+        State::Stale
+    } else {
+        State::Fresh
+    }
+}
+
+/// Why a step failed, or cannot be read.
+pub(super) fn failure(opened: &Opened, node: &Node, state: State) -> Option<Failure> {
+    if let Some(failure) = syntax_failure(node) {
+        return Some(failure);
+    }
+    if state != State::Failed {
+        return None;
+    }
+    let report = &history(&opened.replay, &node.id)?.current.as_ref()?.report;
+    match &report.ended {
+        Ended::Well => None,
+        Ended::Raised(exception) => Some(Failure {
+            kind: exception.kind.clone(),
+            message: exception.message.clone(),
+            line: exception.line,
+            column: None,
+            traceback: truncate(&exception.traceback(|step| source_of(opened, step)), TRACEBACK_BYTES_MAX),
+        }),
+        Ended::Stopped { limit, message } => Some(Failure {
+            kind: limit.clone().unwrap_or_else(|| "stopped".to_owned()),
+            message: message.clone(),
+            ..Failure::default()
+        }),
+    }
+}
+
+fn source_of(opened: &Opened, step: &str) -> Option<Arc<str>> {
+    opened.graph().node(&StepId::new(step)).ok().map(|node| Arc::clone(&node.source))
+}
+
+fn export(opened: &Opened, format: Format) -> String {
+    match format {
+        Format::Json => longhaul_graph::export::json(opened.graph()),
+        Format::Dot => longhaul_graph::export::dot(opened.graph()),
+    }
+}
