@@ -18,6 +18,7 @@
 mod program;
 mod ready;
 mod report;
+mod step;
 
 use crate::nobody;
 use crate::plugins;
@@ -403,6 +404,8 @@ impl JobLimits {
             cpu_ms_max: self.timeout_ms,
             // An endless print is bounded by what is kept of it, and by time.
             host_calls_max: u64::MAX,
+            // A step of a graph answers with its values.
+            output_bytes_max: 64 << 20,
             ..Limits::default()
         }
     }

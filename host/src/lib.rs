@@ -21,5 +21,6 @@ pub mod run;
 pub mod secrets;
 pub mod server;
 pub mod service;
+pub mod steps;
 mod toolbox;
 pub mod wiring;

@@ -11,6 +11,10 @@ pub mod draw;
 pub mod export;
 pub mod graph;
 pub mod patch;
+pub mod replay;
+pub mod step;
 
 pub use analysis::{Analysis, JavaScript, Language, Mode, Name, Python, Reason, Span, SyntaxError};
 pub use graph::{Edge, Graph, GraphError, MissedEdge, Node, NodeState, Observed, StepId};
+pub use replay::{Ran, Replay, ReplayError, Run, Settings, Skip, StepHistory, Todo};
+pub use step::{Delta, Ended, Exception, Group, Kept, StepReport, StepRequest};

@@ -1,0 +1,671 @@
+//! The machine that decides which steps run.
+//!
+//! It owns the graph, the runs of its steps and the namespace that they leave, and does nothing itself: it says what
+//! is to be run ([`Replay::next`]) and is told what came of it ([`Replay::ran`]). A step whose source and whose looked
+//! up values are those of a run that is kept is answered by that run. A step that leaves what it left before makes
+//! nobody run; one that leaves something else has those looked at who had looked at it, whether analysis knew of them
+//! or not. So what a change costs is in proportion to what it touches.
+//!
+//! The namespace is what Python would have after all steps in insertion order in one process, which goes on after a
+//! step that raised. A step that a limit stopped changes nothing.
+//!
+//! It trusts a report as far as its own graph goes, and refuses one that it did not ask for.
+
+mod history;
+mod namespace;
+#[cfg(test)]
+mod tests;
+
+use crate::analysis::Name;
+use crate::graph::{Graph, GraphError, MissedEdge, NodeState, Observed, StepId};
+use crate::step::{Before, DECIMAL, Ended, Given, Group, Kept, NAMES_MAX, RANDOM, StepReport, StepRequest};
+pub use history::{RUNS_MAX, Run, StepHistory};
+use longhaul_core::Digest;
+use namespace::{Namespace, Position};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Runs of one step in a row that looked at something that was not given. After them it is given everything.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// What is the same for all steps of a graph.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// What random numbers of steps come from.
+    pub seed: Digest,
+    /// Changes when limits or grants do: then no run of before answers.
+    pub grants: Digest,
+    /// Whether steps may have effects outside.
+    pub acts: bool,
+    /// Whether steps run that depend on one that failed, as they would in one process. Default false.
+    pub keeps_going: bool,
+}
+
+/// What is to be done next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Todo {
+    /// Run it, and tell [`Replay::ran`]. When `request.acts`, what [`Replay::take_changed`] names is kept first.
+    Run(StepRequest),
+    /// Nothing: the step was answered by a run that is kept.
+    Answered {
+        /// The step.
+        step: StepId,
+        /// Whether the run is the one that was current.
+        is_same: bool,
+    },
+    /// Nothing: the step cannot run now.
+    Skipped {
+        /// The step.
+        step: StepId,
+        /// Why.
+        why: Skip,
+    },
+    /// Everything was looked at.
+    Done,
+}
+
+/// Why a step does not run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Skip {
+    /// Its source does not parse.
+    Broken,
+    /// It depends on a step that failed or could not run.
+    Blocked {
+        /// That step.
+        by: StepId,
+    },
+    /// It may have had effects when it was cut off. [`Replay::again`] decides that it runs again.
+    Unknown,
+    /// It needs a value that lives in the instance of a step that cannot be run a second time, since it has effects.
+    LiveActs {
+        /// That step.
+        producer: StepId,
+    },
+}
+
+/// What became of a report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ran {
+    /// It is kept, and its changes are in the namespace.
+    Kept {
+        /// Dependencies that analysis had missed.
+        missed: Vec<MissedEdge>,
+        /// Steps that had been fresh and looked at what is another value now.
+        stale: Vec<StepId>,
+        /// Whether the step left what it had left before.
+        is_same: bool,
+    },
+    /// It is dropped: the step looked at these, which it was not given. [`Replay::next`] asks for it once more.
+    Again {
+        /// Names that were there.
+        missing: BTreeSet<Name>,
+    },
+}
+
+/// Why a replay was not changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// Something of the graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// Nobody asked for this report.
+    #[error("step `{step}` was not to be run; ask for the next step first")]
+    NotAsked {
+        /// The step of the report.
+        step: StepId,
+    },
+    /// A report has a name in two groups, or too many of them.
+    #[error("the report of step `{step}` is no report: {reason}; nothing of it was kept")]
+    BadReport {
+        /// The step.
+        step: StepId,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// A graph with the runs of its steps. A clone shares the runs and copies the index.
+#[derive(Clone)]
+pub struct Replay {
+    graph: Graph,
+    settings: Settings,
+    histories: BTreeMap<Position, (StepId, StepHistory)>,
+    namespace: Namespace,
+    failed: BTreeSet<Position>,
+    changed: BTreeSet<StepId>,
+    walk: Walk,
+}
+
+/// One walk over what is stale.
+#[derive(Clone, Default)]
+struct Walk {
+    open: BTreeMap<Position, StepId>,
+    blocked: BTreeMap<Position, StepId>,
+    asked: Option<Asked>,
+    missing: BTreeMap<Position, Missing>,
+}
+
+/// What a step looked at and was not given, in so many runs.
+#[derive(Clone, Default)]
+struct Missing {
+    attempts: u32,
+    names: BTreeSet<Name>,
+}
+
+#[derive(Clone)]
+struct Asked {
+    at: Position,
+    request: StepRequest,
+    given: BTreeSet<Name>,
+}
+
+impl Replay {
+    /// A graph none of whose steps ran.
+    #[must_use]
+    pub fn new(graph: Graph, settings: Settings) -> Self {
+        Self {
+            graph,
+            settings,
+            histories: BTreeMap::new(),
+            namespace: Namespace::default(),
+            failed: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            walk: Walk::default(),
+        }
+    }
+
+    /// A graph as it was kept. Which steps are stale is the graph's; a step without a run that it holds for fresh is
+    /// made stale. What runs had shown is told to the graph again.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`] for a history of a step that the graph does not have.
+    pub fn restore(
+        graph: Graph,
+        settings: Settings,
+        histories: impl IntoIterator<Item = (StepId, StepHistory)>,
+    ) -> Result<Self, ReplayError> {
+        let mut replay = Self::new(graph, settings);
+        for (id, history) in histories {
+            let at = replay.graph.node(&id)?.position;
+            replay.namespace.replace(at, None, history.current.as_deref());
+            if history.has_failed() {
+                replay.failed.insert(at);
+            }
+            replay.histories.insert(at, (id, history));
+        }
+        let ran: Vec<_> = replay
+            .histories
+            .iter()
+            .filter_map(|(at, (id, history))| Some((*at, id.clone(), history.current.clone()?)))
+            .collect();
+        for (at, id, run) in ran {
+            replay.observe(at, &id, &run)?;
+        }
+        let unrun = replay.graph.steps().filter(|node| !replay.has_run(node.position)).map(|node| node.id.clone());
+        unrun.collect::<Vec<_>>().iter().try_for_each(|id| replay.graph.mark_stale_alone(id))?;
+        Ok(replay)
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What is the same for all steps.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Changes what is the same for all steps. Runs with other grants or another seed answer nothing from now on, but
+    /// nothing is made stale.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// What is kept of a step.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn history(&self, id: &StepId) -> Result<Option<&StepHistory>, ReplayError> {
+        let at = self.graph.node(id)?.position;
+        Ok(self.histories.get(&at).map(|(_, history)| history))
+    }
+
+    /// The steps whose history is another since this was last asked, in no order that means something.
+    pub fn take_changed(&mut self) -> Vec<StepId> {
+        std::mem::take(&mut self.changed).into_iter().collect()
+    }
+
+    /// Adds a step at the end.
+    ///
+    /// # Errors
+    /// As [`Graph::add_step`].
+    pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), ReplayError> {
+        Ok(self.graph.add_step(id, source)?)
+    }
+
+    /// Gives a step another source; answers what is stale because of it. Its last run's changes stay until it ran.
+    ///
+    /// # Errors
+    /// As [`Graph::change_step`].
+    pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, ReplayError> {
+        Ok(self.graph.change_step(id, source)?)
+    }
+
+    /// Adds an edge that was asked for.
+    ///
+    /// # Errors
+    /// As [`Graph::add_edge`].
+    pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), ReplayError> {
+        Ok(self.graph.add_edge(from, to, variables)?)
+    }
+
+    /// Takes a step out, with its runs and what it left; answers what is stale because of it.
+    ///
+    /// # Errors
+    /// As [`Graph::remove_step`].
+    pub fn remove_step(&mut self, id: &StepId) -> Result<Vec<StepId>, ReplayError> {
+        let at = self.graph.node(id)?.position;
+        let mut stale: BTreeSet<StepId> = self.graph.remove_step(id)?.into_iter().collect();
+        self.failed.remove(&at);
+        if let Some((_, history)) = self.histories.remove(&at) {
+            let readers = self.namespace.replace(at, history.current.as_deref(), None);
+            stale.extend(self.mark_stale(&readers)?);
+        }
+        self.changed.remove(id);
+        Ok(stale.into_iter().collect())
+    }
+
+    /// Marks a step and what depends on it to be run again. A step that is unchanged, with the same input, is still
+    /// answered by its run; see [`Replay::again`].
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn stale(&mut self, id: &StepId) -> Result<Vec<StepId>, ReplayError> {
+        Ok(self.graph.mark_stale(id)?)
+    }
+
+    /// Forgets the runs of a step, so that it runs although nothing changed; also one that may have had effects when
+    /// it was cut off. What depends on it runs when it leaves something else.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`].
+    pub fn again(&mut self, id: &StepId) -> Result<(), ReplayError> {
+        let at = self.graph.node(id)?.position;
+        self.graph.mark_stale_alone(id)?;
+        if let Some((_, history)) = self.histories.get_mut(&at) {
+            history.started = false;
+            history.earlier.clear();
+            // What it left stays until it ran; no input is this one's.
+            if let Some(run) = &mut history.current {
+                Arc::make_mut(run).source = Digest::of(b"to be run again");
+            }
+            self.changed.insert(id.clone());
+        }
+        Ok(())
+    }
+
+    /// Begins a walk over everything stale. What an earlier walk had asked for is forgotten.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`] when the graph names a stale step that it does not have.
+    pub fn start(&mut self) -> Result<(), ReplayError> {
+        self.walk = Walk::default();
+        for id in self.graph.stale() {
+            self.walk.open.insert(self.graph.node(&id)?.position, id);
+        }
+        let waiting = self.failed.iter().filter(|at| !self.walk.open.contains_key(at));
+        let failed: Vec<StepId> = waiting.filter_map(|at| Some(self.histories.get(at)?.0.clone())).collect();
+        failed.iter().try_for_each(|by| self.block_after(by))
+    }
+
+    /// What is to be done next, in insertion order.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownStep`] when a step went while the walk was under way; [`Replay::start`] again.
+    #[expect(clippy::should_implement_trait, reason = "it can fail, and says itself that it is done")]
+    pub fn next(&mut self) -> Result<Todo, ReplayError> {
+        self.walk.asked = None;
+        let Some((at, step)) = self.walk.open.pop_first() else { return Ok(Todo::Done) };
+        if let Some(why) = self.why_not(at, &step)? {
+            return Ok(Todo::Skipped { step, why });
+        }
+        if let Some(run) = self.answer(at, &step)? {
+            return self.take_answer(at, step, &run);
+        }
+        let (request, given) = match self.request(at, &step)? {
+            Ok(request) => request,
+            Err(why) => {
+                self.block_after(&step)?;
+                return Ok(Todo::Skipped { step, why });
+            }
+        };
+        if request.acts {
+            self.history_mut(at, &step).started = true;
+            self.changed.insert(step);
+        }
+        self.walk.asked = Some(Asked { at, request: request.clone(), given });
+        Ok(Todo::Run(request))
+    }
+
+    /// Takes in what came of the run that was asked for.
+    ///
+    /// # Errors
+    /// [`ReplayError::NotAsked`] and [`ReplayError::BadReport`]; nothing is changed then, and after the second the step
+    /// is still to be run.
+    pub fn ran(&mut self, report: StepReport) -> Result<Ran, ReplayError> {
+        let asked = self.walk.asked.take().filter(|asked| asked.request.step == report.step);
+        let Some(asked) = asked else { return Err(ReplayError::NotAsked { step: report.step }) };
+        if let Some(reason) = what_is_wrong(&report) {
+            self.walk.open.insert(asked.at, report.step.clone());
+            return Err(ReplayError::BadReport { step: report.step, reason });
+        }
+        let missing = self.missing(&asked, &report);
+        if !missing.is_empty() {
+            let known = self.walk.missing.entry(asked.at).or_default();
+            known.attempts += 1;
+            known.names.extend(missing.iter().cloned());
+            self.walk.open.insert(asked.at, report.step);
+            return Ok(Ran::Again { missing });
+        }
+        let step = report.step.clone();
+        let run = Arc::new(self.run_of(asked.at, &asked.request, report)?);
+        let missed = self.observe(asked.at, &step, &run)?;
+        let (stale, is_same) = self.put(asked.at, &step, &run)?;
+        self.graph_fresh(&step, &run)?;
+        Ok(Ran::Kept { missed, stale, is_same })
+    }
+
+    fn has_run(&self, at: Position) -> bool {
+        self.histories.get(&at).is_some_and(|(_, history)| history.current.is_some())
+    }
+
+    fn history_mut(&mut self, at: Position, step: &StepId) -> &mut StepHistory {
+        &mut self.histories.entry(at).or_insert_with(|| (step.clone(), StepHistory::default())).1
+    }
+
+    fn why_not(&mut self, at: Position, step: &StepId) -> Result<Option<Skip>, ReplayError> {
+        if let Some(by) = self.walk.blocked.get(&at) {
+            return Ok(Some(Skip::Blocked { by: by.clone() }));
+        }
+        let why = if matches!(self.graph.node(step)?.state, NodeState::Broken(_)) {
+            Skip::Broken
+        } else if self.histories.get(&at).is_some_and(|(_, history)| history.started) {
+            Skip::Unknown
+        } else {
+            return Ok(None);
+        };
+        self.block_after(step)?;
+        Ok(Some(why))
+    }
+
+    /// Has everything wait that depends on a step.
+    fn block_after(&mut self, by: &StepId) -> Result<(), ReplayError> {
+        if self.settings.keeps_going {
+            return Ok(());
+        }
+        for id in self.graph.descendants(by)? {
+            let position = self.graph.node(&id)?.position;
+            self.walk.blocked.entry(position).or_insert_with(|| by.clone());
+        }
+        Ok(())
+    }
+
+    /// A run that is kept and had the input that the step has now.
+    fn answer(&self, at: Position, step: &StepId) -> Result<Option<Arc<Run>>, ReplayError> {
+        let source = self.source_digest(&self.graph.node(step)?.source);
+        let Some((_, history)) = self.histories.get(&at) else { return Ok(None) };
+        let fits = |run: &&Arc<Run>| {
+            run.source == source
+                && !run.is_stopped()
+                && run.reads.iter().all(|(name, seen)| self.namespace.seen(name, at) == *seen)
+                && run.all.is_none_or(|all| self.namespace.seen_all(at) == all)
+        };
+        Ok(history.runs().find(fits).cloned())
+    }
+
+    fn take_answer(&mut self, at: Position, step: StepId, run: &Arc<Run>) -> Result<Todo, ReplayError> {
+        let is_same = self
+            .histories
+            .get(&at)
+            .and_then(|(_, history)| history.current.as_ref())
+            .is_some_and(|now| Arc::ptr_eq(now, run));
+        if is_same {
+            if self.failed.contains(&at) {
+                self.block_after(&step)?;
+            }
+        } else {
+            self.observe(at, &step, run)?;
+            self.put(at, &step, run)?;
+        }
+        self.graph_fresh(&step, run)?;
+        Ok(Todo::Answered { step, is_same })
+    }
+
+    /// Tells the graph what a run showed; answers what analysis had missed.
+    fn observe(&mut self, at: Position, step: &StepId, run: &Run) -> Result<Vec<MissedEdge>, ReplayError> {
+        let observed = observed(run, |name| self.namespace.find(name, at).is_some());
+        Ok(self.graph.observe(step, &observed)?)
+    }
+
+    /// A step that was stopped stays stale.
+    fn graph_fresh(&mut self, step: &StepId, run: &Run) -> Result<(), ReplayError> {
+        if run.is_stopped() {
+            self.graph.mark_stale_alone(step)?
+        } else {
+            self.graph.mark_fresh(step)?
+        }
+        Ok(())
+    }
+
+    /// Makes a run the current one. Answers the fresh steps that are stale now, and whether nothing became another.
+    fn put(&mut self, at: Position, step: &StepId, run: &Arc<Run>) -> Result<(Vec<StepId>, bool), ReplayError> {
+        let old = self.history_mut(at, step).current.clone();
+        let readers = self.namespace.replace(at, old.as_deref(), Some(run));
+        let is_same = old.is_some_and(|old| left(&old) == left(run));
+        let history = self.history_mut(at, step);
+        history.started = false;
+        history.push(Arc::clone(run));
+        let has_failed = history.has_failed();
+        self.changed.insert(step.clone());
+        if has_failed {
+            self.failed.insert(at);
+            self.block_after(step)?;
+        } else {
+            self.failed.remove(&at);
+        }
+        let stale = self.mark_stale(&readers)?;
+        for at in readers {
+            if let Some((id, _)) = self.histories.get(&at) {
+                self.walk.open.insert(at, id.clone());
+            }
+        }
+        Ok((stale, is_same))
+    }
+
+    /// Marks steps stale that were fresh, and answers which.
+    fn mark_stale(&mut self, positions: &BTreeSet<Position>) -> Result<Vec<StepId>, ReplayError> {
+        let mut marked = Vec::new();
+        for at in positions {
+            let Some((id, _)) = self.histories.get(at) else { continue };
+            if !self.graph.is_stale(id)? {
+                self.graph.mark_stale_alone(id)?;
+                marked.push(id.clone());
+            }
+        }
+        Ok(marked)
+    }
+
+    fn source_digest(&self, source: &str) -> Digest {
+        let Settings { seed, grants, .. } = &self.settings;
+        Digest::of_parts(&[source.as_bytes(), seed.as_bytes(), grants.as_bytes()])
+    }
+
+    fn seed_of(&self, step: &StepId) -> Digest {
+        Digest::of_parts(&[self.settings.seed.as_bytes(), step.as_str().as_bytes()])
+    }
+
+    /// What a runner is asked, and every name that the step may look at then.
+    fn request(&self, at: Position, step: &StepId) -> Result<Result<(StepRequest, BTreeSet<Name>), Skip>, ReplayError> {
+        let node = self.graph.node(step)?;
+        let attempt = self.walk.missing.get(&at).map_or(0, |missing| missing.attempts);
+        let wants_all = self.settings.acts || node.analysis.sees_all.is_some() || attempt >= ATTEMPTS_MAX;
+        let mut names =
+            if wants_all { self.namespace.names(at) } else { self.namespace.with_needs(self.predicted(at, step)?, at) };
+        let (mut given, live) = self.namespace.groups(&names, at);
+        let mut before = Vec::new();
+        if let Some(first) = live.filter(|_| !self.settings.acts || !self.is_only_offered(&names, at, step)) {
+            let first = self.first_of_live(first, at);
+            if self.settings.acts {
+                return Ok(Err(Skip::LiveActs { producer: self.histories[&first].0.clone() }));
+            }
+            names = self.namespace.names(at);
+            given = self.namespace.groups(&self.namespace.names(first), first).0;
+            before = self.before(first, at);
+        }
+        let request = StepRequest {
+            step: step.clone(),
+            source: Arc::clone(&node.source),
+            seed: self.seed_of(step),
+            given,
+            before,
+            attempt,
+            acts: self.settings.acts,
+        };
+        Ok(Ok((request, names)))
+    }
+
+    /// Whether none of the live values among `names` is one that the step is known to look at.
+    fn is_only_offered(&self, names: &BTreeSet<Name>, at: Position, step: &StepId) -> bool {
+        let Ok(predicted) = self.predicted(at, step) else { return false };
+        let wanted = self.namespace.with_needs(predicted, at);
+        let is_live = |name: &&Name| {
+            self.namespace.find(name, at).is_some_and(|(_, group)| matches!(group.kept, Kept::Live { .. }))
+        };
+        !names.intersection(&wanted).any(|name| is_live(&name))
+    }
+
+    /// Names that the step will look at, as far as is known.
+    fn predicted(&self, at: Position, step: &StepId) -> Result<BTreeSet<Name>, ReplayError> {
+        let node = self.graph.node(step)?;
+        let analysis = &node.analysis;
+        let mut names: BTreeSet<Name> = [RANDOM, DECIMAL].into_iter().map(Name::from).collect();
+        names.extend(analysis.reads.keys().chain(analysis.builtins.keys()).chain(analysis.mutates.keys()).cloned());
+        names.extend(analysis.deletes.iter().chain(&node.observed_reads).cloned());
+        names.extend(self.walk.missing.get(&at).into_iter().flat_map(|missing| &missing.names).cloned());
+        if let Some(run) = self.histories.get(&at).and_then(|(_, history)| history.current.as_ref()) {
+            names.extend(run.reads.keys().cloned());
+        }
+        Ok(names)
+    }
+
+    /// The step from which on all have to be run so that what cannot be kept is there again.
+    fn first_of_live(&self, first: Position, at: Position) -> Position {
+        let mut first = first;
+        loop {
+            let reads = self.histories.range(first..at).filter_map(|(_, (_, history))| history.current.as_ref());
+            let names: BTreeSet<Name> = reads.flat_map(|run| run.reads.keys().cloned()).collect();
+            match self.namespace.groups(&names, first).1 {
+                Some(earlier) if earlier < first => first = earlier,
+                _ => return first,
+            }
+        }
+    }
+
+    /// The steps of these places that ran, to be run again.
+    fn before(&self, first: Position, at: Position) -> Vec<Before> {
+        let ran = self
+            .histories
+            .range(first..at)
+            .filter(|(_, (_, history))| history.current.as_ref().is_some_and(|run| !run.is_stopped()));
+        ran.filter_map(|(_, (id, _))| self.graph.node(id).ok())
+            .map(|node| Before {
+                step: node.id.clone(),
+                source: Arc::clone(&node.source),
+                seed: self.seed_of(&node.id),
+            })
+            .collect()
+    }
+
+    /// Names that were there, that the step looked at and was not given.
+    fn missing(&self, asked: &Asked, report: &StepReport) -> BTreeSet<Name> {
+        let is_missing = |name: &&Name| !asked.given.contains(*name) && self.namespace.find(name, asked.at).is_some();
+        let mut missing: BTreeSet<Name> = report.reads.iter().filter(is_missing).cloned().collect();
+        if report.sees_all {
+            missing.extend(self.namespace.names(asked.at).iter().filter(is_missing).cloned());
+        }
+        // It acted: what it did cannot be taken back, and it was given everything that can be kept.
+        if asked.request.acts { BTreeSet::new() } else { missing }
+    }
+
+    /// The run that a report is, with its input.
+    fn run_of(&self, at: Position, request: &StepRequest, mut report: StepReport) -> Result<Run, ReplayError> {
+        let source = self.source_digest(&self.graph.node(&report.step)?.source);
+        report.blobs = Vec::new();
+        let reads: BTreeMap<Name, Option<Digest>> =
+            report.reads.iter().map(|name| (Arc::clone(name), self.namespace.seen(name, at))).collect();
+        let all = report.sees_all.then(|| self.namespace.seen_all(at));
+        let input = input_digest(&source, &reads, all.as_ref());
+        for group in &mut report.delta.groups {
+            let names: Vec<&[u8]> = group.names.iter().map(|name| name.as_bytes()).collect();
+            if let Kept::Live { reason, .. } = &group.kept {
+                let value = Digest::of_parts(&[input.as_bytes(), Digest::of_parts(&names).as_bytes()]);
+                let kept = Kept::Live { reason: reason.clone(), value };
+                *group = Arc::new(Group { kept, ..Group::clone(group) });
+            }
+        }
+        debug_assert_eq!(request.step, report.step, "asked for");
+        report.reads = BTreeSet::new();
+        Ok(Run { source, reads, all, report })
+    }
+}
+
+/// What stands for all that a run depends on.
+fn input_digest(source: &Digest, reads: &BTreeMap<Name, Option<Digest>>, all: Option<&Digest>) -> Digest {
+    let mut parts: Vec<&[u8]> = vec![source.as_bytes()];
+    for (name, seen) in reads {
+        parts.push(name.as_bytes());
+        parts.push(seen.as_ref().map_or(&[], |digest| digest.as_bytes().as_slice()));
+    }
+    parts.extend(all.map(|digest| digest.as_bytes().as_slice()));
+    Digest::of_parts(&parts)
+}
+
+/// A value's digest, with the names that share it.
+type Value<'a> = (Digest, &'a BTreeSet<Name>);
+
+/// What a run left, as far as others can tell.
+fn left(run: &Run) -> (BTreeMap<&Name, Value<'_>>, &BTreeSet<Name>) {
+    let groups = run.report.delta.groups.iter();
+    let values = groups.flat_map(|group| group.names.iter().map(|name| (name, (group.kept.value(), &group.names))));
+    (values.collect(), &run.report.delta.deleted)
+}
+
+/// What the graph is told of a run. State that is no variable counts when some step left it.
+fn observed(run: &Run, is_there: impl Fn(&str) -> bool) -> Observed {
+    let is_told = |name: &&Name| !name.starts_with('<') || is_there(name);
+    let reads = run.reads.keys().filter(is_told).cloned().collect();
+    Observed { reads, writes: run.report.delta.names().cloned().collect(), failed: run.report.ended != Ended::Well }
+}
+
+/// A report is made beside code that nobody trusts.
+fn what_is_wrong(report: &StepReport) -> Option<&'static str> {
+    let delta = &report.delta;
+    if report.reads.len().max(delta.names().count()) > NAMES_MAX {
+        return Some("it has too many names");
+    }
+    let mut names = BTreeSet::new();
+    if !delta.names().all(|name| names.insert(name)) {
+        return Some("it has a name twice");
+    }
+    if delta.groups.iter().any(|group| group.names.is_empty()) {
+        return Some("it has a group without a name");
+    }
+    if matches!(report.ended, Ended::Stopped { .. }) && names.first().is_some() {
+        return Some("it was stopped and changed something");
+    }
+    None
+}

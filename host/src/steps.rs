@@ -1,0 +1,189 @@
+//! Runs steps of a graph, each in an interpreter of its own.
+//!
+//! A step sees the values that it was given, what its grants allow, and nothing else; what it changes comes back as
+//! blobs, named here by the digest of their bytes. It decides nothing about which steps run, keeps nothing, and believes
+//! of an answer only what harms nobody but the graph whose step made it. What a step does wrong is in its report; an
+//! error means that it was not run.
+//!
+//! Not carried from step to step, and no part of what is compared: the order of a set's elements, identities of
+//! numbers and texts, addresses, how often a cache was asked, changes to modules and builtins, warnings that were shown
+//! already, tracebacks of exceptions that were kept, the flags of `decimal`, files but for their being there.
+
+mod answer;
+
+use crate::exec::{Code, ExecError, Executor, Job, JobLimits, Language};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use longhaul_core::Digest;
+use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_graph::step::{Ended, Given, StepReport, StepRequest};
+use serde_json::{Value, json};
+
+/// Bytes of all values that one run may be given: 64 MiB. They cross into the interpreter as text, a third longer.
+pub const GIVEN_BYTES_MAX: u64 = 64 << 20;
+
+/// Where values are found by digest.
+pub trait Blobs: Sync {
+    /// The content of a blob; none when there is none of this digest.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in one line.
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, String>;
+}
+
+/// Why a step was not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepError {
+    /// The interpreter cannot be had, or the source is too long.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// A value is gone.
+    #[error("the value of `{names}` (blob {digest}) is not in the store; run the step that made it again")]
+    Missing {
+        /// Whose value.
+        names: String,
+        /// The blob.
+        digest: Digest,
+    },
+    /// A value cannot be read.
+    #[error("the value of `{names}` cannot be read: {reason}")]
+    Unreadable {
+        /// Whose value.
+        names: String,
+        /// What happened.
+        reason: String,
+    },
+    /// There is too much to give.
+    #[error(
+        "step `{step}` may look at {bytes} bytes of values, and at most {GIVEN_BYTES_MAX} are handed over; keep large \
+         data in fewer variables, or in a file of a granted directory"
+    )]
+    TooMuchGiven {
+        /// The step.
+        step: String,
+        /// How much it is at least.
+        bytes: u64,
+    },
+}
+
+/// Runs steps with one set of limits and grants. Clones share the instances that wait.
+#[derive(Clone)]
+pub struct Steps {
+    executor: Executor,
+    limits: JobLimits,
+    directories: Vec<DirectoryGrant>,
+    hosts: Vec<HostPattern>,
+}
+
+impl Steps {
+    /// Steps that see nothing but their values. The limits are those of each run.
+    #[must_use]
+    pub fn new(executor: Executor, limits: JobLimits) -> Self {
+        Self { executor, limits, directories: Vec::new(), hosts: Vec::new() }
+    }
+
+    /// Steps that see these directories, and may ask these hosts by HTTP.
+    #[must_use]
+    pub fn with_grants(self, directories: Vec<DirectoryGrant>, hosts: Vec<HostPattern>) -> Self {
+        Self { directories, hosts, ..self }
+    }
+
+    /// Whether a run may have effects outside: it may write files or ask hosts.
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        !self.hosts.is_empty() || self.directories.iter().any(|directory| directory.access != Access::Read)
+    }
+
+    /// Changes when limits or grants do, and with them what a run may come to.
+    #[must_use]
+    pub fn grants(&self) -> Digest {
+        let JobLimits { memory_bytes_max, fuel_max, output_bytes_max, timeout_ms } = &self.limits;
+        let limits = format!("{memory_bytes_max} {fuel_max} {output_bytes_max} {timeout_ms}");
+        let grants = format!("{:?} {:?}", self.directories, self.hosts);
+        Digest::of_parts(&[limits.as_bytes(), grants.as_bytes()])
+    }
+
+    /// Keeps instances ready for steps without grants.
+    ///
+    /// # Errors
+    /// As [`Executor::keep_ready`].
+    pub async fn keep_ready(&self, count: usize) -> Result<(), ExecError> {
+        self.executor.keep_ready(Language::Python, self.limits.clone(), count).await
+    }
+
+    /// Runs a step to its end.
+    ///
+    /// # Errors
+    /// Every [`StepError`]; the step did not start then.
+    pub async fn run(&self, request: &StepRequest, blobs: &impl Blobs) -> Result<StepReport, StepError> {
+        let arguments = self.arguments(request, blobs)?;
+        let (report, said) = self.executor.step(&self.job(request), arguments).await?;
+        let mut step = StepReport {
+            stdout: report.stdout,
+            stderr: report.stderr,
+            truncated: report.truncated,
+            fuel_used: report.fuel_used,
+            memory_bytes_peak: report.memory_bytes_peak,
+            ..StepReport::of(request.step.clone())
+        };
+        // A whole number of microseconds, and never negative.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        let duration_us = (report.duration_seconds * 1e6) as u64;
+        step.duration_us = duration_us;
+        match said {
+            Some(text) => answer::read_into(&mut step, &text),
+            None => {
+                let message = report.error_message.unwrap_or_else(|| "it was stopped".to_owned());
+                step.ended = Ended::Stopped { limit: report.limit, message };
+            }
+        }
+        Ok(step)
+    }
+
+    fn job(&self, request: &StepRequest) -> Job {
+        Job {
+            directories: self.directories.clone(),
+            hosts: self.hosts.clone(),
+            limits: self.limits.clone(),
+            ..Job::of(Code::Python(request.source.to_string()))
+        }
+    }
+
+    fn arguments(&self, request: &StepRequest, blobs: &impl Blobs) -> Result<String, StepError> {
+        let sources = request.before.iter().map(|before| &before.source).chain([&request.source]);
+        for source in sources {
+            if source.len() > crate::exec::SOURCE_BYTES_MAX {
+                return Err(ExecError::SourceTooLong { bytes: source.len() }.into());
+            }
+        }
+        let mut bytes = 0;
+        let given: Vec<Value> =
+            request.given.iter().map(|given| value(request, given, blobs, &mut bytes)).collect::<Result<_, _>>()?;
+        let before: Vec<Value> = request
+            .before
+            .iter()
+            .map(|before| json!({ "id": before.step, "source": before.source, "seed": before.seed }))
+            .collect();
+        let fields = json!({
+            "id": request.step,
+            "source": request.source,
+            "seed": request.seed,
+            "given": given,
+            "prelude": before,
+        });
+        Ok(fields.to_string())
+    }
+}
+
+/// A group as the interpreter is told of it.
+fn value(request: &StepRequest, given: &Given, blobs: &impl Blobs, bytes: &mut u64) -> Result<Value, StepError> {
+    let names = || given.names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    let content = blobs.blob(&given.blob).map_err(|reason| StepError::Unreadable { names: names(), reason })?;
+    let content = content.ok_or_else(|| StepError::Missing { names: names(), digest: given.blob })?;
+    *bytes += content.len() as u64;
+    if *bytes > GIVEN_BYTES_MAX {
+        return Err(StepError::TooMuchGiven { step: request.step.to_string(), bytes: *bytes });
+    }
+    Ok(json!({ "names": given.names, "value": given.value, "blob": STANDARD.encode(content) }))
+}

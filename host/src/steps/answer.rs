@@ -1,0 +1,132 @@
+//! What the interpreter says of a step, as far as it is believed.
+//!
+//! The step shares the interpreter with what wrote this, so every number and length is the step's to choose: texts are
+//! cut, lists are capped, blobs are named by their content, and an answer that is none makes the step a stopped one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use longhaul_core::Digest;
+use longhaul_core::text::truncate;
+use longhaul_graph::Name;
+use longhaul_graph::step::{Delta, Ended, Exception, Frame, Group, Kept, NAMES_MAX, StepReport};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Bytes of a name; the interpreter keeps none of more than 500 characters.
+const NAME_BYTES_MAX: usize = 2_000;
+
+/// Bytes of the last expression's value, of an exception's text, and of other texts: four for each character.
+const RESULT_BYTES_MAX: usize = 40_000;
+const MESSAGE_BYTES_MAX: usize = 16_000;
+const TEXT_BYTES_MAX: usize = 2_000;
+
+/// Frames, variables shown, and changes that are not kept.
+const FRAMES_MAX: usize = 50;
+const VALUES_MAX: usize = 20;
+const UNKEPT_MAX: usize = 100;
+
+#[derive(Deserialize)]
+struct Answer {
+    error: Option<Error>,
+    result: Option<String>,
+    reads: BTreeSet<Name>,
+    all: bool,
+    groups: Vec<Said>,
+    deleted: BTreeSet<Name>,
+    unkept: Vec<String>,
+    values: BTreeMap<Name, String>,
+}
+
+#[derive(Deserialize)]
+struct Error {
+    #[serde(rename = "type")]
+    kind: String,
+    message: String,
+    line: Option<u32>,
+    frames: Vec<Frame>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    names: BTreeSet<Name>,
+    #[serde(default)]
+    value: Option<Digest>,
+    #[serde(default)]
+    live: Option<String>,
+    #[serde(default)]
+    needs: BTreeSet<Name>,
+    #[serde(default)]
+    blob: Option<String>,
+}
+
+/// Takes an answer into a report.
+pub(super) fn read_into(report: &mut StepReport, text: &str) {
+    let read = serde_json::from_str::<Answer>(text).map_err(|error| error.to_string());
+    if let Err(reason) = read.and_then(|answer| take(report, answer)) {
+        report.delta = Delta::default();
+        report.blobs = Vec::new();
+        report.reads = BTreeSet::new();
+        let message = format!("the interpreter answered something else: {}", truncate(&reason, TEXT_BYTES_MAX));
+        report.ended = Ended::Stopped { limit: None, message };
+    }
+}
+
+fn take(report: &mut StepReport, answer: Answer) -> Result<(), String> {
+    let names = answer.groups.iter().flat_map(|group| group.names.iter().chain(&group.needs));
+    check_names(names.chain(&answer.reads).chain(&answer.deleted))?;
+    report.delta.deleted = answer.deleted;
+    for said in answer.groups {
+        let group = group(said, &mut report.blobs)?;
+        report.delta.groups.push(Arc::new(group));
+    }
+    report.result = answer.result.map(|text| truncate(&text, RESULT_BYTES_MAX));
+    report.reads = answer.reads;
+    report.sees_all = answer.all;
+    report.unkept = answer.unkept.iter().take(UNKEPT_MAX).map(|text| truncate(text, TEXT_BYTES_MAX)).collect();
+    let values = answer.values.into_iter().take(VALUES_MAX);
+    report.values = values.map(|(name, text)| (name, truncate(&text, TEXT_BYTES_MAX))).collect();
+    if let Some(error) = answer.error {
+        let own = format!("<step {}>", report.step).chars().take(200).collect::<String>();
+        report.ended = Ended::Raised(exception(error, &own));
+    }
+    Ok(())
+}
+
+fn check_names<'a>(names: impl Iterator<Item = &'a Name>) -> Result<(), String> {
+    let mut count = 0;
+    for name in names {
+        count += 1;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(format!("a name has {} bytes", name.len()));
+        }
+    }
+    // Each group may need as many as there may be.
+    if count > 100 * NAMES_MAX { Err(format!("it has {count} names")) } else { Ok(()) }
+}
+
+fn group(said: Said, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<Group, String> {
+    let Said { names, value, live, needs, blob } = said;
+    let kept = match (value, blob, live) {
+        (Some(value), Some(text), None) => {
+            let content = STANDARD.decode(text).map_err(|error| format!("a value is not base64: {error}"))?;
+            let (blob, bytes) = (Digest::of(&content), content.len() as u64);
+            blobs.push((blob, content.into()));
+            Kept::Stored { blob, bytes, value }
+        }
+        // What stands for it is made of the step's input, later.
+        (_, None, Some(reason)) => Kept::Live { reason: truncate(&reason, TEXT_BYTES_MAX), value: Digest::of(b"live") },
+        _ => return Err("a group is neither kept nor live".to_owned()),
+    };
+    Ok(Group { names, kept, needs })
+}
+
+fn exception(error: Error, own: &str) -> Exception {
+    let Error { kind, message, line, mut frames } = error;
+    frames.truncate(FRAMES_MAX);
+    let cut = |text: &str| truncate(text, TEXT_BYTES_MAX);
+    let frames: Vec<Frame> =
+        frames.iter().map(|frame| Frame { file: cut(&frame.file), line: frame.line, name: cut(&frame.name) }).collect();
+    let line = line.or_else(|| frames.iter().rev().find(|frame| frame.file == own).map(|frame| frame.line));
+    Exception { kind: cut(&kind), message: truncate(&message, MESSAGE_BYTES_MAX), line, frames }
+}
