@@ -201,7 +201,10 @@ class State:
         groups = {group.names: group.value} if group.value is not None else Captured(values).groups
         self.before.update(groups)
         self.mates.update((name, names) for names in groups for name in names)
-        self.pending.update((name, value) for name, value in values.items() if name not in self.deleted)
+        for name, value in values.items():
+            # What a step before bound or unbound stays so.
+            if name not in self.deleted and self.given.get(name) is group:
+                self.pending[name] = value
 
     def place(self, name):
         value = self.pending.pop(name)
@@ -232,6 +235,8 @@ class State:
         dict.update(self.namespace, own)
         self.noted, self.all = set(), False
         self.before = {names: value for names, value in self.before.items() if not self._is_known(names)}
+        taken = roots.keys() | self.deleted
+        self.given = {name: group for name, group in self.given.items() if name not in taken}
         self.deleted = set()
 
     def is_untouched(self, name):

@@ -49,7 +49,7 @@ RANDOM, DECIMAL = "<random>", "<decimal>"
 # Kept before any step runs, which may put something else in their places.
 _builtins = vars(builtins)
 _dict_copy, _dict_clear, _dict_update, _repr = dict.copy, dict.clear, dict.update, repr
-_StringIO, _BytesIO, _FileIO, _TextIOWrapper = io.StringIO, io.BytesIO, io.FileIO, io.TextIOWrapper
+_StringIO, _BytesIO, _TextIOWrapper, _write = io.StringIO, io.BytesIO, io.TextIOWrapper, io.FileIO.write
 _from_base64, _to_base64, _sha256 = base64.b64decode, base64.b64encode, hashlib.sha256
 _loads_json, _dumps_json = json.loads, json.dumps
 _modules, _is = sys.modules, operator.is_
@@ -79,6 +79,8 @@ def answer(arguments):
         setattr(random, name, _noted_random[name])
     error, result = _run(request["id"], request["source"], True)
     unkept = _take_builtins_back()
+    for name, function in _random.items():
+        setattr(random, name, function)
     _modules.update(modules)
     sys.modules, sys.stdout, sys.stderr = _modules, _StringIO(), _StringIO()
     sys.setrecursionlimit(_RECURSION_MAX)
@@ -104,10 +106,20 @@ def _enter(is_quiet):
         os.chdir(WORK)
 
 
+class _Whole(io.FileIO):
+    """Writes all that it is given, and not as much as goes at once."""
+
+    def write(self, data):
+        left = memoryview(data)
+        while left:
+            left = left[_write(self, left) :]
+        return len(data)
+
+
 def _open_streams():
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         # What bounds it is the host's console.
-        raw = _FileIO(descriptor, "wb", closefd=False)
+        raw = _Whole(descriptor, "wb", closefd=False)
         stream = _TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n", write_through=True)
         setattr(sys, name, stream)
         remember(stream, "sys", name)
@@ -228,7 +240,8 @@ def _noting(function):
     """What a step does to the generator counts, also when it leaves it as it was."""
 
     def call(*args, **kwargs):
-        current.state.drew = True
+        if current.state is not None:
+            current.state.drew = True
         return function(*args, **kwargs)
 
     return functools.update_wrapper(call, function)

@@ -326,6 +326,7 @@ impl Replay {
     ///
     /// # Errors
     /// [`GraphError::UnknownStep`] when a step went while the walk was under way; [`Replay::start`] again.
+    #[expect(clippy::should_implement_trait, reason = "it can fail, and says itself that it is done")]
     pub fn next(&mut self) -> Result<Todo, ReplayError> {
         self.walk.asked = None;
         let Some((at, step)) = self.walk.open.pop_first() else { return Ok(Todo::Done) };
@@ -633,8 +634,11 @@ fn input_digest(source: &Digest, reads: &BTreeMap<Name, Option<Digest>>, all: Op
     Digest::of_parts(&parts)
 }
 
+/// A value's digest, with the names that share it.
+type Value<'a> = (Digest, &'a BTreeSet<Name>);
+
 /// What a run left, as far as others can tell.
-fn left(run: &Run) -> (BTreeMap<&Name, (Digest, &BTreeSet<Name>)>, &BTreeSet<Name>) {
+fn left(run: &Run) -> (BTreeMap<&Name, Value<'_>>, &BTreeSet<Name>) {
     let groups = run.report.delta.groups.iter();
     let values = groups.flat_map(|group| group.names.iter().map(|name| (name, (group.kept.value(), &group.names))));
     (values.collect(), &run.report.delta.deleted)

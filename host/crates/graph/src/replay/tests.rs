@@ -154,7 +154,7 @@ impl Runner {
         for (names, (numbers, is_live)) in &after {
             // What was bound blindly is the step's, also when it is what was there.
             let is_looked_at = names.iter().any(|name| world.read.contains(name));
-            let is_equal = !is_live && before.get(names).is_some_and(|(old, _)| old == numbers);
+            let is_equal = !is_live && before.get(names).is_some_and(|(old, was_live)| old == numbers && !was_live);
             if is_untouched(names) || (is_looked_at && is_equal) {
                 continue;
             }
