@@ -294,7 +294,7 @@ fn an_ask_stops_at_its_money_or_its_time_and_goes_on_when_it_gets_more() {
 
 /// Kills an ask at a request to the model.
 fn killed_at(lab: &Lab, args: &[&str], number: u32) {
-    let mut started = lab.start(args);
+    let started = lab.start(args);
     lab.fake.kill_at(Kill { pid: started.pid(), kind: "model", number, happens: true });
     assert!(started.wait().was_killed());
     lab.fake.settle();

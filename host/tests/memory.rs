@@ -460,7 +460,7 @@ fn a_project_whose_memory_does_not_answer_holds_up_no_other_one() {
     let memory = format!("[memory]\nbackend = \"redis\"\nredis = {{ url = \"redis://{address}/0\" }}\n");
     lab.make_project("other", &format!("{}{memory}", NOTER.replace("\"kept\"", "\"other\"")), GOAL);
     let mut owner = lab.start(&["run"]);
-    while lab.fake.requests().get("model").is_none() {
+    while !lab.fake.requests().contains_key("model") {
         assert!(owner.is_running(), "{}", owner.printed());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 24] = [
+const ARROWS: [(&str, &[&str]); 25] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),

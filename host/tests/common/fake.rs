@@ -232,8 +232,8 @@ impl Seen {
                     None => (format!("line {:016x}", fnv(&question)), 10),
                 };
                 self.last_request = body.clone();
-                let text = |value: &Value| value.as_str().unwrap_or_default().chars().take(24).collect::<String>();
-                self.models.entry(text(&body["model"])).or_insert_with(|| text(&body["messages"][0]["content"]));
+                let short = |value: &Value| value.as_str().unwrap_or_default().chars().take(24).collect::<String>();
+                self.models.entry(short(&body["model"])).or_insert_with(|| short(&body["messages"][0]["content"]));
                 self.asked.push(question);
                 self.tokens_most = self.tokens_most.max(tokens);
                 return (completion(&text, tokens), self.model_takes);

@@ -54,7 +54,7 @@ pub fn split(text: &str) -> anyhow::Result<Vec<(String, String)>> {
     let mut cells: Vec<(String, String)> = Vec::new();
     for line in text.split_inclusive('\n') {
         match name(line) {
-            Some(name) if name.is_empty() => cells.push((format!("cell-{}", cells.len() + 1), String::new())),
+            Some("") => cells.push((format!("cell-{}", cells.len() + 1), String::new())),
             Some(name) => cells.push((name.to_owned(), String::new())),
             None if cells.is_empty() && line.trim().is_empty() => {}
             None => {

@@ -4,6 +4,7 @@ use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
 use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason, Tally};
 use serde_json::json;
+use std::time::Duration;
 
 const KEY: &str = "sk-test-abcdefghijklmnop";
 const GOOD: &str = concat!(
