@@ -96,7 +96,7 @@ fn a_change_runs_what_it_touches_and_nothing_else() {
     assert_eq!(graph.json(&["stale", "g"], 0), json!([]));
 
     // An earlier source: an earlier run answers.
-    graph.ask(&["change", "g", "load", "--source", "rows = [3, 1, 2]"]).expect(0);
+    graph.ask(&["change", "g", "load", "--source", "rows = [3, 1, 2]\n"]).expect(0);
     let fourth = graph.json(&["run", "g"], 0);
     assert!(fourth["answered"].as_array().is_some_and(|steps| steps.contains(&json!("load"))), "{fourth}");
     assert_eq!(text(&graph.step("best"), "stdout"), "best 3\n");
