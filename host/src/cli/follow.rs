@@ -161,6 +161,10 @@ impl Follower<'_> {
                     let status = status(&door, Which::Named(self.run.to_string())).await;
                     match status {
                         Ok(status) if self.is_answered(&door, &status).await? => {}
+                        // It is being let go of, or was taken up again: what became of it shows in a moment.
+                        Ok(status) if works(&status.summary) && status.summary.active => {
+                            tokio::time::sleep(OWNER_PAUSE).await;
+                        }
                         Ok(status) if !broke_off(&status.summary) => return self.end(door, &status).await,
                         // The owner let go of it, or died: somebody has to go on with it.
                         _ => door = self.take_over(door).await?,
@@ -348,8 +352,11 @@ async fn at(time: Option<Instant>) {
 
 /// Whether the run should be worked on and nobody does.
 fn broke_off(summary: &Summary) -> bool {
-    let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
-    (works || summary.wakes_at_ms.is_some()) && !summary.active
+    (works(summary) || summary.wakes_at_ms.is_some()) && !summary.active
+}
+
+fn works(summary: &Summary) -> bool {
+    matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
 }
 
 /// How a run is shown.

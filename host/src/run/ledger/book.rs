@@ -128,14 +128,14 @@ impl Book {
     /// Before a call is made: what the one before it held is charged, where that was cut off. `again`: an earlier
     /// process may have made this one, and what it held may not have come to the store. The row, if it is to be stored.
     pub(super) fn charge_cut_off(&mut self, invocation: &InvocationId, most: Usage, again: bool) -> Option<LedgerRow> {
-        match self.ended.remove(invocation) {
+        // Known until a call is under way again: this one may find no room.
+        match self.ended.get(invocation) {
             Some(Ended::Settled) => return None,
             None if !again => return None,
             Some(Ended::Charged) => {}
             None => {
                 let number = self.row(invocation).settled.saturating_add(1);
                 self.charge(invocation, most, number);
-                self.ended.remove(invocation);
             }
         }
         self.rows_fresh.remove(invocation);
