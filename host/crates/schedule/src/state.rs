@@ -1,0 +1,73 @@
+//! What a scheduler knows: its schedules, and the tasks that have not ended.
+
+use crate::{Name, Schedule, ScheduleError, Task, TaskId, TaskStatus};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Tasks at once, when nothing else is said.
+pub(crate) const CONCURRENT_MAX: u32 = 5;
+/// Tasks that wait at once. Fires beyond are noted as skipped.
+pub(crate) const PENDING_MAX: usize = 10_000;
+/// Schedules at once.
+const SCHEDULES_MAX: usize = 10_000;
+
+/// A schedule, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Intervals are counted from here: when it was made, changed or enabled.
+    pub anchor_ms: u64,
+    /// The next fire; none while it is disabled, for what time does not bring, and when it never fires again.
+    pub next_ms: Option<u64>,
+    /// When a task of it was started last, for fairness.
+    pub started_ms: u64,
+}
+
+/// What a scheduler knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// By name.
+    pub schedules: BTreeMap<Name, Entry>,
+    /// Tasks that have not ended.
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// How many may run at once. Default 5.
+    pub concurrent_max: u32,
+    /// The latest time it was told; it does not go back when a clock does.
+    pub now_ms: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { schedules: BTreeMap::new(), tasks: BTreeMap::new(), concurrent_max: CONCURRENT_MAX, now_ms: 0 }
+    }
+}
+
+impl State {
+    /// When something happens next without anybody's doing. None when nothing does.
+    #[must_use]
+    pub fn wake_ms(&self) -> Option<u64> {
+        let fires = self.schedules.values().filter_map(|entry| entry.next_ms);
+        let dues = self.pending().map(|task| task.due_ms).filter(|due| *due > self.now_ms);
+        fires.chain(dues).min()
+    }
+
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values().filter(|task| task.status == TaskStatus::Pending)
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.tasks.values().filter(|task| task.status == TaskStatus::Running).count()
+    }
+
+    pub(crate) fn entry(&mut self, name: &Name) -> Result<&mut Entry, ScheduleError> {
+        self.schedules.get_mut(name).ok_or_else(|| ScheduleError::Unknown { name: name.to_string() })
+    }
+
+    pub(crate) fn has_room(&self, name: &Name) -> Result<(), ScheduleError> {
+        if self.schedules.len() < SCHEDULES_MAX || self.schedules.contains_key(name) {
+            return Ok(());
+        }
+        Err(ScheduleError::TooMany { count: SCHEDULES_MAX })
+    }
+}

@@ -1,0 +1,369 @@
+//! The scheduler: `step(state, input) -> actions`.
+
+use crate::due::{self, Behind};
+use crate::state::{Entry, PENDING_MAX};
+use crate::{Cause, Name, Schedule, ScheduleError, State, Task, TaskId, TaskStatus, Trigger, When, chain, retry_again};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// Time passed.
+    Tick,
+    /// A schedule is made, or replaced by one of its name.
+    Put(Schedule),
+    /// A schedule is taken away, and with it what it has waiting. What runs goes on.
+    Remove(Name),
+    /// A schedule is switched on or off, at once: what it has waiting is noted as skipped.
+    Enable(Name, bool),
+    /// A schedule fires now, also when it is off. `nonce` tells two requests apart.
+    RunNow {
+        /// Which.
+        schedule: Name,
+        /// Any number that was not used for it in this millisecond.
+        nonce: u64,
+    },
+    /// A task that failed is tried again, by hand.
+    Retry(Box<Task>),
+    /// An attempt ended.
+    Ended(TaskId, Outcome),
+    /// A task that was to start could not for now; it waits, with the reason.
+    Deferred {
+        /// Which.
+        task: TaskId,
+        /// What it waits for, in words.
+        reason: String,
+        /// Not tried before this.
+        until_ms: u64,
+    },
+    /// How many tasks run at once, at least 1.
+    ConcurrentMax(u32),
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It did what it was for.
+    Completed,
+    /// It did not.
+    Failed {
+        /// What went wrong.
+        error: String,
+        /// Whether the same may succeed later.
+        retryable: bool,
+    },
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Start this attempt. The same task and attempt may be asked for again after a restart.
+    Start(Task),
+    /// Note what became of a fire, or of many.
+    Note(Fate),
+    /// This task has ended for good; it is in the state no more.
+    Ended(Task),
+}
+
+/// What became of a fire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fate {
+    /// It is a task now.
+    Task(TaskId),
+    /// It is none, and why.
+    Skipped(Skipped),
+}
+
+/// Fires that became no task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Of which schedule.
+    pub schedule: Name,
+    /// The first of them, in milliseconds since 1970.
+    pub first_ms: u64,
+    /// The last of them.
+    pub last_ms: u64,
+    /// How many they are.
+    pub count: u32,
+    /// They were more than were counted.
+    pub more: bool,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a fire became no task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// Nobody was there for it, and the policy does not run it.
+    Missed,
+    /// An earlier fire of its schedule still waits.
+    StillWaiting,
+    /// Too many tasks wait.
+    QueueFull,
+    /// Its schedule was switched off or taken away before its turn.
+    Withdrawn,
+}
+
+/// Takes one input at `now_ms`, in milliseconds since 1970, and says what is to be done.
+///
+/// # Errors
+/// When the input asks for what cannot be; the state is as it was then.
+pub fn step(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>, ScheduleError> {
+    let now_ms = now_ms.max(state.now_ms);
+    let mut actions = Vec::new();
+    take(state, input, now_ms, &mut actions)?;
+    state.now_ms = now_ms;
+    fire_due(state, &mut actions);
+    start_due(state, &mut actions);
+    Ok(actions)
+}
+
+fn take(state: &mut State, input: Input, now_ms: u64, actions: &mut Vec<Action>) -> Result<(), ScheduleError> {
+    match input {
+        Input::Tick => {}
+        Input::Put(schedule) => put(state, schedule, now_ms, actions)?,
+        Input::Remove(name) => {
+            state.entry(&name)?;
+            withdraw(state, &name, actions);
+            state.schedules.remove(&name);
+        }
+        Input::Enable(name, enabled) => enable(state, &name, enabled, now_ms, actions)?,
+        Input::RunNow { schedule, nonce } => {
+            let entry = state.entry(&schedule)?.clone();
+            add(state, &entry, now_ms, now_ms, Cause::Hand { nonce }, actions);
+        }
+        Input::Retry(task) => retry(state, *task, now_ms)?,
+        Input::Ended(task, outcome) => ended(state, &task, outcome, now_ms, actions),
+        Input::Deferred { task, reason, until_ms } => deferred(state, &task, reason, until_ms),
+        Input::ConcurrentMax(max) => state.concurrent_max = max.max(1),
+    }
+    Ok(())
+}
+
+fn put(state: &mut State, schedule: Schedule, now_ms: u64, actions: &mut Vec<Action>) -> Result<(), ScheduleError> {
+    schedule.check()?;
+    state.has_room(&schedule.name)?;
+    let others = state.schedules.values().map(|entry| &entry.schedule).filter(|other| other.name != schedule.name);
+    chain::check(others.chain([&schedule]))?;
+    let name = schedule.name.clone();
+    let started_ms = state.schedules.get(&name).map_or(0, |entry| entry.started_ms);
+    let is_new_trigger = state.schedules.get(&name).is_none_or(|entry| entry.schedule.trigger != schedule.trigger);
+    if !schedule.enabled || is_new_trigger {
+        withdraw(state, &name, actions);
+    }
+    let entry = Entry { schedule, anchor_ms: now_ms, next_ms: None, started_ms };
+    let kept = state.schedules.insert(name.clone(), entry);
+    let entry = state.entry(&name)?;
+    match kept.filter(|_| !is_new_trigger) {
+        // Who changes a retry count does not mean to move the next fire.
+        Some(kept) if entry.schedule.enabled && kept.next_ms.is_some() => {
+            (entry.anchor_ms, entry.next_ms) = (kept.anchor_ms, kept.next_ms);
+        }
+        _ => arm(entry, now_ms),
+    }
+    Ok(())
+}
+
+fn enable(
+    state: &mut State,
+    name: &Name,
+    enabled: bool,
+    now_ms: u64,
+    actions: &mut Vec<Action>,
+) -> Result<(), ScheduleError> {
+    let entry = state.entry(name)?;
+    if entry.schedule.enabled == enabled {
+        return Ok(());
+    }
+    entry.schedule.enabled = enabled;
+    entry.anchor_ms = now_ms;
+    arm(entry, now_ms);
+    if !enabled {
+        withdraw(state, name, actions);
+    }
+    Ok(())
+}
+
+fn arm(entry: &mut Entry, now_ms: u64) {
+    let next = entry.schedule.trigger.next_after(entry.anchor_ms, now_ms).ok().flatten();
+    entry.next_ms = next.filter(|_| entry.schedule.enabled);
+}
+
+/// What a schedule has waiting is noted as skipped; what was tried already has failed.
+fn withdraw(state: &mut State, name: &Name, actions: &mut Vec<Action>) {
+    let waiting: Vec<TaskId> =
+        state.pending().filter(|task| task.schedule == *name).map(|task| task.id.clone()).collect();
+    for id in waiting {
+        let Some(mut task) = state.tasks.remove(&id) else { continue };
+        if task.attempts.is_empty() {
+            actions.push(skipped(name, task.fire_ms, Why::Withdrawn));
+        }
+        task.status = TaskStatus::Failed;
+        task.waits_for = Some("its schedule was switched off or taken away".to_owned());
+        actions.push(Action::Ended(task));
+    }
+}
+
+fn skipped(schedule: &Name, fire_ms: u64, why: Why) -> Action {
+    let schedule = schedule.clone();
+    Action::Note(Fate::Skipped(Skipped { schedule, first_ms: fire_ms, last_ms: fire_ms, count: 1, more: false, why }))
+}
+
+fn retry(state: &mut State, mut task: Task, now_ms: u64) -> Result<(), ScheduleError> {
+    if task.status != TaskStatus::Failed {
+        return Err(ScheduleError::NotFailed { task: task.id.to_string(), status: task.status.word() });
+    }
+    retry_again(task.retry_count(), task.retries_max)?;
+    (task.status, task.due_ms, task.waits_for) = (TaskStatus::Pending, now_ms, None);
+    state.tasks.insert(task.id.clone(), task);
+    Ok(())
+}
+
+fn ended(state: &mut State, id: &TaskId, outcome: Outcome, now_ms: u64, actions: &mut Vec<Action>) {
+    // A second report of one end changes nothing.
+    let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
+    task.end(outcome, now_ms);
+    if task.status == TaskStatus::Pending {
+        return;
+    }
+    let Some(task) = state.tasks.remove(id) else { return };
+    start_followers(state, &task, now_ms, actions);
+    actions.push(Action::Ended(task));
+}
+
+fn start_followers(state: &mut State, task: &Task, now_ms: u64, actions: &mut Vec<Action>) {
+    let follows = |entry: &&Entry| match &entry.schedule.trigger {
+        Trigger::After { agent, when } => {
+            let is_end = match when {
+                When::Success => task.status == TaskStatus::Completed,
+                When::Failure => task.status == TaskStatus::Failed,
+                When::Always => true,
+            };
+            entry.schedule.enabled && agent == task.agent.as_str() && is_end
+        }
+        Trigger::Cron(_) | Trigger::Interval { .. } => false,
+    };
+    let followers: Vec<Entry> = state.schedules.values().filter(follows).cloned().collect();
+    for entry in followers {
+        add(state, &entry, now_ms, now_ms, Cause::After { task: task.id.clone() }, actions);
+    }
+}
+
+fn deferred(state: &mut State, id: &TaskId, reason: String, until_ms: u64) {
+    let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
+    // It never began.
+    task.attempts.pop();
+    (task.status, task.due_ms, task.waits_for) = (TaskStatus::Pending, until_ms, Some(reason));
+}
+
+fn fire_due(state: &mut State, actions: &mut Vec<Action>) {
+    let now_ms = state.now_ms;
+    let due: Vec<Name> = state
+        .schedules
+        .iter()
+        .filter(|(_, entry)| entry.next_ms.is_some_and(|next| next <= now_ms))
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in due {
+        let Some(entry) = state.schedules.get(&name).cloned() else { continue };
+        let found = due::look(&entry, now_ms);
+        if let Some(Behind { first_ms, last_ms, count, more }) = found.missed {
+            let schedule = name.clone();
+            let skipped = Skipped { schedule, first_ms, last_ms, count, more, why: Why::Missed };
+            actions.push(Action::Note(Fate::Skipped(skipped)));
+        }
+        for fire_ms in &found.run {
+            let due_ms = fire_ms.saturating_add(due::jitter_ms(&entry, *fire_ms));
+            add(state, &entry, *fire_ms, due_ms, Cause::Time, actions);
+        }
+        if let Some(entry) = state.schedules.get_mut(&name) {
+            entry.next_ms = found.next_ms;
+        }
+    }
+}
+
+/// Makes a task of a fire, unless there is a reason against it.
+fn add(state: &mut State, entry: &Entry, fire_ms: u64, due_ms: u64, cause: Cause, actions: &mut Vec<Action>) {
+    let schedule = &entry.schedule;
+    let id = TaskId::of(&schedule.name, fire_ms, &cause);
+    if state.tasks.contains_key(&id) {
+        return;
+    }
+    // Fires that are made up for, chained or asked for are tasks of their own.
+    let is_usual = cause == Cause::Time && schedule.missed != crate::Missed::All;
+    let waits = state.pending().any(|task| task.schedule == schedule.name && task.attempts.is_empty());
+    if is_usual && waits {
+        return actions.push(skipped(&schedule.name, fire_ms, Why::StillWaiting));
+    }
+    if state.pending().count() >= PENDING_MAX {
+        return actions.push(skipped(&schedule.name, fire_ms, Why::QueueFull));
+    }
+    let task = Task {
+        id: id.clone(),
+        schedule: schedule.name.clone(),
+        agent: schedule.agent.clone(),
+        fire_ms,
+        due_ms,
+        cause,
+        status: TaskStatus::Pending,
+        attempts: Vec::new(),
+        retries_max: schedule.retries_max,
+        waits_for: None,
+    };
+    state.tasks.insert(id.clone(), task);
+    actions.push(Action::Note(Fate::Task(id)));
+}
+
+/// Starts what is due while there is room, and says of the rest what it waits for.
+fn start_due(state: &mut State, actions: &mut Vec<Action>) {
+    let concurrent_max = usize::try_from(state.concurrent_max).unwrap_or(usize::MAX);
+    while state.running() < concurrent_max {
+        let Some(id) = first_startable(state) else { break };
+        let Some(task) = state.tasks.get_mut(&id) else { break };
+        task.start(state.now_ms);
+        actions.push(Action::Start(task.clone()));
+        let (schedule, now_ms) = (task.schedule.clone(), state.now_ms);
+        if let Some(entry) = state.schedules.get_mut(&schedule) {
+            entry.started_ms = now_ms;
+        }
+    }
+    say_what_is_waited_for(state, concurrent_max);
+}
+
+/// Of a schedule whose last start is longest ago; of one schedule, what is due longest.
+fn first_startable(state: &State) -> Option<TaskId> {
+    let started = |task: &Task| state.schedules.get(&task.schedule).map_or(0, |entry| entry.started_ms);
+    let busy = busy_agents(state);
+    state
+        .pending()
+        .filter(|task| task.due_ms <= state.now_ms)
+        .filter(|task| may_overlap(state, task) || !busy.contains_key(&task.agent))
+        .min_by_key(|task| (started(task), task.due_ms, task.fire_ms, &task.schedule, &task.id))
+        .map(|task| task.id.clone())
+}
+
+fn may_overlap(state: &State, task: &Task) -> bool {
+    state.schedules.get(&task.schedule).is_some_and(|entry| entry.schedule.overlap)
+}
+
+fn busy_agents(state: &State) -> BTreeMap<Name, TaskId> {
+    let running = state.tasks.values().filter(|task| task.status == TaskStatus::Running);
+    running.map(|task| (task.agent.clone(), task.id.clone())).collect()
+}
+
+fn say_what_is_waited_for(state: &mut State, concurrent_max: usize) {
+    let (busy, now_ms) = (busy_agents(state), state.now_ms);
+    let is_full = state.running() >= concurrent_max;
+    for task in state.tasks.values_mut() {
+        if task.status != TaskStatus::Pending || task.due_ms > now_ms {
+            continue;
+        }
+        task.waits_for = match busy.get(&task.agent) {
+            Some(other) => Some(format!("task `{other}` of the same agent, which runs")),
+            None => is_full.then(|| format!("a place: {concurrent_max} tasks run, and no more may at once")),
+        };
+    }
+}

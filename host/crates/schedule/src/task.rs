@@ -1,0 +1,173 @@
+//! One task: a fire that became work, with all its attempts.
+
+use crate::{Name, Outcome, ScheduleError};
+use longhaul_core::Digest;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How often a task that failed is tried again, at most.
+pub const RETRIES_MAX: u32 = 3;
+
+/// The time before retry `retry` (1, 2, 3): 2, 4 and 8 seconds, in milliseconds.
+#[must_use]
+pub fn retry_delay_ms(retry: u32) -> u64 {
+    2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(10))
+}
+
+/// Whether a task that was tried again `count` times may be once more.
+///
+/// # Errors
+/// When it may not.
+pub fn retry_again(count: u32, max: u32) -> Result<(), ScheduleError> {
+    if count < max { Ok(()) } else { Err(ScheduleError::Retries { count, max }) }
+}
+
+/// The name of a task, such as `t-3f9c02d1a4be`: derived from the fire, so that one fire is one task.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(String);
+
+impl TaskId {
+    /// The task of this fire.
+    #[must_use]
+    pub fn of(schedule: &Name, fire_ms: u64, cause: &Cause) -> Self {
+        let cause = match cause {
+            Cause::Time => String::new(),
+            Cause::Hand { nonce } => format!("hand {nonce}"),
+            Cause::After { task } => format!("after {task}"),
+        };
+        let digest = Digest::of_parts(&[schedule.as_str().as_bytes(), &fire_ms.to_le_bytes(), cause.as_bytes()]);
+        Self(format!("t-{}", digest.short()))
+    }
+
+    /// A name that somebody typed.
+    #[must_use]
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What made a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// The time came.
+    Time,
+    /// Somebody asked for it.
+    Hand {
+        /// Tells two requests of one millisecond apart.
+        nonce: u64,
+    },
+    /// Another task ended.
+    After {
+        /// Which.
+        task: TaskId,
+    },
+}
+
+/// One try.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// When it was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it ended; none while it runs.
+    pub ended_ms: Option<u64>,
+    /// How.
+    pub outcome: Option<Outcome>,
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskStatus {
+    /// It waits for its time, its turn or its agent.
+    Pending,
+    /// It is being done.
+    Running,
+    /// It was done.
+    Completed,
+    /// It failed, and is not tried again by itself.
+    Failed,
+}
+
+impl TaskStatus {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A fire that became work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// Of which schedule.
+    pub schedule: Name,
+    /// Which agent does it.
+    pub agent: Name,
+    /// When it was to be, without jitter, in milliseconds since 1970.
+    pub fire_ms: u64,
+    /// Not started before this: the fire with its jitter, or the next retry.
+    pub due_ms: u64,
+    /// What made it.
+    pub cause: Cause,
+    /// Where it is.
+    pub status: TaskStatus,
+    /// All its tries, the first in front.
+    pub attempts: Vec<Attempt>,
+    /// How often it may be tried again.
+    pub retries_max: u32,
+    /// Why it is not running though it is due.
+    pub waits_for: Option<String>,
+}
+
+impl Task {
+    /// How often it was tried again.
+    #[must_use]
+    pub fn retry_count(&self) -> u32 {
+        u32::try_from(self.attempts.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn start(&mut self, now_ms: u64) {
+        self.status = TaskStatus::Running;
+        self.waits_for = None;
+        self.attempts.push(Attempt { started_ms: now_ms, ended_ms: None, outcome: None });
+    }
+
+    /// Ends its attempt, and puts it where it belongs then.
+    pub(crate) fn end(&mut self, outcome: Outcome, now_ms: u64) {
+        let can_retry = matches!(outcome, Outcome::Failed { retryable: true, .. })
+            && retry_again(self.retry_count(), self.retries_max).is_ok();
+        self.status = match &outcome {
+            Outcome::Completed => TaskStatus::Completed,
+            Outcome::Failed { .. } if can_retry => TaskStatus::Pending,
+            Outcome::Failed { .. } => TaskStatus::Failed,
+        };
+        if can_retry {
+            self.due_ms = now_ms.saturating_add(retry_delay_ms(self.retry_count() + 1));
+        }
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.ended_ms = Some(now_ms);
+            attempt.outcome = Some(outcome);
+        }
+    }
+}
