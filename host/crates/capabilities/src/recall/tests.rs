@@ -71,8 +71,9 @@ impl MemoryBackend for Shelf {
 
     async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
         let taken = |left: u32| left.checked_sub(1);
-        if self.overtaken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok() {
-            let theirs = Note::new("theirs".into(), "agents.other", "r-9", "", Trust::OwnWords, START_MS - 1);
+        if let Ok(left) = self.overtaken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken) {
+            let value = format!("theirs, {left} left").into();
+            let theirs = Note::new(value, "agents.other", "r-9", "", Trust::OwnWords, START_MS - 1);
             let kept = self.at(namespace, &entry.key).as_ref().map(Note::read);
             self.insert(namespace, theirs.over(kept).entry(&entry.key, Vec::new(), None));
         }
@@ -168,7 +169,7 @@ async fn who_is_overtaken_by_another_machine_notes_over_what_that_one_noted() {
     remember(&mut ctx, "port", "9090").await;
     let note = shelf.note("port");
     let beside: Vec<_> = note.replaced.iter().map(|one| one.value.as_str().unwrap_or_default()).collect();
-    assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["theirs", "8080"]));
+    assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["theirs, 1 left", "theirs, 2 left", "8080"]));
     // Where it never ends, the attempt does.
     shelf.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
     let ended = ctx.remember(Tier::Episodic, "port".into(), "1".into()).await;

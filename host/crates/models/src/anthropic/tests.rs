@@ -138,7 +138,8 @@ async fn a_reply_is_read_and_heard_wherever_its_bytes_are_split() {
         assert!(hidden.hidden && hidden.signature.as_deref() == Some("EmwKAhgBEgy3va3pzix"));
         let usage = reply.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens, usage.cache_written_tokens), (1572, 1000, 100));
-        assert_eq!((usage.output_tokens, usage.reasoning_tokens), (89, 9), "thinking is part of what was written");
+        // Thinking is part of what was written; how much is estimated, from above, where the provider does not say.
+        assert_eq!((usage.output_tokens, usage.reasoning_tokens), (89, 18));
     }
 }
 
