@@ -172,6 +172,6 @@ async fn who_is_overtaken_by_another_machine_notes_over_what_that_one_noted() {
     assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["theirs, 1 left", "theirs, 2 left", "8080"]));
     // Where it never ends, the attempt does.
     shelf.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
-    let ended = ctx.remember(Tier::Episodic, "port".into(), "1".into()).await;
+    let ended = ctx.remember(Tier::Episodic, "host".into(), "1".into()).await;
     assert!(ended.is_err_and(|stop| stop.to_string().contains("all the time")));
 }
