@@ -8,7 +8,7 @@ mod closure;
 mod edges;
 mod index;
 
-use crate::analysis::{Analysis, Language, Name, Reason, SyntaxError};
+use crate::analysis::{Analysis, ByName, Language, Name, Reason, SyntaxError};
 use index::{Index, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
@@ -100,7 +100,7 @@ pub struct Edge {
     /// The step that depends.
     pub to: StepId,
     /// The names that it is about, with why `from` matters to each. Empty for an edge that was asked for without names.
-    pub variables: BTreeMap<Name, Reason>,
+    pub variables: ByName<Reason>,
     /// True when some name of it was not predicted and seen when a step ran.
     pub observed: bool,
     /// True when it was asked for.
@@ -220,7 +220,7 @@ impl Graph {
         if self.nodes.len() >= STEPS_MAX {
             return Err(GraphError::TooManySteps { steps_max: STEPS_MAX });
         }
-        let (state, analysis) = self.analysed(&source, &Arc::default());
+        let (state, analysis) = self.analysed(&source, None);
         let last_good = None;
         let (place, source) = (self.next, source.into());
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
@@ -257,7 +257,7 @@ impl Graph {
         if *node.source == *source {
             return Ok(Vec::new());
         }
-        let (state, analysis) = self.analysed(&source, &node.analysis);
+        let (state, analysis) = self.analysed(&source, Some(&node.analysis));
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
         let last_good = match (&state, &node.state) {
             (NodeState::Parsed, _) => None,
@@ -267,13 +267,15 @@ impl Graph {
         let source = source.into();
         let node =
             Node { last_good, source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
-        let mut touched = self.dependants(BTreeSet::from([place]));
+        let mut touched = self.dependants(place);
         let before = self.put(node);
         if let Some(cycle) = self.cycle() {
             self.put(before);
             return Err(cycle);
         }
-        touched.extend(self.dependants(BTreeSet::from([place])));
+        touched.extend(self.dependants(place));
+        touched.sort_unstable();
+        touched.dedup();
         self.stale.extend(&touched);
         Ok(self.ordered(&touched))
     }
@@ -284,8 +286,8 @@ impl Graph {
     /// [`GraphError::UnknownStep`] and, as for [`Graph::change_step`], [`GraphError::Cycle`].
     pub fn remove_step(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
         let place = self.place(id)?;
-        let mut touched = self.dependants(BTreeSet::from([place]));
-        touched.remove(&place);
+        let mut touched = self.dependants(place);
+        touched.retain(|one| *one != place);
         let kept = self.asked.clone();
         self.index.remove(&self.nodes[&place]);
         self.asked.forget(place);
@@ -309,7 +311,7 @@ impl Graph {
     pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), GraphError> {
         let (start, end) = (self.place(from)?, self.place(to)?);
         let along = start < end && self.asked.backward.is_empty();
-        if !along && self.dependants(BTreeSet::from([end])).contains(&start) {
+        if !along && closure::contains(&self.dependants(end), start) {
             return Err(GraphError::Cycle { from: from.clone(), to: to.clone() });
         }
         if start > end && self.asked.backward.len() >= BACKWARD_EDGES_MAX {
@@ -395,8 +397,8 @@ impl Graph {
     /// [`GraphError::UnknownStep`].
     pub fn descendants(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
         let place = self.place(id)?;
-        let mut found = self.dependants(BTreeSet::from([place]));
-        found.remove(&place);
+        let mut found = self.dependants(place);
+        found.retain(|one| *one != place);
         Ok(self.named(&found))
     }
 
@@ -405,7 +407,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn subgraph_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
-        Ok(self.named(&self.dependants(BTreeSet::from([self.place(id)?]))))
+        Ok(self.named(&self.dependants(self.place(id)?)))
     }
 
     /// A step and what depends on it, in the order in which they are run again: dependencies first, ties in insertion
@@ -414,7 +416,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn replay_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
-        Ok(self.ordered(&self.dependants(BTreeSet::from([self.place(id)?]))))
+        Ok(self.ordered(&self.dependants(self.place(id)?)))
     }
 
     /// Marks a step and what depends on it stale, and answers them in insertion order.
@@ -422,7 +424,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn mark_stale(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
-        let found = self.dependants(BTreeSet::from([self.place(id)?]));
+        let found = self.dependants(self.place(id)?);
         self.stale.extend(&found);
         Ok(self.named(&found))
     }
@@ -450,7 +452,7 @@ impl Graph {
     /// The stale steps in replay order.
     #[must_use]
     pub fn stale(&self) -> Vec<StepId> {
-        self.ordered(&self.stale)
+        self.ordered(&self.stale.iter().copied().collect::<Vec<_>>())
     }
 
     /// Whether a step is stale.
@@ -465,10 +467,10 @@ impl Graph {
         self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
     }
 
-    fn analysed(&self, source: &str, last_good: &Arc<Analysis>) -> (NodeState, Arc<Analysis>) {
+    fn analysed(&self, source: &str, last_good: Option<&Arc<Analysis>>) -> (NodeState, Arc<Analysis>) {
         match self.language.analyse(source) {
             Ok(analysis) => (NodeState::Parsed, Arc::new(analysis)),
-            Err(error) => (NodeState::Broken(error), last_good.clone()),
+            Err(error) => (NodeState::Broken(error), last_good.cloned().unwrap_or_default()),
         }
     }
 
@@ -481,8 +483,8 @@ impl Graph {
         slot.insert(node)
     }
 
-    fn named(&self, places: &BTreeSet<Place>) -> Vec<StepId> {
-        places.iter().filter_map(|place| self.nodes.get(place)).map(|node| node.id.clone()).collect()
+    fn named<'p>(&self, places: impl IntoIterator<Item = &'p Place>) -> Vec<StepId> {
+        places.into_iter().filter_map(|place| self.nodes.get(place)).map(|node| node.id.clone()).collect()
     }
 }
 

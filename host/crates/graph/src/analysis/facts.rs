@@ -3,7 +3,8 @@
 //! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
 
 use super::flow::{Flow, Status};
-use super::{Analysis, Name, Reason, lines};
+use super::names::{ByName, Names};
+use super::{Analysis, Name, Reason, Span, lines};
 use std::collections::HashMap;
 
 /// A name, numbered within one source.
@@ -36,6 +37,8 @@ struct Known {
     read: Option<Range>,
     /// Read by a body that runs later.
     later: Option<Range>,
+    /// Read, and there without any step. Known at the end.
+    builtin: bool,
     written: bool,
     deleted: bool,
     mutated: Option<Reason>,
@@ -144,36 +147,54 @@ impl Facts {
             if let Some(range) = self.known[symbol].later {
                 self.expose(number(symbol), range);
             }
+            self.known[symbol].builtin = self.known[symbol].read.is_some() && is_builtin(&self.names[symbol]);
         }
-        let read: Vec<Symbol> =
-            (0..number(self.known.len())).filter(|one| self.known[*one as usize].read.is_some()).collect();
-        let ranges: Vec<Range> = read.iter().filter_map(|symbol| self.known[*symbol as usize].read).collect();
-        let mut found = Analysis { sees_all: self.sees_all.take(), ..Analysis::default() };
-        for (symbol, span) in read.into_iter().zip(lines::spans(source, &ranges)) {
-            let name = self.name(symbol).clone();
-            let into = if is_builtin(&name) { &mut found.builtins } else { &mut found.reads };
-            into.insert(name, span);
-        }
-        for (at, known) in self.known.into_iter().enumerate() {
-            let name = &self.names[at];
-            if known.written {
-                found.writes.insert(name.clone());
-            }
-            if known.deleted {
-                found.deletes.insert(name.clone());
-            }
-            if let Some(reason) = known.mutated {
-                found.mutates.insert(name.clone(), reason);
-            }
-            let status = self.flow.status((0, number(at))).filter(|_| known.written || known.deleted);
-            if status == Some(Status::Bound) {
-                found.definite_writes.insert(name.clone());
-            }
-            if status.is_some() {
-                found.settles.insert(name.clone());
-            }
-        }
+        let order = self.order();
+        let mut found = Analysis {
+            reads: self.reads(&order, false),
+            builtins: self.reads(&order, true),
+            writes: self.names(&order, |_, known| known.written),
+            definite_writes: self.names(&order, |symbol, _| self.settled(symbol) == Some(Status::Bound)),
+            mutates: self.mutates(&order),
+            deletes: self.names(&order, |_, known| known.deleted),
+            settles: self.names(&order, |symbol, _| self.settled(symbol).is_some()),
+            sees_all: self.sees_all,
+        };
+        lines::locate(source, found.reads.values_mut().chain(found.builtins.values_mut()));
         Ok(found)
+    }
+
+    /// The symbols in the order of their names.
+    fn order(&self) -> Vec<Symbol> {
+        let mut order: Vec<Symbol> = (0..number(self.names.len())).collect();
+        order.sort_unstable_by_key(|symbol| self.name(*symbol));
+        order
+    }
+
+    /// Reads of names that are builtins, or are not, with the bytes of their places alone.
+    fn reads(&self, order: &[Symbol], builtin: bool) -> ByName<Span> {
+        let known = order.iter().map(|symbol| (self.name(*symbol), &self.known[*symbol as usize]));
+        let read = known.filter(|(_, known)| known.builtin == builtin);
+        ByName::sorted(read.filter_map(|(name, known)| {
+            let (start, end) = known.read?;
+            Some((name.clone(), Span { start, end, line: 1, column: 1 }))
+        }))
+    }
+
+    fn names(&self, order: &[Symbol], wanted: impl Fn(Symbol, &Known) -> bool) -> Names {
+        let wanted = order.iter().filter(|symbol| wanted(**symbol, &self.known[**symbol as usize]));
+        Names::sorted(wanted.map(|symbol| self.name(*symbol).clone()))
+    }
+
+    fn mutates(&self, order: &[Symbol]) -> ByName<Reason> {
+        let mutated = order.iter().filter_map(|symbol| Some((*symbol, self.known[*symbol as usize].mutated.as_ref()?)));
+        ByName::sorted(mutated.map(|(symbol, reason)| (self.name(symbol).clone(), reason.clone())))
+    }
+
+    /// What is certain at the end of a name that the source binds or unbinds.
+    fn settled(&self, symbol: Symbol) -> Option<Status> {
+        let known = &self.known[symbol as usize];
+        if known.written || known.deleted { self.flow.status((0, symbol)) } else { None }
     }
 
     /// A variable is read by code that runs here.

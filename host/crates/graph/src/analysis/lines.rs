@@ -2,19 +2,15 @@
 
 use super::Span;
 
-/// Spans of byte ranges, in the order of `ranges`. One pass over the source, however many ranges there are.
-pub(super) fn spans(source: &str, ranges: &[(u32, u32)]) -> Vec<Span> {
-    let mut order: Vec<usize> = (0..ranges.len()).collect();
-    order.sort_unstable_by_key(|at| ranges[*at].0);
-    let mut spans: Vec<Span> =
-        ranges.iter().map(|(start, end)| Span { start: *start, end: *end, line: 1, column: 1 }).collect();
+/// Gives spans whose bytes are known their lines and columns. One pass over the source, however many there are.
+pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>) {
+    let mut spans: Vec<&mut Span> = spans.collect();
+    spans.sort_unstable_by_key(|span| span.start);
     let mut place = Place::default();
-    for at in order {
-        place.advance(source, spans[at].start as usize);
-        spans[at].line = place.line + 1;
-        spans[at].column = place.column + 1;
+    for span in spans {
+        place.advance(source, span.start as usize);
+        (span.line, span.column) = (place.line + 1, place.column + 1);
     }
-    spans
 }
 
 /// Line and column of one byte offset, both from 1.
@@ -56,7 +52,8 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{line_column, spans};
+    use super::{line_column, locate};
+    use crate::analysis::Span;
 
     #[test]
     fn lines_end_as_python_ends_them_and_columns_count_characters() {
@@ -66,7 +63,8 @@ mod tests {
         assert_eq!(at("c"), (2, 4));
         assert_eq!(at("d"), (3, 1));
         assert_eq!(at("e"), (4, 2));
-        let both = spans(source, &[(12, 13), (3, 4)]);
+        let mut both = [(12, 13), (3, 4)].map(|(start, end)| Span { start, end, line: 1, column: 1 });
+        locate(source, both.iter_mut());
         assert_eq!((both[1].line, both[1].column), (1, 1));
         assert_eq!((both[0].start, both[0].line), (12, 3));
     }

@@ -26,6 +26,16 @@ pub(super) struct Use {
     pub(super) settles: bool,
 }
 
+impl Use {
+    fn and(self, other: Self) -> Self {
+        Self {
+            reads: self.reads || other.reads,
+            changes: self.changes || other.changes,
+            settles: self.settles || other.settles,
+        }
+    }
+}
+
 /// What a step does with names altogether.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
@@ -137,32 +147,30 @@ impl Index {
     fn uses_of_node(&mut self, node: &Node) -> Uses {
         let parsed = node.state == NodeState::Parsed;
         let analysis: &Analysis = &node.analysis;
-        let mut names: Vec<(Symbol, Use)> = Vec::new();
+        let mut named: Vec<(&Name, Use)> = Vec::new();
         let changed = analysis.writes.iter().chain(&analysis.deletes).chain(analysis.mutates.keys());
-        for name in changed.chain(&node.observed_writes) {
-            names.push((self.intern(name), Use { changes: true, ..Use::default() }));
-        }
+        let changes = Use { changes: true, ..Use::default() };
+        named.extend(changed.chain(&node.observed_writes).map(|name| (name, changes)));
         if parsed {
-            for name in analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads) {
-                names.push((self.intern(name), Use { reads: true, ..Use::default() }));
-            }
-            for name in analysis.settles.iter().filter(|_| !node.failed) {
-                names.push((self.intern(name), Use { settles: true, ..Use::default() }));
-            }
+            let read = analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads);
+            named.extend(read.map(|name| (name, Use { reads: true, ..Use::default() })));
+            let settled = analysis.settles.iter().filter(|_| !node.failed);
+            named.extend(settled.map(|name| (name, Use { settles: true, ..Use::default() })));
         }
-        names.sort_unstable_by_key(|(symbol, _)| *symbol);
-        names.dedup_by(|(later, one), (symbol, kept)| {
-            let same = later == symbol;
-            if same {
-                kept.reads |= one.reads;
-                kept.changes |= one.changes;
-                kept.settles |= one.settles;
-            }
-            same
-        });
         let all = analysis.sees_all.as_ref();
         let reads_all = parsed && all.is_some_and(|reason| !matches!(reason, Reason::StarImport { .. }));
-        Uses { names, reads_all, changes_all: all.is_some() }
+        Uses { names: self.numbered(named), reads_all, changes_all: all.is_some() }
+    }
+
+    /// What is done with each name, by number. Each name is looked for once.
+    fn numbered(&mut self, mut named: Vec<(&Name, Use)>) -> Vec<(Symbol, Use)> {
+        named.sort_unstable_by_key(|(name, _)| *name);
+        let mut numbered: Vec<(Symbol, Use)> = named
+            .chunk_by(|(one, _), (next, _)| one == next)
+            .map(|same| (self.intern(same[0].0), same.iter().fold(Use::default(), |met, (_, one)| met.and(*one))))
+            .collect();
+        numbered.sort_unstable_by_key(|(symbol, _)| *symbol);
+        numbered
     }
 
     fn intern(&mut self, name: &Name) -> Symbol {

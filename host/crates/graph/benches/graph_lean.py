@@ -1,4 +1,6 @@
-"""The stand-in of the benchmark: what a Python program would do with `ast` and networkx.
+"""The lean stand-in of the benchmark: the least that a Python program would do with `ast` and networkx.
+
+Straight-line code and edges without names; it is a floor, and what people use does more: see `graph_full.py`.
 
 Reads {"rounds": n, "steps": [[id, source], ...]} and writes the median seconds of all that is timed, and what was
 found: the number of edges, of steps to replay, and the last of them. It keeps a list of writers for each name and is no
