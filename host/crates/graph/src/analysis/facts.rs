@@ -14,14 +14,14 @@ pub(super) type Symbol = u32;
 pub(super) type Range = (u32, u32);
 
 /// Names that are looked for one after another; with more of them, a table is made.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 /// The findings of one walk.
 #[derive(Default)]
 pub(super) struct Facts {
-    names: Vec<Name>,
-    numbers: HashMap<Name, Symbol>,
     known: Vec<Known>,
+    /// The numbers of names, once there are more than [`FEW`].
+    numbers: HashMap<Name, Symbol>,
     pub(super) flow: Flow,
     /// How many bodies that run later the walk is in.
     pub(super) deferred: usize,
@@ -32,8 +32,8 @@ pub(super) struct Facts {
 }
 
 /// What is known of one name as a variable of the namespace.
-#[derive(Default)]
 struct Known {
+    name: Name,
     read: Option<Range>,
     /// Read by a body that runs later.
     later: Option<Range>,
@@ -47,31 +47,28 @@ struct Known {
 impl Facts {
     /// The number of a name.
     pub(super) fn symbol(&mut self, name: &str) -> Symbol {
-        let known = match self.names.len() {
-            count if count <= FEW => self.names.iter().position(|one| **one == *name).map(number),
+        let known = match self.known.len() {
+            count if count <= FEW => self.known.iter().position(|one| *one.name == *name).map(number),
             _ => self.numbers.get(name).copied(),
         };
         known.unwrap_or_else(|| self.add(name.into()))
     }
 
     fn add(&mut self, name: Name) -> Symbol {
-        let symbol = number(self.names.len());
-        self.names.push(name.clone());
-        self.known.push(Known::default());
-        match self.names.len() {
-            count if count <= FEW => {}
-            count if count == FEW + 1 => {
-                self.numbers.extend(self.names.iter().cloned().zip(0..));
-            }
-            _ => {
-                self.numbers.insert(name, symbol);
-            }
+        let symbol = number(self.known.len());
+        if self.known.len() == FEW {
+            self.numbers.extend(self.known.iter().map(|one| one.name.clone()).zip(0..));
         }
+        if self.known.len() >= FEW {
+            self.numbers.insert(name.clone(), symbol);
+        }
+        let (read, later, mutated) = (None, None, None);
+        self.known.push(Known { name, read, later, builtin: false, written: false, deleted: false, mutated });
         symbol
     }
 
     pub(super) fn name(&self, symbol: Symbol) -> &Name {
-        &self.names[symbol as usize]
+        &self.known[symbol as usize].name
     }
 
     /// A variable of the namespace is read.
@@ -147,18 +144,21 @@ impl Facts {
             if let Some(range) = self.known[symbol].later {
                 self.expose(number(symbol), range);
             }
-            self.known[symbol].builtin = self.known[symbol].read.is_some() && is_builtin(&self.names[symbol]);
+            self.known[symbol].builtin = self.known[symbol].read.is_some() && is_builtin(&self.known[symbol].name);
         }
         let order = self.order();
+        let written = self.those(&order, |one| self.is_written(one));
+        let names = self.names(&written);
+        let like_writes = |those: &[Symbol]| if *those == *written { names.clone() } else { self.names(those) };
         let mut found = Analysis {
             reads: self.reads(&order, false),
             builtins: self.reads(&order, true),
-            writes: self.names(&order, |_, known| known.written),
-            definite_writes: self.names(&order, |symbol, _| self.settled(symbol) == Some(Status::Bound)),
+            definite_writes: like_writes(&self.those(&order, |one| self.settled(one) == Some(Status::Bound))),
+            settles: like_writes(&self.those(&order, |one| self.settled(one).is_some())),
+            deletes: like_writes(&self.those(&order, |one| self.known[one as usize].deleted)),
             mutates: self.mutates(&order),
-            deletes: self.names(&order, |_, known| known.deleted),
-            settles: self.names(&order, |symbol, _| self.settled(symbol).is_some()),
-            sees_all: self.sees_all,
+            writes: names.clone(),
+            sees_all: self.sees_all.clone(),
         };
         lines::locate(source, found.reads.values_mut().chain(found.builtins.values_mut()));
         Ok(found)
@@ -166,24 +166,26 @@ impl Facts {
 
     /// The symbols in the order of their names.
     fn order(&self) -> Vec<Symbol> {
-        let mut order: Vec<Symbol> = (0..number(self.names.len())).collect();
+        let mut order: Vec<Symbol> = (0..number(self.known.len())).collect();
         order.sort_unstable_by_key(|symbol| self.name(*symbol));
         order
     }
 
     /// Reads of names that are builtins, or are not, with the bytes of their places alone.
     fn reads(&self, order: &[Symbol], builtin: bool) -> ByName<Span> {
-        let known = order.iter().map(|symbol| (self.name(*symbol), &self.known[*symbol as usize]));
-        let read = known.filter(|(_, known)| known.builtin == builtin);
-        ByName::sorted(read.filter_map(|(name, known)| {
+        let read = order.iter().map(|symbol| &self.known[*symbol as usize]).filter(|known| known.builtin == builtin);
+        ByName::sorted(read.filter_map(|known| {
             let (start, end) = known.read?;
-            Some((name.clone(), Span { start, end, line: 1, column: 1 }))
+            Some((known.name.clone(), Span { start, end, line: 1, column: 1 }))
         }))
     }
 
-    fn names(&self, order: &[Symbol], wanted: impl Fn(Symbol, &Known) -> bool) -> Names {
-        let wanted = order.iter().filter(|symbol| wanted(**symbol, &self.known[**symbol as usize]));
-        Names::sorted(wanted.map(|symbol| self.name(*symbol).clone()))
+    fn those(&self, order: &[Symbol], wanted: impl Fn(Symbol) -> bool) -> Vec<Symbol> {
+        order.iter().copied().filter(|symbol| wanted(*symbol)).collect()
+    }
+
+    fn names(&self, those: &[Symbol]) -> Names {
+        Names::sorted(those.iter().map(|symbol| self.name(*symbol).clone()))
     }
 
     fn mutates(&self, order: &[Symbol]) -> ByName<Reason> {

@@ -32,22 +32,30 @@ impl Place {
     /// Lines end at `\n`, `\r\n` or `\r`, as Python's and JavaScript's do. A byte order mark has no column.
     fn advance(&mut self, source: &str, to: usize) {
         let bytes = source.as_bytes();
-        while self.offset < to.min(bytes.len()) {
-            let byte = bytes[self.offset];
-            self.offset += 1;
-            match byte {
-                b'\r' if bytes.get(self.offset) == Some(&b'\n') => {}
-                b'\n' | b'\r' => {
-                    self.line += 1;
-                    self.column = 0;
-                }
-                // The middle of a character.
-                0x80..=0xbf => {}
-                0xef if self.offset == 1 && source.starts_with('\u{feff}') => {}
-                _ => self.column += 1,
-            }
+        let (from, to) = (self.offset, to.min(bytes.len()));
+        let Some(passed) = bytes.get(from..to) else { return };
+        let ends = |at: usize| match bytes[at] {
+            b'\n' => true,
+            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let mut line = passed;
+        if let Some(last) = (from..to).rev().find(|at| ends(*at)) {
+            self.line += count((from..=last).filter(|at| ends(*at)));
+            self.column = 0;
+            line = &bytes[last + 1..to];
+        } else if from == 0 && source.starts_with('\u{feff}') {
+            line = passed.get('\u{feff}'.len_utf8()..).unwrap_or_default();
         }
+        // The middle of a character has no column, and neither has the first half of a line's end.
+        self.column += count(line.iter().filter(|byte| !matches!(byte, 0x80..=0xbf | b'\r')));
+        self.offset = to;
     }
+}
+
+/// A source of a million bytes has fewer of anything than fit.
+fn count(things: impl Iterator) -> u32 {
+    u32::try_from(things.count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Sorted lists of names, no larger than what they hold.
 //!
 //! A graph keeps several of them for each of its steps, and most steps have few names: a tree's smallest node would be
-//! many times larger than what is in it.
+//! many times larger than what is in it. Lists that are equal, as of what a step may bind and what it surely binds, may
+//! be one.
 
 use super::Name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,11 +10,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::iter::Map;
 use std::slice::Iter;
+use std::sync::Arc;
 
 /// Names in their order, each once.
-#[derive(Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(transparent)]
-pub struct Names(Box<[Name]>);
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Names(Option<Arc<[Name]>>);
 
 /// Something for each of several names, in their order.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,51 +25,56 @@ type Entry<T> = fn(&(Name, T)) -> (&Name, &T);
 
 impl Names {
     /// Of names that are in their order, each once.
-    pub(super) fn sorted(names: impl Iterator<Item = Name> + Clone) -> Self {
-        let names = exactly(names);
-        debug_assert!(names.is_sorted_by(|one, next| one < next));
+    pub(super) fn sorted(names: impl ExactSizeIterator<Item = Name>) -> Self {
+        let names = (names.len() > 0).then(|| names.collect::<Arc<[Name]>>());
+        debug_assert!(names.iter().all(|names| names.is_sorted_by(|one, next| one < next)));
         Self(names)
     }
 
     /// One name more, in time in proportion to how many there are.
     pub fn insert(&mut self, name: Name) {
-        if let Err(at) = self.0.binary_search(&name) {
-            let mut names = std::mem::take(&mut self.0).into_vec();
-            names.insert(at, name);
-            self.0 = names.into_boxed_slice();
+        if let Err(at) = self.all().binary_search(&name) {
+            let (before, after) = self.all().split_at(at);
+            self.0 = Some(before.iter().cloned().chain([name]).chain(after.iter().cloned()).collect());
         }
     }
 
     /// Whether the name is one of them.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.0.binary_search_by(|one| (**one).cmp(name)).is_ok()
+        self.all().binary_search_by(|one| (**one).cmp(name)).is_ok()
     }
 
     /// The names in their order.
     pub fn iter(&self) -> Iter<'_, Name> {
-        self.0.iter()
+        self.all().iter()
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.all().len()
     }
 
     /// True without any.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all().is_empty()
+    }
+
+    fn all(&self) -> &[Name] {
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
 impl<T> ByName<T> {
     /// Of entries whose names are in their order, each once.
     pub(super) fn sorted(entries: impl Iterator<Item = (Name, T)> + Clone) -> Self {
-        let entries = exactly(entries);
-        debug_assert!(entries.is_sorted_by(|(one, _), (next, _)| one < next));
-        Self(entries)
+        // Counted first, so that nothing grows or shrinks.
+        let mut exact = Vec::with_capacity(entries.clone().count());
+        exact.extend(entries);
+        debug_assert!(exact.is_sorted_by(|(one, _), (next, _)| one < next));
+        Self(exact.into_boxed_slice())
     }
 
     /// Of entries in any order; of several of one name, the first.
@@ -153,6 +159,12 @@ impl<'a, T> IntoIterator for &'a ByName<T> {
     }
 }
 
+impl Serialize for Names {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
 impl<T: Serialize> Serialize for ByName<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self)
@@ -175,11 +187,4 @@ impl<T: fmt::Debug> fmt::Debug for ByName<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
     }
-}
-
-/// Counted first, so that nothing grows or shrinks.
-fn exactly<T>(items: impl Iterator<Item = T> + Clone) -> Box<[T]> {
-    let mut exact = Vec::with_capacity(items.clone().count());
-    exact.extend(items);
-    exact.into_boxed_slice()
 }

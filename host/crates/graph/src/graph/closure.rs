@@ -79,7 +79,7 @@ impl Graph {
             waits.iter().filter(|(_, count)| **count == 0).map(|(place, _)| Reverse(*place)).collect();
         let mut order = Vec::new();
         while let Some(Reverse(place)) = ready.pop() {
-            order.push(self.nodes[&place].id.clone());
+            order.push(self.nodes[place].id.clone());
             for to in opens.remove(&place).unwrap_or_default() {
                 let count = waits.entry(to).or_default();
                 *count = count.saturating_sub(1);
@@ -95,7 +95,7 @@ impl Graph {
     pub(super) fn cycle(&self) -> Option<GraphError> {
         let closes = |(from, to): &&(Place, Place)| contains(&self.dependants(*to), *from);
         let (from, to) = self.asked.backward.iter().find(closes)?;
-        Some(GraphError::Cycle { from: self.nodes[from].id.clone(), to: self.nodes[to].id.clone() })
+        Some(GraphError::Cycle { from: self.nodes[*from].id.clone(), to: self.nodes[*to].id.clone() })
     }
 }
 
@@ -224,7 +224,7 @@ impl<'g> Forward<'g> {
             Event::Uses(symbol) if self.tainted.contains(&symbol) => index.users(symbol).after(place),
             Event::Uses(_) => None,
             Event::All => index.reading_all.range(after).next().copied(),
-            Event::Any => self.graph.nodes.range(after).next().map(|(next, _)| *next),
+            Event::Any => self.graph.nodes.after(place).next().map(|node| node.position),
         };
         if let Some(next) = next {
             self.events.push(Reverse((next, event)));
@@ -390,7 +390,7 @@ impl<'g> Backward<'g> {
             }
             Event::Uses(_) => None,
             Event::All => index.changing_all.range(..place).next_back().copied(),
-            Event::Any => self.graph.nodes.range(..place).next_back().map(|(next, _)| *next),
+            Event::Any => self.graph.nodes.before(place).next().map(|node| node.position),
         };
         if let Some(next) = next {
             self.events.push((next, event));

@@ -28,13 +28,13 @@ impl Graph {
     ///
     /// A list that every step appends to has as many edges as pairs of steps, so take no more than is needed.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
-        self.nodes.keys().flat_map(|place| self.edges_to(*place))
+        self.nodes.iter().flat_map(|node| self.edges_to(node.position))
     }
 
     /// The two ends of every edge, in the order of [`Graph::edges`], without what it is about.
     pub fn links(&self) -> impl Iterator<Item = (&StepId, &StepId)> {
-        self.nodes.iter().flat_map(move |(place, node)| {
-            self.starts(*place).into_iter().map(move |from| (&self.nodes[&from].id, &node.id))
+        self.nodes.iter().flat_map(move |node| {
+            self.starts(node.position).into_iter().map(move |from| (&self.nodes[from].id, &node.id))
         })
     }
 
@@ -58,7 +58,7 @@ impl Graph {
             more |= self.writers_before(to, *symbol, Some(most), &mut ends);
         }
         if uses.reads_all {
-            ends.extend(self.nodes.range(..to).rev().take(most).map(|(from, _)| (*from, About::All)));
+            ends.extend(self.nodes.before(to).take(most).map(|node| (node.position, About::All)));
             more |= to > most as Place;
         }
         ends.extend(self.starts_asked(to).take(most).map(|from| (from, About::Asked)));
@@ -200,7 +200,7 @@ impl Graph {
 
     /// The edge between two steps, of all that it is about.
     fn edge(&self, from: Place, to: Place, about: &[(Place, About)]) -> Edge {
-        let (writer, reader) = (&self.nodes[&from], &self.nodes[&to]);
+        let (writer, reader) = (&self.nodes[from], &self.nodes[to]);
         let named = |about: &About| match about {
             About::Asked => None,
             About::All => Some(ALL.into()),
@@ -236,7 +236,7 @@ impl Graph {
                 found.extend(self.readers_after(place, symbol).map(|to| (place, to, name)));
             }
         }
-        let id = |place: Place| self.nodes[&place].id.clone();
+        let id = |place: Place| self.nodes[place].id.clone();
         let edges = found.into_iter().take(MISSED_EDGES_MAX);
         edges.map(|(from, to, name)| MissedEdge { from: id(from), to: id(to), variable: name.clone() }).collect()
     }

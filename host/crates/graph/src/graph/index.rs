@@ -11,7 +11,7 @@ pub(super) type Place = u64;
 pub(super) type Symbol = u32;
 
 /// Positions are given one after another, so that they number a list.
-fn slot(place: Place) -> usize {
+pub(super) fn slot(place: Place) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }
 
