@@ -8,6 +8,7 @@ mod closure;
 mod edges;
 mod index;
 mod nodes;
+mod places;
 
 use crate::analysis::{Analysis, ByName, Language, Name, Reason, SyntaxError};
 use index::{Index, Place};

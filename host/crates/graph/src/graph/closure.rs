@@ -168,7 +168,7 @@ impl<'g> Forward<'g> {
 
     fn event_reads(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(&place)
+        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(place)
     }
 
     fn is_tainted(&self, symbol: Symbol) -> bool {
@@ -321,7 +321,7 @@ impl<'g> Backward<'g> {
 
     fn event_changes(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains_key(&place)
+        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains(place)
     }
 
     fn is_wanted(&self, symbol: Symbol) -> bool {
@@ -386,7 +386,7 @@ impl<'g> Backward<'g> {
         let next = match event {
             Event::Seed => None,
             Event::Uses(symbol) if self.wanted.contains(&symbol) => {
-                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| *next)
+                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| next)
             }
             Event::Uses(_) => None,
             Event::All => index.changing_all.range(..place).next_back().copied(),

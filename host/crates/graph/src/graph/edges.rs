@@ -153,9 +153,9 @@ impl Graph {
             if count == most {
                 return None;
             }
-            ends.push((*place, About::Name(symbol)));
-            if *settles {
-                return Some(*place);
+            ends.push((place, About::Name(symbol)));
+            if settles {
+                return Some(place);
             }
         }
         Some(0)
@@ -185,17 +185,17 @@ impl Graph {
 
     fn readers_after(&self, from: Place, symbol: Symbol) -> impl Iterator<Item = Place> {
         let settled = self.settled_after(from, symbol);
-        self.index.users(symbol).readers.range(from + 1..=settled).copied()
+        self.index.users(symbol).readers.range(from + 1..=settled).map(|(place, ())| place)
     }
 
     /// The first step after this one that settles the name.
     fn settled_after(&self, from: Place, symbol: Symbol) -> Place {
         let mut writers = self.index.users(symbol).writers.range(from + 1..);
-        writers.find(|(_, settles)| **settles).map_or(Place::MAX - 1, |(place, _)| *place)
+        writers.find(|(_, settles)| *settles).map_or(Place::MAX - 1, |(place, _)| place)
     }
 
     fn changes_itself(&self, place: Place, symbol: Symbol) -> bool {
-        self.index.users(symbol).writers.contains_key(&place)
+        self.index.users(symbol).writers.contains(place)
     }
 
     /// The edge between two steps, of all that it is about.

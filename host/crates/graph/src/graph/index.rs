@@ -1,8 +1,9 @@
 //! For each name, the steps that use it, by position.
 
+use super::places::Places;
 use super::{Node, NodeState};
 use crate::analysis::{Analysis, Name, Reason};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// A step's position in insertion order.
 pub(super) type Place = u64;
@@ -47,9 +48,9 @@ pub(super) struct Uses {
 /// The steps that use one name, by position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Users {
-    pub(super) readers: BTreeSet<Place>,
+    pub(super) readers: Places<()>,
     /// Those that may change it, and whether they settle it.
-    pub(super) writers: BTreeMap<Place, bool>,
+    pub(super) writers: Places<bool>,
 }
 
 /// The index of one graph.
@@ -67,9 +68,9 @@ pub(super) struct Index {
 impl Users {
     /// The next step that reads or may change the name.
     pub(super) fn after(&self, place: Place) -> Option<Place> {
-        let reader = self.readers.range(place + 1..).next();
+        let reader = self.readers.range(place + 1..).next().map(|(reader, ())| reader);
         let writer = self.writers.range(place + 1..).next().map(|(writer, _)| writer);
-        reader.into_iter().chain(writer).min().copied()
+        reader.into_iter().chain(writer).min()
     }
 }
 
@@ -80,7 +81,7 @@ impl Index {
         for (symbol, one) in &uses.names {
             let users = &mut self.users[*symbol as usize];
             if one.reads {
-                users.readers.insert(place);
+                users.readers.insert(place, ());
             }
             if one.changes {
                 users.writers.insert(place, one.settles);
@@ -104,8 +105,8 @@ impl Index {
         let uses = self.uses.get_mut(slot(place)).map(std::mem::take).unwrap_or_default();
         for (symbol, _) in &uses.names {
             let users = &mut self.users[*symbol as usize];
-            users.readers.remove(&place);
-            users.writers.remove(&place);
+            users.readers.remove(place);
+            users.writers.remove(place);
         }
         self.reading_all.remove(&place);
         self.changing_all.remove(&place);
@@ -136,12 +137,12 @@ impl Index {
 
     pub(super) fn reads(&self, place: Place, name: &str) -> bool {
         let users = self.symbol(name).map(|symbol| self.users(symbol));
-        self.uses(place).reads_all || users.is_some_and(|users| users.readers.contains(&place))
+        self.uses(place).reads_all || users.is_some_and(|users| users.readers.contains(place))
     }
 
     pub(super) fn changes(&self, place: Place, name: &str) -> bool {
         let users = self.symbol(name).map(|symbol| self.users(symbol));
-        self.uses(place).changes_all || users.is_some_and(|users| users.writers.contains_key(&place))
+        self.uses(place).changes_all || users.is_some_and(|users| users.writers.contains(place))
     }
 
     fn uses_of_node(&mut self, node: &Node) -> Uses {
