@@ -147,17 +147,19 @@ impl Facts {
             self.known[symbol].builtin = self.known[symbol].read.is_some() && is_builtin(&self.known[symbol].name);
         }
         let order = self.order();
-        let written = self.those(&order, |one| self.is_written(one));
-        let names = self.names(&written);
-        let like_writes = |those: &[Symbol]| if *those == *written { names.clone() } else { self.names(those) };
+        let writes = self.names(&order, &|one| self.is_written(one));
+        let listed = |wanted: &dyn Fn(Symbol) -> bool| {
+            let as_written = order.iter().all(|one| wanted(*one) == self.is_written(*one));
+            if as_written { writes.clone() } else { self.names(&order, wanted) }
+        };
         let mut found = Analysis {
             reads: self.reads(&order, false),
             builtins: self.reads(&order, true),
-            definite_writes: like_writes(&self.those(&order, |one| self.settled(one) == Some(Status::Bound))),
-            settles: like_writes(&self.those(&order, |one| self.settled(one).is_some())),
-            deletes: like_writes(&self.those(&order, |one| self.known[one as usize].deleted)),
+            definite_writes: listed(&|one| self.settled(one) == Some(Status::Bound)),
+            settles: listed(&|one| self.settled(one).is_some()),
+            deletes: listed(&|one| self.known[one as usize].deleted),
             mutates: self.mutates(&order),
-            writes: names.clone(),
+            writes: writes.clone(),
             sees_all: self.sees_all.clone(),
         };
         lines::locate(source, found.reads.values_mut().chain(found.builtins.values_mut()));
@@ -180,12 +182,9 @@ impl Facts {
         }))
     }
 
-    fn those(&self, order: &[Symbol], wanted: impl Fn(Symbol) -> bool) -> Vec<Symbol> {
-        order.iter().copied().filter(|symbol| wanted(*symbol)).collect()
-    }
-
-    fn names(&self, those: &[Symbol]) -> Names {
-        Names::sorted(those.iter().map(|symbol| self.name(*symbol).clone()))
+    fn names(&self, order: &[Symbol], wanted: &dyn Fn(Symbol) -> bool) -> Names {
+        let those: Vec<&Name> = order.iter().filter(|one| wanted(**one)).map(|one| self.name(*one)).collect();
+        Names::sorted(those.into_iter().cloned())
     }
 
     fn mutates(&self, order: &[Symbol]) -> ByName<Reason> {

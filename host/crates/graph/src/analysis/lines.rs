@@ -34,14 +34,16 @@ impl Place {
         let bytes = source.as_bytes();
         let (from, to) = (self.offset, to.min(bytes.len()));
         let Some(passed) = bytes.get(from..to) else { return };
-        let ends = |at: usize| match bytes[at] {
-            b'\n' => true,
-            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
-            _ => false,
-        };
+        let mut lines = count(passed.iter().filter(|byte| **byte == b'\n'));
+        let mut last = passed.iter().rposition(|byte| *byte == b'\n').map(|at| from + at);
+        if passed.contains(&b'\r') {
+            let alone = |at: &usize| bytes[*at] == b'\r' && bytes.get(*at + 1) != Some(&b'\n');
+            lines += count((from..to).filter(alone));
+            last = last.max((from..to).rev().find(alone));
+        }
         let mut line = passed;
-        if let Some(last) = (from..to).rev().find(|at| ends(*at)) {
-            self.line += count((from..=last).filter(|at| ends(*at)));
+        if let Some(last) = last {
+            self.line += lines;
             self.column = 0;
             line = &bytes[last + 1..to];
         } else if from == 0 && source.starts_with('\u{feff}') {
