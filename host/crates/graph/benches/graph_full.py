@@ -13,7 +13,6 @@ import ast
 import builtins
 import json
 import pathlib
-import statistics
 import sys
 import time
 
@@ -564,7 +563,7 @@ def timed(asked):
         found = {"edges": edges, "replay": replay}
         # Neither side's end of the graph is timed.
         del graph
-    json.dump({"seconds": statistics.median(times), "found": found}, sys.stdout)
+    json.dump({"seconds": min(times), "found": found}, sys.stdout)
 
 
 # The cases.
