@@ -513,9 +513,9 @@ async fn an_agent_that_somebody_runs_is_waited_for_and_the_other_way_round() {
 }
 
 /// Lets nothing in before a time.
-struct From(u64, Arc<HandClock>);
+struct Later(u64, Arc<HandClock>);
 
-impl Admission for From {
+impl Admission for Later {
     fn admit(&self, wanted: &Wanted) -> Admitted {
         assert_eq!((wanted.agent.as_str(), wanted.kind, wanted.memory_bytes_max), ("a", "python", 256 << 20));
         if self.1.now_ms() >= self.0 {
@@ -531,7 +531,7 @@ async fn what_the_machine_has_no_room_for_waits_with_its_reason() {
     let mut bench = Bench::new(&hands);
     bench.add("a").await;
     bench.put(each_minute("s", "a")).await;
-    bench.desk.admit_by(Arc::new(From(HandClock::START_MS + MINUTE + 1_000, Arc::clone(&bench.clock))));
+    bench.desk.admit_by(Arc::new(Later(HandClock::START_MS + MINUTE + 1_000, Arc::clone(&bench.clock))));
     bench.pass(MINUTE).await;
     let (tasks, _) = bench.tasks(None, Some(StatusFilter::Pending)).await;
     assert_eq!(tasks[0].waits_for.as_deref(), Some("256 MiB of memory"));
