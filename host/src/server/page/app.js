@@ -244,11 +244,10 @@ async function route() {
     },
     go: (to) => (location.hash = to),
   };
+  if (!sameView) fill(main, box);
+  if (main.dataset.path !== path.join("/")) window.scrollTo(0, 0);
   main.dataset.view = viewName(path);
-  if (!sameView) {
-    fill(main, box);
-    window.scrollTo(0, 0);
-  }
+  main.dataset.path = path.join("/");
   try {
     const module = await (path[0] === "runs" && path[1] ? RUN() : place[4]());
     if (!signal.aborted) await module.show(ctx);

@@ -151,7 +151,7 @@ async function entries(ctx, place, run, invocation) {
   );
 }
 
-const CLASSES = { "read-only": "", idempotent: "busy", verifiable: "busy", acts: "wait" };
+const CLASSES = { idempotent: "busy", verifiable: "busy", acts: "wait" };
 
 function entryRow(one) {
   const took = one.answered_ms ? duration(one.answered_ms - one.at_ms) : null;
@@ -166,7 +166,7 @@ function entryRow(one) {
     h(
       "span",
       { class: "entry-facts" },
-      chip(words(one.class), CLASSES[one.class]),
+      one.class !== "read-only" && chip(words(one.class), CLASSES[one.class]),
       one.attempt > 1 && chip(`attempt ${one.attempt}`, "wait"),
       took ?? (one.answer === null ? "no answer yet" : ""),
     ),

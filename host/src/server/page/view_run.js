@@ -5,7 +5,7 @@
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";
-import { money, short, words } from "./format.js";
+import { money, plural, short, words } from "./format.js";
 import * as keys from "./keys.js";
 import { live } from "./live.js";
 import { approvalCard } from "./part_approvals.js";
@@ -72,7 +72,7 @@ export async function show(ctx) {
         head,
         runHead(run, part, () => shown.refresh()),
       );
-      drawAsks(asks, run, open, () => shown.refresh());
+      drawAsks(asks, run, open, part, () => shown.refresh());
       if (take === null) take = (PARTS[part] ?? PARTS.live)(ctx, body, run) ?? (() => {});
       else take(run);
     },
@@ -310,15 +310,22 @@ function abandon(run, refresh) {
 }
 
 /** What waits for a person: approvals, and the question about an effect whose outcome nobody knows. */
-function drawAsks(place, run, open, refresh) {
+function drawAsks(place, run, open, part, refresh) {
+  const isEffect = run.status === "parked" && run.question && open.total === 0;
+  if (part !== "live") return drawNotice(place, run, open.total + Number(isEffect));
   const items = open.items.map((approval) => ({
     key: approval.id,
     mark: approval.standing,
     make: () => approvalCard(approval, { done: refresh, withRun: false }),
   }));
-  const isEffect = run.status === "parked" && run.question && open.total === 0;
   if (isEffect) items.push({ key: "effect", mark: run.question, make: () => effectCard(run, refresh) });
   keyed(place, items, { key: (one) => one.key, mark: (one) => one.mark, make: (one) => one.make() });
+}
+
+/** Elsewhere than in the live view one line says that somebody waits. */
+function drawNotice(place, run, total) {
+  const text = `${plural(total, "question")} of this run ${total === 1 ? "waits" : "wait"} for an answer`;
+  fill(place, total > 0 && h("p", { class: "why tone-wait" }, link(tabHref(run.run, "live"), text)));
 }
 
 function effectCard(run, refresh) {
