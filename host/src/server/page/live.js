@@ -1,7 +1,7 @@
 // Keeps a view true while it is open: loads, draws, and loads again when something happened, or after a while.
 //
-// One stream tells of the events of all runs; views say which of them concern them. A view that is not looked at does
-// not ask. What could not be loaded again stays on the screen as it was: the banner says that it may be old.
+// One stream tells of the events of all runs; views say which of them concern them. A page that nobody looks at
+// asks seldom. What could not be loaded again stays on the screen as it was: the banner says that it may be old.
 
 import { add, fill } from "./dom.js";
 import * as api from "./api.js";
@@ -13,6 +13,9 @@ const listeners = new Set();
 
 /** Pause between an event and loading again, in which more events may come. */
 const SETTLE_MS = 250;
+
+/** How often a page loads that nobody looks at: its name in the list of tabs is still read. */
+const UNSEEN_MS = 60_000;
 
 /** Calls `listener(line)` for each event of any run, with null when events may have been missed. */
 export function onEvent(listener, signal) {
@@ -72,14 +75,13 @@ export async function live(ctx, { place, load, draw, wants = () => true, everyMs
       again = true;
       return running;
     }
-    if (document.hidden && drawn) return plan(everyMs);
     running = once();
     await running;
     running = null;
     if (again) {
       again = false;
       plan(SETTLE_MS);
-    } else plan(everyMs);
+    } else plan(document.hidden ? Math.max(everyMs, UNSEEN_MS) : everyMs);
   }
 
   onEvent((line) => {

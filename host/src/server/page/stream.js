@@ -1,7 +1,8 @@
 // Follows a stream of the server for as long as a view is open: reads it by fetch, so that the token goes as a header,
 // asks again after every break with the id that it had last, and lets nothing through twice.
 //
-// What it refuses: to hold a broken stream for alive (the server says something every 15 s), and to ask without a pause.
+// A page that nobody looks at lets go of its stream after a while, since a browser has few connections for one server and
+// a person many tabs; it comes back with its last id when it is looked at. What it refuses: to hold a broken stream for alive (the server says something every 15 s), and to ask without a pause.
 
 import * as link from "./link.js";
 import * as session from "./session.js";
@@ -14,6 +15,9 @@ const SILENCE_MS = 40_000;
 /** Before the first attempt after a break. */
 const BREATH_MS = 250;
 
+/** How long a page that nobody looks at keeps its stream. */
+const HIDDEN_MS = 20_000;
+
 /**
  * Follows until `signal` aborts. `onEvent({type, data, id})` gets what is JSON, read; `onOpen(again)` is called at each
  * connection, `again` from the second on. Returns when aborted, or throws an answer that asking again does not mend.
@@ -23,9 +27,17 @@ export async function follow(path, { signal, lastId = null, onEvent, onOpen }) {
   let attempt = 0;
   let opened = false;
   while (!signal.aborted) {
+    await untilSeen(signal);
+    if (signal.aborted) return;
     let answered = false;
     const one = new AbortController();
     const both = AbortSignal.any([signal, one.signal]);
+    const watched = new AbortController();
+    let slept = false;
+    whenUnseen(watched.signal, () => {
+      slept = true;
+      one.abort();
+    });
     try {
       const response = await open(path, id, both);
       if (!response.ok) {
@@ -44,9 +56,12 @@ export async function follow(path, { signal, lastId = null, onEvent, onOpen }) {
     } catch (error) {
       if (error.final) throw error;
       answered = error.status !== undefined;
+    } finally {
+      watched.abort();
+      one.abort();
     }
-    one.abort();
     if (signal.aborted) return;
+    if (slept) continue;
     attempt += 1;
     // A stream that merely ended is asked for again at once: the server lets slow readers go. A server that answers and
     // has no room is not lost either.
@@ -54,6 +69,33 @@ export async function follow(path, { signal, lastId = null, onEvent, onOpen }) {
     else if (answered) await link.pause(backoffMs(attempt, Math.random()), signal);
     else await link.lost(attempt - (opened ? 1 : 0), signal);
   }
+}
+
+/** Calls `sleep` once nobody has looked at the page for a while. */
+function whenUnseen(signal, sleep) {
+  let timer = null;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(sleep, HIDDEN_MS);
+  };
+  document.addEventListener("visibilitychange", look, { signal });
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  look();
+}
+
+/** Waits until somebody looks at the page. */
+function untilSeen(signal) {
+  return new Promise((resolve) => {
+    if (!document.hidden || signal.aborted) return void resolve();
+    const look = () => {
+      if (!document.hidden || signal.aborted) {
+        document.removeEventListener("visibilitychange", look);
+        resolve();
+      }
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look, { once: true });
+  });
 }
 
 function open(path, id, signal) {

@@ -76,13 +76,7 @@ async function all(ctx) {
 const nothing = () =>
   empty(
     "No project yet.",
-    h(
-      "p",
-      null,
-      "A project is a directory with a goal. Make one with ",
-      h("code", null, "longhaul create"),
-      " or here.",
-    ),
+    h("p", null, "A project is a directory with a goal. Make one with ", h("code", null, "longhaul new"), " or here."),
   );
 
 const COLUMNS = [

@@ -11,7 +11,10 @@ function check({ nodes, edges, width, height }) {
   const at = new Map(nodes.map((node) => [node.id, node]));
   for (const { from, to } of edges) assert.ok(at.get(from).x + NODE.width < at.get(to).x, `${from} is left of ${to}`);
   for (const [index, one] of nodes.entries()) {
-    assert.ok(one.x >= 0 && one.y >= 0 && one.x + NODE.width <= width && one.y + NODE.height <= height, `${one.id} is inside`);
+    assert.ok(
+      one.x >= 0 && one.y >= 0 && one.x + NODE.width <= width && one.y + NODE.height <= height,
+      `${one.id} is inside`,
+    );
     for (const other of nodes.slice(index + 1)) {
       assert.ok(one.x !== other.x || Math.abs(one.y - other.y) >= NODE.height, `${one.id} is not on ${other.id}`);
     }
@@ -22,7 +25,10 @@ function check({ nodes, edges, width, height }) {
 test("each step stands right of all that it waits for", () => {
   const drawn = layout(steps({ d: ["b", "c"], a: [], b: ["a"], c: ["a"], e: ["a", "d"] }));
   const at = check(drawn);
-  assert.deepEqual(["a", "b", "c", "d", "e"].map((id) => at.get(id).layer), [0, 1, 1, 2, 3]);
+  assert.deepEqual(
+    ["a", "b", "c", "d", "e"].map((id) => at.get(id).layer),
+    [0, 1, 1, 2, 3],
+  );
   assert.equal(drawn.edges.length, 6);
 });
 
@@ -46,7 +52,10 @@ test("no steps, one step, and steps that wait for nothing are drawn", () => {
 });
 
 test("a plan of thousands is drawn up to the cap", () => {
-  const many = Array.from({ length: 5000 }, (_, index) => ({ id: `s${index}`, depends_on: index > 0 ? [`s${index - 1}`] : [] }));
+  const many = Array.from({ length: 5000 }, (_, index) => ({
+    id: `s${index}`,
+    depends_on: index > 0 ? [`s${index - 1}`] : [],
+  }));
   assert.equal(layout(many).nodes.length, STEPS_MAX);
 });
 

@@ -20,13 +20,28 @@ test("of many points the peaks stay", () => {
   const kept = thinned(points);
   assert.ok(kept.length <= POINTS_MAX);
   assert.ok(kept.some(([, value]) => value === 99) && kept.some(([, value]) => value === -5));
-  assert.deepEqual(kept.map(([at]) => at), kept.map(([at]) => at).sort((a, b) => a - b));
+  assert.deepEqual(
+    kept.map(([at]) => at),
+    kept.map(([at]) => at).sort((a, b) => a - b),
+  );
   assert.equal(thinned(points.slice(0, 10)).length, 10);
 });
 
 test("where nothing was measured the line is broken", () => {
-  const points = [[0, 1], [10, 1], [20, 1], [30, 1], [500, 1], [510, 1]];
-  const path = paths(points, (at) => at, (value) => value, gapOf(points));
+  const points = [
+    [0, 1],
+    [10, 1],
+    [20, 1],
+    [30, 1],
+    [500, 1],
+    [510, 1],
+  ];
+  const path = paths(
+    points,
+    (at) => at,
+    (value) => value,
+    gapOf(points),
+  );
   assert.equal(path.match(/M/g).length, 2);
   assert.equal(gapOf([[0, 1]]), Infinity);
 });

@@ -11,7 +11,7 @@ const read = (...pieces) => {
 };
 
 const STREAM =
-  "\ufeffretry: 1000\n\n: hb\n\nid: 17\nevent: event\ndata: {\"a\":1}\ndata: {\"b\":2}\n\r\nevent:token\rdata:x\r\ndata: y\n\nid: 18\ndata:\n\n";
+  '\ufeffretry: 1000\n\n: hb\n\nid: 17\nevent: event\ndata: {"a":1}\ndata: {"b":2}\n\r\nevent:token\rdata:x\r\ndata: y\n\nid: 18\ndata:\n\n';
 
 test("a stream gives the same events wherever it is cut", () => {
   const whole = read(STREAM);
@@ -20,7 +20,8 @@ test("a stream gives the same events wherever it is cut", () => {
     { type: "token", data: "x\ny", id: null },
     { type: "message", data: "", id: "18" },
   ]);
-  for (let at = 0; at <= STREAM.length; at += 1) assert.deepEqual(read(STREAM.slice(0, at), STREAM.slice(at)), whole, `cut at ${at}`);
+  for (let at = 0; at <= STREAM.length; at += 1)
+    assert.deepEqual(read(STREAM.slice(0, at), STREAM.slice(at)), whole, `cut at ${at}`);
   assert.deepEqual(read(...STREAM), whole, "sign by sign");
 });
 

@@ -3,12 +3,31 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { Timeline, itemOf, levelOf, spoken, ITEMS_MAX, LIVE_CHARS_MAX } = await import(new URL("timeline.js", process.env.PAGE_MODULES));
+const { Timeline, itemOf, levelOf, spoken, ITEMS_MAX, LIVE_CHARS_MAX } = await import(
+  new URL("timeline.js", process.env.PAGE_MODULES)
+);
 
 const line = (number, type, payload = {}) => ({ version: 1, run: "r-1", number, at_ms: number * 1000, type, payload });
-const action = (number, step) => line(number, "action", { invocation: "r-1/f/1", step, tool: "files", function: "write", arguments: "{}" });
-const answer = (number, of, ok = true) => line(number, "observation", { invocation: "r-1/f/1", step: of + 1, of, tool: "files", function: "write", ok, output: "done", took_ms: 5 });
-const token = (after, part, text, whole = false) => ({ run: "r-1", after, part, type: "token", payload: { invocation: "r-1/f/1", text, whole } });
+const action = (number, step) =>
+  line(number, "action", { invocation: "r-1/f/1", step, tool: "files", function: "write", arguments: "{}" });
+const answer = (number, of, ok = true) =>
+  line(number, "observation", {
+    invocation: "r-1/f/1",
+    step: of + 1,
+    of,
+    tool: "files",
+    function: "write",
+    ok,
+    output: "done",
+    took_ms: 5,
+  });
+const token = (after, part, text, whole = false) => ({
+  run: "r-1",
+  after,
+  part,
+  type: "token",
+  payload: { invocation: "r-1/f/1", text, whole },
+});
 
 test("an event that is sent twice is shown once", () => {
   const list = new Timeline();
@@ -16,7 +35,10 @@ test("an event that is sent twice is shown once", () => {
   assert.ok(list.push(line(2, "resumed")));
   assert.equal(list.push(line(2, "resumed")), false);
   assert.equal(list.push(line(1, "run_started")), false);
-  assert.deepEqual(list.items.map((item) => item.number), [1, 2]);
+  assert.deepEqual(
+    list.items.map((item) => item.number),
+    [1, 2],
+  );
 });
 
 test("a call and its answer are one item", () => {
@@ -34,7 +56,14 @@ test("earlier events come before, once, and an answer finds its call there", () 
   list.push(answer(11, 4));
   list.push(line(12, "resumed"));
   assert.equal(list.prepend([line(9, "run_started"), action(10, 4), answer(11, 4), line(12, "resumed")]), 2);
-  assert.deepEqual(list.items.map((item) => [item.number, item.kind]), [[9, "run_started"], [10, "action"], [12, "resumed"]]);
+  assert.deepEqual(
+    list.items.map((item) => [item.number, item.kind]),
+    [
+      [9, "run_started"],
+      [10, "action"],
+      [12, "resumed"],
+    ],
+  );
   assert.equal(list.items[1].result.output, "done");
   assert.equal(list.first, 9);
 });
@@ -81,9 +110,30 @@ test("a kind that is not known is shown by its name with all that it says", () =
 });
 
 test("payloads that are not as they should be break nothing", () => {
-  const kinds = ["plan", "replan", "judged", "commit", "thought", "action", "observation", "done", "error", "approval", "contract", "reverted", "task_done", "delegation", "feature", "compaction"];
+  const kinds = [
+    "plan",
+    "replan",
+    "judged",
+    "commit",
+    "thought",
+    "action",
+    "observation",
+    "done",
+    "error",
+    "approval",
+    "contract",
+    "reverted",
+    "task_done",
+    "delegation",
+    "feature",
+    "compaction",
+  ];
   for (const kind of kinds) {
-    for (const payload of [undefined, {}, { features: 7, judgements: "x", files: null, used: 3, usage: null, commit: 5 }]) {
+    for (const payload of [
+      undefined,
+      {},
+      { features: 7, judgements: "x", files: null, used: 3, usage: null, commit: 5 },
+    ]) {
       const item = itemOf({ number: 1, at_ms: 1, type: kind, payload });
       assert.equal(typeof item.title, "string", kind);
       assert.ok(Array.isArray(item.list), kind);
