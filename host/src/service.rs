@@ -23,6 +23,9 @@
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/graphs.rs` | steps of code that build on each other |
 //! | `service/memory.rs` | what a project remembers of its runs |
+//! | `service/tokens.rs` | who is let in over HTTP |
+//! | `service/news.rs` | which runs there is something new of |
+//! | `service/fault.rs` | of which kind a refusal is |
 //! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
@@ -31,10 +34,12 @@ mod ask;
 mod begin;
 mod checkpoints;
 mod decisions;
+mod fault;
 mod graphs;
 mod look;
 mod mcp;
 mod memory;
+mod news;
 mod orders;
 mod projects;
 mod proposals;
@@ -43,6 +48,7 @@ mod replay;
 mod request;
 mod reverts;
 mod telemetry;
+mod tokens;
 mod trajectories;
 mod turns;
 
@@ -59,11 +65,13 @@ use turns::Turns;
 
 pub use ask::Question;
 pub use checkpoints::CheckpointAsk;
+pub use fault::{Fault, Kind};
 pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Which};
+pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 
 /// Answers requests for one data directory.
@@ -82,6 +90,8 @@ pub struct Service {
     reporting: Mutex<telemetry::Reporting>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
+    /// Who wants to hear of runs that are taken up, let go of, or changed.
+    news: news::News,
 }
 
 struct Active {
@@ -101,6 +111,7 @@ impl Service {
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
+            news: news::News::default(),
         }
     }
 
@@ -163,6 +174,7 @@ impl Service {
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),
+            Request::Tokens { wanted } => self.tokens(wanted).await,
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),
             Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,
