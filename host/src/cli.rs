@@ -20,6 +20,7 @@ macro_rules! errln {
     }};
 }
 
+mod agent;
 mod approvals;
 mod ask;
 mod checkpoint;
@@ -38,14 +39,17 @@ mod log;
 mod mcp;
 mod memory;
 mod models;
-mod plugin;
+pub(crate) mod plugin;
 mod project;
 mod prompt;
-mod report;
+pub(crate) mod report;
 mod revert;
 mod runtimes;
+mod schedule;
 mod secrets;
+mod serve;
 mod show;
+mod token;
 mod trajectories;
 mod words;
 
@@ -235,6 +239,16 @@ enum Command {
         #[command(subcommand)]
         command: graph::Command,
     },
+    /// Code that is kept under a name, to be run now or on a schedule, and what its runs hand on.
+    Agent {
+        #[command(subcommand)]
+        command: agent::Command,
+    },
+    /// Run agents at times, in intervals and after each other; look at what became of it.
+    Schedule {
+        #[command(subcommand)]
+        command: schedule::Command,
+    },
     /// Look at what a project remembers of its runs: facts, episodes, conversations; export it, or forget it.
     Memory {
         #[command(subcommand)]
@@ -254,6 +268,14 @@ enum Command {
     Runtimes {
         #[command(subcommand)]
         command: runtimes::Command,
+    },
+    /// Own the data directory: serve the HTTP API, the web page and all other commands, and go on with runs that were
+    /// broken off.
+    Serve(serve::ServeArgs),
+    /// Say who is let in over HTTP.
+    Token {
+        #[command(subcommand)]
+        command: token::Command,
     },
     /// Be an MCP server: tool plugins, and the verbs of the harness.
     Mcp(mcp::McpArgs),
@@ -450,6 +472,14 @@ impl Context {
         }
     }
 
+    /// Asks for something that would be done twice if it was asked twice.
+    async fn ask_once(&self, request: Request) -> anyhow::Result<Answer> {
+        let door = self.door().await?;
+        let answered = door.ask(request).await;
+        door.close().await;
+        answered
+    }
+
     fn which(&self, run: RunArg) -> Which {
         which(run.named, &self.project)
     }
@@ -502,10 +532,14 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Checkpoint { command } => checkpoint::run(context, command).await,
         Command::Gc(args) => checkpoint::gc(context, args).await,
         Command::Graph { command } => graph::run(context, command).await,
+        Command::Agent { command } => agent::run(context, command).await,
+        Command::Schedule { command } => schedule::run(context, command).await,
         Command::Memory { command } => memory::run(context, command).await,
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Serve(args) => serve::run(context, args).await,
+        Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
         Command::Secrets { command } => secrets::run(context, &command),
         Command::Runtimes { command } => runtimes::run(context, command),

@@ -22,19 +22,27 @@
 //! | `service/telemetry.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/graphs.rs` | steps of code that build on each other |
+//! | `service/agents.rs` | agents, and those of them that are asks or runs |
+//! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
+//! | `service/tokens.rs` | who is let in over HTTP |
+//! | `service/news.rs` | which runs there is something new of |
+//! | `service/fault.rs` | of which kind a refusal is |
 //! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
+mod agents;
 mod approvals;
 mod ask;
 mod begin;
 mod checkpoints;
 mod decisions;
+mod fault;
 mod graphs;
 mod look;
 mod mcp;
 mod memory;
+mod news;
 mod orders;
 mod projects;
 mod proposals;
@@ -42,7 +50,9 @@ mod recheck;
 mod replay;
 mod request;
 mod reverts;
+mod schedules;
 mod telemetry;
+mod tokens;
 mod trajectories;
 mod turns;
 
@@ -59,11 +69,13 @@ use turns::Turns;
 
 pub use ask::Question;
 pub use checkpoints::CheckpointAsk;
+pub use fault::{Fault, Kind};
 pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Which};
+pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 
 /// Answers requests for one data directory.
@@ -82,6 +94,8 @@ pub struct Service {
     reporting: Mutex<telemetry::Reporting>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
+    /// Who wants to hear of runs that are taken up, let go of, or changed.
+    news: news::News,
 }
 
 struct Active {
@@ -101,6 +115,7 @@ impl Service {
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
+            news: news::News::default(),
         }
     }
 
@@ -111,12 +126,12 @@ impl Service {
         match request {
             Request::Run { directory, models, plan, plan_only, sessions, again } => {
                 let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
-                self.start(&directory, models, plan, until, again).await
+                self.start(&directory, models, plan, until, again, None).await
             }
             Request::Resume { run, retry_failing, sessions } => {
                 self.resume(&run, retry_failing, Until::sessions(sessions)).await
             }
-            Request::Ask { question } => self.start_ask(*question).await,
+            Request::Ask { question } => self.start_ask(*question, None).await,
             Request::Steer { run, task, text } => self.steer(&run, task, text).await,
             Request::CancelTask { run, task } => self.order(&run, Input::TaskCancelled { feature: task }).await,
             Request::Revert { run, to, stash } => self.revert(&run, &to, stash).await,
@@ -154,6 +169,8 @@ impl Service {
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
             Request::Checkpoints { wanted } => self.checkpoints(wanted).await,
             Request::Graph { wanted, token } => self.graphs(wanted, &token).await,
+            Request::Agents { wanted } => self.agents(wanted).await,
+            Request::Schedules { wanted } => self.schedules(wanted).await,
             Request::Memory { run, wanted } => self.memory(&run, wanted).await,
             Request::Trajectories { run, wanted } => self.trajectories(&run, &wanted),
             Request::Trajectory { run, invocation } => self.trajectory(&run, invocation).await,
@@ -163,6 +180,7 @@ impl Service {
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),
+            Request::Tokens { wanted } => self.tokens(wanted).await,
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),
             Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,

@@ -1,5 +1,6 @@
 //! The only place that names every concrete type: the machine's clock, the store, the engine, models.
 
+use crate::agents;
 use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
@@ -36,6 +37,8 @@ pub struct World {
     pub engine: Engine,
     /// Graphs of steps of code.
     pub graphs: Arc<Desk>,
+    /// Agents, their schedules and tasks.
+    pub agents: Arc<agents::Desk>,
     /// Plugins that were loaded.
     pub loaded: Loaded,
     /// Where crash tests end the process.
@@ -78,6 +81,7 @@ impl World {
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         Ok(Self {
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
+            agents: Arc::new(agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone())),
             home,
             store,
             clock,

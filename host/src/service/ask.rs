@@ -4,7 +4,7 @@
 //! beside a run of the same project.
 
 use super::begin::begin;
-use super::{Answer, Service, Which};
+use super::{Answer, Service, Which, turns};
 use crate::cast::{self, PYTHON_CHECKS};
 use crate::config::Config;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until};
@@ -40,7 +40,11 @@ pub struct Question {
 }
 
 impl Service {
-    pub(super) async fn start_ask(self: &Arc<Self>, question: Question) -> anyhow::Result<Answer> {
+    pub(super) async fn start_ask(
+        self: &Arc<Self>,
+        question: Question,
+        named: Option<RunId>,
+    ) -> anyhow::Result<Answer> {
         // What earlier asks came to is remembered meanwhile; nobody waits for it.
         self.remember_due_soon();
         let Question { directory, goal, dispatch, plan, models } = question;
@@ -58,7 +62,7 @@ impl Service {
         // Nothing is judged, so nobody who judges has to be loaded.
         pins.retain(|table, _| table != PYTHON_CHECKS && table != "evaluator");
         let record = RunRecord {
-            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
             project: config.project.name.clone(),
             directory,
             branch: String::new(),
@@ -72,6 +76,8 @@ impl Service {
             created_ms,
         };
         let _begins = self.turns.begin(&record.run);
+        // Once it is stored somebody may want to go on with it, and must not before it is taken up here.
+        let _alone = self.turns.take(turns::of_run(&record)).await;
         let begin = begin(&self.world, &record, &config).await?;
         // What the harness refuses is refused before there is a run.
         step(&mut State::new(), created_ms, begin.clone())?;

@@ -1,5 +1,6 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
+use super::fault::Fault;
 use super::turns::of_directory;
 use super::{Answer, Service};
 use crate::cast;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Service {
+    /// Starts a run; `named` is its name where whoever starts it must find it again.
     pub(super) async fn start(
         self: &Arc<Self>,
         directory: &Path,
@@ -25,6 +27,7 @@ impl Service {
         plan: Option<Plan>,
         until: Until,
         again: bool,
+        named: Option<RunId>,
     ) -> anyhow::Result<Answer> {
         // A model may be asked for it, so it is done before anybody has to wait for this.
         self.remember_due().await;
@@ -44,7 +47,7 @@ impl Service {
         let created_ms = self.world.clock.now_ms();
         let mut batch = Batch::new();
         let record = RunRecord {
-            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
             project: config.project.name.clone(),
             directory: directory.clone(),
             branch,
@@ -105,14 +108,16 @@ fn refuse_second(before: Option<&StoredRun>, again: bool) -> anyhow::Result<()> 
         Completed | Incomplete | Failed => Ok(()),
         Abandoned if again => Ok(()),
         Abandoned => {
-            bail!("project `{project}` was given up with run {run}; start it anew with `longhaul run --again`")
+            bail!(Fault::conflict(format!(
+                "project `{project}` was given up with run {run}; start it anew with `longhaul run --again`"
+            )))
         }
-        Paused => bail!(
+        Paused => bail!(Fault::conflict(format!(
             "project `{project}` is paused; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
-        ),
-        New | Planning | Working | Parked => bail!(
+        ))),
+        New | Planning | Working | Parked => bail!(Fault::conflict(format!(
             "run {run} of this project is not finished; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
-        ),
+        ))),
     }
 }
 
