@@ -39,15 +39,17 @@ mod log;
 mod mcp;
 mod memory;
 mod models;
-mod plugin;
+pub(crate) mod plugin;
 mod project;
 mod prompt;
-mod report;
+pub(crate) mod report;
 mod revert;
 mod runtimes;
 mod schedule;
 mod secrets;
+mod serve;
 mod show;
+mod token;
 mod trajectories;
 mod words;
 
@@ -266,6 +268,14 @@ enum Command {
     Runtimes {
         #[command(subcommand)]
         command: runtimes::Command,
+    },
+    /// Own the data directory: serve the HTTP API, the web page and all other commands, and go on with runs that were
+    /// broken off.
+    Serve(serve::ServeArgs),
+    /// Say who is let in over HTTP.
+    Token {
+        #[command(subcommand)]
+        command: token::Command,
     },
     /// Be an MCP server: tool plugins, and the verbs of the harness.
     Mcp(mcp::McpArgs),
@@ -528,6 +538,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Serve(args) => serve::run(context, args).await,
+        Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
         Command::Secrets { command } => secrets::run(context, &command),
         Command::Runtimes { command } => runtimes::run(context, command),

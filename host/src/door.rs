@@ -81,6 +81,23 @@ impl Door {
         }
     }
 
+    /// Becomes the owner, once a command that is about to end has.
+    pub async fn own_soon(home: &Home) -> anyhow::Result<Self> {
+        let asked = tokio::time::Instant::now();
+        loop {
+            if let Some(owned) = home.try_own()? {
+                return Self::own(home, owned, None);
+            }
+            if asked.elapsed() > OWNER_WAIT {
+                bail!(
+                    "another longhaul owns `{}`, perhaps one that follows a run; end it and try again",
+                    home.path().display()
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     fn own(home: &Home, owned: crate::home::Owned, project: Option<&Path>) -> anyhow::Result<Self> {
         // The caps on compiling are the project's, where there is one that can be read.
         let compile = project

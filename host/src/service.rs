@@ -25,6 +25,9 @@
 //! | `service/agents.rs` | agents, and those of them that are asks or runs |
 //! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
+//! | `service/tokens.rs` | who is let in over HTTP |
+//! | `service/news.rs` | which runs there is something new of |
+//! | `service/fault.rs` | of which kind a refusal is |
 //! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
@@ -34,10 +37,12 @@ mod ask;
 mod begin;
 mod checkpoints;
 mod decisions;
+mod fault;
 mod graphs;
 mod look;
 mod mcp;
 mod memory;
+mod news;
 mod orders;
 mod projects;
 mod proposals;
@@ -47,6 +52,7 @@ mod request;
 mod reverts;
 mod schedules;
 mod telemetry;
+mod tokens;
 mod trajectories;
 mod turns;
 
@@ -63,11 +69,13 @@ use turns::Turns;
 
 pub use ask::Question;
 pub use checkpoints::CheckpointAsk;
+pub use fault::{Fault, Kind};
 pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Which};
+pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 
 /// Answers requests for one data directory.
@@ -86,6 +94,8 @@ pub struct Service {
     reporting: Mutex<telemetry::Reporting>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
+    /// Who wants to hear of runs that are taken up, let go of, or changed.
+    news: news::News,
 }
 
 struct Active {
@@ -105,6 +115,7 @@ impl Service {
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
+            news: news::News::default(),
         }
     }
 
@@ -169,6 +180,7 @@ impl Service {
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),
+            Request::Tokens { wanted } => self.tokens(wanted).await,
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),
             Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,

@@ -14,7 +14,9 @@ mod run;
 mod test;
 
 pub use build::say;
+pub(crate) use list::components_of;
 pub(super) use list::tool_components;
+pub(crate) use look::Known;
 pub(super) use run::kit;
 
 use super::{Context, Exit};
@@ -55,7 +57,7 @@ pub enum Command {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::New(args) => new::run(context, &args),
         Command::Build(args) => build::run(context, &args),

@@ -12,7 +12,7 @@ use super::words::{self, moment, short};
 use super::{Context, Exit, RunArg};
 use crate::run::decisions::DECISIONS_MAX;
 use crate::run::ledger::LedgerView;
-use crate::service::{Answer, Carried, Request, Status, Which};
+use crate::service::{Answer, Carried, Request, Service, Status, Which};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::RunId;
@@ -24,6 +24,7 @@ use serde::Serialize;
 use shares::Share;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Args, Debug)]
 pub struct ReportArgs {
@@ -37,8 +38,9 @@ pub struct ReportArgs {
     output: Option<PathBuf>,
 }
 
+/// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// Markdown.
     Md,
     /// One file that needs nothing else, with plots.
@@ -48,14 +50,9 @@ enum Format {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<Exit> {
     let format = if context.json { Format::Json } else { args.format };
-    let report = gather(context, context.which(args.run)).await?;
-    let text = match format {
-        Format::Md => markdown::write(&report),
-        Format::Html => html::write(&report),
-        Format::Json => serde_json::to_string_pretty(&report)?,
-    };
+    let text = write(&gather(Asked::Command(context), context.which(args.run)).await?, format)?;
     match args.output {
         Some(path) => {
             std::fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
@@ -68,10 +65,41 @@ pub async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<Exit> {
 
 /// A report as Markdown.
 pub(super) async fn markdown_of(context: &Context, which: Which) -> anyhow::Result<String> {
-    Ok(markdown::write(&gather(context, which).await?))
+    write(&gather(Asked::Command(context), which).await?, Format::Md)
 }
 
-async fn gather(context: &Context, which: Which) -> anyhow::Result<Report> {
+/// A report of a run of this process.
+pub(crate) async fn of_service(service: &Arc<Service>, which: Which, format: Format) -> anyhow::Result<String> {
+    write(&gather(Asked::Service(service), which).await?, format)
+}
+
+fn write(report: &Report, format: Format) -> anyhow::Result<String> {
+    Ok(match format {
+        Format::Md => markdown::write(report),
+        Format::Html => html::write(report),
+        Format::Json => serde_json::to_string_pretty(report)?,
+    })
+}
+
+/// Who is asked for what is in a report.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    /// Whoever owns the data directory.
+    Command(&'a Context),
+    /// This process, which does.
+    Service(&'a Arc<Service>),
+}
+
+impl Asked<'_> {
+    async fn ask(self, request: Request) -> anyhow::Result<Answer> {
+        match self {
+            Self::Command(context) => context.ask(request).await,
+            Self::Service(service) => service.answer(request).await,
+        }
+    }
+}
+
+async fn gather(context: Asked<'_>, which: Which) -> anyhow::Result<Report> {
     let Answer::Status(status) = context.ask(Request::Status { run: which }).await? else {
         bail!("the service answered something else")
     };
@@ -84,7 +112,7 @@ async fn gather(context: &Context, which: Which) -> anyhow::Result<Report> {
     Ok(Report::of(*status, &events, &parts, decisions))
 }
 
-async fn events(context: &Context, run: &Which) -> anyhow::Result<Vec<RunEvent>> {
+async fn events(context: Asked<'_>, run: &Which) -> anyhow::Result<Vec<RunEvent>> {
     let mut events: Vec<RunEvent> = Vec::new();
     loop {
         let after = events.last().map_or(0, |event| event.number);
@@ -99,7 +127,7 @@ async fn events(context: &Context, run: &Which) -> anyhow::Result<Vec<RunEvent>>
 }
 
 /// What was decided in the run, oldest first.
-async fn decisions(context: &Context, run: Which, id: &RunId) -> anyhow::Result<Vec<Decision>> {
+async fn decisions(context: Asked<'_>, run: Which, id: &RunId) -> anyhow::Result<Vec<Decision>> {
     let request = Request::Decisions { run, question: None, limit: DECISIONS_MAX };
     let Answer::Decisions { hits } = context.ask(request).await? else { bail!("the service answered something else") };
     let own = hits.into_iter().rev().map(|hit| hit.decision).filter(|decision| decision.run == id.as_str());
@@ -398,6 +426,8 @@ mod tests {
             project_status: longhaul_core::project::ProjectStatus::Active,
             passing: (0, 1),
             created_ms: 1_700_000_000_000,
+            last_ms: 1_700_000_000_000,
+            is_ask: false,
             active: false,
             wakes_at_ms: None,
         };

@@ -7,6 +7,7 @@ use super::stage::{Closing, End, Ended, Stage};
 use super::steps::{Fresh, Marks};
 use super::until::Until;
 use super::{approvals, ledger};
+use crate::service::Fault;
 use crate::wiring::World;
 use anyhow::Context;
 use longhaul_approval::Standing;
@@ -50,8 +51,8 @@ impl Handle {
             .send(Order::Input(Box::new(input), answer))
             .await
             .ok()
-            .context("the run has just stopped; try again")?;
-        Ok(answered.await.context("the run has just stopped; try again")??)
+            .context(Fault::conflict("the run has just stopped; try again"))?;
+        Ok(answered.await.context(Fault::conflict("the run has just stopped; try again"))??)
     }
 
     /// Asks it to stop; it is gone when [`Heard::Gone`] is heard.

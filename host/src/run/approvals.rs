@@ -6,6 +6,7 @@
 //! those and not all of its run.
 
 use super::record;
+use crate::service::Fault;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, RunRule, Standing};
 use longhaul_core::approval::Decision;
@@ -46,8 +47,8 @@ pub fn find(store: &dyn Store, named: &str) -> anyhow::Result<Approval> {
     let shown = truncate(named, 80);
     match (found.pop(), found.is_empty()) {
         (Some(one), true) if named.len() > 2 => Ok(one),
-        (None, _) => bail!("there is no approval `{shown}`; `longhaul approvals` lists them"),
-        _ => bail!("several approvals begin with `{shown}`; write more of the id"),
+        (None, _) => bail!(Fault::unknown(format!("there is no approval `{shown}`; `longhaul approvals` lists them"))),
+        _ => bail!(Fault::conflict(format!("several approvals begin with `{shown}`; write more of the id"))),
     }
 }
 

@@ -5,6 +5,7 @@
 //! that ends the invocation it was made in.
 
 use super::approvals::rows;
+use crate::service::Fault;
 use anyhow::{Context as _, bail};
 use longhaul_core::event::Event;
 use longhaul_core::store::{Batch, Key, Store, Table};
@@ -118,12 +119,15 @@ pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Pr
 /// The open proposal that a person means.
 pub fn open(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Proposal> {
     let found = get(store, run, id)?.with_context(|| {
-        format!("there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them", truncate(id, 80))
+        Fault::unknown(format!(
+            "there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them",
+            truncate(id, 80)
+        ))
     })?;
     match found.standing {
         Standing::Open => Ok(found),
-        Standing::Accepted { .. } => bail!("proposal `{id}` was accepted before"),
-        Standing::Rejected { why, .. } => bail!("proposal `{id}` was rejected before: {why}"),
+        Standing::Accepted { .. } => bail!(Fault::conflict(format!("proposal `{id}` was accepted before"))),
+        Standing::Rejected { why, .. } => bail!(Fault::conflict(format!("proposal `{id}` was rejected before: {why}"))),
     }
 }
 

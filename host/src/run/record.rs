@@ -7,6 +7,7 @@ use crate::cast::Pins;
 use crate::config::Config;
 use crate::memory;
 use crate::notify;
+use crate::service::Fault;
 use crate::wiring::ModelOptions;
 use anyhow::Context;
 use longhaul_core::event::{Event, RunEvent};
@@ -65,7 +66,10 @@ impl RunRecord {
     /// Refuses what only a run with a branch can do.
     pub fn expect_branch(&self) -> anyhow::Result<()> {
         if self.ask.is_some() {
-            anyhow::bail!("run {} is an ask, which has no branch; name a run of `longhaul run`", self.run);
+            anyhow::bail!(Fault::conflict(format!(
+                "run {} is an ask, which has no branch; name a run of `longhaul run`",
+                self.run
+            )));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 use super::actor::applied;
 use super::grounds;
 use super::record::{self, RunRecord, StoredRun, put_best_effort};
+use crate::service::Fault;
 use crate::wiring::World;
 use anyhow::{Context as _, bail};
 use longhaul_core::event::{Event, RunEvent};
@@ -184,7 +185,9 @@ fn open_journal(world: &World, record: &RunRecord, number: u32, order: &Reverted
     match Recorder::open(store, clock, invocation(&record.run, number), began, &limits)? {
         Opened::Running(recorder) => Ok(recorder),
         // Its end and that of the order are one transaction.
-        Opened::Finished { .. } => bail!("revert {number} of run {} has happened before", record.run),
+        Opened::Finished { .. } => {
+            bail!(Fault::conflict(format!("revert {number} of run {} has happened before", record.run)))
+        }
     }
 }
 
@@ -229,10 +232,10 @@ impl Ground {
         }
         if !loose.is_empty() && !stash {
             let run = &record.run;
-            bail!(
+            bail!(Fault::conflict(format!(
                 "run {run} has work that is in no commit: {}; keep it in the store with --stash, or finish it with `longhaul resume {run}`",
                 named(&loose)
-            );
+            )));
         }
         let last_kept = project.last_kept(record.run.as_str())?;
         Ok(Self { way, last_kept, stashes })

@@ -1,5 +1,6 @@
 //! Approvals and the rules of runs: listed, answered, revoked.
 
+use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::run::StoredRun;
 use crate::run::approvals;
@@ -43,7 +44,9 @@ impl Service {
         let before = approvals::find(&*self.world.store, id)?;
         let run = before.subject.invocation.run();
         if self.is_over(&run)? {
-            bail!("run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended");
+            bail!(Fault::conflict(format!(
+                "run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended"
+            )));
         }
         let at_ms = self.world.clock.now_ms();
         let (now, rule) = before.answered(text, at_ms)?;
@@ -57,7 +60,7 @@ impl Service {
                 answered.push(passed);
             }
         }
-        self.world.store.commit(batch).await.context("somebody else answered at the same time")?;
+        self.world.store.commit(batch).await.context(Fault::conflict("somebody else answered at the same time"))?;
         self.world.crash.reach("approval.answered");
         for one in &answered {
             if self.is_last(one)? {
@@ -73,7 +76,9 @@ impl Service {
         let rules = approvals::rules(&*self.world.store, &run)?;
         let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
         let rule = rule.with_context(|| {
-            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
+            Fault::unknown(format!(
+                "there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them"
+            ))
         })?;
         let revoked = RunRule { revoked_ms: Some(self.world.clock.now_ms()), ..rule };
         self.world.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
@@ -95,7 +100,10 @@ impl Service {
         let open = self.awaited(run)?;
         let about = |one: &&Approval| feature.is_none() || one.subject.invocation.feature() == feature;
         if let Some(one) = open.iter().find(about) {
-            bail!("run {run} waits for an approval; answer it with `longhaul approvals answer {} ANSWER`", one.id);
+            bail!(Fault::conflict(format!(
+                "run {run} waits for an approval; answer it with `longhaul approvals answer {} ANSWER`",
+                one.id
+            )));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! beside a run of the same project.
 
 use super::begin::begin;
-use super::{Answer, Service, Which};
+use super::{Answer, Service, Which, turns};
 use crate::cast::{self, PYTHON_CHECKS};
 use crate::config::Config;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until};
@@ -76,6 +76,8 @@ impl Service {
             created_ms,
         };
         let _begins = self.turns.begin(&record.run);
+        // Once it is stored somebody may want to go on with it, and must not before it is taken up here.
+        let _alone = self.turns.take(turns::of_run(&record)).await;
         let begin = begin(&self.world, &record, &config).await?;
         // What the harness refuses is refused before there is a run.
         step(&mut State::new(), created_ms, begin.clone())?;

@@ -1,5 +1,6 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
+use super::fault::Fault;
 use super::turns::of_directory;
 use super::{Answer, Service};
 use crate::cast;
@@ -107,14 +108,16 @@ fn refuse_second(before: Option<&StoredRun>, again: bool) -> anyhow::Result<()> 
         Completed | Incomplete | Failed => Ok(()),
         Abandoned if again => Ok(()),
         Abandoned => {
-            bail!("project `{project}` was given up with run {run}; start it anew with `longhaul run --again`")
+            bail!(Fault::conflict(format!(
+                "project `{project}` was given up with run {run}; start it anew with `longhaul run --again`"
+            )))
         }
-        Paused => bail!(
+        Paused => bail!(Fault::conflict(format!(
             "project `{project}` is paused; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
-        ),
-        New | Planning | Working | Parked => bail!(
+        ))),
+        New | Planning | Working | Parked => bail!(Fault::conflict(format!(
             "run {run} of this project is not finished; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
-        ),
+        ))),
     }
 }
 

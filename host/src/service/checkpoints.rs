@@ -1,5 +1,6 @@
 //! Checkpoints: listed, exported, saved, imported; and what is too old to be kept.
 
+use super::fault::Fault;
 use super::turns::{self, Turn};
 use super::{Answer, Service, Which};
 use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, restore, take};
@@ -133,14 +134,14 @@ impl Service {
     fn refuse_working(&self, key: &str) -> anyhow::Result<()> {
         let run = self.find(&Which::Named(Key::parse(key).run))?.record.run;
         if self.handle(&run).is_some() {
-            bail!("run {run} is worked on; pause it first: `longhaul pause {run}`");
+            bail!(Fault::conflict(format!("run {run} is worked on; pause it first: `longhaul pause {run}`")));
         }
         Ok(())
     }
 
     fn refuse_active(&self, run: &RunId) -> anyhow::Result<()> {
         if self.handle(run).is_some() {
-            bail!("run {run} is worked on here; pause it first: `longhaul pause {run}`");
+            bail!(Fault::conflict(format!("run {run} is worked on here; pause it first: `longhaul pause {run}`")));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The decisions of a project: listed, found, judged.
 
+use super::fault::Fault;
 use super::{Answer, Service};
 use crate::run::{StoredRun, decisions};
 use anyhow::bail;
@@ -34,8 +35,10 @@ impl Service {
         let mut fitting = all.into_iter().filter(|decision| decision.id.starts_with(id));
         match (fitting.next(), fitting.next()) {
             (Some(decision), None) => Ok(decision),
-            (Some(_), Some(_)) => bail!("several decisions begin with `{id}`; write more of it"),
-            (None, _) => bail!("there is no decision `{id}`; `longhaul decisions` lists them"),
+            (Some(_), Some(_)) => {
+                bail!(Fault::conflict(format!("several decisions begin with `{id}`; write more of it")))
+            }
+            (None, _) => bail!(Fault::unknown(format!("there is no decision `{id}`; `longhaul decisions` lists them"))),
         }
     }
 

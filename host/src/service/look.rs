@@ -1,5 +1,6 @@
 //! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
 
+use super::fault::Fault;
 use super::{Answer, Carried, Service, Status, Summary, Which};
 use crate::config::{Config, PluginConfig};
 use crate::run::{self, StoredRun};
@@ -12,14 +13,15 @@ use longhaul_harness::state::Phase;
 
 impl Service {
     pub(super) fn runs(&self) -> anyhow::Result<Answer> {
-        let runs = run::list(&*self.world.store)?.iter().map(|stored| self.summary(stored)).collect();
+        let runs = run::list(&*self.world.store)?;
+        let runs = runs.iter().map(|stored| self.summary(stored)).collect::<anyhow::Result<_>>()?;
         Ok(Answer::Runs { runs })
     }
 
-    pub(super) fn summary(&self, stored: &StoredRun) -> Summary {
+    pub(super) fn summary(&self, stored: &StoredRun) -> anyhow::Result<Summary> {
         let StoredRun { record, state } = stored;
         let kept = state.features.len() - state.count(FeatureStatus::Dropped);
-        Summary {
+        Ok(Summary {
             run: record.run.clone(),
             project: record.project.clone(),
             directory: record.directory.clone(),
@@ -27,9 +29,11 @@ impl Service {
             project_status: run::project::status_of(state),
             passing: (state.count(FeatureStatus::Passing), kept),
             created_ms: record.created_ms,
+            last_ms: run::last_event_ms(&*self.world.store, &record.run)?.unwrap_or(record.created_ms),
+            is_ask: record.ask.is_some(),
             active: self.lock().contains_key(&record.run),
             wakes_at_ms: state.wakes_at_ms(),
-        }
+        })
     }
 
     pub(super) fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
@@ -37,7 +41,7 @@ impl Service {
         let question = run::question(&*self.world.store, &record.run, state, None)?;
         let config = record.config_now()?;
         Ok(Status {
-            summary: self.summary(stored),
+            summary: self.summary(stored)?,
             branch: record.branch.clone(),
             asked: record.ask.as_ref().map(|_| record.goal.clone()),
             synthesis: state.answer.clone(),
@@ -65,7 +69,9 @@ impl Service {
         let invocation = full_name(run, &named);
         let store = &*self.world.store;
         if longhaul_journal::began(store, &invocation)?.is_none() {
-            bail!("there is no invocation `{invocation}`; `longhaul journal {run}` lists them");
+            bail!(Fault::unknown(format!(
+                "there is no invocation `{invocation}`; `longhaul journal {run}` lists them"
+            )));
         }
         let entries = longhaul_journal::entries(store, &invocation, after, 1_000)?;
         let finished = longhaul_journal::finished(store, &invocation)?;
@@ -140,17 +146,19 @@ impl Service {
                     (Some(record), None) => {
                         run::load(store, &record.run)?.with_context(|| format!("run {} is gone", record.run))
                     }
-                    (Some(_), Some(_)) => bail!("several runs start with `{name}`; `longhaul runs` lists them"),
-                    (None, _) => bail!("there is no run `{name}`; `longhaul runs` lists them"),
+                    (Some(_), Some(_)) => {
+                        bail!(Fault::conflict(format!("several runs start with `{name}`; `longhaul runs` lists them")))
+                    }
+                    (None, _) => bail!(Fault::unknown(format!("there is no run `{name}`; `longhaul runs` lists them"))),
                 }
             }
             Which::NewestIn(directory) => {
                 let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
                 run::newest_in(store, &directory)?.with_context(|| {
-                    format!(
+                    Fault::unknown(format!(
                         "no run of `{}`; start one with `longhaul run`, or name one of `longhaul runs`",
                         directory.display()
-                    )
+                    ))
                 })
             }
         }

@@ -1,5 +1,6 @@
 //! What a project remembers: listed, searched, shown, forgotten, exported.
 
+use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::memory::{self, episodes_of, facts_of};
 use crate::run::RunRecord;
@@ -245,7 +246,7 @@ async fn of_key(
     }
     if found.is_empty() {
         let kind = only.map(|only| format!(", of the kind `{}`", only.as_str())).unwrap_or_default();
-        bail!("nothing is remembered as `{key}`{kind}; `longhaul memory list` shows what is");
+        bail!(Fault::unknown(format!("nothing is remembered as `{key}`{kind}; `longhaul memory list` shows what is")));
     }
     Ok(found)
 }

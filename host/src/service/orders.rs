@@ -2,6 +2,7 @@
 //! actor, or, when it has none, into its stored state.
 
 use super::begin::begin;
+use super::fault::Fault;
 use super::turns::{self, Turn};
 use super::{Active, Answer, Service, Which};
 use crate::checkpoint::{self, Shared};
@@ -29,7 +30,9 @@ impl Service {
         let resume = Input::Resume { retry_failing, limits: Some(limits) };
         if let Some(handle) = self.handle(&run) {
             if until != Until::End {
-                bail!("run {run} is worked on already; pause it first: `longhaul pause {run}`");
+                bail!(Fault::conflict(format!(
+                    "run {run} is worked on already; pause it first: `longhaul pause {run}`"
+                )));
             }
             handle.input(resume).await?;
             return Ok(Answer::Run { run });
@@ -84,13 +87,15 @@ impl Service {
                 None => actor.live(first).await,
             }
             service.lock().remove(&own);
+            service.tell(&own);
             service.remember(own);
         });
         let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
-        self.lock().insert(run, Active { handle, task });
+        self.lock().insert(run.clone(), Active { handle, task });
         self.report(&record, reported);
         let _ = go.send(());
+        self.tell(&run);
         Ok(())
     }
 
@@ -109,6 +114,7 @@ impl Service {
             return Ok(Answer::Run { run });
         }
         run::apply(&self.world, stored, input).await?;
+        self.tell(&run);
         Ok(Answer::Run { run })
     }
 
@@ -130,7 +136,7 @@ impl Service {
         }
         if let Some(resolution) = resolution {
             let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
-                .with_context(|| format!("run {run} asks about no effect; answer in words"))?;
+                .with_context(|| Fault::conflict(format!("run {run} asks about no effect; answer in words")))?;
             longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
         }
         self.order(which, Input::Answered { feature, answer: text }).await
@@ -156,7 +162,10 @@ impl Service {
         if let Some(newer) =
             newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
         {
-            bail!("run {} came after run {run} on `{branch}`; go on with that one, or start a new run", newer.run);
+            bail!(Fault::conflict(format!(
+                "run {} came after run {run} on `{branch}`; go on with that one, or start a new run",
+                newer.run
+            )));
         }
         self.find(&Which::Named(run.to_string()))
     }
@@ -197,7 +206,9 @@ fn refuse_idle(stored: &StoredRun, input: &Input) -> anyhow::Result<()> {
     };
     let run = &stored.record.run;
     if is_over {
-        bail!("run {run} is over, so there is nothing to {verb}; `longhaul status {run}` shows how it ended");
+        bail!(Fault::conflict(format!(
+            "run {run} is over, so there is nothing to {verb}; `longhaul status {run}` shows how it ended"
+        )));
     }
     Ok(())
 }

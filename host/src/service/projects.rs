@@ -3,6 +3,7 @@
 //! A project's status is that of its newest run; nothing here keeps one. Refuses a name that another project of
 //! this data directory has, since progress and decisions are kept by name.
 
+use super::fault::Fault;
 use super::{Answer, ProjectSummary, Service};
 use crate::config::{Config, FILE};
 use crate::run::{self, ProjectRecord, StoredRun};
@@ -55,7 +56,10 @@ impl Service {
         let known = self.known_projects()?;
         let taken = known.iter().find(|(other, known)| **other != here && is_taken(known));
         if let Some((other, _)) = taken {
-            bail!("there is a project `{name}` in `{}`; choose another name with --name", other.display());
+            bail!(Fault::conflict(format!(
+                "there is a project `{name}` in `{}`; choose another name with --name",
+                other.display()
+            )));
         }
         Ok(())
     }
@@ -130,7 +134,7 @@ fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> anyhow::Resu
         directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
     let file = directory.join(FILE);
     if file.exists() {
-        bail!("`{}` is there already; edit it", file.display());
+        bail!(Fault::conflict(format!("`{}` is there already; edit it", file.display())));
     }
     let is_new = longhaul_worktree::init_repository(&directory)?;
     std::fs::write(&file, config).with_context(|| format!("cannot write `{}`", file.display()))?;

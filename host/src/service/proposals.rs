@@ -1,5 +1,6 @@
 //! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
 
+use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::run::StoredRun;
 use crate::run::proposals::{self, Change, Proposal, Standing};
@@ -53,7 +54,8 @@ fn order_of(state: &State, change: &Change) -> anyhow::Result<Option<Input>> {
         Change::DropFeature { feature } if status(feature) == Some(FeatureStatus::Dropped) => None,
         Change::DropFeature { feature } => Some(Input::FeatureDropped { feature: feature.clone() }),
         Change::RestoreFeature { feature } => {
-            let found = state.feature(feature).with_context(|| format!("feature `{feature}` is gone"))?;
+            let found =
+                state.feature(feature).with_context(|| Fault::unknown(format!("feature `{feature}` is gone")))?;
             let spec = found.spec.clone();
             (found.status == FeatureStatus::Dropped).then_some(Input::FeatureEdited { spec })
         }

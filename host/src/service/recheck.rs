@@ -4,6 +4,7 @@
 //! They run on a copy of the branch's tip and never on the tree of the run, and decide nothing but whether a
 //! feature still passes: what fails is told to the harness, which reopens a run that had ended.
 
+use super::fault::Fault;
 use super::reverts::refuse_working;
 use super::{Answer, Service, Which};
 use crate::run::{self, Bus, RunRecord, Stage, StoredRun};
@@ -94,8 +95,10 @@ fn wanted(stored: &StoredRun, only: Option<&str>) -> anyhow::Result<Vec<Feature>
     let passing = |feature: &&Feature| feature.status == FeatureStatus::Passing;
     let Some(only) = only else { return Ok(stored.state.features.iter().filter(passing).cloned().collect()) };
     match stored.state.feature(only) {
-        None => bail!("there is no feature `{only}`; `longhaul features` lists them"),
-        Some(feature) if !passing(&feature) => bail!("feature `{only}` does not pass, so there is nothing to recheck"),
+        None => bail!(Fault::unknown(format!("there is no feature `{only}`; `longhaul features` lists them"))),
+        Some(feature) if !passing(&feature) => {
+            bail!(Fault::conflict(format!("feature `{only}` does not pass, so there is nothing to recheck")))
+        }
         Some(feature) => Ok(vec![feature.clone()]),
     }
 }

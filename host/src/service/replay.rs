@@ -1,5 +1,6 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
+use super::fault::Fault;
 use crate::nobody::Nobody;
 use crate::run::{CHOICE, Kept, RunRecord};
 use crate::wiring::World;
@@ -87,10 +88,12 @@ pub async fn one(
 ) -> anyhow::Result<Replayed> {
     let store = &*world.store;
     if longhaul_journal::began(store, &invocation)?.is_none() {
-        bail!("there is no invocation `{invocation}`");
+        bail!(Fault::unknown(format!("there is no invocation `{invocation}`")));
     }
     let Some(finished) = longhaul_journal::finished(store, &invocation)? else {
-        bail!("`{invocation}` has not finished, so there is nothing to compare with; resume the run first");
+        bail!(Fault::conflict(format!(
+            "`{invocation}` has not finished, so there is nothing to compare with; resume the run first"
+        )));
     };
     run_again(world, record, invocation, &finished, with, watch).await
 }
@@ -116,7 +119,7 @@ async fn run_again(
 ) -> anyhow::Result<Replayed> {
     let store = &*world.store;
     let began = longhaul_journal::began(store, &invocation)?
-        .with_context(|| format!("there is no invocation `{invocation}`"))?;
+        .with_context(|| Fault::unknown(format!("there is no invocation `{invocation}`")))?;
     if began.export == CHOICE {
         bail!("`{invocation}` is what longhaul itself asked a model; there is no plugin to run again");
     }

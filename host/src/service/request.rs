@@ -1,6 +1,8 @@
 //! What a surface can ask for, and what it is answered: one list each, the same for all surfaces.
 
-use super::{CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Trajectory, Wanted};
+use super::{
+    AccessToken, CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Shown, TokenAsk, Trajectory, Wanted,
+};
 use crate::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
 use crate::checkpoint::{Checkpoint, Saved, Snapshot};
 use crate::graphs::GraphAsk;
@@ -328,6 +330,11 @@ pub enum Request {
         /// The rule.
         rule: String,
     },
+    /// Who is let in over HTTP.
+    Tokens {
+        /// What of them.
+        wanted: TokenAsk,
+    },
     /// Let an MCP server describe its tools as it does now.
     AcceptMcp {
         /// The project.
@@ -518,6 +525,18 @@ pub enum Answer {
         /// In Prometheus' text format.
         text: String,
     },
+    /// Tokens.
+    Tokens {
+        /// By name; the one that was removed.
+        tokens: Vec<AccessToken>,
+    },
+    /// A token is made.
+    TokenMade {
+        /// What is kept of it.
+        token: AccessToken,
+        /// All of it, for the only time.
+        shown: Shown,
+    },
     /// It is accepted.
     Accepted {
         /// The digest.
@@ -563,6 +582,12 @@ pub struct Summary {
     pub passing: (usize, usize),
     /// When it was asked for.
     pub created_ms: u64,
+    /// When something last happened in it, in milliseconds since 1970-01-01 UTC.
+    #[serde(default)]
+    pub last_ms: u64,
+    /// Whether it is an ask, which commits nothing.
+    #[serde(default)]
+    pub is_ask: bool,
     /// Whether it is being worked on in this moment.
     pub active: bool,
     /// When it tries again by itself, in milliseconds since 1970-01-01 UTC, if it waits for a service.

@@ -1,5 +1,6 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
 
+use super::fault::Fault;
 use super::{Active, Answer, Service, Which};
 use crate::run::{self, StoredRun};
 use anyhow::{Context, bail};
@@ -44,7 +45,7 @@ impl Service {
     pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> anyhow::Result<Answer> {
         let run = &stored.record.run;
         let kept = run::best_effort(&*self.world.store, run, name)?;
-        let kept = kept.with_context(|| format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed"))?;
+        let kept = kept.with_context(|| Fault::unknown(format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")))?;
         Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
     }
 
@@ -69,6 +70,8 @@ pub(super) fn refuse_working(stored: &StoredRun) -> anyhow::Result<()> {
     let run = &stored.record.run;
     match stored.state.status() {
         Parked | Paused | Completed | Incomplete | Failed | Abandoned => Ok(()),
-        New | Planning | Working => bail!("run {run} is working; pause it first: `longhaul pause {run}`"),
+        New | Planning | Working => {
+            bail!(Fault::conflict(format!("run {run} is working; pause it first: `longhaul pause {run}`")))
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! person adds: a rating and a correction. Refuses a rating out of its range, and ones of what is no agent's
 //! invocation or has not ended.
 
+use super::fault::Fault;
 use super::{Answer, Service, Which, replay};
 use crate::run::{self, Kept, RunRecord};
 use anyhow::{Context, bail};
@@ -206,7 +207,10 @@ impl Service {
         let record = self.find(which)?.record;
         let mut found = self.named(&record, named)?;
         if found.ending == Ending::Unfinished {
-            bail!("`{}` has not ended, so there is nothing to judge; resume its run", found.id);
+            bail!(Fault::conflict(format!(
+                "`{}` has not ended, so there is nothing to judge; resume its run",
+                found.id
+            )));
         }
         let annotation = Annotation {
             rating: rating.or(found.annotation.rating),
@@ -224,7 +228,10 @@ impl Service {
         let [id] = &self.invocations(&record.run, Some(named.clone()))?[..] else { bail!("name one invocation") };
         match self.facts(record, id)? {
             Some(found) => Ok(found),
-            None => bail!("there is no trajectory `{named}`; `longhaul trajectories {}` lists them", record.run),
+            None => bail!(Fault::unknown(format!(
+                "there is no trajectory `{named}`; `longhaul trajectories {}` lists them",
+                record.run
+            ))),
         }
     }
 

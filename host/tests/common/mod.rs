@@ -15,6 +15,7 @@ pub mod python;
 pub mod reader;
 pub mod steps;
 pub mod terminal;
+pub mod web;
 
 use fake::answer_to;
 use lab::{Lab, Ran};

@@ -32,6 +32,7 @@
 //! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
 //! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
 //! | | `projects`, directory | a project that was made, with its name and when |
+//! | | `tokens`, id | a token of the HTTP API: name, scopes, until when, and the digest of its secret |
 //! | | `remember`, run | a run that ended and is to be remembered, with what its model answered; gone once it is |
 //! | | `checkpoints`, `about`, name | a snapshot that was saved: when, until when, and its length |
 //! | | `checkpoints`, `snapshot`, name | the snapshot itself |

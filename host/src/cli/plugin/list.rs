@@ -2,6 +2,7 @@
 
 use super::look::Known;
 use crate::cli::{Context, Exit};
+use crate::home::Home;
 use crate::plugins;
 use crate::plugins::installed::{Installed, Version};
 use longhaul_core::text::printable;
@@ -37,8 +38,13 @@ pub(in crate::cli) fn tool_components(context: &Context) -> Vec<(String, PathBuf
 
 /// The component that a run takes for each name.
 fn components(context: &Context) -> BTreeMap<String, PathBuf> {
+    components_of(Some(&context.project), &context.home)
+}
+
+/// The component that a run of that project, or of any, takes for each name.
+pub(crate) fn components_of(project: Option<&Path>, home: &Home) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
-    for directory in plugins::directories(Some(&context.project), &context.home) {
+    for directory in plugins::directories(project, home) {
         for path in directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()) {
             if path.extension().is_some_and(|extension| extension == "wasm")
                 && let Some(stem) = path.file_stem()

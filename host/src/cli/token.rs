@@ -1,0 +1,61 @@
+//! `longhaul token`: who is let in over HTTP. A token is shown once, when it is made.
+
+use super::words::moment;
+use super::{Context, Exit};
+use crate::service::{AccessToken, Answer, Lasts, Request, Scope, TokenAsk};
+use anyhow::bail;
+use clap::Subcommand;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Make a token and show it, for the only time.
+    Add {
+        /// What it is called.
+        name: String,
+        /// What it allows; may be given several times. `run` and `approve` allow reading as well.
+        #[arg(long = "scope", value_enum, required = true)]
+        scopes: Vec<Scope>,
+        /// How long it lets in, for example 12h, 30d or 8w. Default: until it is removed.
+        #[arg(long, value_name = "TIME")]
+        expires: Option<Lasts>,
+    },
+    /// List the tokens, without what lets anybody in.
+    List,
+    /// Let a token in no more, from now on.
+    Remove {
+        /// What it is called.
+        name: String,
+    },
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    let wanted = match command {
+        Command::Add { name, scopes, expires } => TokenAsk::Add { name, scopes, lasts_ms: expires.map(|Lasts(ms)| ms) },
+        Command::List => TokenAsk::List,
+        Command::Remove { name } => TokenAsk::Remove { name },
+    };
+    let is_list = matches!(wanted, TokenAsk::List);
+    // Not asked twice: what was made by an owner that stopped cannot be shown any more.
+    let door = context.door().await?;
+    let answered = door.ask(Request::Tokens { wanted }).await;
+    door.close().await;
+    let answer = answered?;
+    match answer {
+        answer if context.json => outln!("{}", serde_json::to_string(&answer)?),
+        Answer::TokenMade { shown, .. } => {
+            outln!("{}", shown.expose());
+            errln!("keep it: it is not shown again");
+        }
+        Answer::Tokens { tokens } if is_list => tokens.iter().for_each(line),
+        Answer::Tokens { tokens } => tokens.iter().for_each(|token| outln!("removed {}", token.name)),
+        _ => bail!("the service answered something else"),
+    }
+    Ok(Exit::Done)
+}
+
+fn line(token: &AccessToken) {
+    let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.as_str()).collect();
+    let until = token.expires_ms.map_or_else(|| "until it is removed".to_owned(), |at| format!("until {}", moment(at)));
+    outln!("{:<24} {:<20} {until}", token.name, scopes.join(", "));
+}

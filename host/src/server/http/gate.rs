@@ -1,0 +1,177 @@
+//! Who may come in: decided before a request is read any further.
+//!
+//! In this order: the name that the server is called by, the page that asks, the token, how often its holder asks, and at
+//! the route what the token allows. It refuses cookies, tokens in addresses, and to say why a token does not fit.
+
+use super::Hall;
+use super::problem::Problem;
+use super::rate::Who;
+use super::scopes;
+use crate::service::{AccessToken, Scope};
+use axum::body::Body;
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// The holder of a token.
+    Holder(AccessToken),
+    /// Somebody of this machine, where no tokens are needed.
+    Local,
+    /// Somebody who asks for what everybody may see.
+    Anybody,
+}
+
+impl Caller {
+    /// Refuses what the token does not allow.
+    pub fn expect(&self, scope: Scope) -> Result<(), Problem> {
+        match self {
+            Self::Local => Ok(()),
+            Self::Holder(token) if token.allows(scope) => Ok(()),
+            Self::Holder(token) => {
+                let (name, scope) = (&token.name, scope.as_str());
+                let detail = format!(
+                    "the token `{name}` lacks the scope `{scope}`; make one with `longhaul token add NAME --scope {scope}`"
+                );
+                Err(Problem::new(StatusCode::FORBIDDEN, detail))
+            }
+            Self::Anybody => Err(Problem::unauthenticated()),
+        }
+    }
+}
+
+/// Lets a request in, or says why not. What it may do is looked at by [`scopes::check`].
+pub fn enter(hall: &Hall, peer: SocketAddr, request: &Request<Body>) -> Result<Caller, Problem> {
+    let host = host(request.uri(), request.headers())?;
+    if !hall.settings().answers_to(host.host()) {
+        let detail =
+            format!("this server does not go by `{}`; add it to hosts in [server] of server.toml", host.host());
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
+    if !is_safe(request.method()) {
+        refuse_other_pages(request.headers(), &host)?;
+    }
+    let caller = caller(hall, request);
+    let who = match &caller {
+        Ok(Caller::Holder(token)) => Who::Token(token.name.clone()),
+        _ => Who::Address(peer.ip()),
+    };
+    hall.rates.take(who, hall.settings().rate(), Instant::now()).map_err(|wait| {
+        let detail = "more requests than requests_per_second in [server] of server.toml allows; come again later";
+        Problem::later(StatusCode::TOO_MANY_REQUESTS, wait, detail)
+    })?;
+    caller
+}
+
+fn caller(hall: &Hall, request: &Request<Body>) -> Result<Caller, Problem> {
+    if !scopes::needs_token(request.uri().path()) {
+        return Ok(Caller::Anybody);
+    }
+    let said = request.headers().get(header::AUTHORIZATION);
+    if said.is_none() && !hall.settings().tokens {
+        return Ok(Caller::Local);
+    }
+    let token = said.and_then(|said| bearer(said.to_str().ok()?)).ok_or_else(Problem::unauthenticated)?;
+    let found = hall.service.token(token)?;
+    found.map(Caller::Holder).ok_or_else(Problem::unauthenticated)
+}
+
+fn bearer(said: &str) -> Option<&str> {
+    let (scheme, token) = said.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// The name and port that the client believes to speak with.
+fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Problem> {
+    let wrong = |detail: &str| Problem::new(StatusCode::BAD_REQUEST, detail);
+    let mut said = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (said.next(), said.next()) else { return Err(wrong("say one header `Host`")) };
+    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    let host = host.filter(|host| !host.as_str().contains('@')).ok_or_else(|| wrong("the header `Host` is none"))?;
+    match uri.authority() {
+        Some(other) if *other != host => Err(wrong("the address and the header `Host` differ")),
+        _ => Ok(host),
+    }
+}
+
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
+}
+
+/// A page of somebody else changes nothing here.
+fn refuse_other_pages(headers: &HeaderMap, host: &Authority) -> Result<(), Problem> {
+    let refused = || Problem::new(StatusCode::FORBIDDEN, "a page of another origin may change nothing here");
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return Err(refused());
+    }
+    for origin in headers.get_all(header::ORIGIN) {
+        let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()).ok_or_else(refused)?;
+        let is_web = matches!(origin.scheme_str(), Some("http" | "https"));
+        if !is_web || origin.authority() != Some(host) {
+            return Err(refused());
+        }
+    }
+    Ok(())
+}
+
+/// The caller of a request that was let in.
+pub fn of(parts: &Parts) -> Caller {
+    parts.extensions.get::<Caller>().cloned().unwrap_or(Caller::Anybody)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[track_caller]
+    fn check(name: &'static str, value: &str, passes: bool) {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_str(value).unwrap());
+        let host: Authority = "127.0.0.1:7717".parse().unwrap();
+        assert_eq!(refuse_other_pages(&headers, &host).is_ok(), passes, "{name}: {value}");
+    }
+
+    #[test]
+    fn a_page_of_another_origin_changes_nothing() {
+        check("origin", "http://127.0.0.1:7717", true);
+        check("origin", "https://127.0.0.1:7717", true);
+        for other in [
+            "http://127.0.0.1:7718",
+            "http://127.0.0.1",
+            "null",
+            "http://evil.example",
+            "file://",
+            "http://127.0.0.1:7717@evil.example",
+            "",
+        ] {
+            check("origin", other, false);
+        }
+        check("sec-fetch-site", "same-origin", true);
+        check("sec-fetch-site", "none", true);
+        check("sec-fetch-site", "cross-site", false);
+        check("sec-fetch-site", "same-site", false);
+    }
+
+    #[test]
+    fn one_host_is_said_and_it_is_the_one_of_the_address() {
+        let of = |hosts: &[&str], uri: &str| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
+            }
+            host(&uri.parse().unwrap(), &headers).map(|host| host.host().to_owned()).ok()
+        };
+        assert_eq!(of(&["localhost:7717"], "/").as_deref(), Some("localhost"));
+        assert_eq!(of(&["[::1]:7717"], "/").as_deref(), Some("[::1]"));
+        assert_eq!(of(&[], "/"), None);
+        assert_eq!(of(&["a", "b"], "/"), None);
+        assert_eq!(of(&["user@localhost"], "/"), None);
+        assert_eq!(of(&["localhost"], "http://evil.example/"), None);
+    }
+}

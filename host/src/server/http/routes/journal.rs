@@ -1,0 +1,82 @@
+//! Journals: which invocations there are, what they hold, and whether they come to the same again.
+
+use super::super::Shared;
+use super::super::input::{MaybeJson, Query, Window, limited};
+use super::super::views::journal::{Entries, Invocation, Replays};
+use super::projects::PageQuery;
+use super::{Out, Page, Problem, Told, which};
+use crate::service::{Answer, Request};
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// List the invocations of a run
+///
+/// In the order in which they started; a delegation follows the one that asked for it.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/journal", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of invocations", body = Page<Invocation>)))]
+pub async fn list(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> Told<Page<Invocation>> {
+    let window = Window::of(query.limit, query.offset)?;
+    let Answer::Parts { parts } = hall.ask(Request::Parts { run: which(&run)? }).await? else {
+        return Err(Problem::odd());
+    };
+    Ok(Out(Page::of(parts, window, Invocation::from)))
+}
+
+/// Which entries are shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EntriesQuery {
+    /// The invocation, with or without the run's name.
+    invocation: String,
+    /// Those after this number. Default 0.
+    after: Option<u32>,
+    /// At most so many. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Show the entries of an invocation's journal
+#[utoipa::path(get, path = "/api/v1/runs/{run}/journal/entries", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), EntriesQuery), responses((status = 200, description = "Its entries", body = Entries)))]
+pub async fn entries(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<EntriesQuery>,
+) -> Told<Entries> {
+    let limit = limited(query.limit, 100)?;
+    let after = query.after.unwrap_or(0);
+    let asked = Request::Journal { run: which(&run)?, invocation: Some(query.invocation), after };
+    match hall.ask(asked).await? {
+        Answer::Entries { invocation, entries, finished } => {
+            Ok(Out(Entries::of(&invocation, entries, finished, limit)))
+        }
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// What is replayed.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// Only this invocation, with or without the run's name; null: all that have finished.
+    #[serde(default)]
+    invocation: Option<String>,
+}
+
+/// Run finished invocations again from their journals and compare
+///
+/// Nothing is executed.
+#[utoipa::path(post, path = "/api/v1/runs/{run}/replay", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = inline(Option<Replay>), responses((status = 200, description = "What came of it", body = Replays)))]
+pub async fn replay(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    MaybeJson(wanted): MaybeJson<Replay>,
+) -> Told<Replays> {
+    let asked = Request::Replay { run: which(&run)?, invocation: wanted.invocation, with: None };
+    let Answer::Replayed { invocations } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    Ok(Out(invocations.into()))
+}

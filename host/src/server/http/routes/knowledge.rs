@@ -1,0 +1,303 @@
+//! What a project decided and remembers, what agents propose, and what they were told, said and did.
+
+use super::super::Shared;
+use super::super::input::{Json, MaybeJson, Query, Window, limited};
+use super::super::views::knowledge::{
+    Decision, Decisions, Ending, Memories, Memory, Outcome, Proposal, Shelf, Trajectory,
+};
+use super::super::views::runs::RunNamed;
+use super::projects::PageQuery;
+use super::runs::{Nothing, named};
+use super::{Out, Page, Problem, Told, which};
+use crate::run::proposals::{Change, Proposal as InnerProposal};
+use crate::service::{Answer, MemoryAsk, Request, Wanted, Which};
+use axum::extract::{Path, State};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which decisions are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DecisionsQuery {
+    /// Those that bear on this question, the best first; without one all, the newest first.
+    question: Option<String>,
+    /// At most so many. Default 20.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// List the decisions of a run's project
+#[utoipa::path(get, path = "/api/v1/runs/{run}/decisions", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), DecisionsQuery), responses((status = 200, description = "Its decisions", body = Decisions)))]
+pub async fn decisions(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<DecisionsQuery>,
+) -> Told<Decisions> {
+    let limit = limited(query.limit, 20)?;
+    let question = query.question.filter(|question| !question.trim().is_empty());
+    let asked = Request::Decisions { run: which(&run)?, question, limit };
+    let Answer::Decisions { hits } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    Ok(Out(Decisions { items: hits.into_iter().map(Into::into).collect() }))
+}
+
+/// What came of a decision; what is null stays as it was.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Judgement {
+    /// What came of it.
+    #[serde(default)]
+    outcome: Option<Outcome>,
+    /// How good it was, from -1 to 1; what is beyond is cut.
+    #[serde(default)]
+    score: Option<f64>,
+    /// What is to be learnt.
+    #[serde(default)]
+    lesson: Option<String>,
+}
+
+/// Say what came of a decision
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/decisions/{decision}/judge",
+    tag = "knowledge",
+    params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ("decision" = String, Path, description = "Its id, or the beginning of it")),
+    request_body = Judgement,
+    responses((status = 200, description = "The decision", body = Decision))
+)]
+pub async fn judge(
+    State(hall): State<Shared>,
+    Path((run, id)): Path<(String, String)>,
+    Json(said): Json<Judgement>,
+) -> Told<Decision> {
+    let Judgement { outcome, score, lesson } = said;
+    let run = which(&run)?;
+    let asked = Request::JudgeDecision { run, id, outcome: outcome.map(Into::into), score, lesson };
+    let Answer::Decisions { mut hits } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    hits.pop().map(|hit| Out(hit.into())).ok_or_else(Problem::odd)
+}
+
+/// What of a memory is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct MemoryQuery {
+    /// What bears on this question, the best first.
+    query: Option<String>,
+    /// Only keys that start so; not with a question.
+    prefix: Option<String>,
+    /// Only what is remembered there.
+    #[param(inline)]
+    shelf: Option<Shelf>,
+    /// At most so many of each shelf. Default 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Show what a run's project remembers
+#[utoipa::path(get, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), MemoryQuery), responses((status = 200, description = "What is remembered", body = Memories)))]
+pub async fn memory(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(asked): Query<MemoryQuery>,
+) -> Told<Memories> {
+    let limit = limited(asked.limit, 50)?;
+    let wanted = match asked.query.filter(|query| !query.trim().is_empty()) {
+        Some(query) => MemoryAsk::Search { query, limit: u32::try_from(limit).unwrap_or(u32::MAX) },
+        None => MemoryAsk::List { prefix: asked.prefix.unwrap_or_default(), limit },
+    };
+    let mut found = remembered(&hall, &run, wanted).await?;
+    found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
+    Ok(Out(found))
+}
+
+async fn remembered(hall: &Shared, run: &str, wanted: MemoryAsk) -> Result<Memories, Problem> {
+    match hall.ask(Request::Memory { run: which(run)?, wanted }).await? {
+        Answer::Memories { memories } => Ok(Memories { items: memories.into_iter().map(Memory::from).collect() }),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// What is forgotten.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ForgetQuery {
+    /// Its key.
+    key: String,
+    /// Only there; without one wherever it is.
+    #[param(inline)]
+    shelf: Option<Shelf>,
+}
+
+/// Forget something
+#[utoipa::path(delete, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ForgetQuery), responses((status = 200, description = "What it was", body = Memories)))]
+pub async fn forget(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(asked): Query<ForgetQuery>,
+) -> Told<Memories> {
+    let wanted = MemoryAsk::Forget { key: asked.key, shelf: asked.shelf.map(Into::into) };
+    Ok(Out(remembered(&hall, &run, wanted).await?))
+}
+
+/// List what agents of a run proposed
+///
+/// Oldest first, the decided ones included.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/proposals", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of proposals", body = Page<Proposal>)))]
+pub async fn proposals(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> Told<Page<Proposal>> {
+    let window = Window::of(query.limit, query.offset)?;
+    Ok(Out(Page::of(proposed(&hall, which(&run)?).await?, window, Proposal::from)))
+}
+
+async fn proposed(hall: &Shared, run: Which) -> Result<Vec<InnerProposal>, Problem> {
+    match hall.ask(Request::Proposals { run }).await? {
+        Answer::Proposals { proposals } => Ok(proposals),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// Do what an agent proposed
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/proposals/{proposal}/accept",
+    tag = "knowledge",
+    params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("proposal" = String, Path, description = "Its id")),
+    responses((status = 200, description = "It is done", body = RunNamed))
+)]
+pub async fn accept(
+    State(hall): State<Shared>,
+    Path((run, proposal)): Path<(String, String)>,
+    _: MaybeJson<Nothing>,
+) -> Told<RunNamed> {
+    let run = which(&run)?;
+    let proposed = proposed(&hall, run.clone()).await?;
+    let is_project = |one: &InnerProposal| one.id == proposal && matches!(one.change, Change::NewProject { .. });
+    if proposed.iter().any(is_project) {
+        // Where it is to be is no affair of an agent, and none of who may only run things.
+        let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    Ok(Out(named(&hall, Request::AcceptProposal { run, proposal }).await?))
+}
+
+/// Why not.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rejection {
+    /// Why, for the agents.
+    #[serde(default)]
+    why: String,
+}
+
+/// Do not do what an agent proposed
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/proposals/{proposal}/reject",
+    tag = "knowledge",
+    params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("proposal" = String, Path, description = "Its id")),
+    request_body = inline(Option<Rejection>),
+    responses((status = 200, description = "It is rejected", body = RunNamed))
+)]
+pub async fn reject(
+    State(hall): State<Shared>,
+    Path((run, proposal)): Path<(String, String)>,
+    MaybeJson(said): MaybeJson<Rejection>,
+) -> Told<RunNamed> {
+    Ok(Out(named(&hall, Request::RejectProposal { run: which(&run)?, proposal, why: said.why }).await?))
+}
+
+/// Which trajectories are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TrajectoriesQuery {
+    /// Of every run of the project, and not only of this one. Default no.
+    all_runs: Option<bool>,
+    /// Only of this agent, by its name under `[agents]`.
+    agent: Option<String>,
+    /// Only those that ended so.
+    #[param(inline)]
+    ending: Option<Ending>,
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Items before it. Default 0.
+    offset: Option<usize>,
+}
+
+/// List what agents were told, said and did
+///
+/// In the order in which they started, without the messages.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectories", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoriesQuery), responses((status = 200, description = "A page of trajectories", body = Page<Trajectory>)))]
+pub async fn trajectories(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<TrajectoriesQuery>,
+) -> Told<Page<Trajectory>> {
+    let window = Window::of(query.limit, query.offset)?;
+    let wanted = Wanted {
+        all_runs: query.all_runs.unwrap_or(false),
+        agent: query.agent,
+        ending: query.ending.map(Into::into),
+        ..Wanted::default()
+    };
+    let asked = Request::Trajectories { run: which(&run)?, wanted };
+    let Answer::Trajectories { trajectories } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    Ok(Out(Page::of(trajectories, window, Trajectory::from)))
+}
+
+/// Which trajectory is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TrajectoryQuery {
+    /// The invocation, with or without the run's name.
+    invocation: String,
+}
+
+/// Show what one agent was told, said and did, with the messages
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectory", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoryQuery), responses((status = 200, description = "The trajectory", body = Trajectory)))]
+pub async fn trajectory(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<TrajectoryQuery>,
+) -> Told<Trajectory> {
+    one(&hall, Request::Trajectory { run: which(&run)?, invocation: query.invocation }).await
+}
+
+async fn one(hall: &Shared, asked: Request) -> Told<Trajectory> {
+    let Answer::Trajectories { mut trajectories } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    trajectories.pop().map(|one| Out(one.into())).ok_or_else(Problem::odd)
+}
+
+/// What a trajectory is worth; what is null stays as it was.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Annotation {
+    /// The invocation, with or without the run's name.
+    invocation: String,
+    /// From 1, bad, to 5, good.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 5)]
+    rating: Option<u8>,
+    /// What the answer should have been.
+    #[serde(default)]
+    correction: Option<String>,
+}
+
+/// Say what a trajectory is worth
+#[utoipa::path(post, path = "/api/v1/runs/{run}/trajectory/annotate", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = Annotation, responses((status = 200, description = "The trajectory", body = Trajectory)))]
+pub async fn annotate(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Json(said): Json<Annotation>,
+) -> Told<Trajectory> {
+    let Annotation { invocation, rating, correction } = said;
+    one(&hall, Request::AnnotateTrajectory { run: which(&run)?, invocation, rating, correction }).await
+}

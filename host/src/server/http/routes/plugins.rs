@@ -1,0 +1,111 @@
+//! Plugins that runs of any project find: installed ones and shipped ones, with what they ask for.
+
+use super::super::Shared;
+use super::super::input::{Query, Window};
+use super::projects::PageQuery;
+use super::{Out, Page, Problem, Told};
+use crate::cli::plugin::{Known, components_of};
+use crate::home::Home;
+use crate::plugins::installed::{Installed, Version};
+use axum::extract::State;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::SystemTime;
+use utoipa::ToSchema;
+
+/// One version that is installed.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct InstalledVersion {
+    /// As its manifest says.
+    version: String,
+    /// The digest of its bytes.
+    digest: String,
+    /// How many.
+    bytes: u64,
+}
+
+/// A plugin.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct Plugin {
+    /// Its name.
+    name: String,
+    /// Where the component is that a run takes.
+    path: String,
+    /// What it is; null where it cannot be read.
+    #[schema(required = true)]
+    role: Option<String>,
+    /// As its manifest says.
+    version: String,
+    /// In one line.
+    description: String,
+    /// The digest of its bytes; null where it cannot be read.
+    #[schema(required = true)]
+    digest: Option<String>,
+    /// What it asks for, one line each.
+    asks: Vec<String>,
+    /// Why it cannot be read.
+    #[schema(required = true)]
+    error: Option<String>,
+    /// The versions that are installed.
+    installed: Vec<InstalledVersion>,
+}
+
+/// List the plugins that are installed or shipped
+#[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins", params(PageQuery), responses((status = 200, description = "A page of plugins", body = Page<Plugin>)))]
+pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) -> Told<Page<Plugin>> {
+    let window = Window::of(query.limit, query.offset)?;
+    let home = hall.home.clone();
+    let found = tokio::task::spawn_blocking(move || all(&home)).await.map_err(|_| Problem::internal())??;
+    Ok(Out(Page::of(found, window, |plugin| plugin)))
+}
+
+fn all(home: &Home) -> anyhow::Result<Vec<Plugin>> {
+    let installed = Installed::of(home);
+    let mut found = components_of(None, home);
+    for name in installed.names()? {
+        if let Some(newest) = installed.versions(&name)?.last() {
+            found.entry(name.clone()).or_insert_with(|| installed.component(&name, newest.digest));
+        }
+    }
+    let version =
+        |Version { version, digest, bytes, .. }| InstalledVersion { version, digest: digest.to_string(), bytes };
+    let mut plugins = Vec::with_capacity(found.len());
+    for (name, path) in found {
+        let versions = installed.versions(&name)?.into_iter().map(version).collect();
+        plugins.push(Plugin { installed: versions, ..known(name, &path) });
+    }
+    Ok(plugins)
+}
+
+/// What is known of files, by their time and length: to look into one takes long.
+static KNOWN: LazyLock<Mutex<HashMap<PathBuf, (SystemTime, u64, Plugin)>>> = LazyLock::new(Mutex::default);
+
+fn known(name: String, path: &Path) -> Plugin {
+    let stamp = path.metadata().ok().and_then(|found| Some((found.modified().ok()?, found.len())));
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let (Some(stamp), Some((at, bytes, plugin))) = (stamp, known.get(path))
+        && stamp == (*at, *bytes)
+    {
+        return plugin.clone();
+    }
+    let plugin = look(name, path);
+    if let Some((at, bytes)) = stamp {
+        known.insert(path.to_owned(), (at, bytes, plugin.clone()));
+    }
+    plugin
+}
+
+fn look(name: String, path: &Path) -> Plugin {
+    let (role, version, description, digest, asks, error) = match Known::read(path) {
+        Ok(Known { inspection, manifest, .. }) => {
+            let role = inspection.role.name().to_owned();
+            let asks = manifest.asks.lines();
+            (Some(role), manifest.version, manifest.description, Some(inspection.digest.to_string()), asks, None)
+        }
+        Err(error) => (None, String::new(), String::new(), None, Vec::new(), Some(format!("{error:#}"))),
+    };
+    let path = path.display().to_string();
+    Plugin { name, path, role, version, description, digest, asks, error, installed: Vec::new() }
+}

@@ -1,0 +1,89 @@
+//! Projects: listed, made, and found by name.
+
+use super::super::Shared;
+use super::super::input::{Json, Query, Window};
+use super::super::views::runs::{Project, ProjectMade, text};
+use super::{Made, Out, Page, Problem, Told};
+use crate::service::{Answer, ProjectSummary, Request};
+use axum::extract::State;
+use http::StatusCode;
+use serde::Deserialize;
+use std::path::PathBuf;
+use utoipa::{IntoParams, ToSchema};
+
+/// A page.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<usize>,
+    /// Items before it. Default 0.
+    pub offset: Option<usize>,
+}
+
+/// List the projects
+///
+/// The one that something happened to last comes first.
+#[utoipa::path(get, path = "/api/v1/projects", tag = "projects", params(PageQuery), responses((status = 200, description = "A page of projects", body = Page<Project>)))]
+pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) -> Told<Page<Project>> {
+    let window = Window::of(query.limit, query.offset)?;
+    Ok(Out(Page::of(all(&hall).await?, window, Project::from)))
+}
+
+/// What project is made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewProject {
+    /// Where, an absolute path on the server's machine.
+    directory: String,
+    /// Its name. Default: the directory's.
+    #[serde(default)]
+    name: Option<String>,
+    /// Whether the directory is to be made, or is empty; otherwise it holds files already.
+    #[serde(default)]
+    fresh: bool,
+}
+
+/// Make a project
+///
+/// Writes `longhaul.toml` and `GOAL.md`, and makes a git repository, where they are missing.
+#[utoipa::path(post, path = "/api/v1/projects", tag = "projects", request_body = NewProject, responses((status = 201, description = "It is made", body = ProjectMade)))]
+pub async fn create(State(hall): State<Shared>, Json(new): Json<NewProject>) -> Result<Made<ProjectMade>, Problem> {
+    let directory = absolute("directory", &new.directory)?;
+    let asked = Request::CreateProject { directory, name: new.name, fresh: new.fresh };
+    let Answer::Project { project, directory, repository_is_new } = hall.ask(asked).await? else {
+        return Err(Problem::odd());
+    };
+    let told = ProjectMade { project, directory: text(&directory), repository_is_new };
+    Ok(Made { told, location: None })
+}
+
+pub async fn all(hall: &Shared) -> Result<Vec<ProjectSummary>, Problem> {
+    match hall.ask(Request::Projects).await? {
+        Answer::Projects { projects } => Ok(projects),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// The directory of the project of that name.
+pub async fn directory_of(hall: &Shared, name: &str) -> Result<PathBuf, Problem> {
+    let mut found = all(hall).await?.into_iter().filter(|known| known.project == name);
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one.directory),
+        (None, _) => Err(Problem::invalid("project", "there is no such project; GET /api/v1/projects lists them")),
+        (Some(_), Some(_)) => {
+            Err(Problem::new(StatusCode::CONFLICT, "several projects have this name; name the directory"))
+        }
+    }
+}
+
+/// A path of the server's machine.
+pub fn absolute(field: &str, path: &str) -> Result<PathBuf, Problem> {
+    let found = PathBuf::from(path);
+    if !found.is_absolute() || path.contains('\0') {
+        return Err(Problem::invalid(field, "write an absolute path"));
+    }
+    Ok(found)
+}

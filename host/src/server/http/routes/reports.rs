@@ -1,0 +1,119 @@
+//! What runs came to and what they cost.
+
+use super::super::Shared;
+use super::super::input::{Query, Window};
+use super::super::views::runs::{Costs, RunCost};
+use super::super::views::spent::Usage;
+use super::runs::all;
+use super::{Out, Problem, Told, which};
+use crate::cli::report::{Format, of_service};
+use crate::service::{Answer, Request, Status, Summary, Which};
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, header};
+use longhaul_core::model::Usage as InnerUsage;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// How a report is written.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Markdown.
+    #[default]
+    Md,
+    /// One file that needs nothing else, with plots.
+    Html,
+    /// For programs.
+    Json,
+}
+
+/// Which report is wanted.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReportQuery {
+    /// How it is written. Default `md`.
+    #[param(inline)]
+    format: Option<Form>,
+}
+
+/// Report a run, as a file to keep
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{run}/report",
+    tag = "runs",
+    params(("run" = String, Path, description = "Its name, or the beginning of it"), ReportQuery),
+    responses((status = 200, description = "The report", content((String = "text/markdown"), (String = "text/html"), (serde_json::Value = "application/json"))))
+)]
+pub async fn report(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Query(query): Query<ReportQuery>,
+) -> Result<Response, Problem> {
+    let (format, kind, end) = match query.format.unwrap_or_default() {
+        Form::Md => (Format::Md, "text/markdown; charset=utf-8", "md"),
+        Form::Html => (Format::Html, "text/html; charset=utf-8", "html"),
+        Form::Json => (Format::Json, "application/json", "json"),
+    };
+    let run = hall.service.find(&which(&run)?)?.record.run;
+    let text = of_service(&hall.service, Which::Named(run.to_string()), format).await?;
+    let mut response = text.into_response();
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // Never shown in place: it holds what models wrote.
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{run}.{end}\"")) {
+        fields.insert(header::CONTENT_DISPOSITION, value);
+    }
+    Ok(response)
+}
+
+/// Of which runs the costs are wanted.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CostsQuery {
+    /// Only of this project.
+    project: Option<String>,
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Items before it. Default 0.
+    offset: Option<usize>,
+}
+
+/// Show what runs cost, by their ledgers
+///
+/// The newest comes first.
+#[utoipa::path(get, path = "/api/v1/costs", tag = "runs", params(CostsQuery), responses((status = 200, description = "A page of costs, and the sum of all", body = Costs)))]
+pub async fn costs(State(hall): State<Shared>, Query(query): Query<CostsQuery>) -> Told<Costs> {
+    let Window { limit, offset } = Window::of(query.limit, query.offset)?;
+    let takes = |run: &Summary| query.project.as_ref().is_none_or(|project| *project == run.project);
+    let runs: Vec<Summary> = all(&hall).await?.into_iter().rev().filter(takes).collect();
+    let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
+    for (at, run) in runs.iter().enumerate() {
+        let asked = Request::Status { run: Which::Named(run.run.to_string()) };
+        let Answer::Status(status) = hall.ask(asked).await? else { return Err(Problem::odd()) };
+        sum = sum.plus(status.ledger.total.usage);
+        if (offset..offset.saturating_add(limit)).contains(&at) {
+            items.push(cost_of(&status));
+        }
+    }
+    Ok(Out(Costs { sum: Usage::from(sum), items, total: runs.len(), limit, offset }))
+}
+
+fn cost_of(status: &Status) -> RunCost {
+    let (summary, ledger) = (&status.summary, &status.ledger);
+    RunCost {
+        run: summary.run.to_string(),
+        project: summary.project.clone(),
+        status: summary.status.into(),
+        created_ms: summary.created_ms,
+        usage: ledger.total.usage.into(),
+        cut_off: ledger.total.cut_off.into(),
+        model_calls: ledger.total.model_calls,
+        tool_calls: ledger.total.tool_calls,
+        fuel: ledger.total.fuel,
+        wall_ms: ledger.wall_ms,
+    }
+}

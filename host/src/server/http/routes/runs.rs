@@ -1,0 +1,419 @@
+//! Runs: listed, started, looked at, steered.
+
+use super::super::Shared;
+use super::super::gate::Caller;
+use super::super::input::{Json, MaybeJson, Query, Window, limited};
+use super::super::scopes::By;
+use super::super::views::features::Plan;
+use super::super::views::journal::Resolution;
+use super::super::views::runs::{Log, Rechecked, Reverted, Run, RunDetails, RunNamed, RunStatus};
+use super::super::views::spent;
+use super::projects::{absolute, directory_of};
+use super::{Made, Out, Page, Problem, Told, status as at_length, which};
+use crate::service::{Answer, Question, Request, Scope, Summary};
+use crate::wiring::ModelOptions;
+use axum::extract::{Path, State};
+use longhaul_harness::Dispatch as InnerDispatch;
+use serde::Deserialize;
+use std::path::PathBuf;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which runs are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RunsQuery {
+    /// Only of this project.
+    project: Option<String>,
+    /// Only of these statuses, with commas between them.
+    status: Option<String>,
+    /// Only those that are worked on in this moment, or only the others.
+    active: Option<bool>,
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Items before it. Default 0.
+    offset: Option<usize>,
+}
+
+/// List runs
+///
+/// The newest comes first.
+#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunsQuery), responses((status = 200, description = "A page of runs", body = Page<Run>)))]
+pub async fn list(State(hall): State<Shared>, Query(query): Query<RunsQuery>) -> Told<Page<Run>> {
+    let window = Window::of(query.limit, query.offset)?;
+    let statuses = query.status.as_deref().map(statuses).transpose()?;
+    let takes = |run: &Summary| {
+        query.project.as_ref().is_none_or(|project| *project == run.project)
+            && statuses.as_ref().is_none_or(|statuses| statuses.contains(&run.status.into()))
+            && query.active.is_none_or(|active| active == run.active)
+    };
+    let found: Vec<Summary> = all(&hall).await?.into_iter().rev().filter(takes).collect();
+    Ok(Out(Page::of(found, window, Run::from)))
+}
+
+fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let read =
+        |word: &str| serde_json::from_value(word.into()).map_err(|error| Problem::invalid("status", error.to_string()));
+    words.map(read).collect()
+}
+
+/// Oldest first.
+pub async fn all(hall: &Shared) -> Result<Vec<Summary>, Problem> {
+    match hall.ask(Request::Runs).await? {
+        Answer::Runs { runs } => Ok(runs),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// What run is started: of a project by its name, or with the scope `admin` of one in a directory.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRun {
+    /// The project, by its name.
+    #[serde(default)]
+    project: Option<String>,
+    /// The project, by its directory on the server's machine. Needs the scope `admin`.
+    #[serde(default)]
+    directory: Option<String>,
+    /// The plan that it follows; null: a planner is asked.
+    #[serde(default)]
+    plan: Option<Plan>,
+    /// Pause when the plan is there.
+    #[serde(default)]
+    plan_only: bool,
+    /// Pause after so many sessions: attempts at a feature.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    sessions: Option<u32>,
+    /// Also when the project was given up.
+    #[serde(default)]
+    again: bool,
+    /// Answer every model from this recording on the server's machine. Needs the scope `admin`.
+    #[serde(default)]
+    recorded: Option<String>,
+}
+
+/// Start a run of a project
+#[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = NewRun, responses((status = 201, description = "It is started", body = RunNamed)))]
+pub async fn start(
+    State(hall): State<Shared>,
+    By(caller): By,
+    Json(new): Json<NewRun>,
+) -> Result<Made<RunNamed>, Problem> {
+    let sessions = at_least_one(new.sessions)?;
+    let asked = Request::Run {
+        directory: place(&hall, &caller, new.project, new.directory).await?,
+        models: models(&caller, new.recorded)?,
+        plan: new.plan.map(Into::into),
+        plan_only: new.plan_only,
+        sessions,
+        again: new.again,
+    };
+    made(&hall, asked).await
+}
+
+/// Who answers an ask.
+#[derive(Deserialize, ToSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatch {
+    /// One agent if there is one; of several a model says whether the goal is for one of them or for a plan.
+    #[default]
+    Auto,
+    /// This agent.
+    Agent(String),
+    /// One agent; of several a model says which.
+    Route,
+    /// Several, as a planner plans.
+    Plan,
+}
+
+/// What is asked.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewAsk {
+    /// The project, by its name.
+    #[serde(default)]
+    project: Option<String>,
+    /// The project, by its directory on the server's machine. Needs the scope `admin`.
+    #[serde(default)]
+    directory: Option<String>,
+    /// What is asked.
+    goal: String,
+    /// Who answers.
+    #[serde(default)]
+    dispatch: Dispatch,
+    /// The tasks that are to be done; null: a planner says which, if it comes to a plan.
+    #[serde(default)]
+    plan: Option<Plan>,
+    /// Answer every model from this recording on the server's machine. Needs the scope `admin`.
+    #[serde(default)]
+    recorded: Option<String>,
+}
+
+/// Ask something
+///
+/// The answer is in the run, once it is completed.
+#[utoipa::path(post, path = "/api/v1/asks", tag = "runs", request_body = NewAsk, responses((status = 201, description = "It is asked", body = RunNamed)))]
+pub async fn ask(
+    State(hall): State<Shared>,
+    By(caller): By,
+    Json(new): Json<NewAsk>,
+) -> Result<Made<RunNamed>, Problem> {
+    let question = Question {
+        directory: place(&hall, &caller, new.project, new.directory).await?,
+        goal: new.goal,
+        dispatch: match new.dispatch {
+            Dispatch::Auto => InnerDispatch::Auto,
+            Dispatch::Agent(name) => InnerDispatch::Agent(name),
+            Dispatch::Route => InnerDispatch::Route,
+            Dispatch::Plan => InnerDispatch::Plan,
+        },
+        plan: new.plan.map(Into::into),
+        models: models(&caller, new.recorded)?,
+    };
+    made(&hall, Request::Ask { question: Box::new(question) }).await
+}
+
+fn at_least_one(sessions: Option<u32>) -> Result<Option<u32>, Problem> {
+    match sessions {
+        Some(0) => Err(Problem::invalid("sessions", "a run of no sessions does nothing; write 1 or more")),
+        sessions => Ok(sessions),
+    }
+}
+
+/// Where the project is. Whose token is not for the machine itself names one that the server knows.
+async fn place(
+    hall: &Shared,
+    caller: &Caller,
+    project: Option<String>,
+    directory: Option<String>,
+) -> Result<PathBuf, Problem> {
+    match (project, directory) {
+        (Some(project), None) => directory_of(hall, &project).await,
+        (None, Some(directory)) => {
+            caller.expect(Scope::Admin)?;
+            absolute("directory", &directory)
+        }
+        _ => Err(Problem::invalid("project", "name either the project or its directory")),
+    }
+}
+
+fn models(caller: &Caller, recorded: Option<String>) -> Result<ModelOptions, Problem> {
+    let Some(recorded) = recorded else { return Ok(ModelOptions::default()) };
+    caller.expect(Scope::Admin)?;
+    Ok(ModelOptions { replay_from: Some(absolute("recorded", &recorded)?), record_to: None })
+}
+
+async fn made(hall: &Shared, asked: Request) -> Result<Made<RunNamed>, Problem> {
+    let told = named(hall, asked).await?;
+    let location = Some(format!("/api/v1/runs/{}", told.run));
+    Ok(Made { told, location })
+}
+
+/// An order about a run, and whose it was.
+pub async fn named(hall: &Shared, asked: Request) -> Result<RunNamed, Problem> {
+    match hall.ask(asked).await? {
+        Answer::Run { run } => Ok(RunNamed { run: run.to_string() }),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// Show a run
+#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "The run at length", body = RunDetails)))]
+pub async fn status(State(hall): State<Shared>, Path(run): Path<String>) -> Told<RunDetails> {
+    Ok(Out((*at_length(&hall, &run).await?).into()))
+}
+
+/// What a run spent, and what it still may
+#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = spent::Ledger)))]
+pub async fn ledger(State(hall): State<Shared>, Path(run): Path<String>) -> Told<spent::Ledger> {
+    Ok(Out(at_length(&hall, &run).await?.ledger.into()))
+}
+
+/// Nothing is to be said beside.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Pause a run
+///
+/// The work under way is stopped, and goes on from its journal when the run is resumed.
+#[utoipa::path(post, path = "/api/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "It is paused", body = RunNamed)))]
+pub async fn pause(State(hall): State<Shared>, Path(run): Path<String>, _: MaybeJson<Nothing>) -> Told<RunNamed> {
+    Ok(Out(named(&hall, Request::Pause { run: which(&run)? }).await?))
+}
+
+/// How a run goes on.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resume {
+    /// Try features again whose rounds were used up.
+    #[serde(default)]
+    retry_failing: bool,
+    /// Pause again after so many sessions.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    sessions: Option<u32>,
+}
+
+/// Go on with a run
+#[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Resume>), responses((status = 200, description = "It goes on", body = RunNamed)))]
+pub async fn resume(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    MaybeJson(how): MaybeJson<Resume>,
+) -> Told<RunNamed> {
+    let sessions = at_least_one(how.sessions)?;
+    let asked = Request::Resume { run: which(&run)?, retry_failing: how.retry_failing, sessions };
+    Ok(Out(named(&hall, asked).await?))
+}
+
+/// Why a run is given up.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Abandon {
+    /// Why, for the record.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Give a run up
+#[utoipa::path(post, path = "/api/v1/runs/{run}/abandon", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Abandon>), responses((status = 200, description = "It is given up", body = RunNamed)))]
+pub async fn abandon(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    MaybeJson(why): MaybeJson<Abandon>,
+) -> Told<RunNamed> {
+    let reason = why.reason.unwrap_or_else(|| "given up by the operator".to_owned());
+    Ok(Out(named(&hall, Request::Abandon { run: which(&run)?, reason }).await?))
+}
+
+/// A correction.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Steer {
+    /// The task or feature; null: all that is worked on.
+    #[serde(default)]
+    task: Option<String>,
+    /// What the agent is told at its next step.
+    text: String,
+}
+
+/// Correct what is worked on
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Steer, responses((status = 200, description = "The agent hears it at its next step", body = RunNamed)))]
+pub async fn steer(State(hall): State<Shared>, Path(run): Path<String>, Json(said): Json<Steer>) -> Told<RunNamed> {
+    if said.text.trim().is_empty() {
+        return Err(Problem::invalid("text", "an empty correction says nothing"));
+    }
+    Ok(Out(named(&hall, Request::Steer { run: which(&run)?, task: said.task, text: said.text }).await?))
+}
+
+/// An answer to what a run waits with.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewAnswer {
+    /// The feature that is blocked; null when the run waits.
+    #[serde(default)]
+    feature: Option<String>,
+    /// In words.
+    #[serde(default)]
+    text: String,
+    /// What is known of the effect that is asked about, if one is.
+    #[serde(default)]
+    resolution: Option<Resolution>,
+}
+
+/// Answer the question that a run, or a feature, waits with
+#[utoipa::path(post, path = "/api/v1/runs/{run}/answer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = NewAnswer, responses((status = 200, description = "It is answered, and the run goes on", body = RunNamed)))]
+pub async fn answer(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    Json(said): Json<NewAnswer>,
+) -> Told<RunNamed> {
+    let NewAnswer { feature, text, resolution } = said;
+    let asked = Request::Answer { run: which(&run)?, feature, resolution: resolution.map(Into::into), text };
+    Ok(Out(named(&hall, asked).await?))
+}
+
+/// Which checks are run once more.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recheck {
+    /// Only those of this feature.
+    #[serde(default)]
+    feature: Option<String>,
+}
+
+/// Run the checks of features that pass once more
+#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = Rechecked)))]
+pub async fn recheck(
+    State(hall): State<Shared>,
+    Path(run): Path<String>,
+    MaybeJson(wanted): MaybeJson<Recheck>,
+) -> Told<Rechecked> {
+    let asked = Request::Recheck { run: which(&run)?, feature: wanted.feature };
+    let Answer::Rechecked { run, features } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    Ok(Out(Rechecked { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
+}
+
+/// Where a run goes back to.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Revert {
+    /// The commit, or the beginning of its name.
+    to: String,
+    /// Keep what is in no commit instead of refusing.
+    #[serde(default)]
+    stash: bool,
+}
+
+/// Go back to an earlier commit of a run that is not working
+#[utoipa::path(post, path = "/api/v1/runs/{run}/revert", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Revert, responses((status = 200, description = "It is done", body = Reverted)))]
+pub async fn revert(State(hall): State<Shared>, Path(run): Path<String>, Json(back): Json<Revert>) -> Told<Reverted> {
+    let asked = Request::Revert { run: which(&run)?, to: back.to, stash: back.stash };
+    let Answer::Reverted(done) = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    Ok(Out((*done).into()))
+}
+
+/// Stop the work on one task or feature
+///
+/// A resume takes it up again.
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/tasks/{task}/cancel",
+    tag = "runs",
+    params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("task" = String, Path, description = "The task or feature")),
+    responses((status = 200, description = "It is stopped", body = RunNamed))
+)]
+pub async fn cancel(
+    State(hall): State<Shared>,
+    Path((run, task)): Path<(String, String)>,
+    _: MaybeJson<Nothing>,
+) -> Told<RunNamed> {
+    Ok(Out(named(&hall, Request::CancelTask { run: which(&run)?, task }).await?))
+}
+
+/// Which commits are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LogQuery {
+    /// At most so many. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Those that reverts took back, in place of those of the branch.
+    reverted: Option<bool>,
+}
+
+/// List the commits of a run
+///
+/// The newest comes first.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/log", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it"), LogQuery), responses((status = 200, description = "Its commits", body = Log)))]
+pub async fn log(State(hall): State<Shared>, Path(run): Path<String>, Query(query): Query<LogQuery>) -> Told<Log> {
+    let limit = limited(query.limit, 100)?;
+    let asked = Request::Log { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
+    let Answer::Log { branch, base, commits } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    Ok(Out(Log { branch, base, commits: commits.into_iter().map(Into::into).collect() }))
+}

@@ -1,0 +1,91 @@
+//! The server itself: whether it lives, whether it can be asked, who one is, and figures for Prometheus.
+
+use super::super::scopes::By;
+use super::super::{Shared, gate::Caller};
+use super::{Out, Problem, Told};
+use crate::service::{Answer, Request};
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+/// That the server lives.
+#[derive(Serialize, ToSchema)]
+pub struct Health {
+    /// `ok`.
+    status: &'static str,
+    /// The version of the program.
+    version: &'static str,
+}
+
+/// Whether the process answers
+#[utoipa::path(get, path = "/health", tag = "server", responses((status = 200, description = "It does", body = Health)))]
+pub async fn health() -> Out<Health> {
+    Out(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// That the server can be asked.
+#[derive(Serialize, ToSchema)]
+pub struct Ready {
+    /// `ready`.
+    status: &'static str,
+}
+
+/// Whether the server can be asked
+///
+/// 503 once it is to end.
+#[utoipa::path(get, path = "/ready", tag = "server", responses((status = 200, description = "It can", body = Ready)))]
+pub async fn ready(State(hall): State<Shared>) -> Told<Ready> {
+    if hall.ends() {
+        let detail = "the server is about to end; runs go on when it is started again";
+        return Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(5), detail));
+    }
+    Ok(Out(Ready { status: "ready" }))
+}
+
+/// Figures for Prometheus
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "server",
+    responses((status = 200, description = "In Prometheus' text format", body = String, content_type = "text/plain; version=0.0.4"))
+)]
+pub async fn metrics(State(hall): State<Shared>) -> Result<Response, Problem> {
+    let Answer::Metrics { text } = hall.ask(Request::Metrics).await? else { return Err(Problem::odd()) };
+    let mut response = text.into_response();
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// Who asks.
+#[derive(Serialize, ToSchema)]
+pub struct Whoami {
+    /// What the token is called; null where none is needed.
+    #[schema(required = true)]
+    name: Option<String>,
+    /// What it allows.
+    scopes: Vec<&'static str>,
+    /// Until when it lets in, in milliseconds since 1970-01-01 UTC; null: until it is removed.
+    #[schema(required = true)]
+    expires_ms: Option<u64>,
+    /// Whether clients need a token.
+    required: bool,
+}
+
+/// Who one is, by one's token
+#[utoipa::path(get, path = "/api/v1/whoami", tag = "server", responses((status = 200, description = "The token, without its secret", body = Whoami)))]
+pub async fn whoami(State(hall): State<Shared>, By(caller): By) -> Told<Whoami> {
+    let required = hall.settings().tokens;
+    Ok(Out(match caller {
+        Caller::Holder(token) => Whoami {
+            name: Some(token.name),
+            scopes: token.scopes.iter().map(|scope| scope.as_str()).collect(),
+            expires_ms: token.expires_ms,
+            required,
+        },
+        Caller::Local | Caller::Anybody => Whoami { name: None, scopes: vec!["admin"], expires_ms: None, required },
+    }))
+}

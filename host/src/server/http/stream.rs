@@ -1,0 +1,343 @@
+//! Events as they come, as server-sent events. The run never waits for who reads them.
+//!
+//! What is durable has its number as `id`, so a client that lost its connection goes on behind the last one that it has,
+//! also at another process. A client that reads slowly loses live parts, and is told so; one that does not read is let go.
+
+use super::listen::stopped;
+use super::{Place, Shared};
+use crate::door::{Seen, watch_here};
+use crate::run::Heard;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http::{HeaderValue, header};
+use longhaul_core::RunId;
+use longhaul_core::event::RunEvent;
+use longhaul_core::stream::{Content, Line};
+use serde_json::json;
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Interval, MissedTickBehavior};
+
+/// The wait between two signs of life, so that nobody on the way takes a silent stream for a dead one.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// How long a client may not read at all before it is let go.
+const READER_WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes that are sent as one, where there is more than one frame to send.
+const FRAMES_BYTES_MAX: usize = 64 << 10;
+
+/// What a client waits before it comes again, in milliseconds.
+const RETRY_MS: u32 = 1_000;
+
+/// The stream of a run behind a number. With `follow` it goes on when the run does, else it ends when nobody works on it.
+pub fn of_run(hall: &Shared, place: Place, run: RunId, after: u64, follow: bool) -> Response {
+    let reading = Reading {
+        hall: hall.clone(),
+        run,
+        last: after,
+        follow,
+        seen: None,
+        news: hall.service.news(),
+        pulse: Pulse::new(hall),
+        began: false,
+        is_gone: false,
+        is_over: false,
+        _place: place,
+    };
+    respond(unfold(reading, async |mut reading| reading.next().await.map(|frames| (Ok(frames), reading))))
+}
+
+/// What is durable of every run from now on.
+pub fn of_all(hall: &Shared, place: Place) -> Response {
+    let (sender, frames) = mpsc::channel(256);
+    let gathering = Task(tokio::spawn(gather(hall.clone(), sender)));
+    let reading = (frames, Pulse::new(hall), gathering, place);
+    respond(unfold(reading, async |mut reading| {
+        let (frames, pulse, ..) = &mut reading;
+        let frame = tokio::select! {
+            frame = frames.recv() => frame?,
+            beat = pulse.next() => beat?,
+        };
+        Some((Ok(frame), reading))
+    }))
+}
+
+fn respond(frames: impl futures_util::Stream<Item = Result<Bytes, Infallible>> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::from_stream(frames));
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // For proxies that would keep a frame until there are more.
+    fields.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// A task that ends with who wanted it.
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Says that the stream lives, and when it is to end.
+struct Pulse {
+    beat: Interval,
+    stop: watch::Receiver<bool>,
+}
+
+impl Pulse {
+    fn new(hall: &Shared) -> Self {
+        let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { beat, stop: hall.stop.clone() }
+    }
+
+    /// A sign of life; none when the server is to end.
+    async fn next(&mut self) -> Option<Bytes> {
+        tokio::select! {
+            _ = self.beat.tick() => Some(Bytes::from_static(b": hb\n\n")),
+            () = stopped(&mut self.stop) => None,
+        }
+    }
+}
+
+/// A client that reads a run.
+struct Reading {
+    hall: Shared,
+    run: RunId,
+    /// The last number that was sent.
+    last: u64,
+    follow: bool,
+    /// What comes; none while nobody works on the run.
+    seen: Option<(mpsc::Receiver<Seen>, Task)>,
+    news: broadcast::Receiver<RunId>,
+    pulse: Pulse,
+    began: bool,
+    /// Whether it was told that nobody works on the run, and nothing since.
+    is_gone: bool,
+    is_over: bool,
+    _place: Place,
+}
+
+impl Reading {
+    /// One frame or several; none at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        if !self.began {
+            self.began = true;
+            self.watch();
+            return Some(format!("retry: {RETRY_MS}\n\n").into());
+        }
+        loop {
+            let is_idle = self.seen.is_none();
+            tokio::select! {
+                seen = next_seen(&mut self.seen) => {
+                    let frames = self.take(seen);
+                    if !frames.is_empty() {
+                        return Some(frames.into());
+                    }
+                    if self.is_over {
+                        return None;
+                    }
+                }
+                news = self.news.recv(), if is_idle => match news {
+                    Ok(run) if run != self.run => {}
+                    Ok(_) | Err(RecvError::Lagged(_)) => self.watch(),
+                    Err(RecvError::Closed) => return None,
+                },
+                beat = self.pulse.next() => return beat,
+            }
+        }
+    }
+
+    fn watch(&mut self) {
+        let (sender, receiver) = mpsc::channel(256);
+        let (hall, run, after) = (self.hall.clone(), self.run.clone(), self.last);
+        let task = tokio::spawn(async move { watch_here(&hall.service, &run, after, &sender).await });
+        self.seen = Some((receiver, Task(task)));
+    }
+
+    /// As frames, with whatever else is there by now.
+    fn take(&mut self, seen: Option<Seen>) -> String {
+        let mut frames = String::new();
+        let mut next = seen;
+        loop {
+            let Some(seen) = next else {
+                // The watcher went without a word: the store does not answer.
+                self.is_over = true;
+                return frames;
+            };
+            self.write(seen, &mut frames);
+            let Some((receiver, _)) = self.seen.as_mut().filter(|_| !self.is_over) else { return frames };
+            if frames.len() > FRAMES_BYTES_MAX {
+                return frames;
+            }
+            match receiver.try_recv() {
+                Ok(seen) => next = Some(seen),
+                Err(_) => return frames,
+            }
+        }
+    }
+
+    fn write(&mut self, seen: Seen, frames: &mut String) {
+        let after = self.last;
+        let (name, id, content) = match seen {
+            Seen::Event(event) => {
+                (self.last, self.is_gone) = (event.number, false);
+                return frame(frames, Some(event.number), "event", &Line::of(event));
+            }
+            Seen::Token(token) => ("token", None, Content::Token(token)),
+            Seen::Lagged => ("lagged", None, Content::Lagged { after }),
+            Seen::Dropped => {
+                self.is_over = true;
+                ("dropped", None, Content::Dropped { after })
+            }
+            Seen::Gone(error) => {
+                (self.seen, self.is_over) = (None, !self.follow);
+                if std::mem::replace(&mut self.is_gone, true) {
+                    return;
+                }
+                ("gone", None, Content::End { after, error })
+            }
+        };
+        frame(frames, id, name, &Line { run: self.run.clone(), content });
+    }
+}
+
+async fn next_seen(seen: &mut Option<(mpsc::Receiver<Seen>, Task)>) -> Option<Seen> {
+    match seen {
+        Some((receiver, _)) => receiver.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
+    // A line that cannot be written would be our own fault, and is better missing than the stream.
+    let Ok(text) = serde_json::to_string(line) else { return };
+    if let Some(id) = id {
+        let _ = writeln!(frames, "id: {id}");
+    }
+    let _ = write!(frames, "event: {name}\ndata: {text}\n\n");
+}
+
+/// Sends what is durable of every run, until the client is gone.
+async fn gather(hall: Shared, sender: mpsc::Sender<Bytes>) {
+    let mut news = hall.service.news();
+    let mut gathering = Gathering { hall, sender, at_work: JoinSet::new(), watched: HashSet::new() };
+    let _ = gathering.all(&mut news).await;
+}
+
+/// A client that reads all runs.
+struct Gathering {
+    hall: Shared,
+    sender: mpsc::Sender<Bytes>,
+    at_work: JoinSet<RunId>,
+    watched: HashSet<RunId>,
+}
+
+/// The client is gone, or does not read.
+struct Left;
+
+impl Gathering {
+    async fn all(&mut self, news: &mut broadcast::Receiver<RunId>) -> Result<(), Left> {
+        let active = self.hall.service.active();
+        let runs: Vec<_> = active.iter().map(|run| json!({ "run": run, "last": self.last(run) })).collect();
+        let hello = format!("retry: {RETRY_MS}\nevent: hello\ndata: {}\n\n", json!({ "runs": runs }));
+        send(&self.sender, hello).await?;
+        active.into_iter().for_each(|run| self.follow(run));
+        loop {
+            tokio::select! {
+                new = news.recv() => match new {
+                    Ok(run) => self.changed(run).await?,
+                    Err(RecvError::Lagged(_)) => send(&self.sender, "event: lagged\ndata: {}\n\n".to_owned()).await?,
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+                Some(ended) = self.at_work.join_next() => {
+                    if let Ok(run) = ended {
+                        self.watched.remove(&run);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn changed(&mut self, run: RunId) -> Result<(), Left> {
+        let active = self.hall.service.active().contains(&run);
+        let changed = json!({ "run": run, "last": self.last(&run), "active": active });
+        send(&self.sender, format!("event: run\ndata: {changed}\n\n")).await?;
+        if active {
+            self.follow(run);
+        }
+        Ok(())
+    }
+
+    fn last(&self, run: &RunId) -> u64 {
+        self.hall.service.last_event(run).unwrap_or(0)
+    }
+
+    fn follow(&mut self, run: RunId) {
+        if !self.watched.insert(run.clone()) {
+            return;
+        }
+        // Before the number is read, so that nothing falls between.
+        let watching = self.hall.service.watch(&run);
+        let last = self.last(&run);
+        let (hall, sender) = (self.hall.clone(), self.sender.clone());
+        self.at_work.spawn(async move {
+            if let Some(watching) = watching {
+                let _ = one(&hall, &run, last, watching.receiver, &sender).await;
+            }
+            run
+        });
+    }
+}
+
+/// What is durable of one run, until nobody works on it.
+async fn one(
+    hall: &Shared,
+    run: &RunId,
+    mut last: u64,
+    mut heard: broadcast::Receiver<Heard>,
+    sender: &mpsc::Sender<Bytes>,
+) -> Result<(), Left> {
+    loop {
+        let is_over = match heard.recv().await {
+            Ok(Heard::Event(event)) if event.number == last + 1 => {
+                last = event.number;
+                send_event(sender, event).await?;
+                continue;
+            }
+            Ok(Heard::Token(_)) => continue,
+            Ok(Heard::Event(_)) | Err(RecvError::Lagged(_)) => false,
+            Ok(Heard::Gone { .. }) | Err(RecvError::Closed) => true,
+        };
+        for event in hall.service.events(run, last).map_err(|_| Left)? {
+            last = event.number;
+            send_event(sender, event).await?;
+        }
+        if is_over {
+            return Ok(());
+        }
+    }
+}
+
+async fn send_event(sender: &mpsc::Sender<Bytes>, event: RunEvent) -> Result<(), Left> {
+    let mut text = String::new();
+    frame(&mut text, None, "event", &Line::of(event));
+    send(sender, text).await
+}
+
+async fn send(sender: &mpsc::Sender<Bytes>, text: String) -> Result<(), Left> {
+    sender.send_timeout(text.into(), READER_WAIT).await.map_err(|_| Left)
+}

@@ -1,0 +1,173 @@
+//! What people are asked before a tool is called, and the rules that came of it.
+
+use longhaul_approval as inner;
+use longhaul_core::RunId;
+use longhaul_core::journal::EffectClass;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Whether a call may be made.
+    Call,
+    /// A question of an agent, in words.
+    Question,
+}
+
+/// Where an approval is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Nobody has answered.
+    Open,
+    /// It has an answer, which its run has not taken yet.
+    Answered,
+    /// Its run has taken the answer.
+    Used,
+    /// The call was taken back.
+    Withdrawn,
+}
+
+/// What is known of an effect that is cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Touches nothing.
+    ReadOnly,
+    /// The same key has the effect once.
+    Idempotent,
+    /// Can be asked whether it happened.
+    Verifiable,
+    /// Acts on the world.
+    Acts,
+}
+
+impl From<EffectClass> for Effect {
+    fn from(inner: EffectClass) -> Self {
+        match inner {
+            EffectClass::ReadOnly => Self::ReadOnly,
+            EffectClass::Idempotent => Self::Idempotent,
+            EffectClass::Verifiable => Self::Verifiable,
+            EffectClass::Acts => Self::Acts,
+        }
+    }
+}
+
+/// Something that a person is asked.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Approval {
+    /// Its id.
+    pub id: String,
+    /// Its run.
+    pub run: String,
+    /// Who would make the call.
+    pub invocation: String,
+    /// The entry of its journal.
+    pub entry: u32,
+    /// What is asked.
+    pub asks: Asks,
+    /// The tool.
+    pub tool: String,
+    /// Its function.
+    pub function: String,
+    /// What it would be called with: JSON as text, as the agent wrote it.
+    pub arguments: String,
+    /// The digest of the tool's component, or what it is else.
+    pub component: String,
+    /// The agent's table of `longhaul.toml`.
+    pub agent: String,
+    /// The agent's plugin.
+    pub plugin: String,
+    /// What is known of the effect.
+    pub effect: Effect,
+    /// Whether the tool runs commands.
+    pub runs_commands: bool,
+    /// When it was asked, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Where it is.
+    pub standing: Standing,
+    /// The same in words, with the answer.
+    pub words: String,
+    /// When it was answered, or its answer taken.
+    #[schema(required = true)]
+    pub decided_ms: Option<u64>,
+}
+
+impl From<inner::Approval> for Approval {
+    fn from(approval: inner::Approval) -> Self {
+        let words = approval.words();
+        let (standing, decided_ms) = match approval.standing {
+            inner::Standing::Open => (Standing::Open, None),
+            inner::Standing::Answered { at_ms, .. } => (Standing::Answered, Some(at_ms)),
+            inner::Standing::Used { at_ms, .. } => (Standing::Used, Some(at_ms)),
+            inner::Standing::Withdrawn => (Standing::Withdrawn, None),
+        };
+        let inner::Subject { invocation, entry, tool, function, component, arguments } = approval.subject;
+        Self {
+            id: approval.id,
+            run: invocation.run().to_string(),
+            invocation: invocation.as_str().to_owned(),
+            entry,
+            asks: match approval.asks {
+                inner::Asks::Call => Asks::Call,
+                inner::Asks::Question => Asks::Question,
+            },
+            tool,
+            function,
+            arguments,
+            component,
+            agent: approval.agent,
+            plugin: approval.plugin,
+            effect: approval.effect.into(),
+            runs_commands: approval.runs_commands,
+            at_ms: approval.at_ms,
+            standing,
+            words,
+            decided_ms,
+        }
+    }
+}
+
+/// What a person allowed for the rest of a run.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Rule {
+    /// Its id.
+    pub id: String,
+    /// Its run.
+    pub run: String,
+    /// The tool.
+    pub tool: String,
+    /// Its function.
+    pub function: String,
+    /// The digest of the tool's component, or what it is else.
+    pub component: String,
+    /// The program whose plain commands it allows; null: the function, whatever its arguments.
+    #[schema(required = true)]
+    pub program: Option<String>,
+    /// Since when, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Since when it holds no more.
+    #[schema(required = true)]
+    pub revoked_ms: Option<u64>,
+}
+
+impl From<(RunId, inner::RunRule)> for Rule {
+    fn from((run, rule): (RunId, inner::RunRule)) -> Self {
+        let inner::RunRule { id, tool, function, component, program, at_ms, revoked_ms, .. } = rule;
+        Self { id, run: run.to_string(), tool, function, component, program, at_ms, revoked_ms }
+    }
+}
+
+/// An approval with its answer.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Approved {
+    /// The approval.
+    pub approval: Approval,
+    /// What the answer allows from now on.
+    #[schema(required = true)]
+    pub rule: Option<Rule>,
+    /// Whether its run is worked on in this moment.
+    pub active: bool,
+}

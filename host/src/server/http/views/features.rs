@@ -1,0 +1,334 @@
+//! Features: what is asked for, and what became of it.
+
+use super::spent::Used;
+use super::words;
+use longhaul_core::work as inner;
+use longhaul_harness::Feature as InnerFeature;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+words! {
+    /// Where a feature is.
+    FeatureStatus of longhaul_core::work::FeatureStatus as InnerStatus {
+        /// Nobody has begun it.
+        NotStarted,
+        /// It is being worked on.
+        InProgress,
+        /// It passes and is committed.
+        Passing,
+        /// Its rounds are used up.
+        Failing,
+        /// It waits for something; see `blocked_by`.
+        Blocked,
+        /// It is off the list.
+        Dropped,
+    }
+}
+
+words! {
+    /// What blocks a feature.
+    BlockedBy of longhaul_harness::state::BlockedBy as InnerBlockedBy {
+        /// A feature that it depends on.
+        Dependency,
+        /// A question.
+        Question,
+        /// A refusal.
+        Denial,
+        /// A person, who stopped the work on it.
+        Cancel,
+    }
+}
+
+/// One thing that a feature is judged by.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Criterion {
+    /// Its id, unique within the feature.
+    pub id: String,
+    /// What must be so.
+    pub text: String,
+    /// The check that decides it; null: the evaluator does.
+    #[serde(default)]
+    pub check: Option<String>,
+}
+
+/// In what a check is written.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckLanguage {
+    /// A script in Python; `body` is its source.
+    Python,
+    /// A check of `[checks]` in `longhaul.toml`; `body` is its name there.
+    Native,
+}
+
+/// A check.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Its name, unique within the feature.
+    pub name: String,
+    /// In what it is written.
+    pub language: CheckLanguage,
+    /// Its source or name.
+    pub body: String,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureSpec {
+    /// Its id, unique within the run.
+    pub id: String,
+    /// In one line.
+    pub title: String,
+    /// What is to be done.
+    pub instruction: String,
+    /// One of the project's categories. Default `functional`.
+    #[serde(default = "category")]
+    pub category: String,
+    /// From 1 to 10; higher ones come first. Default 5.
+    #[serde(default = "priority")]
+    pub priority: u8,
+    /// The agent that does it; null: the one of its category.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// What it is judged by; at least one.
+    #[serde(default)]
+    pub criteria: Vec<Criterion>,
+    /// Checks that its criteria name.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// Ids of features that must pass first.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+}
+
+fn category() -> String {
+    "functional".to_owned()
+}
+
+fn priority() -> u8 {
+    5
+}
+
+/// Something that is wrong with an output.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Issue {
+    /// The criterion that it is about.
+    #[schema(required = true)]
+    pub criterion: Option<String>,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// What is done when a step of a plan fails.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// It is tried again so often.
+    Retry(u32),
+    /// It is left out.
+    Skip,
+    /// The planner is asked.
+    Replan,
+    /// The run ends.
+    Abort,
+}
+
+/// A feature and what became of it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Feature {
+    /// Its id.
+    pub id: String,
+    /// In one line.
+    pub title: String,
+    /// What is to be done.
+    pub instruction: String,
+    /// Its category.
+    pub category: String,
+    /// From 1 to 10.
+    pub priority: u8,
+    /// The agent that does it.
+    #[schema(required = true)]
+    pub agent: Option<String>,
+    /// What it is judged by.
+    pub criteria: Vec<Criterion>,
+    /// Checks that its criteria name.
+    pub checks: Vec<Check>,
+    /// Ids of features that must pass first.
+    pub depends_on: Vec<String>,
+    /// Where it is.
+    pub status: FeatureStatus,
+    /// Why, in one line.
+    pub why: String,
+    /// What blocks it; null unless its status is `blocked`.
+    #[schema(required = true)]
+    pub blocked_by: Option<BlockedBy>,
+    /// How often it ended in failing.
+    pub attempts: u32,
+    /// How often it was begun.
+    pub sessions: u32,
+    /// Why it failed last.
+    #[schema(required = true)]
+    pub last_error: Option<String>,
+    /// What the agent said of its last output.
+    pub summary: String,
+    /// Its last commit.
+    #[schema(required = true)]
+    pub commit: Option<String>,
+    /// The files of that commit.
+    pub files: Vec<String>,
+    /// Checks that passed before the work began.
+    pub vacuous: Vec<String>,
+    /// What was wrong with its last output.
+    pub issues: Vec<Issue>,
+    /// How its sessions before went, one line a round.
+    pub history: Vec<String>,
+    /// What its agent thought of its last output, between 0 and 1.
+    #[schema(required = true)]
+    pub confidence: Option<f64>,
+    /// What a task of an ask answered: JSON, or its beginning.
+    pub answer: String,
+    /// What the plan wants done when it fails.
+    pub on_failure: OnFailure,
+    /// What its work used.
+    pub used: Used,
+}
+
+impl From<InnerFeature> for Feature {
+    fn from(feature: InnerFeature) -> Self {
+        let FeatureSpec { id, title, instruction, category, priority, agent, criteria, checks, depends_on } =
+            feature.spec.into();
+        let issue = |inner::Issue { criterion, text }| Issue { criterion, text };
+        Self {
+            id,
+            title,
+            instruction,
+            category,
+            priority,
+            agent,
+            criteria,
+            checks,
+            depends_on,
+            status: feature.status.into(),
+            why: feature.why,
+            blocked_by: feature.blocked_by.map(Into::into),
+            attempts: feature.attempts,
+            sessions: feature.sessions,
+            last_error: feature.last_error,
+            summary: feature.summary,
+            commit: feature.commit,
+            files: feature.files,
+            vacuous: feature.vacuous,
+            issues: feature.issues.into_iter().map(issue).collect(),
+            history: feature.history,
+            confidence: feature.confidence,
+            answer: feature.answer,
+            on_failure: feature.on_failure.into(),
+            used: feature.used.into(),
+        }
+    }
+}
+
+impl From<inner::FeatureSpec> for FeatureSpec {
+    fn from(spec: inner::FeatureSpec) -> Self {
+        let criterion = |inner::Criterion { id, text, check }| Criterion { id, text, check };
+        let check = |inner::CheckSpec { name, body }| {
+            let (language, body) = match body {
+                inner::CheckBody::Python(source) => (CheckLanguage::Python, source),
+                inner::CheckBody::Native(name) => (CheckLanguage::Native, name),
+            };
+            Check { name, language, body }
+        };
+        Self {
+            id: spec.id,
+            title: spec.title,
+            instruction: spec.instruction,
+            category: spec.category,
+            priority: spec.priority,
+            agent: spec.agent,
+            criteria: spec.criteria.into_iter().map(criterion).collect(),
+            checks: spec.checks.into_iter().map(check).collect(),
+            depends_on: spec.depends_on,
+        }
+    }
+}
+
+impl From<FeatureSpec> for inner::FeatureSpec {
+    fn from(spec: FeatureSpec) -> Self {
+        let criterion = |Criterion { id, text, check }| inner::Criterion { id, text, check };
+        let check = |Check { name, language, body }| {
+            let body = match language {
+                CheckLanguage::Python => inner::CheckBody::Python(body),
+                CheckLanguage::Native => inner::CheckBody::Native(body),
+            };
+            inner::CheckSpec { name, body }
+        };
+        Self {
+            id: spec.id,
+            title: spec.title,
+            instruction: spec.instruction,
+            category: spec.category,
+            priority: spec.priority,
+            agent: spec.agent,
+            criteria: spec.criteria.into_iter().map(criterion).collect(),
+            checks: spec.checks.into_iter().map(check).collect(),
+            depends_on: spec.depends_on,
+        }
+    }
+}
+
+impl From<inner::OnFailure> for OnFailure {
+    fn from(inner: inner::OnFailure) -> Self {
+        match inner {
+            inner::OnFailure::Retry(times) => Self::Retry(times),
+            inner::OnFailure::Skip => Self::Skip,
+            inner::OnFailure::Replan => Self::Replan,
+            inner::OnFailure::Abort => Self::Abort,
+        }
+    }
+}
+
+impl From<OnFailure> for inner::OnFailure {
+    fn from(outer: OnFailure) -> Self {
+        match outer {
+            OnFailure::Retry(times) => Self::Retry(times),
+            OnFailure::Skip => Self::Skip,
+            OnFailure::Replan => Self::Replan,
+            OnFailure::Abort => Self::Abort,
+        }
+    }
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanStep {
+    /// What is asked for.
+    pub feature: FeatureSpec,
+    /// What is done when it fails. Default: it is tried again once.
+    #[serde(default)]
+    pub on_failure: Option<OnFailure>,
+}
+
+/// A plan that is followed in place of a planner's.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its steps.
+    pub steps: Vec<PlanStep>,
+    /// In words.
+    #[serde(default)]
+    pub notes: String,
+}
+
+impl From<Plan> for inner::Plan {
+    fn from(plan: Plan) -> Self {
+        let step = |PlanStep { feature, on_failure }| inner::PlanStep {
+            spec: feature.into(),
+            on_failure: on_failure.map(Into::into).unwrap_or_default(),
+        };
+        Self { steps: plan.steps.into_iter().map(step).collect(), notes: plan.notes }
+    }
+}

@@ -1,0 +1,159 @@
+// Requests to the server, one function for each kind, and what went wrong in words.
+//
+// Every request goes to the server that sent the page and carries the token as a header. Nothing is retried here: a
+// person asks again, or the view that polls does. An answer that is no JSON where JSON is due is an error.
+
+import * as link from "./link.js";
+import * as session from "./session.js";
+
+/** How long a request may take; reports and runs of code take longer than the others. */
+const PATIENCE_MS = 30_000;
+
+/** The server refused, or could not do it. */
+export class ApiError extends Error {
+  constructor(status, problem) {
+    super(problem.detail || problem.title || `the server answered ${status}`);
+    this.status = status;
+    this.title = problem.title ?? "";
+    this.field = problem.field ?? null;
+    this.request = problem.request ?? null;
+  }
+}
+
+/** No answer came. */
+export class Unreachable extends Error {
+  constructor() {
+    super("no answer from Longhaul; it is tried again");
+  }
+}
+
+/** A request. `body` is sent as JSON; `query` leaves out what is null or empty. */
+export async function call(method, path, { query, body, signal, headers, patienceMs = PATIENCE_MS, as = "json" } = {}) {
+  const response = await send(method, path + queryOf(query), { body, signal, headers, patienceMs });
+  if (!response.ok) throw await problem(response);
+  if (as === "response") return response;
+  if (as === "text") return response.text();
+  if (response.status === 204) return null;
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(response.status, {
+      detail: "the server's answer cannot be read; is it another version than the page? Load the page again",
+    });
+  }
+}
+
+async function send(method, path, { body, signal, headers, patienceMs }) {
+  const token = session.bearer();
+  const all = { accept: "application/json, application/problem+json, */*;q=0.5", ...headers };
+  if (token) all.authorization = `Bearer ${token}`;
+  if (body !== undefined) all["content-type"] = "application/json";
+  const limit = AbortSignal.timeout(patienceMs);
+  try {
+    const response = await fetch(path, {
+      method,
+      headers: all,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+    });
+    link.reached();
+    return response;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Unreachable();
+  }
+}
+
+/** The error of an answer that is not 2xx. A token that is no longer good ends the session. */
+export async function problem(response) {
+  let read = {};
+  try {
+    read = await response.json();
+  } catch {
+    // What stands between may answer in its own way.
+  }
+  const error = new ApiError(response.status, typeof read === "object" && read !== null ? read : {});
+  if (response.status === 401) session.end(error.message);
+  return error;
+}
+
+export function queryOf(query) {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== null && value !== undefined && value !== "") params.set(name, String(value));
+  }
+  const text = params.toString();
+  return text ? `?${text}` : "";
+}
+
+const V1 = "/api/v1";
+const part = encodeURIComponent;
+const run = (id, rest = "") => `${V1}/runs/${part(id)}${rest}`;
+
+const get = (path, query, signal) => call("GET", path, { query, signal });
+const post = (path, body = {}, options = {}) => call("POST", path, { body, ...options });
+
+export const whoami = (signal) => get(`${V1}/whoami`, null, signal);
+export const health = (signal) => get("/health", null, signal);
+
+export const projects = (query, signal) => get(`${V1}/projects`, query, signal);
+export const createProject = (body) => post(`${V1}/projects`, body);
+export const runs = (query, signal) => get(`${V1}/runs`, query, signal);
+export const startRun = (body) => post(`${V1}/runs`, body);
+export const ask = (body) => post(`${V1}/asks`, body);
+
+export const status = (id, signal) => get(run(id), null, signal);
+export const order = (id, what, body) => post(run(id, `/${what}`), body);
+export const cancelTask = (id, task) => post(run(id, `/tasks/${part(task)}/cancel`));
+export const addFeature = (id, spec) => post(run(id, "/features"), spec);
+export const editFeature = (id, spec) => call("PUT", run(id, `/features/${part(spec.id)}`), { body: spec });
+export const dropFeature = (id, feature) => call("DELETE", run(id, `/features/${part(feature)}`));
+export const recheck = (id, feature) => post(run(id, "/recheck"), { feature }, { patienceMs: 600_000 });
+export const journal = (id, query, signal) => get(run(id, "/journal"), query, signal);
+export const entries = (id, invocation, after, signal) =>
+  get(run(id, "/journal/entries"), { invocation, after, limit: 100 }, signal);
+export const replay = (id, invocation) => post(run(id, "/replay"), { invocation }, { patienceMs: 600_000 });
+export const commits = (id, reverted, signal) => get(run(id, "/log"), { limit: 100, reverted }, signal);
+export const revert = (id, body) => post(run(id, "/revert"), body);
+export const report = (id, format) =>
+  call("GET", run(id, "/report"), { query: { format }, as: "response", patienceMs: 120_000 });
+export const events = (id, after, limit, signal) => get(run(id, "/events"), { after, limit }, signal);
+export const runStream = (id) => run(id, "/events/stream");
+export const allStream = () => `${V1}/events/stream`;
+
+export const approvals = (query, signal) => get(`${V1}/approvals`, query, signal);
+export const answerApproval = (id, text) => post(`${V1}/approvals/${part(id)}/answer`, { text });
+export const rules = (id, signal) => get(`${V1}/rules`, { run: id }, signal);
+export const revokeRule = (id, rule) => call("DELETE", run(id, `/rules/${part(rule)}`));
+
+export const decisions = (id, question, signal) => get(run(id, "/decisions"), { question, limit: 50 }, signal);
+export const judge = (id, decision, body) => post(run(id, `/decisions/${part(decision)}/judge`), body);
+export const memory = (id, query, signal) => get(run(id, "/memory"), { ...query, limit: 100 }, signal);
+export const forget = (id, key, shelf) => call("DELETE", run(id, "/memory"), { query: { key, shelf } });
+export const proposals = (id, signal) => get(run(id, "/proposals"), null, signal);
+export const acceptProposal = (id, proposal) => post(run(id, `/proposals/${part(proposal)}/accept`));
+export const rejectProposal = (id, proposal, why) => post(run(id, `/proposals/${part(proposal)}/reject`), { why });
+
+export const costs = (query, signal) => get(`${V1}/costs`, query, signal);
+
+export const schedules = (signal) => get(`${V1}/schedules`, { limit: 500 }, signal);
+export const addSchedule = (body) => post(`${V1}/schedules`, body);
+export const schedule = (name, what) => post(`${V1}/schedules/${part(name)}/${what}`);
+export const removeSchedule = (name) => call("DELETE", `${V1}/schedules/${part(name)}`);
+export const tasks = (query, signal) => get(`${V1}/tasks`, query, signal);
+export const retryTask = (id) => post(`/api/tasks/${part(id)}/retry`);
+
+export const agents = (signal) => get(`${V1}/agents`, { limit: 500 }, signal);
+export const agent = (name, signal) => get(`${V1}/agents/${part(name)}`, null, signal);
+export const agentDo = (name, what, body) => post(`${V1}/agents/${part(name)}/${what}`, body, { patienceMs: 600_000 });
+export const artifact = (name, signal) => get(`${V1}/agents/${part(name)}/artifact`, null, signal);
+export const artifactHistory = (name, signal) => get(`${V1}/agents/${part(name)}/artifact/history`, null, signal);
+
+export const plugins = (query, signal) => get(`${V1}/plugins`, query, signal);
+export const exec = (body) => post(`${V1}/exec`, body, { patienceMs: 600_000 });
+export const resources = (signal) => get(`${V1}/resources`, null, signal);

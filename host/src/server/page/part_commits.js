@@ -1,0 +1,123 @@
+// What a run came to: its commits, going back to one of them, and its report to read or to keep.
+//
+// The report is read as text: the page shows no HTML that it did not build itself. To see it set out, keep the HTML file.
+
+import * as api from "./api.js";
+import { fill, h } from "./dom.js";
+import { live } from "./live.js";
+import { may } from "./session.js";
+import { button, check, dialog, empty, form, mono, plain, redraw, section, table, toast, when } from "./ui.js";
+
+export async function commits(ctx, place, run) {
+  const reportBox = h("div");
+  const list = h("div");
+  const reverted = check("Those that reverts took back", false);
+  const open = button("Read here", {
+    run: async () => {
+      const text = await (await api.report(run.run, "md")).text();
+      fill(reportBox, plain(text, { code: true, label: "Report" }));
+      reportBox.firstElementChild.focus?.();
+    },
+  });
+  fill(
+    place,
+    section(
+      "Report",
+      {
+        id: "s-report",
+        actions: [
+          open,
+          ["md", "json", "html"].map((format) =>
+            button({ md: "Markdown", json: "JSON", html: "HTML" }[format], {
+              sign: "down",
+              title: `Keep the report as ${format}`,
+              run: () => keep(run.run, format),
+            }),
+          ),
+        ],
+      },
+      reportBox,
+    ),
+    section("Commits", { id: "s-commits", actions: [reverted.element] }, list),
+  );
+  if (run.kind === "ask") return void fill(list, empty("An ask commits nothing."));
+  const { refresh } = await live(ctx, {
+    place: list,
+    everyMs: 60_000,
+    wants: (line) => line.run === run.run && ["commit", "reverted"].includes(line.type),
+    load: (signal) => api.commits(run.run, reverted.box.checked, signal),
+    draw: (log) =>
+      redraw(
+        list,
+        log.commits.length === 0
+          ? empty("No commit yet.")
+          : table(
+              "Commits",
+              [
+                {
+                  name: "Commit",
+                  cell: (one) => [
+                    h("b", null, one.subject),
+                    h(
+                      "span",
+                      { class: "sub" },
+                      mono(String(one.commit).slice(0, 10)),
+                      one.outcome && ` · ${one.outcome}`,
+                    ),
+                  ],
+                },
+                { name: "Feature", cell: (one) => one.feature ?? "–" },
+                { name: "When", numeric: true, cell: (one) => when(one.at_ms) },
+                {
+                  name: "Actions",
+                  bare: true,
+                  cell: (one) =>
+                    may("run") &&
+                    !run.active &&
+                    !reverted.box.checked &&
+                    h(
+                      "span",
+                      { class: "actions" },
+                      button("Go back to it", { small: true, run: () => goBack(run, one, () => refresh()) }),
+                    ),
+                },
+              ],
+              log.commits,
+            ),
+      ),
+  });
+  reverted.box.addEventListener("change", () => refresh());
+}
+
+function goBack(run, commit, refresh) {
+  dialog("Go back to this commit", (close) => {
+    const stash = check("Keep what is in no commit, instead of refusing", false);
+    return form(
+      "Go back",
+      [
+        h("p", null, `The branch goes back to “${commit.subject}”. What came after is kept under a name of its own.`),
+        stash.element,
+      ],
+      {
+        action: "Go back",
+        danger: true,
+        cancel: close,
+        submit: async () => {
+          const done = await api.revert(run.run, { to: commit.commit, stash: stash.box.checked });
+          close();
+          toast(`Back at ${String(done.to).slice(0, 10)}; ${done.left.length} commits were left behind.`);
+          await refresh();
+        },
+      },
+    );
+  });
+}
+
+/** Keeps a file of the server under the name that the server gives it. */
+async function keep(run, format) {
+  const response = await api.report(run, format);
+  const said = /filename="([A-Za-z0-9._-]{1,100})"/.exec(response.headers.get("content-disposition") ?? "");
+  const address = URL.createObjectURL(await response.blob());
+  h("a", { href: address, download: said?.[1] ?? `${run}.${format}` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -1,0 +1,94 @@
+// What a project remembers of its runs: facts, episodes and working notes; each can be searched and forgotten.
+
+import * as api from "./api.js";
+import { fill, h, keyed } from "./dom.js";
+import { pretty, words } from "./format.js";
+import { live } from "./live.js";
+import { may } from "./session.js";
+import { button, chip, confirm, empty, input, mono, plain, redraw, select, toast, when } from "./ui.js";
+
+const SHELVES = [
+  ["", "All"],
+  ["fact", "Facts"],
+  ["episode", "Episodes"],
+  ["working", "Working notes"],
+];
+
+export async function memory(ctx, place, run) {
+  const wanted = { query: "", shelf: "" };
+  const search = input({
+    type: "search",
+    placeholder: "Search by meaning or words",
+    "aria-label": "Search the memory",
+    data: { search: "" },
+  });
+  const shelf = select(SHELVES, "", { "aria-label": "Which shelf" });
+  const list = h("div", { class: "stack" });
+  const none = h("div");
+  const ask = h("form", { class: "toolbar", role: "search" }, search, shelf, button("Search", { type: "submit" }));
+  fill(place, ask, none, list);
+  const { refresh } = await live(ctx, {
+    place: list,
+    everyMs: 30_000,
+    wants: (line) => line.type === "done",
+    load: (signal) => api.memory(run, { ...wanted }, signal),
+    draw: ({ items }) => {
+      keyed(list, items, {
+        key: (one) => `${one.shelf}/${one.key}`,
+        mark: (one) => JSON.stringify(one),
+        make: (one) => card(run, one, () => refresh()),
+      });
+      redraw(
+        none,
+        items.length === 0 &&
+          empty(wanted.query ? "Nothing that is remembered bears on this." : "Nothing is remembered yet."),
+      );
+    },
+  });
+  const go = (event) => {
+    event.preventDefault();
+    Object.assign(wanted, { query: search.value.trim(), shelf: shelf.value });
+    refresh();
+  };
+  ask.addEventListener("submit", go);
+  shelf.addEventListener("change", go);
+}
+
+function card(run, one, refresh) {
+  const text = one.text ?? one.note?.text ?? pretty(one.note ?? "");
+  const facts = Object.entries(one.note ?? {}).filter(
+    ([name, value]) =>
+      name !== "text" &&
+      ["string", "number"].includes(typeof value) &&
+      !name.endsWith("_ms") &&
+      String(value) !== "" &&
+      String(value).length < 80,
+  );
+  return h(
+    "article",
+    { class: "card" },
+    h("div", { class: "card-head" }, h("h3", null, mono(one.key)), chip(words(one.shelf))),
+    plain(text),
+    h(
+      "p",
+      { class: "hint" },
+      facts.map(([name, value], index) => [index > 0 && " · ", `${words(name)} ${value}`]),
+      one.expires_at_ms && [" · over ", when(one.expires_at_ms)],
+    ),
+    may("run") &&
+      h(
+        "div",
+        { class: "actions" },
+        button("Forget", {
+          small: true,
+          kind: "danger",
+          run: () =>
+            confirm("Forget it", `${one.key} is removed and no run hears of it again.`, "Forget", async () => {
+              await api.forget(run, one.key, one.shelf);
+              toast("Forgotten.");
+              await refresh();
+            }),
+        }),
+      ),
+  );
+}

@@ -1,0 +1,254 @@
+// Agents as records: which there are, what one hands from run to run, and its tasks.
+
+import * as api from "./api.js";
+import { fill, h } from "./dom.js";
+import { duration, pretty, words } from "./format.js";
+import { live } from "./live.js";
+import { may } from "./session.js";
+import {
+  button,
+  empty,
+  facts,
+  failed,
+  field,
+  form,
+  area,
+  dialog,
+  link,
+  loading,
+  muted,
+  plain,
+  redraw,
+  section,
+  status,
+  table,
+  toast,
+  when,
+} from "./ui.js";
+import { tasks } from "./view_schedules.js";
+
+export async function show(ctx) {
+  return ctx.path[1] ? one(ctx, ctx.path[1]) : all(ctx);
+}
+
+async function all(ctx) {
+  ctx.title("Agents");
+  const list = h("div");
+  fill(ctx.box, h("h1", null, "Agents"), list);
+  await live(ctx, {
+    place: list,
+    load: (signal) => api.agents(signal),
+    draw: ({ items }) =>
+      redraw(
+        list,
+        items.length === 0
+          ? empty(
+              "No agent is registered.",
+              h("p", null, "Register one with ", h("code", null, "longhaul agent add"), "."),
+            )
+          : table("Agents", COLUMNS, items),
+      ),
+  });
+}
+
+const COLUMNS = [
+  {
+    name: "Agent",
+    cell: (one) => [
+      link(`#/agents/${encodeURIComponent(one.name)}`, one.name),
+      one.description && h("span", { class: "sub" }, one.description),
+    ],
+  },
+  { name: "Kind", cell: (one) => words(one.kind) },
+  { name: "Standing", cell: (one) => status(one.active ? "active" : "inactive") },
+  { name: "Version", numeric: true, hide: "phone", cell: (one) => String(one.version) },
+  { name: "Changed", numeric: true, cell: (one) => when(one.updated_ms) },
+];
+
+async function one(ctx, name) {
+  ctx.title(name);
+  const head = h("div");
+  const artifact = h("div");
+  const own = h("div", { class: "section" });
+  const ran = h("div");
+  fill(ctx.box, head, ran, artifact, section("Tasks", { id: "s-tasks" }, own));
+  const shown = await live(ctx, {
+    place: head,
+    load: async (signal) => ({
+      agent: await api.agent(name, signal),
+      held: await orNothing(api.artifact(name, signal)),
+    }),
+    draw: ({ agent, held }) => {
+      redraw(
+        head,
+        agentHead(agent, ran, () => shown.refresh()),
+      );
+      redraw(artifact, handOff(ctx, agent, held));
+    },
+  });
+  await tasks(ctx, own, ctx.query, name);
+}
+
+/** Nothing is handed on before the first run. */
+const orNothing = (promise) =>
+  promise.catch((error) => {
+    if (error.status === 404) return null;
+    throw error;
+  });
+
+function agentHead(agent, ran, refresh) {
+  return [
+    h("p", { class: "crumbs" }, link("#/agents", "Agents")),
+    h(
+      "div",
+      { class: "view-head" },
+      h("div", null, h("h1", null, agent.name), agent.description && h("p", { class: "hint" }, agent.description)),
+      may("admin") &&
+        h(
+          "div",
+          { class: "actions" },
+          button(agent.active ? "Deactivate" : "Activate", {
+            focus: "activate",
+            run: async () => {
+              await api.agentDo(agent.name, agent.active ? "deactivate" : "activate");
+              await refresh();
+            },
+          }),
+          button("Run it", { kind: "main", sign: "run", focus: "execute", run: () => execute(agent, ran, refresh) }),
+        ),
+    ),
+    h(
+      "p",
+      { class: "head-line" },
+      status(agent.active ? "active" : "inactive"),
+      muted(`${words(agent.kind)} · version ${agent.version} · changed `),
+      when(agent.updated_ms),
+    ),
+    agent.config &&
+      Object.keys(agent.config).length > 0 &&
+      h(
+        "details",
+        { class: "fold", data: { open: "config" } },
+        h("summary", null, "Configuration"),
+        plain(pretty(agent.config), { code: true }),
+      ),
+  ];
+}
+
+function execute(agent, ran, refresh) {
+  dialog(`Run ${agent.name}`, (close) => {
+    const context = area("{}", { name: "context", class: "code", rows: "4" });
+    return form(
+      "Run",
+      [
+        field("Context, JSON", context, {
+          name: "context",
+          hint: "Left as it is: nothing beside what the agent handed on.",
+        }),
+      ],
+      {
+        action: "Run",
+        cancel: close,
+        submit: async () => {
+          const given = context.value.trim();
+          const body = given === "" || given === "{}" ? {} : { context: parse(given) };
+          const result = await api.agentDo(agent.name, "execute", body);
+          close();
+          redraw(ran, resultCard(result));
+          toast(
+            result.success
+              ? `${agent.name} ran.`
+              : `${agent.name} failed: ${result.error_message ?? `exit code ${result.exit_code}`}`,
+            result.success ? "good" : "bad",
+          );
+          await refresh();
+        },
+      },
+    );
+  });
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw Object.assign(new Error(`This is not JSON: ${error.message}`), { field: "context" });
+  }
+}
+
+/** What code came to. */
+export function resultCard(result) {
+  return h(
+    "div",
+    { class: "card" },
+    h("div", { class: "card-head" }, h("h3", null, "Result"), status(result.success ? "completed" : "failed")),
+    result.error_message && h("p", { class: "tone-bad" }, result.error_message),
+    result.stdout &&
+      h("div", null, h("h4", null, "Printed"), plain(result.stdout, { code: true, label: "What it printed" })),
+    result.stderr &&
+      h(
+        "div",
+        null,
+        h("h4", null, "Printed as errors"),
+        plain(result.stderr, { code: true, label: "What it printed as errors" }),
+      ),
+    facts([
+      ["Exit code", String(result.exit_code ?? "–")],
+      ["Took", duration(result.duration_seconds * 1000)],
+    ]),
+  );
+}
+
+function handOff(ctx, agent, held) {
+  if (!held)
+    return section(
+      "Hand-off",
+      { id: "s-artifact" },
+      empty("Nothing yet: the first run hands on what the next one gets."),
+    );
+  const history = h("details", { class: "fold", data: { open: "history" } }, h("summary", null, "Versions before"));
+  const box = h("div");
+  history.append(box);
+  history.addEventListener("toggle", async () => {
+    if (!history.open || box.childElementCount > 0) return;
+    fill(box, loading());
+    try {
+      const { items } = await api.artifactHistory(agent.name, ctx.signal);
+      fill(
+        box,
+        items.length === 0
+          ? empty("None.")
+          : h(
+              "ul",
+              { class: "dots" },
+              items.map((one) =>
+                h(
+                  "li",
+                  null,
+                  h(
+                    "details",
+                    { class: "fold" },
+                    h("summary", null, `version ${one.version}`, one.summary && `: ${one.summary}`),
+                    one.state !== undefined && plain(pretty(one.state), { code: true }),
+                  ),
+                ),
+              ),
+            ),
+      );
+    } catch (error) {
+      if (!ctx.signal.aborted) fill(box, failed(error));
+    }
+  });
+  return section(
+    "Hand-off",
+    { id: "s-artifact" },
+    facts([
+      ["Runs", String(held.run_count)],
+      ["Version", String(held.version)],
+      ["Made", when(held.created_at_ms)],
+    ]),
+    held.summary && plain(held.summary),
+    plain(pretty(held.state), { code: true, label: "State" }),
+    history,
+  );
+}

@@ -1,0 +1,83 @@
+//! What a process that stays does by itself: it goes on with runs that nobody works on and that should be.
+//!
+//! Those are runs that a kill or a shutdown cut off, and ones whose question was answered. What a person paused, what has
+//! ended and what waits for a person stays as it is. A run that cannot be taken up is tried again later, ever more rarely.
+
+use super::http::listen::stopped;
+use crate::service::{Answer, Request, Service, Summary, Which};
+use longhaul_core::RunId;
+use longhaul_harness::RunStatus;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The wait between two looks at all runs, where nothing was told meanwhile.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// The wait after a run could not be taken up; it doubles each time.
+const RETRY_WAIT: Duration = Duration::from_secs(5);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// A run that could not be taken up.
+struct Held {
+    wait: Duration,
+    again: Instant,
+}
+
+/// Goes on until told to stop.
+pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
+    let mut news = service.news();
+    let mut held: HashMap<RunId, Held> = HashMap::new();
+    loop {
+        look(&service, &mut held).await;
+        let wakes = held.values().map(|held| held.again).min();
+        let next = Instant::now() + LOOK_EVERY;
+        tokio::select! {
+            () = stopped(&mut stop) => return,
+            () = tokio::time::sleep_until(wakes.map_or(next, |wakes| wakes.min(next))) => {}
+            new = news.recv() => match new {
+                Err(RecvError::Closed) => return,
+                Ok(_) | Err(RecvError::Lagged(_)) => {
+                    // Whatever else is new by now is seen in the same look.
+                    while !matches!(news.try_recv(), Err(_)) {}
+                }
+            },
+        }
+    }
+}
+
+async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, Held>) {
+    let runs = match service.answer(Request::Runs).await {
+        Ok(Answer::Runs { runs }) => runs,
+        Ok(_) => return,
+        Err(error) => return tracing::error!("the runs cannot be read: {error:#}"),
+    };
+    let broken: Vec<RunId> = runs.into_iter().filter(broke_off).map(|summary| summary.run).collect();
+    held.retain(|run, _| broken.contains(run));
+    for run in broken {
+        if held.get(&run).is_some_and(|held| held.again > Instant::now()) {
+            continue;
+        }
+        let asked = Request::Resume { run: Which::Named(run.to_string()), retry_failing: false, sessions: None };
+        match service.answer(asked).await {
+            Ok(_) => {
+                held.remove(&run);
+                tracing::info!(%run, "a run that was broken off goes on");
+            }
+            Err(error) => {
+                let wait = held.get(&run).map_or(RETRY_WAIT, |held| (held.wait * 2).min(RETRY_WAIT_MAX));
+                tracing::warn!(%run, "a run that was broken off cannot go on, and is tried again in {wait:?}: {error:#}");
+                held.insert(run, Held { wait, again: Instant::now() + wait });
+            }
+        }
+    }
+}
+
+/// Whether the run should be worked on and nobody does.
+fn broke_off(summary: &Summary) -> bool {
+    let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
+    (works || summary.wakes_at_ms.is_some()) && !summary.active
+}

@@ -1,0 +1,42 @@
+//! Which runs there is something new of, for those who watch all of them.
+//!
+//! What is new is in the store; this only says where to look. Who is slow hears that they missed something.
+
+use super::Service;
+use crate::run;
+use longhaul_core::RunId;
+use tokio::sync::broadcast;
+
+/// Runs that a listener may lag behind before it has to look at all of them.
+const BACKLOG: usize = 1_024;
+
+/// The listeners.
+pub(super) struct News(broadcast::Sender<RunId>);
+
+impl Default for News {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(BACKLOG))
+    }
+}
+
+impl Service {
+    /// Hears from now on of each run that is taken up, let go of, or changed while nobody works on it.
+    pub fn news(&self) -> broadcast::Receiver<RunId> {
+        self.news.0.subscribe()
+    }
+
+    /// The runs that are worked on in this moment.
+    pub fn active(&self) -> Vec<RunId> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// The number of the last event of a run; 0 where there is none.
+    pub fn last_event(&self, run: &RunId) -> anyhow::Result<u64> {
+        run::last_event(&*self.world.store, run)
+    }
+
+    /// Something is new of a run. Nobody listening is no error.
+    pub(super) fn tell(&self, run: &RunId) {
+        let _ = self.news.0.send(run.clone());
+    }
+}

@@ -1,0 +1,304 @@
+//! The tokens that let somebody in over HTTP: made, listed, removed, looked up.
+//!
+//! A token is `lh_`, 16 digits that say which one it is, `_`, and 64 digits that are 256 bits of the system's randomness.
+//! Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a token is shown
+//! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
+
+use super::fault::Fault;
+use super::{Answer, Service};
+use anyhow::{Context as _, bail};
+use longhaul_core::Digest;
+use longhaul_core::store::{Batch, Key, Op, Table};
+use longhaul_core::text::truncate;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use subtle::ConstantTimeEq as _;
+
+/// Tokens of one data directory. A further one is refused.
+pub const TOKENS_MAX: usize = 1_000;
+
+/// Bytes of a token's name.
+const NAME_BYTES_MAX: usize = 64;
+
+/// What every token starts with, so that one that leaks is recognised.
+const PREFIX: &str = "lh_";
+
+/// Digits that say which token it is, and digits that only its holder knows.
+const ID_DIGITS: usize = 16;
+const SECRET_DIGITS: usize = 64;
+
+/// What a token allows. `Run` and `Approve` allow reading as well, and `Admin` allows everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Look at everything.
+    Read,
+    /// Start, steer, pause, resume and stop runs, and change features.
+    Run,
+    /// Answer what agents must not do without being asked about.
+    Approve,
+    /// Everything, directories and hosts of this machine included.
+    Admin,
+}
+
+impl Scope {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Run => "run",
+            Self::Approve => "approve",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether who has it may do what asks for `other`.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        self == other || self == Self::Admin || other == Self::Read
+    }
+}
+
+/// What is known of a token, which is not enough to use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessToken {
+    /// What a person calls it.
+    pub name: String,
+    /// What it allows.
+    pub scopes: Vec<Scope>,
+    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    pub created_ms: u64,
+    /// Until when it lets in; none: until it is removed.
+    pub expires_ms: Option<u64>,
+}
+
+impl AccessToken {
+    /// Whether it may do what asks for a scope.
+    #[must_use]
+    pub fn allows(&self, scope: Scope) -> bool {
+        self.scopes.iter().any(|own| own.covers(scope))
+    }
+}
+
+/// What is asked of the tokens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenAsk {
+    /// Make one.
+    Add {
+        /// What it is called; no other one may be.
+        name: String,
+        /// What it allows; not empty.
+        scopes: Vec<Scope>,
+        /// How long it lets in, in milliseconds; none: until it is removed.
+        lasts_ms: Option<u64>,
+    },
+    /// All of them, those that are over included.
+    List,
+    /// Let it in no more.
+    Remove {
+        /// What it is called.
+        name: String,
+    },
+}
+
+/// A token as it is shown once.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Shown(String);
+
+impl Shown {
+    /// All of it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[token]")
+    }
+}
+
+/// What a client sent, taken apart.
+struct Sent<'a> {
+    id: &'a str,
+    secret: &'a str,
+}
+
+impl<'a> Sent<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let is = |text: &str, digits: usize| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is(id, ID_DIGITS) && is(secret, SECRET_DIGITS)).then_some(Self { id, secret })
+    }
+}
+
+/// A token as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    token: AccessToken,
+    /// Of its secret digits.
+    digest: Digest,
+}
+
+impl Service {
+    pub(super) async fn tokens(&self, wanted: TokenAsk) -> anyhow::Result<Answer> {
+        match wanted {
+            TokenAsk::Add { name, scopes, lasts_ms } => self.add_token(name, scopes, lasts_ms).await,
+            TokenAsk::List => {
+                let mut tokens: Vec<AccessToken> =
+                    self.kept_tokens()?.into_iter().map(|(_, kept)| kept.token).collect();
+                tokens.sort_by(|a, b| a.name.cmp(&b.name));
+                Ok(Answer::Tokens { tokens })
+            }
+            TokenAsk::Remove { name } => self.remove_token(&name).await,
+        }
+    }
+
+    /// The token that a client sent; none where it lets nobody in, for whatever reason.
+    pub fn token(&self, sent: &str) -> anyhow::Result<Option<AccessToken>> {
+        let Some(Sent { id, secret }) = Sent::parse(sent) else { return Ok(None) };
+        let Some(bytes) = self.world.store.get(Table::States, &key(id))? else { return Ok(None) };
+        let kept: Kept = serde_json::from_slice(&bytes).context("a token is damaged")?;
+        let said = Digest::of(secret.to_ascii_lowercase().as_bytes());
+        let is_it: bool = said.as_bytes().ct_eq(kept.digest.as_bytes()).into();
+        let is_over = kept.token.expires_ms.is_some_and(|until| until <= self.world.clock.now_ms());
+        Ok((is_it && !is_over).then_some(kept.token))
+    }
+
+    async fn add_token(&self, name: String, scopes: Vec<Scope>, lasts_ms: Option<u64>) -> anyhow::Result<Answer> {
+        check_name(&name)?;
+        let mut scopes = scopes;
+        scopes.sort_unstable();
+        scopes.dedup();
+        if scopes.is_empty() {
+            bail!(Fault::invalid("a token without a scope allows nothing; give --scope read, run, approve or admin"));
+        }
+        // Two must not get one name.
+        let _alone = self.turns.take(["tokens".to_owned()]).await;
+        let tokens = self.kept_tokens()?;
+        if tokens.iter().any(|(_, kept)| kept.token.name == name) {
+            bail!(Fault::conflict(format!(
+                "there is a token `{name}`; remove it with `longhaul token remove {name}`, or choose another name"
+            )));
+        }
+        if tokens.len() >= TOKENS_MAX {
+            bail!(Fault::conflict(format!(
+                "there are {TOKENS_MAX} tokens, the most; remove one with `longhaul token remove NAME`"
+            )));
+        }
+        let created_ms = self.world.clock.now_ms();
+        let (id, secret) = (digits(&self.world.fresh_seed()[..ID_DIGITS / 2]), digits(&self.world.fresh_seed()));
+        let expires_ms = lasts_ms.map(|lasts| created_ms.saturating_add(lasts));
+        let token = AccessToken { name, scopes, created_ms, expires_ms };
+        let kept = Kept { token: token.clone(), digest: Digest::of(secret.as_bytes()) };
+        self.world.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
+        Ok(Answer::TokenMade { token, shown: Shown(format!("{PREFIX}{id}_{secret}")) })
+    }
+
+    async fn remove_token(&self, name: &str) -> anyhow::Result<Answer> {
+        let found = self.kept_tokens()?.into_iter().find(|(_, kept)| kept.token.name == name);
+        let (row, kept) = found.with_context(|| {
+            Fault::unknown(format!("there is no token `{}`; `longhaul token list` lists them", truncate(name, 80)))
+        })?;
+        let mut batch = Batch::new();
+        batch.push(Op::Delete(Table::States, Key::from_bytes(row)));
+        self.world.store.commit(batch).await?;
+        Ok(Answer::Tokens { tokens: vec![kept.token] })
+    }
+
+    /// Each with its row.
+    fn kept_tokens(&self) -> anyhow::Result<Vec<(Vec<u8>, Kept)>> {
+        let found = self.world.store.scan(Table::States, &Key::of("tokens"), None, TOKENS_MAX)?;
+        let read = |(row, bytes): (Vec<u8>, Vec<u8>)| {
+            anyhow::Ok((row, serde_json::from_slice(&bytes).context("a token is damaged")?))
+        };
+        found.into_iter().map(read).collect()
+    }
+}
+
+fn key(id: &str) -> Key {
+    Key::of("tokens").and(&id.to_ascii_lowercase())
+}
+
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(fits) {
+        bail!(Fault::invalid(format!(
+            "`{}` cannot be a token's name; use up to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`",
+            truncate(name, 80)
+        )));
+    }
+    Ok(())
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How long a token lasts, as a person writes it: `90m`, `12h`, `30d`, `8w`. In milliseconds.
+impl FromStr for Lasts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{}` is no time; write for example 12h, 30d or 8w", truncate(text, 40));
+        let unit = text.chars().next_back().ok_or_else(wrong)?;
+        let seconds: u64 = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            'w' => 7 * 86_400,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+        let ms = number.checked_mul(seconds * 1_000).filter(|ms| *ms > 0).ok_or_else(wrong)?;
+        Ok(Self(ms))
+    }
+}
+
+/// How long a token lasts, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lasts(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_covers_itself_and_reading_and_only_admin_covers_all() {
+        use Scope::{Admin, Approve, Read, Run};
+        for (own, covered) in [
+            (Read, vec![Read]),
+            (Run, vec![Read, Run]),
+            (Approve, vec![Read, Approve]),
+            (Admin, vec![Read, Run, Approve, Admin]),
+        ] {
+            let all = [Read, Run, Approve, Admin];
+            assert_eq!(all.into_iter().filter(|other| own.covers(*other)).collect::<Vec<_>>(), covered, "{own:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_read_as_people_write_it_and_nothing_else_is() {
+        assert_eq!("30d".parse(), Ok(Lasts(30 * 86_400_000)));
+        assert_eq!("90m".parse(), Ok(Lasts(5_400_000)));
+        for wrong in ["", "d", "0d", "-1d", "1", "1y", "99999999999999999w", "1é"] {
+            assert!(wrong.parse::<Lasts>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_is_not_even_looked_for() {
+        let whole = format!("lh_{}_{}", "a".repeat(16), "b".repeat(64));
+        assert!(Sent::parse(&whole).is_some());
+        for wrong in ["", "lh_", &whole[1..], &whole[..80], &format!("{whole}0"), &whole.replace('b', "g")] {
+            assert!(Sent::parse(wrong).is_none(), "{wrong}");
+        }
+    }
+}
