@@ -9,6 +9,7 @@
 //! | `service/request.rs` | requests and answers |
 //! | `service/projects.rs` | projects: made, listed |
 //! | `service/approvals.rs` | what people are asked about calls of tools |
+//! | `service/backup.rs` | upkeep: backup, check, collection |
 //! | `service/begin.rs` | a run is started |
 //! | `service/ask.rs` | an ask is started |
 //! | `service/orders.rs` | resume, pause, abandon, answer, edit |
@@ -19,6 +20,7 @@
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/mcp.rs` | what a person accepts of an MCP server |
 //! | `service/replay.rs` | invocations run again and compared |
+//! | `service/resources.rs` | what is used of the machine |
 //! | `service/telemetry.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/graphs.rs` | steps of code that build on each other |
@@ -28,6 +30,7 @@
 
 mod approvals;
 mod ask;
+mod backup;
 mod begin;
 mod checkpoints;
 mod decisions;
@@ -41,6 +44,7 @@ mod proposals;
 mod recheck;
 mod replay;
 mod request;
+mod resources;
 mod reverts;
 mod telemetry;
 mod trajectories;
@@ -58,6 +62,7 @@ use tokio::task::JoinSet;
 use turns::Turns;
 
 pub use ask::Question;
+pub use backup::{UpkeepAsk, UpkeepDone};
 pub use checkpoints::CheckpointAsk;
 pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
@@ -82,6 +87,8 @@ pub struct Service {
     reporting: Mutex<telemetry::Reporting>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
+    /// Held by all who may store content before they name it, and alone by who removes what nothing names.
+    naming: tokio::sync::RwLock<()>,
 }
 
 struct Active {
@@ -101,14 +108,21 @@ impl Service {
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
+            naming: tokio::sync::RwLock::default(),
         }
     }
 
     /// Answers one request.
     pub async fn answer(self: &Arc<Self>, request: Request) -> anyhow::Result<Answer> {
+        self.world.resources.watch();
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
+        let _naming = match &request {
+            Request::Upkeep { .. } => None,
+            _ => Some(self.naming.read().await),
+        };
         match request {
+            Request::Upkeep { wanted } => self.upkeep(wanted).await,
             Request::Run { directory, models, plan, plan_only, sessions, again } => {
                 let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
                 self.start(&directory, models, plan, until, again).await
@@ -128,6 +142,7 @@ impl Service {
             Request::Pause { run } => self.order(&run, Input::PauseRequested).await,
             Request::Abandon { run, reason } => self.order(&run, Input::Abandon { reason }).await,
             Request::Answer { run, feature, resolution, text } => self.answered(&run, feature, resolution, text).await,
+            Request::Resources { wanted } => self.resources(wanted).await,
             Request::Runs => self.runs(),
             Request::Status { run } => Ok(Answer::Status(Box::new(self.status(&self.find(&run)?)?))),
             Request::Journal { run, invocation, after } => self.journal(&self.find(&run)?, invocation, after),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 26] = [
+const ARROWS: [(&str, &[&str]); 27] = [
     ("longhaul", &["*"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
@@ -28,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
     ("longhaul-redis", &["longhaul-core"]),
+    ("longhaul-resources", &["longhaul-core"]),
     ("longhaul-schedule", &["longhaul-core"]),
     ("longhaul-store", &["longhaul-core"]),
     ("longhaul-telemetry", &["longhaul-core", "longhaul-tls"]),

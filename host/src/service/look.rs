@@ -48,7 +48,7 @@ impl Service {
                 state.counts.replans,
                 self.lock().contains_key(&record.run),
             )?,
-            why: why(state),
+            why: self.handle(&record.run).and_then(|handle| handle.waits()).map_or_else(|| why(state), waits_words),
             question: question.map(|question| question.text),
             features: state.features.clone(),
             used: state.used,
@@ -179,4 +179,9 @@ fn tokens_of_all(state: &State, config: &Config) -> u64 {
     let agent = config.agents.values().map(tokens).max().unwrap_or(0);
     let round = agent.saturating_add(tokens(&config.evaluator));
     tokens(&config.planner).saturating_add(rounds.saturating_mul(round))
+}
+
+/// Why a run that is worked on does nothing.
+fn waits_words(why: String) -> String {
+    format!("waits for room on this machine: {why}")
 }
