@@ -20,6 +20,7 @@ macro_rules! errln {
     }};
 }
 
+mod agent;
 mod approvals;
 mod ask;
 mod backup;
@@ -47,6 +48,7 @@ mod ps;
 mod report;
 mod revert;
 mod runtimes;
+mod schedule;
 mod secrets;
 mod show;
 mod trajectories;
@@ -245,6 +247,16 @@ enum Command {
     Graph {
         #[command(subcommand)]
         command: graph::Command,
+    },
+    /// Code that is kept under a name, to be run now or on a schedule, and what its runs hand on.
+    Agent {
+        #[command(subcommand)]
+        command: agent::Command,
+    },
+    /// Run agents at times, in intervals and after each other; look at what became of it.
+    Schedule {
+        #[command(subcommand)]
+        command: schedule::Command,
     },
     /// Look at what a project remembers of its runs: facts, episodes, conversations; export it, or forget it.
     Memory {
@@ -461,6 +473,14 @@ impl Context {
         }
     }
 
+    /// Asks for something that would be done twice if it was asked twice.
+    async fn ask_once(&self, request: Request) -> anyhow::Result<Answer> {
+        let door = self.door().await?;
+        let answered = door.ask(request).await;
+        door.close().await;
+        answered
+    }
+
     fn which(&self, run: RunArg) -> Which {
         which(run.named, &self.project)
     }
@@ -517,6 +537,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Backup(args) => backup::backup(context, args).await,
         Command::Restore(args) => backup::restore(context, args).await,
         Command::Graph { command } => graph::run(context, command).await,
+        Command::Agent { command } => agent::run(context, command).await,
+        Command::Schedule { command } => schedule::run(context, command).await,
         Command::Memory { command } => memory::run(context, command).await,
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,

@@ -2,6 +2,7 @@
 //!
 //! The program `longhaul` is a thin view of [`service::Service`]; a Rust program can use the same.
 
+pub mod agents;
 pub mod ask;
 pub mod backup;
 pub mod cast;

@@ -7,14 +7,17 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `resources/room.rs` | whether there is room for a task of an agent |
 //! | `resources/settings.rs` | `resources.toml` of the data directory |
 //! | `resources/view.rs` | what others see of it |
 
+mod room;
 pub mod settings;
 mod view;
 
+pub use room::Doorkeeper;
 pub use settings::Settings;
-pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse};
+pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
 
 use anyhow::{Context as _, bail};
 use longhaul_core::census::{Child, Guest, Listed as _};
@@ -244,6 +247,7 @@ impl Monitor {
             children,
             guests: Guest::all().iter().map(|guest| GuestView::of(guest)).collect(),
             runs: Vec::new(),
+            tasks: Vec::new(),
             ended: known.ended.iter().cloned().collect(),
             cgroups,
             settings: (*settings).clone(),

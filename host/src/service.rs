@@ -24,10 +24,13 @@
 //! | `service/telemetry.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/graphs.rs` | steps of code that build on each other |
+//! | `service/agents.rs` | agents, and those of them that are asks or runs |
+//! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
+mod agents;
 mod approvals;
 mod ask;
 mod backup;
@@ -46,6 +49,7 @@ mod replay;
 mod request;
 mod resources;
 mod reverts;
+mod schedules;
 mod telemetry;
 mod trajectories;
 mod turns;
@@ -125,12 +129,12 @@ impl Service {
             Request::Upkeep { wanted } => self.upkeep(wanted).await,
             Request::Run { directory, models, plan, plan_only, sessions, again } => {
                 let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
-                self.start(&directory, models, plan, until, again).await
+                self.start(&directory, models, plan, until, again, None).await
             }
             Request::Resume { run, retry_failing, sessions } => {
                 self.resume(&run, retry_failing, Until::sessions(sessions)).await
             }
-            Request::Ask { question } => self.start_ask(*question).await,
+            Request::Ask { question } => self.start_ask(*question, None).await,
             Request::Steer { run, task, text } => self.steer(&run, task, text).await,
             Request::CancelTask { run, task } => self.order(&run, Input::TaskCancelled { feature: task }).await,
             Request::Revert { run, to, stash } => self.revert(&run, &to, stash).await,
@@ -169,6 +173,8 @@ impl Service {
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
             Request::Checkpoints { wanted } => self.checkpoints(wanted).await,
             Request::Graph { wanted, token } => self.graphs(wanted, &token).await,
+            Request::Agents { wanted } => self.agents(wanted).await,
+            Request::Schedules { wanted } => self.schedules(wanted).await,
             Request::Memory { run, wanted } => self.memory(&run, wanted).await,
             Request::Trajectories { run, wanted } => self.trajectories(&run, &wanted),
             Request::Trajectory { run, invocation } => self.trajectory(&run, invocation).await,

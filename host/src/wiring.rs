@@ -1,12 +1,13 @@
 //! The only place that names every concrete type: the machine's clock, the store, the engine, models.
 
+use crate::agents;
 use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
-use crate::resources::Monitor;
+use crate::resources::{Doorkeeper, Monitor};
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
@@ -37,6 +38,8 @@ pub struct World {
     pub engine: Engine,
     /// Graphs of steps of code.
     pub graphs: Arc<Desk>,
+    /// Agents, their schedules and tasks.
+    pub agents: Arc<agents::Desk>,
     /// Plugins that were loaded.
     pub loaded: Loaded,
     /// Where crash tests end the process.
@@ -79,9 +82,13 @@ impl World {
         let engine =
             Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
+        let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
+        let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone());
+        agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
         Ok(Self {
-            resources: Monitor::new(home.path().to_owned(), Arc::clone(&clock)),
+            resources,
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
+            agents: Arc::new(agents),
             home,
             store,
             clock,

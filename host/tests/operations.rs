@@ -91,6 +91,22 @@ fn a_child_is_listed_with_what_it_uses_and_ended_by_its_number() {
 }
 
 #[test]
+fn an_instance_is_listed_with_its_memory_and_fuel_while_it_works() {
+    let lab = Lab::new(DOER_CONFIG, TWO);
+    lab.fake.model_takes(Duration::from_millis(400));
+    let mut owner = lab.start(&["run"]);
+    let works = |guest: &Value| guest["plugin"] == "agents.code" && guest["fuel"].as_u64() > Some(0);
+    let seen = until(&lab, &mut owner, &["ps"], |ps| list(ps, "guests").iter().any(works));
+    let guest = list(&seen, "guests").iter().find(|guest| works(guest)).expect("seen");
+    let number = |field: &str| guest[field].as_f64().unwrap_or(-1.0);
+    assert!(number("memory_mb") > 0.0 && number("memory_mb") <= number("memory_max_mb"), "{guest}");
+    assert!(number("fuel") <= number("fuel_max"), "{guest}");
+    let run = &list(&seen, "runs")[0];
+    assert!(run["guests"].as_u64() >= Some(1) && run["project"] == "kept", "{run}");
+    owner.wait().expect(0);
+}
+
+#[test]
 fn history_is_kept_while_somebody_owns_the_data_directory() {
     let lab = judged_by(&["sleep", "900"]);
     let mut owner = lab.start(&["run"]);

@@ -198,6 +198,10 @@ fn write_picture(text: &mut String, all: &Resources, guests_max: usize) -> std::
             )?,
         }
     }
+    for task in &all.tasks {
+        let waits = task.waits.as_ref().map(|why| format!(": waits for {}", name(why))).unwrap_or_default();
+        writeln!(text, "task      {} of {}{waits}", name(&task.task), name(&task.agent))?;
+    }
     for child in &all.children {
         write_child(text, child)?;
     }

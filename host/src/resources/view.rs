@@ -45,6 +45,8 @@ pub struct Resources {
     pub guests: Vec<GuestView>,
     /// Runs that are worked on, or wait for room.
     pub runs: Vec<RunUse>,
+    /// Tasks of agents that run, or wait and are due; at most a hundred.
+    pub tasks: Vec<TaskUse>,
     /// Children that were ended at a limit or by a person, the newest last.
     pub ended: Vec<EndedView>,
     /// Whether children have control groups, or why not.
@@ -114,6 +116,19 @@ pub struct RunUse {
     pub children: usize,
     /// What they use together, in MB.
     pub children_memory_mb: f64,
+}
+
+/// A task of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskUse {
+    /// Which.
+    pub task: String,
+    /// Whose.
+    pub agent: String,
+    /// Whether it runs; otherwise it waits.
+    pub runs: bool,
+    /// For what it waits, where that is said.
+    pub waits: Option<String>,
 }
 
 /// A child that was ended.

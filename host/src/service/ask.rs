@@ -40,7 +40,11 @@ pub struct Question {
 }
 
 impl Service {
-    pub(super) async fn start_ask(self: &Arc<Self>, question: Question) -> anyhow::Result<Answer> {
+    pub(super) async fn start_ask(
+        self: &Arc<Self>,
+        question: Question,
+        named: Option<RunId>,
+    ) -> anyhow::Result<Answer> {
         // What earlier asks came to is remembered meanwhile; nobody waits for it.
         self.remember_due_soon();
         let Question { directory, goal, dispatch, plan, models } = question;
@@ -58,7 +62,7 @@ impl Service {
         // Nothing is judged, so nobody who judges has to be loaded.
         pins.retain(|table, _| table != PYTHON_CHECKS && table != "evaluator");
         let record = RunRecord {
-            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
             project: config.project.name.clone(),
             directory,
             branch: String::new(),

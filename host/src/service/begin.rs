@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Service {
+    /// Starts a run; `named` is its name where whoever starts it must find it again.
     pub(super) async fn start(
         self: &Arc<Self>,
         directory: &Path,
@@ -25,6 +26,7 @@ impl Service {
         plan: Option<Plan>,
         until: Until,
         again: bool,
+        named: Option<RunId>,
     ) -> anyhow::Result<Answer> {
         // A model may be asked for it, so it is done before anybody has to wait for this.
         self.remember_due().await;
@@ -44,7 +46,7 @@ impl Service {
         let created_ms = self.world.clock.now_ms();
         let mut batch = Batch::new();
         let record = RunRecord {
-            run: RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed()),
+            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
             project: config.project.name.clone(),
             directory: directory.clone(),
             branch,

@@ -36,6 +36,9 @@ impl Service {
         let StoredRun { record, state } = stored;
         let question = run::question(&*self.world.store, &record.run, state, None)?;
         let config = record.config_now()?;
+        // Before the list of active runs is looked at below, which is held up to the end of the statement.
+        let waits = self.handle(&record.run).and_then(|handle| handle.waits());
+        let why = waits.map_or_else(|| why(state), |why| format!("waits for room on this machine: {why}"));
         Ok(Status {
             summary: self.summary(stored),
             branch: record.branch.clone(),
@@ -48,7 +51,7 @@ impl Service {
                 state.counts.replans,
                 self.lock().contains_key(&record.run),
             )?,
-            why: self.handle(&record.run).and_then(|handle| handle.waits()).map_or_else(|| why(state), waits_words),
+            why,
             question: question.map(|question| question.text),
             features: state.features.clone(),
             used: state.used,
@@ -179,9 +182,4 @@ fn tokens_of_all(state: &State, config: &Config) -> u64 {
     let agent = config.agents.values().map(tokens).max().unwrap_or(0);
     let round = agent.saturating_add(tokens(&config.evaluator));
     tokens(&config.planner).saturating_add(rounds.saturating_mul(round))
-}
-
-/// Why a run that is worked on does nothing.
-fn waits_words(why: String) -> String {
-    format!("waits for room on this machine: {why}")
 }

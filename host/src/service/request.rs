@@ -3,6 +3,7 @@
 use super::{
     CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Trajectory, UpkeepAsk, UpkeepDone, Wanted,
 };
+use crate::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
 use crate::checkpoint::{Checkpoint, Saved, Snapshot};
 use crate::graphs::GraphAsk;
 use crate::resources::{ResourceAsk, Resources};
@@ -268,6 +269,16 @@ pub enum Request {
         /// Whoever asks twice, since the owner stopped before it answered, says the same here.
         token: String,
     },
+    /// Agents, and what they hand from run to run.
+    Agents {
+        /// What of them.
+        wanted: AgentAsk,
+    },
+    /// Schedules of agents, and tasks.
+    Schedules {
+        /// What of them.
+        wanted: ScheduleAsk,
+    },
     /// What a project remembers of its runs.
     Memory {
         /// A run of the project.
@@ -483,6 +494,16 @@ pub enum Answer {
     GraphVersions {
         /// The newest first.
         versions: Vec<graph::Version>,
+    },
+    /// What is answered of agents.
+    Agents {
+        /// As it was asked for.
+        said: Box<AgentSaid>,
+    },
+    /// What is answered of schedules and tasks.
+    Schedules {
+        /// As it was asked for.
+        said: Box<ScheduleSaid>,
     },
     /// What is remembered.
     Memories {

@@ -1,8 +1,13 @@
 //! What is used of the machine: asked of who watches it, with the runs that it knows nothing of.
 
 use super::{Answer, Service};
-use crate::resources::{ResourceAsk, Resources, RunUse};
+use crate::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
+use crate::resources::{ResourceAsk, Resources, RunUse, TaskUse};
 use crate::run;
+use anyhow::bail;
+
+/// Tasks that are shown of each kind.
+const TASKS_MAX: usize = 50;
 
 impl Service {
     pub(super) async fn resources(&self, wanted: ResourceAsk) -> anyhow::Result<Answer> {
@@ -11,6 +16,9 @@ impl Service {
             ResourceAsk::Now => {
                 let mut resources = monitor.now().await?;
                 resources.runs = self.uses(&resources)?;
+                resources.tasks = self.tasks(StatusFilter::Running).await?;
+                let pending = self.tasks(StatusFilter::Pending).await?;
+                resources.tasks.extend(pending.into_iter().filter(|task| task.waits.is_some()));
                 Answer::Resources { resources: Box::new(resources) }
             }
             ResourceAsk::History { after_ms, limit } => {
@@ -21,6 +29,21 @@ impl Service {
                 Answer::ChildEnded { asked: ended.asked, killed: ended.killed }
             }
         })
+    }
+
+    async fn tasks(&self, status: StatusFilter) -> anyhow::Result<Vec<TaskUse>> {
+        let runs = matches!(status, StatusFilter::Running);
+        let wanted = ScheduleAsk::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
+        let ScheduleSaid::Tasks { tasks, .. } = self.world.agents.schedules(wanted).await? else {
+            bail!("the desk of agents answered something else");
+        };
+        let uses = tasks.into_iter().map(|task| TaskUse {
+            task: task.id.to_string(),
+            agent: task.agent.to_string(),
+            runs,
+            waits: task.waits_for,
+        });
+        Ok(uses.collect())
     }
 
     /// Runs that are worked on here, in the order of their names.

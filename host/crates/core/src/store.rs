@@ -17,11 +17,13 @@ pub enum Table {
     Progress,
     Artifacts,
     Graphs,
+    Agents,
+    Schedules,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Runs,
         Self::States,
         Self::Events,
@@ -32,6 +34,8 @@ impl Table {
         Self::Progress,
         Self::Artifacts,
         Self::Graphs,
+        Self::Agents,
+        Self::Schedules,
     ];
 }
 

@@ -1,5 +1,7 @@
 //! What is wrong with a schedule, in words that say what to write instead.
 
+use longhaul_core::name::NotAName;
+
 /// A schedule, a change of one, or a retry that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -27,11 +29,8 @@ pub enum ScheduleError {
         seconds: u64,
     },
     /// A name that cannot be one.
-    #[error("`{name}` cannot be a name: 1 to 64 letters, digits, `-`, `_` and `.`, and no `.` in front")]
-    Name {
-        /// As it was written, at most 80 characters of it.
-        name: String,
-    },
+    #[error(transparent)]
+    Name(#[from] NotAName),
     /// There is none.
     #[error("there is no schedule `{name}`; `longhaul schedule list` shows them")]
     Unknown {

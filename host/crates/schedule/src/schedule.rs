@@ -1,8 +1,7 @@
 //! One schedule: which agent, when, and what is done when it cannot be then.
 
-use crate::{ScheduleError, Trigger};
+use crate::{Name, ScheduleError, Trigger};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Fires that are made up for after a downtime, when nothing else is said.
 pub(crate) const MISSED_MAX: u32 = 10;
@@ -10,43 +9,6 @@ pub(crate) const MISSED_MAX: u32 = 10;
 const MISSED_MAX_MAX: u32 = 1_000;
 /// The longest jitter: an hour.
 const JITTER_MS_MAX: u64 = 3_600_000;
-
-/// The name of a schedule or of an agent: 1 to 64 of letters, digits, `-`, `_` and `.`, which a file can be named by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Name(String);
-
-impl Name {
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for Name {
-    type Error = ScheduleError;
-
-    fn try_from(name: String) -> Result<Self, ScheduleError> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if (1..=64).contains(&name.len()) && !name.starts_with('.') && name.chars().all(fits) {
-            return Ok(Self(name));
-        }
-        Err(ScheduleError::Name { name: name.chars().take(80).collect() })
-    }
-}
-
-impl From<Name> for String {
-    fn from(name: Name) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// What becomes of fires that nobody was there for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +95,7 @@ impl Schedule {
         limit("jitter_ms", self.jitter_ms, JITTER_MS_MAX)?;
         limit("retries_max", self.retries_max.into(), crate::RETRIES_MAX.into())?;
         match &self.trigger {
-            Trigger::After { agent, .. } => Name::try_from(agent.clone()).map(drop),
+            Trigger::After { agent, .. } => Ok(Name::try_from(agent.clone()).map(drop)?),
             Trigger::Cron(_) | Trigger::Interval { .. } => Ok(()),
         }
     }

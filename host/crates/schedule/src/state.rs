@@ -2,7 +2,7 @@
 
 use crate::{Name, Schedule, ScheduleError, Task, TaskId, TaskStatus};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tasks at once, when nothing else is said.
 pub(crate) const CONCURRENT_MAX: u32 = 5;
@@ -31,6 +31,9 @@ pub struct State {
     pub schedules: BTreeMap<Name, Entry>,
     /// Tasks that have not ended.
     pub tasks: BTreeMap<TaskId, Task>,
+    /// Agents whose fires become no tasks.
+    #[serde(default)]
+    pub inactive: BTreeSet<Name>,
     /// How many may run at once. Default 5.
     pub concurrent_max: u32,
     /// The latest time it was told; it does not go back when a clock does.
@@ -39,7 +42,13 @@ pub struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { schedules: BTreeMap::new(), tasks: BTreeMap::new(), concurrent_max: CONCURRENT_MAX, now_ms: 0 }
+        Self {
+            schedules: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            inactive: BTreeSet::new(),
+            concurrent_max: CONCURRENT_MAX,
+            now_ms: 0,
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Input {
     Remove(Name),
     /// A schedule is switched on or off, at once: what it has waiting is noted as skipped.
     Enable(Name, bool),
+    /// An agent may be run, or not, at once: what its schedules have waiting is noted as skipped.
+    Activate(Name, bool),
     /// A schedule fires now, also when it is off. `nonce` tells two requests apart.
     RunNow {
         /// Which.
@@ -105,6 +107,22 @@ pub enum Why {
     QueueFull,
     /// Its schedule was switched off or taken away before its turn.
     Withdrawn,
+    /// Its agent is not active.
+    Inactive,
+}
+
+impl Why {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Missed => "missed",
+            Self::StillWaiting => "still_waiting",
+            Self::QueueFull => "queue_full",
+            Self::Withdrawn => "withdrawn",
+            Self::Inactive => "inactive",
+        }
+    }
 }
 
 /// Takes one input at `now_ms`, in milliseconds since 1970, and says what is to be done.
@@ -112,12 +130,21 @@ pub enum Why {
 /// # Errors
 /// When the input asks for what cannot be; the state is as it was then.
 pub fn step(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>, ScheduleError> {
+    let mut actions = edit(state, input, now_ms)?;
+    fire_due(state, &mut actions);
+    start_due(state, &mut actions);
+    Ok(actions)
+}
+
+/// As [`step`], by whoever runs no tasks: nothing fires and nothing is started by it, however late it is.
+///
+/// # Errors
+/// As [`step`].
+pub fn edit(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>, ScheduleError> {
     let now_ms = now_ms.max(state.now_ms);
     let mut actions = Vec::new();
     take(state, input, now_ms, &mut actions)?;
     state.now_ms = now_ms;
-    fire_due(state, &mut actions);
-    start_due(state, &mut actions);
     Ok(actions)
 }
 
@@ -127,8 +154,13 @@ fn take(state: &mut State, input: Input, now_ms: u64, actions: &mut Vec<Action>)
         Input::Put(schedule) => put(state, schedule, now_ms, actions)?,
         Input::Remove(name) => {
             state.entry(&name)?;
-            withdraw(state, &name, actions);
+            withdraw(state, |task| task.schedule == name, Why::Withdrawn, actions);
             state.schedules.remove(&name);
+        }
+        Input::Activate(agent, true) => drop(state.inactive.remove(&agent)),
+        Input::Activate(agent, false) => {
+            withdraw(state, |task| task.agent == agent, Why::Inactive, actions);
+            state.inactive.insert(agent);
         }
         Input::Enable(name, enabled) => enable(state, &name, enabled, now_ms, actions)?,
         Input::RunNow { schedule, nonce } => {
@@ -152,7 +184,7 @@ fn put(state: &mut State, schedule: Schedule, now_ms: u64, actions: &mut Vec<Act
     let started_ms = state.schedules.get(&name).map_or(0, |entry| entry.started_ms);
     let is_new_trigger = state.schedules.get(&name).is_none_or(|entry| entry.schedule.trigger != schedule.trigger);
     if !schedule.enabled || is_new_trigger {
-        withdraw(state, &name, actions);
+        withdraw(state, |task| task.schedule == name, Why::Withdrawn, actions);
     }
     let entry = Entry { schedule, anchor_ms: now_ms, next_ms: None, started_ms };
     let kept = state.schedules.insert(name.clone(), entry);
@@ -182,7 +214,7 @@ fn enable(
     entry.anchor_ms = now_ms;
     arm(entry, now_ms);
     if !enabled {
-        withdraw(state, name, actions);
+        withdraw(state, |task| task.schedule == *name, Why::Withdrawn, actions);
     }
     Ok(())
 }
@@ -192,17 +224,21 @@ fn arm(entry: &mut Entry, now_ms: u64) {
     entry.next_ms = next.filter(|_| entry.schedule.enabled);
 }
 
-/// What a schedule has waiting is noted as skipped; what was tried already has failed.
-fn withdraw(state: &mut State, name: &Name, actions: &mut Vec<Action>) {
-    let waiting: Vec<TaskId> =
-        state.pending().filter(|task| task.schedule == *name).map(|task| task.id.clone()).collect();
+/// What waits is noted as skipped; what was tried already has failed.
+fn withdraw(state: &mut State, is_meant: impl Fn(&Task) -> bool, why: Why, actions: &mut Vec<Action>) {
+    let waiting: Vec<TaskId> = state.pending().filter(|task| is_meant(task)).map(|task| task.id.clone()).collect();
     for id in waiting {
         let Some(mut task) = state.tasks.remove(&id) else { continue };
         if task.attempts.is_empty() {
-            actions.push(skipped(name, task.fire_ms, Why::Withdrawn));
+            actions.push(skipped(&task.schedule, task.fire_ms, why));
         }
         task.status = TaskStatus::Failed;
-        task.waits_for = Some("its schedule was switched off or taken away".to_owned());
+        let what = if why == Why::Inactive {
+            "its agent was switched off"
+        } else {
+            "its schedule was switched off or taken away"
+        };
+        task.waits_for = Some(what.to_owned());
         actions.push(Action::Ended(task));
     }
 }
@@ -291,6 +327,9 @@ fn add(state: &mut State, entry: &Entry, fire_ms: u64, due_ms: u64, cause: Cause
     let id = TaskId::of(&schedule.name, fire_ms, &cause);
     if state.tasks.contains_key(&id) {
         return;
+    }
+    if state.inactive.contains(&schedule.agent) {
+        return actions.push(skipped(&schedule.name, fire_ms, Why::Inactive));
     }
     // Fires that are made up for, chained or asked for are tasks of their own.
     let is_usual = cause == Cause::Time && schedule.missed != crate::Missed::All;

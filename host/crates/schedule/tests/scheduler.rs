@@ -2,7 +2,7 @@
 
 use longhaul_schedule::{
     Action, Cron, Fate, Input, Missed, Name, Outcome, Schedule, ScheduleError, Skipped, State, TaskId, Trigger, When,
-    Why, step,
+    Why, edit, step,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -210,6 +210,36 @@ fn a_schedule_that_is_switched_off_fires_no_more_at_once_and_by_hand_still() {
     assert_eq!((bench.started().len(), bench.state.wake_ms()), (1, None));
     bench.put(Input::RunNow { schedule: name("a"), nonce: 1 });
     assert_eq!(bench.started().len(), 2);
+}
+
+#[test]
+fn an_agent_that_is_switched_off_is_run_by_no_schedule_and_each_fire_says_so() {
+    let mut second = hourly("b");
+    second.agent = name("agent-a");
+    let mut bench = Bench::with([hourly("a"), second]);
+    bench.pass(HOUR);
+    assert_eq!(bench.started().len(), 1, "the other waits for it");
+    bench.put(Input::Activate(name("agent-a"), false));
+    bench.end_last(Outcome::Completed);
+    bench.pass(HOUR);
+    bench.put(Input::RunNow { schedule: name("a"), nonce: 1 });
+    assert_eq!((bench.started().len(), bench.skipped()), (1, vec![(1, Why::Inactive); 4]));
+    bench.put(Input::Activate(name("agent-a"), true));
+    bench.pass(HOUR);
+    assert_eq!(bench.started().len(), 2);
+}
+
+#[test]
+fn who_runs_no_tasks_can_change_schedules_and_starts_nothing() {
+    let mut bench = Bench::with([hourly("a")]);
+    bench.now_ms += 3 * HOUR;
+    let run = Input::RunNow { schedule: name("a"), nonce: 1 };
+    let actions = edit(&mut bench.state, run, bench.now_ms).expect("an input that can be");
+    assert!(matches!(actions[..], [Action::Note(Fate::Task(_))]), "{actions:?}");
+    let actions = edit(&mut bench.state, Input::Put(hourly("b")), bench.now_ms).expect("a schedule");
+    assert_eq!(actions, []);
+    bench.pass(0);
+    assert_eq!((bench.started().len(), bench.skipped()), (1, vec![(2, Why::Missed), (1, Why::StillWaiting)]));
 }
 
 #[test]

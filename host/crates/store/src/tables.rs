@@ -50,6 +50,19 @@
 //! | `graphs` | `head`, graph | what a graph is made of and where it stands; see `record.rs` of `longhaul-graph` |
 //! | | `step`, graph, position | a step: its source, or the digest of it, and what its last runs gave |
 //! | | `version`, graph, number | what a change did; the last ones |
+//! | `agents` | `agent`, agent | what an agent is: its code, or the digest of it, its limits and grants |
+//! | | `artifact`, agent | what its runs hand on, with its version; none of it after it was cleared |
+//! | | `version`, agent, number | an earlier or the present one; the last ones |
+//! | `schedules` | `settings` | how many tasks run at once |
+//! | | `schedule`, schedule | a schedule, and its next fire |
+//! | | `open`, task | a task that has not ended, with its attempts |
+//! | | `direct`, task | the same, of a task that no schedule made |
+//! | | `ended`, task | a task that has ended; the last ones |
+//! | | `result`, task, number of the attempt | what an attempt gave, its output in part |
+//! | | `index`, agent or nothing, status, 2^64-1 - time in ms, task | an ended task, the newest first; text |
+//! | | `counts`, agent or nothing | how many ended tasks there are |
+//! | | `tally`, schedule | what became of its fires, counted |
+//! | | `skipped`, schedule, number | fires that became no task, and why; the last ones |
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |
 //!
 //! The format number changes when a reader of the old number could misread the new file. A file with
@@ -98,5 +111,7 @@ pub(crate) fn definition(table: Table) -> Bytes {
         Table::Progress => "progress",
         Table::Artifacts => "artifacts",
         Table::Graphs => "graphs",
+        Table::Agents => "agents",
+        Table::Schedules => "schedules",
     })
 }

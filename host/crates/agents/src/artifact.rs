@@ -1,0 +1,136 @@
+//! What a run hands to the next one of the same agent. Its head has a version that only grows, also over a clearing, so
+//! that whoever changes it by the version that they saw never writes over what they did not see.
+
+use crate::AgentError;
+use longhaul_core::Name;
+use longhaul_core::text::truncate;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Bytes of a state as compact JSON: 1 MiB.
+pub const STATE_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a summary.
+pub const SUMMARY_BYTES_MAX: usize = 4_000;
+/// Versions that are kept of one artifact, the present one among them.
+pub const VERSIONS_MAX: u64 = 20;
+
+/// What a run hands on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Whose.
+    pub agent: Name,
+    /// Any JSON, kept whole. At most [`STATE_BYTES_MAX`].
+    pub state: Value,
+    /// What the last run came to, in short.
+    pub summary: String,
+    /// When this version was made, as RFC 3339 says it, in UTC.
+    pub created_at: String,
+    /// How many runs have ended, since the beginning or the last clearing.
+    pub run_count: u64,
+    /// Counts the changes from 1 on.
+    pub version: u64,
+    /// What made it: `task t-3f9c02d1a4be`, or `a person`.
+    pub made_by: String,
+}
+
+/// What is stored of it: the last version, and the artifact unless it was cleared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// 0 before the first.
+    pub version: u64,
+    /// None before the first, and after a clearing.
+    pub artifact: Option<Artifact>,
+}
+
+impl Head {
+    /// Reads what is stored; nothing stored is a first run.
+    ///
+    /// # Errors
+    /// [`AgentError::Damaged`] for whatever cannot be read, or is another agent's.
+    pub fn read(agent: &Name, bytes: Option<&[u8]>) -> Result<Self, AgentError> {
+        let Some(bytes) = bytes else { return Ok(Self::default()) };
+        let damaged = |why: String| AgentError::Damaged { name: agent.to_string(), why };
+        let head: Self = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        match &head.artifact {
+            Some(artifact) if artifact.agent != *agent => Err(damaged(format!("it is that of `{}`", artifact.agent))),
+            Some(artifact) if artifact.version != head.version => {
+                Err(damaged(format!("it has version {}, and its head says {}", artifact.version, head.version)))
+            }
+            _ if head.version == 0 => Err(damaged("it has no version".to_owned())),
+            _ => Ok(head),
+        }
+    }
+
+    /// Whether it is the version that somebody saw; without one they do not mind.
+    ///
+    /// # Errors
+    /// [`AgentError::Changed`].
+    pub fn expect(&self, agent: &Name, version: Option<u64>) -> Result<(), AgentError> {
+        match version {
+            Some(expected) if expected != self.version => Err(AgentError::Changed {
+                what: "the artifact",
+                name: agent.to_string(),
+                found: self.version,
+                expected,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs that have ended so far.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        self.artifact.as_ref().map_or(0, |artifact| artifact.run_count)
+    }
+
+    /// The head with another state, one version on.
+    ///
+    /// # Errors
+    /// [`AgentError::TooLong`] for a state over [`STATE_BYTES_MAX`].
+    pub fn with(&self, agent: &Name, next: Next) -> Result<Self, AgentError> {
+        let bytes = serde_json::to_vec(&next.state).map_or(usize::MAX, |bytes| bytes.len());
+        if bytes > STATE_BYTES_MAX {
+            let remedy = "keep less in it, or keep files in a directory that the agent is granted";
+            return Err(AgentError::TooLong { field: "state", bytes, max: STATE_BYTES_MAX, remedy });
+        }
+        let version = self.version + 1;
+        let artifact = Artifact {
+            agent: agent.clone(),
+            state: next.state,
+            summary: truncate(&next.summary, SUMMARY_BYTES_MAX),
+            created_at: rfc3339(next.at_ms),
+            run_count: next.run_count,
+            version,
+            made_by: next.made_by,
+        };
+        Ok(Self { version, artifact: Some(artifact) })
+    }
+
+    /// The head without an artifact, one version on.
+    #[must_use]
+    pub fn cleared(&self) -> Self {
+        Self { version: self.version + 1, artifact: None }
+    }
+}
+
+/// What the next version of an artifact is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Next {
+    /// Any JSON.
+    pub state: Value,
+    /// In short; what is over [`SUMMARY_BYTES_MAX`] is cut.
+    pub summary: String,
+    /// Runs that have ended.
+    pub run_count: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What makes it.
+    pub made_by: String,
+}
+
+/// A moment as RFC 3339 says it, in UTC; a moment that no calendar has is its number.
+#[must_use]
+pub fn rfc3339(ms: u64) -> String {
+    let timestamp = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    timestamp.map_or_else(|| format!("{ms} ms"), |timestamp| timestamp.to_string())
+}

@@ -1,0 +1,117 @@
+//! What an execution comes to. There always is one: a missing agent, a limit and a kill are results as well.
+
+use longhaul_core::RunId;
+use serde::{Deserialize, Serialize};
+
+/// The exit code of what did not end by itself, or never began.
+const STOPPED: i32 = -1;
+
+/// What an execution came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExecutionResult {
+    /// Whether it came to its end by itself, with exit code 0.
+    pub success: bool,
+    /// What it printed, also when it was stopped.
+    pub stdout: String,
+    /// What it complained about, likewise.
+    pub stderr: String,
+    /// Its exit code; -1 when it was stopped, or never began.
+    pub exit_code: i32,
+    /// From its start to its end.
+    pub duration_seconds: f64,
+    /// Why it did not succeed, in one line.
+    pub error_message: Option<String>,
+    /// Whether the same may succeed later without anybody's doing.
+    #[serde(default)]
+    pub retryable: bool,
+    /// The limit that stopped it, such as `timeout_ms` or `memory_bytes_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// Whether some of the output was dropped, for the limit or for keeping.
+    #[serde(default)]
+    pub truncated: bool,
+    /// The run that it was, for an ask or a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// What else is to be known, such as a state that was not taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl ExecutionResult {
+    /// What never ran, or was stopped, for a reason.
+    #[must_use]
+    pub fn failed(why: impl Into<String>, retryable: bool) -> Self {
+        Self { exit_code: STOPPED, error_message: Some(why.into()), retryable, ..Self::default() }
+    }
+
+    /// There is no such agent.
+    #[must_use]
+    pub fn not_found(agent: &str) -> Self {
+        Self::failed(format!("Agent {agent} not found; `longhaul agent list` shows them"), false)
+    }
+
+    /// The agent may not be run.
+    #[must_use]
+    pub fn not_active(agent: &str) -> Self {
+        Self::failed(format!("Agent {agent} is not active; switch it on with: longhaul agent activate {agent}"), false)
+    }
+
+    /// The process went away while it ran.
+    #[must_use]
+    pub fn host_ended() -> Self {
+        Self::failed("the host ended while it ran", true)
+    }
+
+    /// The sentence about a time limit.
+    #[must_use]
+    pub fn timeout_message(timeout_ms: u64) -> String {
+        match timeout_ms % 1_000 {
+            0 => format!("Timeout after {} seconds", timeout_ms / 1_000),
+            rest => {
+                let text = format!("{}.{rest:03}", timeout_ms / 1_000);
+                format!("Timeout after {} seconds", text.trim_end_matches('0'))
+            }
+        }
+    }
+
+    /// As it is kept with its task: of each stream the first and the last bytes, `bytes_max` together.
+    #[must_use]
+    pub fn kept(&self, bytes_max: usize) -> Self {
+        let (stdout, cut_out) = middle_out(&self.stdout, bytes_max);
+        let (stderr, cut_err) = middle_out(&self.stderr, bytes_max);
+        Self { stdout, stderr, truncated: self.truncated || cut_out || cut_err, ..self.clone() }
+    }
+}
+
+fn middle_out(text: &str, bytes_max: usize) -> (String, bool) {
+    if text.len() <= bytes_max {
+        return (text.to_owned(), false);
+    }
+    let head = &text[..text.floor_char_boundary(bytes_max / 2)];
+    let tail = &text[text.ceil_char_boundary(text.len() - bytes_max / 2)..];
+    let left_out = text.len() - head.len() - tail.len();
+    (format!("{head}\n[… {left_out} bytes left out …]\n{tail}"), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_says_after_how_many_seconds() {
+        for (ms, text) in [(1_000, "1"), (300_000, "300"), (1_500, "1.5"), (50, "0.05"), (1_001, "1.001")] {
+            assert_eq!(ExecutionResult::timeout_message(ms), format!("Timeout after {text} seconds"));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_long_output_has_its_beginning_and_its_end_and_splits_no_character() {
+        let result = ExecutionResult { stdout: format!("a{}z", "ä".repeat(1_000)), ..ExecutionResult::default() };
+        let kept = result.kept(100);
+        assert!(kept.truncated && kept.stdout.len() < 160, "{kept:?}");
+        assert!(kept.stdout.starts_with("aä") && kept.stdout.ends_with("äz"), "{kept:?}");
+        assert!(kept.stdout.contains("[… 1902 bytes left out …]") || kept.stdout.contains("[… 1904 bytes left out …]"));
+        assert_eq!(result.kept(2_002), result);
+    }
+}

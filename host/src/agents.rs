@@ -1,0 +1,259 @@
+//! The agents of a data directory: records, what each hands from run to run, schedules, and tasks with all their
+//! attempts.
+//!
+//! A task that ends, what its agent hands on, and what the scheduler knows are one transaction, so that a kill neither
+//! loses a run nor counts it twice. What may be done next is the affair of `longhaul-schedule`; what is handed on, of
+//! `longhaul-agents`. Whatever changes anything here goes through one lock, and is in memory only once it is stored.
+//!
+//! Nothing fires without a [`Scheduler`]: whoever changes a schedule where none works starts nothing by it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `agents/words.rs` | questions and answers |
+//! | `agents/rows.rs` | what is stored, and what of it changes |
+//! | `agents/records.rs` | agents: made, changed, removed |
+//! | `agents/artifacts.rs` | what runs hand on, in the hands of people |
+//! | `agents/schedules.rs` | schedules, as they are asked about |
+//! | `agents/tasks.rs` | tasks, as they are asked about |
+//! | `agents/attempt.rs` | one attempt: load, execute, sum up, save |
+//! | `agents/hands.rs` | what executes: the sandbox, an ask, a run |
+//! | `agents/summary.rs` | what a model makes of an output |
+//! | `agents/scheduler.rs` | who waits for what is due |
+
+mod artifacts;
+mod attempt;
+mod hands;
+mod records;
+mod rows;
+mod scheduler;
+mod schedules;
+mod summary;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::crash::CrashPoints;
+use crate::exec::Executor;
+use crate::home::Home;
+use attempt::Start;
+use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
+use longhaul_core::store::{Batch, Store};
+use longhaul_core::{Clock, Name};
+use longhaul_schedule::{Action, Input, Outcome, State, Task, TaskId, TaskStatus, edit, step};
+use rows::Writing;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, OnceCell, mpsc};
+
+pub(crate) use attempt::Work;
+pub(crate) use hands::Hands;
+pub use longhaul_agents as record;
+pub use scheduler::Scheduler;
+pub use words::{
+    AgentAsk, AgentSaid, AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX, ScheduleAsk,
+    ScheduleSaid, ScheduleView, SchedulerStatus, StatusFilter, Tally, TaskView,
+};
+
+/// The schedule that tasks have which somebody asked for; no schedule can have its name.
+pub const BY_HAND: &str = "by-hand";
+
+/// Keeps the agents.
+pub struct Desk {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    home: Home,
+    crash: CrashPoints,
+    /// Held by whoever changes anything; read from the store by whoever comes first.
+    state: tokio::sync::Mutex<Option<State>>,
+    executor: OnceCell<Executor>,
+    /// Where tasks go that are to be started, while a scheduler works.
+    starts: Mutex<Option<mpsc::UnboundedSender<Start>>>,
+    /// Agents that are run because somebody asked for it.
+    by_hand: Mutex<BTreeMap<Name, TaskId>>,
+    admission: Mutex<Arc<dyn Admission>>,
+    /// Something changed that a scheduler may wait for.
+    changed: Notify,
+}
+
+impl Desk {
+    /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, crash: CrashPoints) -> Self {
+        Self {
+            store,
+            clock,
+            home: home.clone(),
+            crash,
+            state: tokio::sync::Mutex::default(),
+            executor: OnceCell::new(),
+            starts: Mutex::default(),
+            by_hand: Mutex::default(),
+            admission: Mutex::new(Arc::new(AdmitAll)),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Asks `admission` before each attempt from now on. Default: everything is let in.
+    pub fn admit_by(&self, admission: Arc<dyn Admission>) {
+        *lock(&self.admission) = admission;
+    }
+
+    /// Answers what is asked of agents; `hands` execute.
+    pub(crate) async fn agents(&self, wanted: AgentAsk, hands: &dyn Hands) -> anyhow::Result<AgentSaid> {
+        match wanted {
+            AgentAsk::Register { agent, wasm } => self.register(*agent, wasm).await,
+            AgentAsk::Update { name, patch, wasm, version } => self.update(&name, *patch, wasm, version).await,
+            AgentAsk::List { active, limit, offset } => self.list(active, limit, offset),
+            AgentAsk::Show { name } => self.show(&name).await,
+            AgentAsk::Activate { name, active } => self.activate(&name, active).await,
+            AgentAsk::Remove { name } => self.remove(&name).await,
+            AgentAsk::Execute { name, input } => self.execute(&name, input, hands).await,
+            AgentAsk::Artifact { name, version } => self.artifact(&name, version),
+            AgentAsk::SetArtifact { name, state, summary, version } => {
+                self.set_artifact(&name, state, summary, version).await
+            }
+            AgentAsk::ClearArtifact { name, version } => self.clear_artifact(&name, version).await,
+            AgentAsk::ArtifactHistory { name } => self.artifact_history(&name),
+        }
+    }
+
+    /// Answers what is asked of schedules and tasks.
+    pub(crate) async fn schedules(&self, wanted: ScheduleAsk) -> anyhow::Result<ScheduleSaid> {
+        match wanted {
+            ScheduleAsk::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
+            ScheduleAsk::List { limit, offset } => self.list_schedules(limit, offset).await,
+            ScheduleAsk::Show { name, fires } => self.show_schedule(&name, fires).await,
+            ScheduleAsk::Remove { name } => self.remove_schedule(name).await,
+            ScheduleAsk::Enable { name, enabled } => self.enable_schedule(name, enabled).await,
+            ScheduleAsk::RunNow { name } => self.run_now(name).await,
+            ScheduleAsk::Tasks { agent, status, limit, offset } => {
+                self.tasks(agent.as_ref(), status, limit, offset).await
+            }
+            ScheduleAsk::Task { id } => self.task(&id).await,
+            ScheduleAsk::Retry { id } => self.retry(&id).await,
+            ScheduleAsk::Skipped { name, limit } => self.skipped(&name, limit),
+            ScheduleAsk::ConcurrentMax { max } => self.set_concurrent_max(max).await,
+            ScheduleAsk::Status => self.scheduler_status().await,
+        }
+    }
+
+    /// The state of the scheduler, to be looked at or changed.
+    async fn turn(&self) -> anyhow::Result<Turn<'_>> {
+        let mut held = self.state.lock().await;
+        let state = match held.take() {
+            Some(state) => state,
+            None => self.load().await?,
+        };
+        *held = Some(state);
+        Ok(Turn { desk: self, held })
+    }
+
+    /// Reads it from the store, in a process that owns that: what another one was at is over with it. Asks and runs go
+    /// on where they were; all other attempts have failed, and may be made again.
+    async fn load(&self) -> anyhow::Result<State> {
+        let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
+        let before = state.clone();
+        let mut writing = Writing::new(&*self.store, now_ms);
+        let running: Vec<Task> =
+            state.tasks.values().filter(|task| task.status == TaskStatus::Running).cloned().collect();
+        let ended = ExecutionResult::host_ended();
+        for task in running {
+            if self.is_run(&task.agent)? {
+                continue;
+            }
+            writing.result(&task, &ended)?;
+            let actions = edit(&mut state, Input::Ended(task.id.clone(), outcome(&ended)), now_ms)?;
+            writing.take(&actions)?;
+        }
+        for mut task in rows::direct(&*self.store)? {
+            let mut ended = ended.clone();
+            if self.is_run(&task.agent)? {
+                let run = attempt::run_id(&task, task.attempts.len());
+                ended.error_message = Some(format!("the host ended while it ran; go on with `longhaul resume {run}`"));
+                ended.run = Some(run);
+            }
+            attempt::end_by_hand(&mut task, &ended, now_ms);
+            writing.result(&task, &ended)?;
+            writing.ended_by_hand(task)?;
+        }
+        writing.state(&before, &state)?;
+        self.commit(writing.finish()?).await?;
+        Ok(state)
+    }
+
+    async fn commit(&self, batch: Batch) -> anyhow::Result<()> {
+        if !batch.is_empty() {
+            self.store.commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    fn admission(&self) -> Arc<dyn Admission> {
+        Arc::clone(&lock(&self.admission))
+    }
+}
+
+/// The state, held.
+struct Turn<'a> {
+    desk: &'a Desk,
+    held: tokio::sync::MutexGuard<'a, Option<State>>,
+}
+
+impl Turn<'_> {
+    fn state(&self) -> &State {
+        static EMPTY: std::sync::LazyLock<State> = std::sync::LazyLock::new(State::default);
+        // It was read before the turn was given.
+        self.held.as_ref().unwrap_or(&EMPTY)
+    }
+
+    /// Takes an input: the state then, and what is to be done. Nothing is stored yet.
+    fn next(&self, input: Input) -> anyhow::Result<(State, Vec<Action>)> {
+        let (mut state, now_ms) = (self.state().clone(), self.desk.clock.now_ms());
+        let works = lock(&self.desk.starts).is_some();
+        let actions = if works { step(&mut state, input, now_ms)? } else { edit(&mut state, input, now_ms)? };
+        Ok((state, actions))
+    }
+
+    /// Takes an input and stores what it changes.
+    async fn take(&mut self, input: Input) -> anyhow::Result<()> {
+        let (state, actions) = self.next(input)?;
+        let writing = Writing::new(&*self.desk.store, self.desk.clock.now_ms());
+        self.keep(state, &actions, writing).await
+    }
+
+    /// Stores a state with what led to it, and has done what is to be done.
+    async fn keep(&mut self, state: State, actions: &[Action], mut writing: Writing<'_>) -> anyhow::Result<()> {
+        writing.take(actions)?;
+        writing.state(self.state(), &state)?;
+        self.desk.commit(writing.finish()?).await?;
+        *self.held = Some(state);
+        self.start(actions);
+        self.desk.changed.notify_one();
+        Ok(())
+    }
+
+    fn start(&self, actions: &[Action]) {
+        let starts = lock(&self.desk.starts);
+        for action in actions {
+            // Where nobody takes it any more, the task is running, and is looked after when somebody does again.
+            if let (Action::Start(task), Some(starts)) = (action, &*starts) {
+                let _ = starts.send(Start { task: task.clone() });
+            }
+        }
+    }
+}
+
+/// How an attempt ended, in the words of the scheduler.
+fn outcome(result: &ExecutionResult) -> Outcome {
+    match result.success {
+        true => Outcome::Completed,
+        false => Outcome::Failed {
+            error: result.error_message.clone().unwrap_or_else(|| "it failed".to_owned()),
+            retryable: result.retryable,
+        },
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,427 @@
+//! One attempt at a task: what its agent was handed is loaded, its code is executed, what it gave is summed up and
+//! saved. The end of the task, what is handed on, and what the scheduler knows then are one transaction.
+
+use super::{BY_HAND, Desk, Turn, lock, outcome, rows, rows::Writing};
+use crate::agents::words::AgentSaid;
+use anyhow::Context as _;
+use futures_util::FutureExt as _;
+use longhaul_agents::compress::{self, Ran};
+use longhaul_agents::{Admitted, AgentRecord, ExecutionResult, Head, NewAgent, Next, Wanted};
+use longhaul_core::{Name, RunId};
+use longhaul_schedule::{Attempt, Cause, Input, RETRIES_MAX, Task, TaskId, TaskStatus};
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a task waits whose agent is run by somebody.
+const BUSY_WAIT_MS: u64 = 1_000;
+/// The shortest time that an admission may have a task wait.
+const ADMISSION_WAIT_MS_MIN: u64 = 100;
+/// How long code may go on once the scheduler is to stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long is waited before an end is stored that could not be.
+const STORE_WAIT: Duration = Duration::from_secs(5);
+/// Bytes of an error that is kept with an attempt.
+const ERROR_BYTES_MAX: usize = 2_000;
+/// Bytes of what is given to an execution by hand.
+const INPUT_BYTES_MAX: usize = 1 << 20;
+
+/// An attempt that is to be made. Its task is stored as running.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(super) task: Task,
+}
+
+/// What is executed.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    /// The task.
+    pub(super) task: Task,
+    /// The agent as it was when the attempt began.
+    pub(super) record: AgentRecord,
+    /// What it was handed.
+    pub(super) head: Head,
+    /// What somebody gives it.
+    pub(super) input: Option<Value>,
+}
+
+/// What stands at the beginning of an attempt.
+enum Prepared {
+    Work(Box<Work>),
+    Wait { reason: String, for_ms: u64 },
+    Over(ExecutionResult),
+}
+
+/// The run of an attempt of an ask or a run: always the same, so that it is found again and not begun twice.
+pub(super) fn run_id(task: &Task, attempt: usize) -> RunId {
+    RunId::derive(task.agent.as_str(), task.fire_ms, format!("{}/{attempt}", task.id).as_bytes())
+}
+
+/// Ends the attempt of a task that no schedule knows.
+pub(super) fn end_by_hand(task: &mut Task, result: &ExecutionResult, now_ms: u64) {
+    task.status = if result.success { TaskStatus::Completed } else { TaskStatus::Failed };
+    if let Some(attempt) = task.attempts.last_mut() {
+        (attempt.ended_ms, attempt.outcome) = (Some(now_ms), Some(outcome(result)));
+    }
+}
+
+impl Work {
+    /// What its code sees as `CONTEXT`.
+    pub(crate) fn context(&self) -> Value {
+        compress::context(self.state(), &self.record.agent.config, self.input.as_ref())
+    }
+
+    /// Whose work it is.
+    pub(crate) fn agent(&self) -> &NewAgent {
+        &self.record.agent
+    }
+
+    /// The run that this attempt is, if it is one.
+    pub(crate) fn run(&self) -> RunId {
+        run_id(&self.task, self.task.attempts.len())
+    }
+
+    /// That one and those of earlier attempts, the newest first.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RunId> {
+        (1..=self.task.attempts.len()).rev().map(|attempt| run_id(&self.task, attempt))
+    }
+
+    fn state(&self) -> Option<&Value> {
+        self.head.artifact.as_ref().map(|artifact| &artifact.state)
+    }
+}
+
+impl Desk {
+    /// Makes an attempt at a task of the scheduler, to its end in the store. An ask or a run that goes on elsewhere is
+    /// left as it is, as is everything when `stopping` says so and no time is left.
+    pub(super) async fn attempt(
+        &self,
+        start: Start,
+        hands: Arc<dyn super::Hands>,
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        let task = start.task;
+        let work = match self.prepare(&task) {
+            Ok(Prepared::Work(work)) => work,
+            Ok(Prepared::Wait { reason, for_ms }) => return self.defer(&task, &reason, for_ms).await,
+            Ok(Prepared::Over(result)) => return self.ended(&task, None, &result).await,
+            Err(error) => return self.ended(&task, None, &ExecutionResult::failed(format!("{error:#}"), false)).await,
+        };
+        self.crash.reach("agents.before-run");
+        let is_run = work.record.agent.code.is_run();
+        let executed = tokio::select! {
+            executed = carry_out(&*hands, &work) => executed,
+            () = grace(&mut stopping, is_run) => None,
+        };
+        let result = match executed {
+            Some(result) => result,
+            // It goes on where it was when a scheduler works again.
+            None if is_run && stops_soon(&mut stopping).await => return,
+            None if is_run => ExecutionResult::failed("its run was let go of, and goes on with the next attempt", true),
+            None => ExecutionResult::failed("the host stopped before it had ended", true),
+        };
+        self.crash.reach("agents.ran");
+        self.ended(&task, Some(&work), &result).await;
+        self.crash.reach("agents.ended");
+    }
+
+    /// Runs an agent now because somebody asks for it.
+    pub(super) async fn execute(
+        &self,
+        name: &Name,
+        input: Option<Value>,
+        hands: &dyn super::Hands,
+    ) -> anyhow::Result<AgentSaid> {
+        if input.as_ref().is_some_and(|input| input.to_string().len() > INPUT_BYTES_MAX) {
+            anyhow::bail!("the input has more than {INPUT_BYTES_MAX} bytes; hand data over as a file in a directory");
+        }
+        let (task, work) = match self.begin_by_hand(name, input).await? {
+            Ok(begun) => begun,
+            Err((task, result)) => return Ok(AgentSaid::Executed { task, result: Box::new(result) }),
+        };
+        let _busy = ByHand { desk: self, agent: name };
+        self.crash.reach("agents.before-run");
+        let unfinished = || ExecutionResult::failed("the host stopped before it had ended", true);
+        let result = carry_out(hands, &work).await.unwrap_or_else(unfinished);
+        self.crash.reach("agents.ran");
+        let result = self.finish(&task, Some(&work), &result).await?;
+        self.crash.reach("agents.ended");
+        Ok(AgentSaid::Executed { task: Some(task.id), result: Box::new(result) })
+    }
+
+    /// A task of its own, unless there is nothing to run: that is a task, too, and has failed.
+    async fn begin_by_hand(
+        &self,
+        name: &Name,
+        input: Option<Value>,
+    ) -> anyhow::Result<Result<(Task, Box<Work>), (Option<TaskId>, ExecutionResult)>> {
+        let turn = self.turn().await?;
+        if let Some(busy) = self.busy(&turn, name) {
+            let error = format!(
+                "Agent {name} is at work on task {busy} already; wait for it, or look at it with: longhaul schedule tasks --task {busy}"
+            );
+            return Ok(Err((None, ExecutionResult::failed(error, true))));
+        }
+        let mut task = self.task_by_hand(name)?;
+        let (work, over) = match self.prepare(&task) {
+            Ok(Prepared::Work(work)) => (Some(Box::new(Work { input, ..*work })), None),
+            Ok(Prepared::Wait { reason, .. }) => {
+                let error = format!("Agent {name} cannot start now: it waits for {reason}");
+                return Ok(Err((None, ExecutionResult::failed(error, true))));
+            }
+            Ok(Prepared::Over(result)) => (None, Some(result)),
+            Err(error) => (None, Some(ExecutionResult::failed(format!("{error:#}"), false))),
+        };
+        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        match (work, over) {
+            (Some(work), _) => {
+                writing.begin_by_hand(&task)?;
+                self.commit(writing.finish()?).await?;
+                lock(&self.by_hand).insert(name.clone(), task.id.clone());
+                drop(turn);
+                Ok(Ok((task, work)))
+            }
+            (None, over) => {
+                let result = over.unwrap_or_default();
+                end_by_hand(&mut task, &result, self.clock.now_ms());
+                let id = task.id.clone();
+                writing.result(&task, &result)?;
+                writing.ended_by_hand(task)?;
+                self.commit(writing.finish()?).await?;
+                Ok(Err((Some(id), result)))
+            }
+        }
+    }
+
+    fn task_by_hand(&self, agent: &Name) -> anyhow::Result<Task> {
+        let (schedule, now_ms) = (by_hand_schedule()?, self.clock.now_ms());
+        let cause = Cause::Hand { nonce: super::schedules::nonce() };
+        Ok(Task {
+            id: TaskId::of(&schedule, now_ms, &cause),
+            schedule,
+            agent: agent.clone(),
+            fire_ms: now_ms,
+            due_ms: now_ms,
+            cause,
+            status: TaskStatus::Running,
+            attempts: vec![Attempt { started_ms: now_ms, ended_ms: None, outcome: None }],
+            retries_max: RETRIES_MAX,
+            waits_for: None,
+        })
+    }
+
+    /// The task that an agent is at work on.
+    pub(super) fn busy(&self, turn: &Turn<'_>, agent: &Name) -> Option<TaskId> {
+        let by_hand = lock(&self.by_hand).get(agent).cloned();
+        let is_running = |task: &&Task| task.status == TaskStatus::Running && task.agent == *agent;
+        by_hand.or_else(|| turn.state().tasks.values().find(is_running).map(|task| task.id.clone()))
+    }
+
+    fn prepare(&self, task: &Task) -> anyhow::Result<Prepared> {
+        let name = &task.agent;
+        let Some(record) = rows::agent(&*self.store, name)? else {
+            return Ok(Prepared::Over(ExecutionResult::not_found(name.as_str())));
+        };
+        if !record.agent.active {
+            return Ok(Prepared::Over(ExecutionResult::not_active(name.as_str())));
+        }
+        let head = rows::head(&*self.store, name)?;
+        if let Some(other) = lock(&self.by_hand).get(name) {
+            let reason = format!("task `{other}` of the same agent, which somebody asked for");
+            return Ok(Prepared::Wait { reason, for_ms: BUSY_WAIT_MS });
+        }
+        let wanted = Wanted {
+            agent: name.clone(),
+            task: task.id.to_string(),
+            kind: record.agent.code.kind(),
+            memory_bytes_max: record.agent.limits.memory_bytes_max,
+        };
+        if let Admitted::Wait { reason, for_ms } = self.admission().admit(&wanted) {
+            return Ok(Prepared::Wait { reason, for_ms: for_ms.max(ADMISSION_WAIT_MS_MIN) });
+        }
+        Ok(Prepared::Work(Box::new(Work { task: task.clone(), record, head, input: None })))
+    }
+
+    async fn defer(&self, task: &Task, reason: &str, for_ms: u64) {
+        let until_ms = self.clock.now_ms().saturating_add(for_ms);
+        let input = || Input::Deferred { task: task.id.clone(), reason: reason.to_owned(), until_ms };
+        while let Err(error) = self.take(input()).await {
+            tracing::warn!(task = %task.id, "that it waits could not be stored: {error:#}");
+            tokio::time::sleep(STORE_WAIT).await;
+        }
+    }
+
+    pub(super) async fn take(&self, input: Input) -> anyhow::Result<()> {
+        self.turn().await?.take(input).await
+    }
+
+    /// Stores the end of an attempt, as often as it takes: a task that has ended must not stay running.
+    async fn ended(&self, task: &Task, work: Option<&Work>, result: &ExecutionResult) {
+        while let Err(error) = self.finish(task, work, result).await {
+            tracing::warn!(task = %task.id, "its end could not be stored, and is again: {error:#}");
+            tokio::time::sleep(STORE_WAIT).await;
+        }
+    }
+
+    /// The end of an attempt, in one transaction. Answers what it came to, which may be less than what it was: a state
+    /// that is too large is a failure.
+    async fn finish(
+        &self,
+        task: &Task,
+        work: Option<&Work>,
+        result: &ExecutionResult,
+    ) -> anyhow::Result<ExecutionResult> {
+        let mut result = result.clone();
+        if let Some(error) = &mut result.error_message {
+            *error = longhaul_core::text::printable(error, ERROR_BYTES_MAX);
+        }
+        let handed = match work {
+            Some(work) => Some(self.sum_up(work, &result).await),
+            None => None,
+        };
+        let mut turn = self.turn().await?;
+        let now_ms = self.clock.now_ms();
+        let mut writing = Writing::new(&*self.store, now_ms);
+        let mut head = None;
+        if let (Some(work), Some(handed)) = (work, &handed) {
+            head = self.next_head(work, handed, &mut result, now_ms);
+        }
+        let (state, actions) = match task.schedule.as_str() == BY_HAND && !turn.state().tasks.contains_key(&task.id) {
+            true => {
+                let mut task = task.clone();
+                end_by_hand(&mut task, &result, now_ms);
+                writing.ended_by_hand(task)?;
+                (turn.state().clone(), Vec::new())
+            }
+            false => turn.next(Input::Ended(task.id.clone(), outcome(&result)))?,
+        };
+        let is_over = !turn.state().tasks.contains_key(&task.id) || !state.tasks.contains_key(&task.id);
+        if let (true, Some(head)) = (is_over, &head) {
+            writing.head(&task.agent, head)?;
+        }
+        writing.result(task, &result)?;
+        self.crash.reach("agents.before-end");
+        turn.keep(state, &actions, writing).await?;
+        Ok(result)
+    }
+
+    /// What was printed, told apart, with its summary.
+    async fn sum_up(&self, work: &Work, result: &ExecutionResult) -> Handed {
+        let printed = compress::printed(&result.stdout);
+        let error = result.error_message.as_deref();
+        let summary = match (&printed.summary, &work.record.agent.summary_by) {
+            (Some(summary), _) => summary.clone(),
+            (None, Some(by)) if result.success => match super::summary::of(by, &printed.output).await {
+                Ok(summary) => summary,
+                Err(why) => {
+                    tracing::warn!(agent = %work.task.agent, "no model summed its output up: {why:#}");
+                    compress::summary(&printed.output, error)
+                }
+            },
+            (None, _) => compress::summary(&printed.output, error),
+        };
+        Handed { printed, summary }
+    }
+
+    /// What the agent hands on when its task is over; none where that cannot be kept, which is in the result then.
+    fn next_head(&self, work: &Work, handed: &Handed, result: &mut ExecutionResult, now_ms: u64) -> Option<Head> {
+        let name = &work.task.agent;
+        let now = match rows::head(&*self.store, name) {
+            Ok(now) => now,
+            Err(error) => {
+                result.notes.push(format!("nothing was handed on: {error:#}"));
+                return None;
+            }
+        };
+        // Whoever changed it meanwhile meant the next run.
+        let is_changed = now.version != work.head.version;
+        let printed = handed.printed.state.clone().filter(|_| result.success);
+        if is_changed && printed.is_some() {
+            let note = "what its agent hands on was changed while it ran, so the state that it printed was not taken";
+            result.notes.push(note.to_owned());
+        }
+        if result.truncated && result.success && printed.is_none() {
+            let note = "some output was dropped; if it ended in a state, that was not seen: raise `output_bytes_max`";
+            result.notes.push(note.to_owned());
+        }
+        let before = now.artifact.as_ref().map(|artifact| artifact.state.clone());
+        let config = &work.record.agent.config;
+        let state = match printed.filter(|_| !is_changed) {
+            Some(state) => Some(compress::without_laid_over(state, before.as_ref(), config, work.input.as_ref())),
+            None => before.clone(),
+        };
+        let next = |state: Option<Value>, result: &ExecutionResult, summary: String| {
+            let error = result.error_message.as_deref().filter(|_| !result.success);
+            let run_count = now.run_count() + 1;
+            let ran = Ran { output: &handed.printed.output, run_count, at_ms: now_ms, error };
+            let state = compress::compress(state, &ran);
+            let made_by = format!("task {}", work.task.id);
+            now.with(name, Next { state, summary, run_count, at_ms: now_ms, made_by })
+        };
+        match next(state, result, handed.summary.clone()) {
+            Ok(head) => Some(head),
+            Err(error) => {
+                let error = error.to_string();
+                (result.success, result.retryable) = (false, false);
+                result.error_message = Some(error.clone());
+                next(before, result, compress::summary("", Some(&error)))
+                    .map_err(|error| result.notes.push(format!("nothing was handed on: {error}")))
+                    .ok()
+            }
+        }
+    }
+
+    pub(super) fn is_run(&self, agent: &Name) -> anyhow::Result<bool> {
+        // A record that is gone, or cannot be read, runs nothing.
+        Ok(rows::agent(&*self.store, agent).ok().flatten().is_some_and(|record| record.agent.code.is_run()))
+    }
+}
+
+/// What was printed, told apart, with its summary.
+struct Handed {
+    printed: compress::Printed,
+    summary: String,
+}
+
+/// An agent that is run because somebody asked for it, until it is not any more, also when nobody waits for it.
+struct ByHand<'a> {
+    desk: &'a Desk,
+    agent: &'a Name,
+}
+
+impl Drop for ByHand<'_> {
+    fn drop(&mut self) {
+        lock(&self.desk.by_hand).remove(self.agent);
+        self.desk.changed.notify_one();
+    }
+}
+
+pub(super) fn by_hand_schedule() -> anyhow::Result<Name> {
+    BY_HAND.parse().context("a name of our own")
+}
+
+/// A defect of ours is a result as well.
+async fn carry_out(hands: &dyn super::Hands, work: &Work) -> Option<ExecutionResult> {
+    match AssertUnwindSafe(hands.run(work)).catch_unwind().await {
+        Ok(result) => result,
+        Err(_) => Some(ExecutionResult::failed("a defect of longhaul; its log says more", false)),
+    }
+}
+
+/// Whether the scheduler stops, or is about to: a run is let go of when its service stops, which may come first.
+async fn stops_soon(stopping: &mut watch::Receiver<bool>) -> bool {
+    matches!(tokio::time::timeout(GRACE, stopping.wait_for(|stopping| *stopping)).await, Ok(Ok(_)))
+}
+
+/// Until there is no time left: a run goes on elsewhere and is let go of at once.
+async fn grace(stopping: &mut watch::Receiver<bool>, is_run: bool) {
+    if stopping.wait_for(|stopping| *stopping).await.is_err() {
+        // Nobody is there who could stop it.
+        std::future::pending::<()>().await;
+    }
+    if !is_run {
+        tokio::time::sleep(GRACE).await;
+    }
+}

@@ -1,0 +1,93 @@
+//! What executes an agent: its code in the sandbox, here; an ask or a run, by the service that has those.
+
+use super::Desk;
+use super::attempt::Work;
+use crate::exec::{Code as Source, ExecError, Executor, Job, JobLimits, Places, Report};
+use crate::plugins;
+use longhaul_agents::{Code, ExecutionResult};
+
+/// Executes agents.
+#[async_trait::async_trait]
+pub(crate) trait Hands: Send + Sync {
+    /// Executes one to its end. None where it goes on elsewhere: nothing is known of its end then.
+    async fn run(&self, work: &Work) -> Option<ExecutionResult>;
+}
+
+impl Desk {
+    /// Runs an agent's code in the sandbox.
+    pub(crate) async fn run_code(&self, work: &Work) -> ExecutionResult {
+        let agent = &work.record.agent;
+        let code = match &agent.code {
+            Code::Python { source } => Source::Python(source.clone()),
+            Code::JavaScript { source } => Source::JavaScript(source.clone()),
+            Code::Wasm { digest } => match self.store.blob(digest) {
+                Ok(Some(bytes)) => Source::Wasm(bytes),
+                Ok(None) => {
+                    let why = format!(
+                        "its program {} is not in the store; give it again with: longhaul agent update {} --file",
+                        digest.short(),
+                        agent.name
+                    );
+                    return ExecutionResult::failed(why, false);
+                }
+                Err(error) => return ExecutionResult::failed(error.to_string(), false),
+            },
+            Code::Ask { .. } | Code::Run { .. } => return ExecutionResult::failed("it has no code of its own", false),
+        };
+        let job = Job {
+            code,
+            context: work.context(),
+            stdin: String::new(),
+            directories: agent.grants.directories.clone(),
+            hosts: agent.grants.hosts.clone(),
+            limits: JobLimits {
+                timeout_ms: agent.limits.timeout_ms,
+                memory_bytes_max: agent.limits.memory_bytes_max,
+                output_bytes_max: usize::try_from(agent.limits.output_bytes_max).unwrap_or(usize::MAX),
+                ..JobLimits::default()
+            },
+        };
+        let ran = match self.executor().await {
+            Ok(executor) => executor.run(job).await,
+            Err(error) => Err(error),
+        };
+        match ran {
+            Ok(report) => of_report(report, agent.limits.timeout_ms),
+            Err(error) => {
+                // What the host lacks may be there later; what is wrong with the code stays so.
+                let retryable = matches!(error, ExecError::Host(_));
+                ExecutionResult::failed(error.to_string(), retryable)
+            }
+        }
+    }
+
+    async fn executor(&self) -> Result<&Executor, ExecError> {
+        let open = || async {
+            let mut places = Places::usual()?;
+            places.runtimes = plugins::directories(None, &self.home);
+            Executor::new(places)
+        };
+        self.executor.get_or_try_init(open).await
+    }
+}
+
+/// A report in the words of executions. What ran out of time, or ended with an exit code, may do better another time;
+/// what ran out of memory or instructions does the same again.
+fn of_report(report: Report, timeout_ms: u64) -> ExecutionResult {
+    let is_timeout = report.limit.as_deref() == Some("timeout_ms");
+    let error_message =
+        if is_timeout { Some(ExecutionResult::timeout_message(timeout_ms)) } else { report.error_message };
+    ExecutionResult {
+        success: report.success,
+        stdout: report.stdout,
+        stderr: report.stderr,
+        exit_code: report.exit_code.unwrap_or(-1),
+        duration_seconds: report.duration_seconds,
+        error_message,
+        retryable: !report.success && (is_timeout || report.limit.is_none()),
+        limit: report.limit,
+        truncated: report.truncated,
+        run: None,
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Agents: made, changed, switched on and off, removed.
+
+use super::words::{AgentSaid, AgentSummary, AgentView, PAGE_MAX};
+use super::{Desk, Turn, lock, rows, rows::Writing};
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use longhaul_agents::{AgentError, AgentPatch, AgentRecord, Code, NewAgent, WASM_BYTES_MAX};
+use longhaul_core::{Digest, Name};
+use longhaul_schedule::{Input, Schedule, TaskStatus, Trigger};
+
+/// Agents of one data directory.
+const AGENTS_MAX: usize = 10_000;
+
+impl Desk {
+    pub(super) async fn register(&self, agent: NewAgent, wasm: Option<String>) -> anyhow::Result<AgentSaid> {
+        let bytes = self.program(Some(&agent.code), wasm)?;
+        let record = AgentRecord::made(agent, self.clock.now_ms())?;
+        let name = record.agent.name.clone();
+        let mut turn = self.turn().await?;
+        if rows::agent(&*self.store, &name)?.is_some() {
+            return Err(AgentError::Exists { name: name.to_string() }.into());
+        }
+        if rows::agents(&*self.store)?.len() >= AGENTS_MAX {
+            return Err(AgentError::TooMany { count: AGENTS_MAX }.into());
+        }
+        self.keep_record(&mut turn, &record, bytes).await?;
+        self.view(&turn, record)
+    }
+
+    pub(super) async fn update(
+        &self,
+        name: &Name,
+        patch: AgentPatch,
+        wasm: Option<String>,
+        version: Option<u64>,
+    ) -> anyhow::Result<AgentSaid> {
+        let bytes = self.program(patch.code.as_ref(), wasm)?;
+        let mut turn = self.turn().await?;
+        let record = self.record(name)?.changed(patch, version, self.clock.now_ms())?;
+        self.keep_record(&mut turn, &record, bytes).await?;
+        self.view(&turn, record)
+    }
+
+    pub(super) async fn activate(&self, name: &Name, active: bool) -> anyhow::Result<AgentSaid> {
+        let mut turn = self.turn().await?;
+        let mut record = self.record(name)?;
+        if record.agent.active != active {
+            let patch = AgentPatch { active: Some(active), ..AgentPatch::default() };
+            record = record.changed(patch, None, self.clock.now_ms())?;
+            self.keep_record(&mut turn, &record, None).await?;
+        }
+        self.view(&turn, record)
+    }
+
+    /// A record, and what it means for its schedules, in one transaction.
+    async fn keep_record(
+        &self,
+        turn: &mut Turn<'_>,
+        record: &AgentRecord,
+        wasm: Option<Vec<u8>>,
+    ) -> anyhow::Result<()> {
+        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        if let Some(bytes) = wasm {
+            writing.blob(bytes);
+        }
+        writing.agent(record)?;
+        let (name, active) = (record.agent.name.clone(), record.agent.active);
+        let (state, actions) = match turn.state().inactive.contains(&name) == active {
+            true => turn.next(Input::Activate(name, active))?,
+            false => (turn.state().clone(), Vec::new()),
+        };
+        turn.keep(state, &actions, writing).await
+    }
+
+    pub(super) fn list(&self, active: Option<bool>, limit: usize, offset: usize) -> anyhow::Result<AgentSaid> {
+        let is_meant = |record: &AgentRecord| active.is_none_or(|active| record.agent.active == active);
+        let found: Vec<AgentRecord> = rows::agents(&*self.store)?.into_iter().filter(is_meant).collect();
+        let total_count = found.len();
+        let limit = limit.min(PAGE_MAX);
+        let agents = found.into_iter().skip(offset).take(limit).map(summary).collect();
+        Ok(AgentSaid::Agents { agents, total_count, limit, offset })
+    }
+
+    pub(super) async fn show(&self, name: &Name) -> anyhow::Result<AgentSaid> {
+        let turn = self.turn().await?;
+        self.view(&turn, self.record(name)?)
+    }
+
+    pub(super) async fn remove(&self, name: &Name) -> anyhow::Result<AgentSaid> {
+        let mut turn = self.turn().await?;
+        // One that cannot be read can be removed.
+        let record = match rows::agent(&*self.store, name) {
+            Ok(record) => record.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?,
+            Err(_) => AgentRecord {
+                agent: NewAgent::new(name.clone(), Code::Python { source: String::new() }),
+                version: 0,
+                created_ms: 0,
+                updated_ms: 0,
+            },
+        };
+        let schedules = schedules_of(&turn, name);
+        if !schedules.is_empty() {
+            let schedules = schedules.iter().map(ToString::to_string).collect();
+            return Err(AgentError::Used { name: name.to_string(), schedules }.into());
+        }
+        let open = turn.state().tasks.values().find(|task| task.agent == *name && task.status != TaskStatus::Completed);
+        let by_hand = lock(&self.by_hand).get(name).cloned();
+        if let Some(task) = by_hand.or_else(|| open.map(|task| task.id.clone())) {
+            return Err(AgentError::Busy { name: name.to_string(), task: task.to_string() }.into());
+        }
+        let said = self.view(&turn, record)?;
+        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        writing.remove_agent(name)?;
+        let (state, actions) = turn.next(Input::Activate(name.clone(), true))?;
+        turn.keep(state, &actions, writing).await?;
+        Ok(said)
+    }
+
+    pub(super) fn record(&self, name: &Name) -> anyhow::Result<AgentRecord> {
+        let found = rows::agent(&*self.store, name)?;
+        Ok(found.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?)
+    }
+
+    fn view(&self, turn: &Turn<'_>, record: AgentRecord) -> anyhow::Result<AgentSaid> {
+        let name = &record.agent.name;
+        let (run_count, artifact_version, artifact_error) = match rows::head(&*self.store, name) {
+            Ok(head) => (head.run_count(), head.version, None),
+            Err(error) => (0, rows::last_version(&*self.store, name)?, Some(format!("{error:#}"))),
+        };
+        let schedules = schedules_of(turn, name);
+        Ok(AgentSaid::Agent(Box::new(AgentView { record, run_count, artifact_version, artifact_error, schedules })))
+    }
+
+    /// The bytes of a program that is given, which must be those that its code names; without any, the store must have
+    /// them.
+    fn program(&self, code: Option<&Code>, wasm: Option<String>) -> anyhow::Result<Option<Vec<u8>>> {
+        let digest = match code {
+            Some(Code::Wasm { digest }) => digest,
+            _ if wasm.is_some() => bail!("a program is given, and the code is not `wasm`; leave one of the two out"),
+            _ => return Ok(None),
+        };
+        let Some(text) = wasm else {
+            self.store
+                .blob(digest)?
+                .with_context(|| format!("the store has no program {}; give its bytes as well", digest.short()))?;
+            return Ok(None);
+        };
+        let most = WASM_BYTES_MAX / 3 * 4 + 8;
+        if text.len() > most {
+            bail!("the program has more than {WASM_BYTES_MAX} bytes; make it smaller");
+        }
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).context("the program is not base64")?;
+        if bytes.len() > WASM_BYTES_MAX {
+            bail!("the program has {} bytes, and at most {WASM_BYTES_MAX} are kept; make it smaller", bytes.len());
+        }
+        if Digest::of(&bytes) != *digest {
+            bail!("the program has the digest {}, and the code names {digest}", Digest::of(&bytes));
+        }
+        Ok(Some(bytes))
+    }
+}
+
+/// Schedules that run an agent, or that wait for it.
+fn schedules_of(turn: &Turn<'_>, agent: &Name) -> Vec<Name> {
+    let is_meant = |schedule: &&Schedule| {
+        let waits = matches!(&schedule.trigger, Trigger::After { agent: of, .. } if of == agent.as_str());
+        schedule.agent == *agent || waits
+    };
+    let schedules = turn.state().schedules.values().map(|entry| &entry.schedule);
+    schedules.filter(is_meant).map(|schedule| schedule.name.clone()).collect()
+}
+
+fn summary(record: AgentRecord) -> AgentSummary {
+    let AgentRecord { agent, version, created_ms, updated_ms } = record;
+    let kind = agent.code.kind().to_owned();
+    AgentSummary {
+        name: agent.name,
+        description: agent.description,
+        kind,
+        active: agent.active,
+        version,
+        created_ms,
+        updated_ms,
+    }
+}

@@ -1,0 +1,474 @@
+//! What is stored of agents, schedules and tasks, and what of it changes with a step of the scheduler. The keys are in
+//! the table of `tables.rs` of `longhaul-store`.
+
+use super::words::Tally;
+use super::{BY_HAND, StatusFilter};
+use anyhow::Context as _;
+use longhaul_agents::{AgentRecord, Artifact, ExecutionResult, Head, VERSIONS_MAX};
+use longhaul_core::Name;
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_schedule::{Action, Fate, Skipped, State, Task, TaskId, TaskStatus};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ended tasks that are kept of one agent, and of all; the oldest go.
+pub(super) const KEPT_MAX: u64 = 5_000;
+const KEPT_MAX_ALL: u64 = 100_000;
+
+/// Bytes of each output that are kept with a task.
+const OUTPUT_KEPT: usize = 8_000;
+
+/// Rows about fires that became no task, of one schedule. Their counts are kept for ever.
+const SKIPPED_MAX: u64 = 1_000;
+
+/// Rows that are read at once.
+const PAGE_ROWS: usize = 1_000;
+
+/// Stands for all agents in an index.
+const ALL: &str = "";
+
+/// A task that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct EndedRow {
+    pub(super) task: Task,
+    pub(super) ended_ms: u64,
+}
+
+/// How many ended tasks are kept.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Counts {
+    pub(super) completed: u64,
+    pub(super) failed: u64,
+}
+
+impl Counts {
+    pub(super) fn of(&self, status: Option<StatusFilter>) -> u64 {
+        match status {
+            None => self.completed + self.failed,
+            Some(StatusFilter::Completed) => self.completed,
+            Some(StatusFilter::Failed) => self.failed,
+            Some(StatusFilter::Pending | StatusFilter::Running) => 0,
+        }
+    }
+
+    fn place(&mut self, status: TaskStatus) -> &mut u64 {
+        if status == TaskStatus::Completed { &mut self.completed } else { &mut self.failed }
+    }
+}
+
+/// What became of the fires of a schedule.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Book {
+    tally: Tally,
+    /// The number of the next row about a fire that became no task.
+    next_skipped: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Settings {
+    concurrent_max: u32,
+}
+
+pub(super) fn agent_key(name: &Name) -> Key {
+    Key::of("agent").and(name.as_str())
+}
+
+pub(super) fn head_key(name: &Name) -> Key {
+    Key::of("artifact").and(name.as_str())
+}
+
+fn versions(name: &Name) -> Key {
+    Key::of("version").and(name.as_str())
+}
+
+fn schedule_key(name: &Name) -> Key {
+    Key::of("schedule").and(name.as_str())
+}
+
+fn task_key(kind: &str, id: &TaskId) -> Key {
+    Key::of(kind).and(id.as_str())
+}
+
+fn index_key(of: &str, row: &EndedRow) -> Key {
+    index(of, row.task.status).number(u64::MAX - row.ended_ms).and(row.task.id.as_str())
+}
+
+fn index(of: &str, status: TaskStatus) -> Key {
+    Key::of("index").and(of).and(status.word())
+}
+
+/// Agents in the order of their names.
+pub(super) fn agents(store: &dyn Store) -> anyhow::Result<Vec<AgentRecord>> {
+    let record =
+        |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("the record of an agent is damaged");
+    all(store, Table::Agents, &Key::of("agent"))?.into_iter().map(record).collect()
+}
+
+pub(super) fn agent(store: &dyn Store, name: &Name) -> anyhow::Result<Option<AgentRecord>> {
+    let found = store.get(Table::Agents, &agent_key(name))?;
+    Ok(found.map(|bytes| AgentRecord::read(name, &bytes)).transpose()?)
+}
+
+pub(super) fn head(store: &dyn Store, name: &Name) -> anyhow::Result<Head> {
+    Ok(Head::read(name, store.get(Table::Agents, &head_key(name))?.as_deref())?)
+}
+
+/// The last version that was stored of an artifact, also where its head cannot be read.
+pub(super) fn last_version(store: &dyn Store, name: &Name) -> anyhow::Result<u64> {
+    let rows = store.last(Table::Agents, &versions(name), 1)?;
+    Ok(rows.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or_default())
+}
+
+/// The versions that are kept and can be read, the newest first.
+pub(super) fn artifacts(store: &dyn Store, name: &Name) -> anyhow::Result<Vec<Artifact>> {
+    let most = usize::try_from(VERSIONS_MAX).unwrap_or(usize::MAX);
+    let rows = store.last(Table::Agents, &versions(name), most)?;
+    Ok(rows.into_iter().filter_map(|(_, bytes)| serde_json::from_slice(&bytes).ok()).collect())
+}
+
+pub(super) fn skipped(store: &dyn Store, name: &Name, limit: usize) -> anyhow::Result<Vec<Skipped>> {
+    let rows = store.last(Table::Schedules, &Key::of("skipped").and(name.as_str()), limit)?;
+    let row = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("what was skipped is damaged");
+    rows.into_iter().map(row).collect()
+}
+
+pub(super) fn tally(store: &dyn Store, name: &Name) -> anyhow::Result<Tally> {
+    Ok(book(store, name)?.tally)
+}
+
+fn book(store: &dyn Store, name: &Name) -> anyhow::Result<Book> {
+    Ok(get(store, &Key::of("tally").and(name.as_str()))?.unwrap_or_default())
+}
+
+pub(super) fn counts(store: &dyn Store, agent: Option<&Name>) -> anyhow::Result<Counts> {
+    counts_of(store, agent.map_or(ALL, Name::as_str))
+}
+
+fn counts_of(store: &dyn Store, of: &str) -> anyhow::Result<Counts> {
+    Ok(get(store, &Key::of("counts").and(of))?.unwrap_or_default())
+}
+
+pub(super) fn ended(store: &dyn Store, id: &TaskId) -> anyhow::Result<Option<EndedRow>> {
+    get(store, &task_key("ended", id))
+}
+
+/// Ended tasks, the newest first, without the first `offset`.
+pub(super) fn ended_tasks(
+    store: &dyn Store,
+    agent: Option<&Name>,
+    status: Option<StatusFilter>,
+    limit: usize,
+    offset: usize,
+) -> anyhow::Result<Vec<EndedRow>> {
+    let of = agent.map_or(ALL, Name::as_str);
+    let statuses = [TaskStatus::Completed, TaskStatus::Failed];
+    let mut found: Vec<(Vec<u8>, TaskId)> = Vec::new();
+    for one in statuses.into_iter().filter(|one| status.is_none_or(|status| status.is(*one))) {
+        let prefix = index(of, one);
+        let rows = store.scan(Table::Schedules, &prefix, None, limit.saturating_add(offset))?;
+        // What follows on the status sorts as the tasks do.
+        found.extend(rows.into_iter().map(|(key, id)| {
+            let order = key[prefix.as_bytes().len()..].to_vec();
+            (order, TaskId::from_text(String::from_utf8_lossy(&id)))
+        }));
+    }
+    found.sort();
+    let page = found.into_iter().skip(offset).take(limit);
+    page.filter_map(|(_, id)| ended(store, &id).transpose()).collect()
+}
+
+pub(super) fn results(store: &dyn Store, id: &TaskId) -> anyhow::Result<BTreeMap<u64, ExecutionResult>> {
+    let rows = store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)?;
+    let row = |(key, bytes): (Vec<u8>, Vec<u8>)| {
+        let result = serde_json::from_slice(&bytes).context("the result of an attempt is damaged")?;
+        anyhow::Ok((Key::last_number(&key).unwrap_or_default(), result))
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// Tasks that somebody asked for and that have not ended.
+pub(super) fn direct(store: &dyn Store) -> anyhow::Result<Vec<Task>> {
+    tasks_of(store, "direct")
+}
+
+fn tasks_of(store: &dyn Store, kind: &str) -> anyhow::Result<Vec<Task>> {
+    let task = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("a task is damaged");
+    all(store, Table::Schedules, &Key::of(kind))?.into_iter().map(task).collect()
+}
+
+/// What the scheduler knows.
+pub(super) fn load(store: &dyn Store) -> anyhow::Result<State> {
+    let mut state = State::default();
+    if let Some(Settings { concurrent_max }) = get(store, &Key::of("settings"))? {
+        state.concurrent_max = concurrent_max.max(1);
+    }
+    for (_, bytes) in all(store, Table::Schedules, &Key::of("schedule"))? {
+        let entry: longhaul_schedule::Entry = serde_json::from_slice(&bytes).context("a schedule is damaged")?;
+        state.schedules.insert(entry.schedule.name.clone(), entry);
+    }
+    for task in tasks_of(store, "open")? {
+        state.tasks.insert(task.id.clone(), task);
+    }
+    let inactive = agents(store)?.into_iter().filter(|record| !record.agent.active);
+    state.inactive = inactive.map(|record| record.agent.name).collect();
+    Ok(state)
+}
+
+fn all(store: &dyn Store, table: Table, prefix: &Key) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut rows = Vec::new();
+    loop {
+        let after = rows.last().map(|(key, _): &(Vec<u8>, Vec<u8>)| key.clone());
+        let page = store.scan(table, prefix, after.as_deref(), PAGE_ROWS)?;
+        if page.is_empty() {
+            return Ok(rows);
+        }
+        rows.extend(page);
+    }
+}
+
+fn get<T: DeserializeOwned>(store: &dyn Store, key: &Key) -> anyhow::Result<Option<T>> {
+    let found = store.get(Table::Schedules, key)?;
+    let read = |bytes: Vec<u8>| {
+        serde_json::from_slice(&bytes)
+            .with_context(|| format!("what is stored as `{}` is damaged", String::from_utf8_lossy(key.as_bytes())))
+    };
+    found.map(read).transpose()
+}
+
+/// A transaction that is being made.
+pub(super) struct Writing<'a> {
+    store: &'a dyn Store,
+    now_ms: u64,
+    batch: Batch,
+    counts: BTreeMap<String, Counts>,
+    books: BTreeMap<Name, Book>,
+    dropped: BTreeSet<TaskId>,
+    kept_max: u64,
+}
+
+impl<'a> Writing<'a> {
+    pub(super) fn new(store: &'a dyn Store, now_ms: u64) -> Self {
+        let (counts, books, dropped) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { store, now_ms, batch: Batch::new(), counts, books, dropped, kept_max: KEPT_MAX }
+    }
+
+    /// With another number of tasks that are kept of one agent.
+    #[cfg(test)]
+    pub(super) fn keeping(self, kept_max: u64) -> Self {
+        Self { kept_max, ..self }
+    }
+
+    /// The transaction.
+    pub(super) fn finish(mut self) -> anyhow::Result<Batch> {
+        for (of, counts) in std::mem::take(&mut self.counts) {
+            self.put(Key::of("counts").and(&of), &counts)?;
+        }
+        for (name, book) in std::mem::take(&mut self.books) {
+            self.put(Key::of("tally").and(name.as_str()), &book)?;
+        }
+        Ok(self.batch)
+    }
+
+    /// What differs between two states.
+    pub(super) fn state(&mut self, before: &State, after: &State) -> anyhow::Result<()> {
+        if before.concurrent_max != after.concurrent_max {
+            self.put(Key::of("settings"), &Settings { concurrent_max: after.concurrent_max })?;
+        }
+        for (name, entry) in &after.schedules {
+            if before.schedules.get(name) != Some(entry) {
+                self.put(schedule_key(name), entry)?;
+            }
+        }
+        for name in before.schedules.keys().filter(|name| !after.schedules.contains_key(*name)) {
+            self.delete(schedule_key(name));
+        }
+        for (id, task) in &after.tasks {
+            if before.tasks.get(id) != Some(task) {
+                self.put(task_key("open", id), task)?;
+            }
+        }
+        for id in before.tasks.keys().filter(|id| !after.tasks.contains_key(*id)) {
+            self.delete(task_key("open", id));
+        }
+        Ok(())
+    }
+
+    /// What actions say that has to be kept.
+    pub(super) fn take(&mut self, actions: &[Action]) -> anyhow::Result<()> {
+        for action in actions {
+            match action {
+                Action::Start(task) if task.attempts.len() > 1 => self.book(&task.schedule)?.tally.retries += 1,
+                Action::Start(_) | Action::Note(Fate::Task(_)) => {}
+                Action::Note(Fate::Skipped(skipped)) => self.skip(skipped)?,
+                Action::Ended(task) => {
+                    self.end(task.clone())?;
+                    if task.attempts.is_empty() {
+                        // It was withdrawn, which is noted as skipped.
+                        continue;
+                    }
+                    let tally = &mut self.book(&task.schedule)?.tally;
+                    tally.tasks += 1;
+                    *if task.status == TaskStatus::Completed { &mut tally.completed } else { &mut tally.failed } += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, skipped: &Skipped) -> anyhow::Result<()> {
+        let book = self.book(&skipped.schedule)?;
+        *book.tally.skipped.entry(skipped.why.word().to_owned()).or_default() += u64::from(skipped.count);
+        let number = book.next_skipped;
+        book.next_skipped += 1;
+        let rows = Key::of("skipped").and(skipped.schedule.as_str());
+        if let Some(old) = number.checked_sub(SKIPPED_MAX) {
+            self.delete(rows.clone().number(old));
+        }
+        self.put(rows.number(number), skipped)
+    }
+
+    /// A task that somebody asked for begins.
+    pub(super) fn begin_by_hand(&mut self, task: &Task) -> anyhow::Result<()> {
+        self.put(task_key("direct", &task.id), task)
+    }
+
+    /// A task that somebody asked for has ended.
+    pub(super) fn ended_by_hand(&mut self, task: Task) -> anyhow::Result<()> {
+        self.delete(task_key("direct", &task.id));
+        self.end(task)
+    }
+
+    fn end(&mut self, task: Task) -> anyhow::Result<()> {
+        // A schedule that was made anew under a clock that went back may fire at a moment that had its task already.
+        if let Some(earlier) = ended(self.store, &task.id)?.filter(|row| !self.dropped.contains(&row.task.id)) {
+            self.drop_ended(&earlier)?;
+        }
+        let row = EndedRow { ended_ms: self.now_ms, task };
+        for of in [row.task.agent.to_string(), ALL.to_owned()] {
+            self.batch.push(Op::Put(Table::Schedules, index_key(&of, &row), row.task.id.as_str().as_bytes().to_vec()));
+            *self.counts(&of)?.place(row.task.status) += 1;
+            let max = if of == ALL { KEPT_MAX_ALL } else { self.kept_max };
+            if self.counts(&of)?.of(None) > max {
+                self.drop_oldest(&of)?;
+            }
+        }
+        self.put(task_key("ended", &row.task.id), &row)
+    }
+
+    fn drop_oldest(&mut self, of: &str) -> anyhow::Result<()> {
+        let mut oldest: Option<EndedRow> = None;
+        for status in [TaskStatus::Completed, TaskStatus::Failed] {
+            let rows = self.store.last(Table::Schedules, &index(of, status), self.dropped.len() + 1)?;
+            let ids = rows.into_iter().map(|(_, id)| TaskId::from_text(String::from_utf8_lossy(&id)));
+            let Some(id) = ids.into_iter().find(|id| !self.dropped.contains(id)) else { continue };
+            let Some(row) = ended(self.store, &id)? else { continue };
+            if oldest.as_ref().is_none_or(|oldest| row.ended_ms < oldest.ended_ms) {
+                oldest = Some(row);
+            }
+        }
+        match oldest {
+            Some(row) => {
+                self.drop_results(&row.task.id)?;
+                self.drop_ended(&row)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// An ended task goes; what its attempts gave stays.
+    pub(super) fn drop_ended(&mut self, row: &EndedRow) -> anyhow::Result<()> {
+        for of in [row.task.agent.to_string(), ALL.to_owned()] {
+            self.delete(index_key(&of, row));
+            let place = self.counts(&of)?.place(row.task.status);
+            *place = place.saturating_sub(1);
+        }
+        self.delete(task_key("ended", &row.task.id));
+        self.dropped.insert(row.task.id.clone());
+        Ok(())
+    }
+
+    /// The task goes back to where it was before it had failed.
+    pub(super) fn revive(&mut self, row: &EndedRow) -> anyhow::Result<()> {
+        self.drop_ended(row)?;
+        if row.task.schedule.as_str() != BY_HAND && !row.task.attempts.is_empty() {
+            let tally = &mut self.book(&row.task.schedule)?.tally;
+            tally.tasks = tally.tasks.saturating_sub(1);
+            tally.failed = tally.failed.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    fn drop_results(&mut self, id: &TaskId) -> anyhow::Result<()> {
+        for (key, _) in self.store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)? {
+            self.delete(Key::from_bytes(key));
+        }
+        Ok(())
+    }
+
+    /// What the last attempt of a task gave, its output in part.
+    pub(super) fn result(&mut self, task: &Task, result: &ExecutionResult) -> anyhow::Result<()> {
+        let number = task.attempts.len() as u64;
+        self.put(task_key("result", &task.id).number(number), &result.kept(OUTPUT_KEPT))
+    }
+
+    /// A record as it is now.
+    pub(super) fn agent(&mut self, record: &AgentRecord) -> anyhow::Result<()> {
+        let bytes = serde_json::to_vec(record)?;
+        self.batch.push(Op::Put(Table::Agents, agent_key(&record.agent.name), bytes));
+        Ok(())
+    }
+
+    /// An agent goes, with all that it handed on.
+    pub(super) fn remove_agent(&mut self, name: &Name) -> anyhow::Result<()> {
+        self.batch.push(Op::Delete(Table::Agents, agent_key(name)));
+        self.batch.push(Op::Delete(Table::Agents, head_key(name)));
+        for (key, _) in all(self.store, Table::Agents, &versions(name))? {
+            self.batch.push(Op::Delete(Table::Agents, Key::from_bytes(key)));
+        }
+        Ok(())
+    }
+
+    /// Content that a record names by its digest.
+    pub(super) fn blob(&mut self, bytes: Vec<u8>) {
+        self.batch.blob(bytes);
+    }
+
+    /// What an agent hands on, as it is now, and the versions before.
+    pub(super) fn head(&mut self, name: &Name, head: &Head) -> anyhow::Result<()> {
+        self.batch.push(Op::Put(Table::Agents, head_key(name), serde_json::to_vec(head)?));
+        if let Some(artifact) = &head.artifact {
+            let bytes = serde_json::to_vec(artifact)?;
+            self.batch.push(Op::Put(Table::Agents, versions(name).number(head.version), bytes));
+        }
+        if let Some(old) = head.version.checked_sub(VERSIONS_MAX) {
+            self.batch.push(Op::Delete(Table::Agents, versions(name).number(old)));
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self, of: &str) -> anyhow::Result<&mut Counts> {
+        if !self.counts.contains_key(of) {
+            self.counts.insert(of.to_owned(), counts_of(self.store, of)?);
+        }
+        Ok(self.counts.entry(of.to_owned()).or_default())
+    }
+
+    fn book(&mut self, name: &Name) -> anyhow::Result<&mut Book> {
+        if !self.books.contains_key(name) {
+            self.books.insert(name.clone(), book(self.store, name)?);
+        }
+        Ok(self.books.entry(name.clone()).or_default())
+    }
+
+    fn put(&mut self, key: Key, value: &impl Serialize) -> anyhow::Result<()> {
+        self.batch.push(Op::Put(Table::Schedules, key, serde_json::to_vec(value)?));
+        Ok(())
+    }
+
+    fn delete(&mut self, key: Key) {
+        self.batch.push(Op::Delete(Table::Schedules, key));
+    }
+}

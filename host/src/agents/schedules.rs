@@ -1,0 +1,165 @@
+//! Schedules, as they are made, changed and looked at.
+
+use super::words::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, SchedulerStatus};
+use super::{BY_HAND, Desk, Turn, lock, rows};
+use anyhow::{Context as _, bail};
+use longhaul_agents::{AgentError, ExecutionResult};
+use longhaul_core::Name;
+use longhaul_schedule::{Action, Cause, Entry, Fate, Input, Schedule, ScheduleError, TaskId, TaskStatus, Trigger};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most tasks that may run at once.
+const CONCURRENT_MAX_MAX: u32 = 1_000;
+
+impl Desk {
+    pub(super) async fn put_schedule(&self, schedule: Schedule, replace: bool) -> anyhow::Result<ScheduleSaid> {
+        let name = schedule.name.clone();
+        if name.as_str() == BY_HAND {
+            bail!("`{BY_HAND}` stands for tasks that no schedule made; choose another name");
+        }
+        let mut turn = self.turn().await?;
+        if turn.state().schedules.contains_key(&name) && !replace {
+            bail!(
+                "there is a schedule `{name}` already; choose another name, or put this one in its place with --replace"
+            );
+        }
+        self.expect_agent(&schedule.agent)?;
+        if let Trigger::After { agent, .. } = &schedule.trigger {
+            let agent: Name = agent.parse().map_err(|_| match agent.is_empty() {
+                true => anyhow::anyhow!("an `after` schedule names no agent to come after; say which"),
+                false => anyhow::anyhow!("`{agent}` cannot be the name of an agent"),
+            })?;
+            self.expect_agent(&agent)?;
+        }
+        turn.take(Input::Put(schedule)).await?;
+        self.one(&turn, &name, FIRES)
+    }
+
+    fn expect_agent(&self, name: &Name) -> anyhow::Result<()> {
+        if rows::agent(&*self.store, name)?.is_none() {
+            let error = AgentError::Unknown { name: name.to_string() };
+            bail!("{error}; make it first with: longhaul agent add {name}");
+        }
+        Ok(())
+    }
+
+    pub(super) async fn list_schedules(&self, limit: usize, offset: usize) -> anyhow::Result<ScheduleSaid> {
+        let turn = self.turn().await?;
+        let limit = limit.min(PAGE_MAX);
+        let entries = turn.state().schedules.values();
+        let total_count = entries.len();
+        let views = entries.skip(offset).take(limit).map(|entry| self.schedule_view(&turn, entry, FIRES));
+        let schedules = views.collect::<anyhow::Result<_>>()?;
+        Ok(ScheduleSaid::Schedules { schedules, total_count, limit, offset })
+    }
+
+    pub(super) async fn show_schedule(&self, name: &Name, fires: usize) -> anyhow::Result<ScheduleSaid> {
+        let turn = self.turn().await?;
+        self.one(&turn, name, fires.min(FIRES_MAX))
+    }
+
+    pub(super) async fn remove_schedule(&self, name: Name) -> anyhow::Result<ScheduleSaid> {
+        let mut turn = self.turn().await?;
+        let said = self.one(&turn, &name, 0)?;
+        turn.take(Input::Remove(name)).await?;
+        Ok(said)
+    }
+
+    pub(super) async fn enable_schedule(&self, name: Name, enabled: bool) -> anyhow::Result<ScheduleSaid> {
+        let mut turn = self.turn().await?;
+        turn.take(Input::Enable(name.clone(), enabled)).await?;
+        self.one(&turn, &name, FIRES)
+    }
+
+    pub(super) async fn run_now(&self, name: Name) -> anyhow::Result<ScheduleSaid> {
+        let mut turn = self.turn().await?;
+        let agent = entry(&turn, &name)?.schedule.agent.clone();
+        let is_active = rows::agent(&*self.store, &agent)?.is_none_or(|record| record.agent.active);
+        if !is_active {
+            let why = ExecutionResult::not_active(agent.as_str()).error_message.unwrap_or_default();
+            bail!("{why}");
+        }
+        let (state, actions) = turn.next(Input::RunNow { schedule: name, nonce: nonce() })?;
+        let made = |action: &Action| match action {
+            Action::Note(Fate::Task(id)) => {
+                let is_ours = |cause: &Cause| matches!(cause, Cause::Hand { .. });
+                state.tasks.get(id).filter(|task| is_ours(&task.cause)).map(|task| task.id.clone())
+            }
+            _ => None,
+        };
+        let made: Option<TaskId> = actions.iter().find_map(made);
+        let writing = rows::Writing::new(&*self.store, self.clock.now_ms());
+        turn.keep(state, &actions, writing).await?;
+        let id = made.context("too many tasks wait; look at them with `longhaul schedule tasks`")?;
+        self.task_in(&turn, &id)
+    }
+
+    pub(super) fn skipped(&self, name: &Name, limit: usize) -> anyhow::Result<ScheduleSaid> {
+        Ok(ScheduleSaid::Skipped { skipped: rows::skipped(&*self.store, name, limit.min(PAGE_MAX))? })
+    }
+
+    pub(super) async fn set_concurrent_max(&self, max: u32) -> anyhow::Result<ScheduleSaid> {
+        if !(1..=CONCURRENT_MAX_MAX).contains(&max) {
+            bail!("{max} tasks at once cannot be; say 1 to {CONCURRENT_MAX_MAX}");
+        }
+        let mut turn = self.turn().await?;
+        turn.take(Input::ConcurrentMax(max)).await?;
+        Ok(ScheduleSaid::Status(self.status_in(&turn)))
+    }
+
+    pub(super) async fn scheduler_status(&self) -> anyhow::Result<ScheduleSaid> {
+        let turn = self.turn().await?;
+        Ok(ScheduleSaid::Status(self.status_in(&turn)))
+    }
+
+    fn status_in(&self, turn: &Turn<'_>) -> SchedulerStatus {
+        let state = turn.state();
+        let count = |status| state.tasks.values().filter(|task| task.status == status).count();
+        SchedulerStatus {
+            working: lock(&self.starts).is_some(),
+            concurrent_max: state.concurrent_max,
+            running: count(TaskStatus::Running),
+            pending: count(TaskStatus::Pending),
+            schedules: state.schedules.len(),
+            wake_ms: state.wake_ms(),
+        }
+    }
+
+    fn one(&self, turn: &Turn<'_>, name: &Name, fires: usize) -> anyhow::Result<ScheduleSaid> {
+        Ok(ScheduleSaid::Schedule(Box::new(self.schedule_view(turn, entry(turn, name)?, fires)?)))
+    }
+
+    fn schedule_view(&self, turn: &Turn<'_>, entry: &Entry, fires: usize) -> anyhow::Result<ScheduleView> {
+        let name = &entry.schedule.name;
+        let mut next_ms: Vec<u64> = Vec::new();
+        while next_ms.len() < fires {
+            let next = match next_ms.last() {
+                None => entry.next_ms,
+                Some(last) => entry.schedule.trigger.next_after(entry.anchor_ms, *last).unwrap_or(None),
+            };
+            match next {
+                Some(next) => next_ms.push(next),
+                None => break,
+            }
+        }
+        let open = turn.state().tasks.values().filter(|task| task.schedule == *name);
+        Ok(ScheduleView {
+            when: entry.schedule.trigger.to_string(),
+            next_ms,
+            open: open.map(|task| task.id.clone()).collect(),
+            tally: rows::tally(&*self.store, name)?,
+            schedule: entry.schedule.clone(),
+        })
+    }
+}
+
+fn entry<'a>(turn: &'a Turn<'_>, name: &Name) -> anyhow::Result<&'a Entry> {
+    let found = turn.state().schedules.get(name);
+    Ok(found.ok_or_else(|| ScheduleError::Unknown { name: name.to_string() })?)
+}
+
+/// A number that tells requests of one millisecond apart, also those of two processes.
+pub(super) fn nonce() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    (u64::from(std::process::id()) << 32) | (COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff)
+}

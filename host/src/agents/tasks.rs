@@ -1,0 +1,110 @@
+//! Tasks, as they are listed, looked at and tried again.
+
+use super::words::{AttemptView, PAGE_MAX, ScheduleSaid, StatusFilter, TaskView};
+use super::{BY_HAND, Desk, Turn, attempt, rows, rows::Writing};
+use anyhow::bail;
+use longhaul_core::Name;
+use longhaul_schedule::{Input, ScheduleError, Task, TaskId, TaskStatus};
+
+impl Desk {
+    pub(super) async fn tasks(
+        &self,
+        agent: Option<&Name>,
+        status: Option<StatusFilter>,
+        limit: usize,
+        offset: usize,
+    ) -> anyhow::Result<ScheduleSaid> {
+        let limit = limit.min(PAGE_MAX);
+        let turn = self.turn().await?;
+        let mut open: Vec<Task> = turn.state().tasks.values().cloned().collect();
+        open.extend(rows::direct(&*self.store)?);
+        let is_meant = |task: &Task| {
+            agent.is_none_or(|agent| task.agent == *agent) && status.is_none_or(|status| status.is(task.status))
+        };
+        open.retain(is_meant);
+        open.sort_by_key(|task| (std::cmp::Reverse(task.fire_ms), task.id.clone()));
+        let counted = rows::counts(&*self.store, agent)?.of(status);
+        let total_count = open.len() + usize::try_from(counted).unwrap_or(usize::MAX);
+        let first = open.iter().skip(offset).take(limit).map(|task| view(task, None));
+        let mut tasks: Vec<TaskView> = first.collect();
+        let left = limit - tasks.len();
+        if left > 0 {
+            let offset = offset.saturating_sub(open.len());
+            let ended = rows::ended_tasks(&*self.store, agent, status, left, offset)?;
+            tasks.extend(ended.iter().map(|row| view(&row.task, Some(row.ended_ms))));
+        }
+        Ok(ScheduleSaid::Tasks { tasks, total_count, limit, offset })
+    }
+
+    pub(super) async fn task(&self, id: &str) -> anyhow::Result<ScheduleSaid> {
+        let turn = self.turn().await?;
+        self.task_in(&turn, &TaskId::from_text(id))
+    }
+
+    /// A task with what its attempts gave.
+    pub(super) fn task_in(&self, turn: &Turn<'_>, id: &TaskId) -> anyhow::Result<ScheduleSaid> {
+        let by_hand = || anyhow::Ok(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
+        let open = match turn.state().tasks.get(id) {
+            Some(task) => Some(task.clone()),
+            None => by_hand()?,
+        };
+        let (task, ended_ms) = match (open, rows::ended(&*self.store, id)?) {
+            (Some(task), _) => (task, None),
+            (None, Some(row)) => (row.task, Some(row.ended_ms)),
+            (None, None) => bail!("there is no task `{}`; `longhaul schedule tasks` lists them", short(id)),
+        };
+        let mut view = view(&task, ended_ms);
+        let (mut results, is_run) = (rows::results(&*self.store, id)?, self.is_run(&task.agent)?);
+        for (number, attempt) in (1..).zip(&mut view.attempts) {
+            attempt.result = results.remove(&number);
+            let own = usize::try_from(number).ok().filter(|_| is_run).map(|number| attempt::run_id(&task, number));
+            attempt.run = attempt.result.as_ref().and_then(|result| result.run.clone()).or(own);
+        }
+        Ok(ScheduleSaid::Task(Box::new(view)))
+    }
+
+    /// The same task again: its earlier attempts stay with it.
+    pub(super) async fn retry(&self, id: &str) -> anyhow::Result<ScheduleSaid> {
+        let id = TaskId::from_text(id);
+        let mut turn = self.turn().await?;
+        let open = turn.state().tasks.get(&id).map(|task| task.status);
+        let by_hand = rows::direct(&*self.store)?.into_iter().find(|task| task.id == id).map(|task| task.status);
+        if let Some(status) = open.or(by_hand) {
+            return Err(ScheduleError::NotFailed { task: id.to_string(), status: status.word() }.into());
+        }
+        let Some(row) = rows::ended(&*self.store, &id)? else {
+            bail!("there is no task `{}`; `longhaul schedule tasks` lists them", short(&id));
+        };
+        if row.task.status == TaskStatus::Failed && row.task.attempts.is_empty() {
+            bail!("task {id} was withdrawn before it began; have its schedule fire with `longhaul schedule run-now`");
+        }
+        let (state, actions) = turn.next(Input::Retry(Box::new(row.task.clone())))?;
+        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        writing.revive(&row)?;
+        turn.keep(state, &actions, writing).await?;
+        self.task_in(&turn, &id)
+    }
+}
+
+fn view(task: &Task, ended_ms: Option<u64>) -> TaskView {
+    let attempts = task.attempts.iter().cloned();
+    TaskView {
+        id: task.id.clone(),
+        schedule: Some(task.schedule.clone()).filter(|schedule| schedule.as_str() != BY_HAND),
+        agent: task.agent.clone(),
+        fire_ms: task.fire_ms,
+        due_ms: task.due_ms,
+        cause: task.cause.clone(),
+        status: task.status,
+        waits_for: task.waits_for.clone(),
+        retry_count: task.retry_count(),
+        retries_max: task.retries_max,
+        attempts: attempts.map(|attempt| AttemptView { attempt, result: None, run: None }).collect(),
+        ended_ms,
+    }
+}
+
+/// What somebody typed.
+fn short(id: &TaskId) -> String {
+    longhaul_core::text::printable(id.as_str(), 80)
+}

@@ -1,0 +1,660 @@
+//! The desk over a store in memory, with hands that do as a test says, and a clock that is moved.
+
+use super::attempt::Work;
+use super::record::{AgentPatch, Artifact, Code, NewAgent};
+use super::*;
+use longhaul_agents::{Admitted, SummaryBy, Wanted};
+use longhaul_core::store::{Key, Row, StoreError, Table};
+use longhaul_core::{Digest, RunId};
+use longhaul_schedule::{Missed, Schedule, Trigger, When};
+use longhaul_testkit::{HandClock, MemoryStore};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+
+const MINUTE: u64 = 60_000;
+
+/// A store that takes so many commits and then none, as if its process had been killed.
+struct Mortal {
+    store: Arc<MemoryStore>,
+    left: AtomicU64,
+}
+
+#[async_trait::async_trait]
+impl Store for Mortal {
+    fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(table, key)
+    }
+
+    fn scan(&self, table: Table, prefix: &Key, after: Option<&[u8]>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.store.scan(table, prefix, after, limit)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.blob(digest)
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
+            std::future::pending::<()>().await;
+        }
+        self.store.commit(batch).await
+    }
+}
+
+/// What an execution is to come to, by how many there were before.
+type Script = dyn Fn(&Work, u64) -> ExecutionResult + Send + Sync;
+
+/// Hands that do as they are told, and count.
+struct Told {
+    script: Box<Script>,
+    executed: AtomicU64,
+}
+
+#[async_trait::async_trait]
+impl Hands for Told {
+    async fn run(&self, work: &Work) -> Option<ExecutionResult> {
+        let before = self.executed.fetch_add(1, Ordering::SeqCst);
+        Some((self.script)(work, before))
+    }
+}
+
+fn told(script: impl Fn(&Work, u64) -> ExecutionResult + Send + Sync + 'static) -> Arc<Told> {
+    Arc::new(Told { script: Box::new(script), executed: AtomicU64::new(0) })
+}
+
+fn printed(stdout: impl Into<String>) -> ExecutionResult {
+    ExecutionResult { success: true, stdout: stdout.into(), ..ExecutionResult::default() }
+}
+
+/// Counts in its state.
+fn counting() -> Arc<Told> {
+    told(|work, _| {
+        let count = work.context()["n"].as_u64().unwrap_or_default() + 1;
+        printed(format!("counted\n{}", json!({ "state": { "n": count } })))
+    })
+}
+
+/// A desk with a scheduler that is moved by hand.
+struct Bench {
+    desk: Arc<Desk>,
+    clock: Arc<HandClock>,
+    hands: Arc<Told>,
+    starts: mpsc::UnboundedReceiver<Start>,
+    stopping: watch::Sender<bool>,
+}
+
+impl Bench {
+    fn over(store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
+        let home = Home::find(Some("/nowhere".into())).expect("a path");
+        let desk = Desk::new(store, Arc::clone(clock) as Arc<dyn Clock>, &home, CrashPoints::default());
+        let (sender, starts) = mpsc::unbounded_channel();
+        *lock(&desk.starts) = Some(sender);
+        let (clock, hands) = (Arc::clone(clock), Arc::clone(hands));
+        Self { desk: Arc::new(desk), clock, hands, starts, stopping: watch::Sender::new(false) }
+    }
+
+    fn new(hands: &Arc<Told>) -> Self {
+        let clock = Arc::new(HandClock::at(HandClock::START_MS));
+        Self::over(Arc::new(MemoryStore::new()), &clock, hands)
+    }
+
+    async fn agents(&self, wanted: AgentAsk) -> anyhow::Result<AgentSaid> {
+        self.desk.agents(wanted, &*self.hands).await
+    }
+
+    async fn add(&self, agent: &str) {
+        let agent = Box::new(python(agent));
+        self.agents(AgentAsk::Register { agent, wasm: None }).await.expect("an agent");
+    }
+
+    async fn put(&self, schedule: Schedule) {
+        self.schedules(ScheduleAsk::Put { schedule: Box::new(schedule), replace: false }).await.expect("a schedule");
+    }
+
+    async fn schedules(&self, wanted: ScheduleAsk) -> anyhow::Result<ScheduleSaid> {
+        self.desk.schedules(wanted).await
+    }
+
+    /// Time passes, and what is due is done.
+    async fn pass(&mut self, ms: u64) {
+        self.clock.advance_ms(ms);
+        self.desk.tick().await.expect("a tick");
+        while let Ok(start) = self.starts.try_recv() {
+            let hands = Arc::clone(&self.hands) as Arc<dyn Hands>;
+            self.desk.attempt(start, hands, self.stopping.subscribe()).await;
+        }
+    }
+
+    async fn artifact(&self, agent: &str) -> Option<Artifact> {
+        match self.agents(AgentAsk::Artifact { name: name(agent), version: None }).await.expect("an answer") {
+            AgentSaid::Artifact { artifact, .. } => artifact.map(|artifact| *artifact),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn tasks(&self, agent: Option<&str>, status: Option<StatusFilter>) -> (Vec<TaskView>, usize) {
+        let wanted = ScheduleAsk::Tasks { agent: agent.map(name), status, limit: 1_000, offset: 0 };
+        match self.schedules(wanted).await.expect("an answer") {
+            ScheduleSaid::Tasks { tasks, total_count, .. } => (tasks, total_count),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn task(&self, id: &TaskId) -> TaskView {
+        match self.schedules(ScheduleAsk::Task { id: id.to_string() }).await.expect("an answer") {
+            ScheduleSaid::Task(view) => *view,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn tally(&self, schedule: &str) -> Tally {
+        match self.schedules(ScheduleAsk::Show { name: name(schedule), fires: 0 }).await.expect("an answer") {
+            ScheduleSaid::Schedule(view) => view.tally,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn execute(&self, agent: &str, input: Option<Value>) -> (Option<TaskId>, ExecutionResult) {
+        match self.agents(AgentAsk::Execute { name: name(agent), input }).await.expect("an answer") {
+            AgentSaid::Executed { task, result } => (task, *result),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn name(text: &str) -> Name {
+    text.parse().expect("a name")
+}
+
+fn python(agent: &str) -> NewAgent {
+    NewAgent::new(name(agent), Code::Python { source: "print(1)".to_owned() })
+}
+
+fn each_minute(schedule: &str, agent: &str) -> Schedule {
+    Schedule::new(name(schedule), name(agent), Trigger::interval(60).expect("an interval"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kill_at_any_commit_neither_loses_a_run_nor_counts_it_twice() {
+    const FIRES: u64 = 6;
+    let mut kills = 0;
+    for commits in 0..60 {
+        let store = Arc::new(MemoryStore::new());
+        let (clock, hands) = (Arc::new(HandClock::at(HandClock::START_MS)), flaky());
+        let end_ms = HandClock::START_MS + FIRES * MINUTE;
+        let mortal = Arc::new(Mortal { store: Arc::clone(&store), left: AtomicU64::new(u64::MAX) });
+        let mut first = Bench::over(Arc::clone(&mortal) as Arc<dyn Store>, &clock, &hands);
+        first.add("a").await;
+        let mut schedule = each_minute("s", "a");
+        schedule.missed = Missed::All;
+        first.put(schedule).await;
+        mortal.left.store(commits, Ordering::SeqCst);
+        let lived = tokio::time::timeout(Duration::from_secs(3_600), live(&mut first, end_ms)).await;
+        kills += u32::from(lived.is_err());
+        let mut second = Bench::over(store, &clock, &hands);
+        // Not at a fire, so that what it makes has ended.
+        live(&mut second, end_ms + 10 * MINUTE + MINUTE / 2).await;
+        account(&second, commits).await;
+    }
+    assert!(kills > 20, "{kills}");
+}
+
+/// Fails now and then, and counts what it did in its state.
+fn flaky() -> Arc<Told> {
+    told(|work, before| match before % 3 {
+        1 => ExecutionResult { exit_code: 1, ..ExecutionResult::failed("it rained", true) },
+        _ => {
+            let count = work.context()["n"].as_u64().unwrap_or_default() + 1;
+            printed(format!("counted\n{}", json!({ "state": { "n": count } })))
+        }
+    })
+}
+
+/// Until a time, in steps of a second.
+async fn live(bench: &mut Bench, end_ms: u64) {
+    while bench.clock.now_ms() < end_ms {
+        bench.pass(1_000).await;
+    }
+}
+
+async fn account(bench: &Bench, commits: u64) {
+    let artifact = bench.artifact("a").await.expect("something is handed on");
+    let counted = artifact.state["n"].as_u64().unwrap_or_default();
+    let ((tasks, _), tally) = (bench.tasks(None, None).await, bench.tally("s").await);
+    let fires = (bench.clock.now_ms() - HandClock::START_MS) / MINUTE;
+    let open = tasks.iter().filter(|task| task.ended_ms.is_none()).count() as u64;
+    let skipped: u64 = tally.skipped.values().sum();
+    assert_eq!(tally.tasks + skipped + open, fires, "killed at commit {commits}: {tally:?}, {open} open");
+    assert_eq!(artifact.run_count, tally.tasks, "killed at commit {commits}: each task that ended is one run");
+    assert_eq!(counted, tally.completed, "killed at commit {commits}: each completed one counted once");
+    assert_eq!(tally.failed, 0, "killed at commit {commits}: what failed was tried again");
+    assert!(tasks.iter().all(|task| task.status != TaskStatus::Running), "killed at commit {commits}: {tasks:?}");
+    let attempts: u64 = tasks.iter().map(|task| task.attempts.len() as u64).sum();
+    let executed = bench.hands.executed.load(Ordering::SeqCst);
+    // A kill before the hands began leaves an attempt that executed nothing; none is executed that is not stored.
+    assert!(executed <= attempts && attempts <= executed + 1, "{commits}: {executed} and {attempts}");
+}
+
+#[tokio::test]
+async fn what_a_run_prints_at_its_end_is_what_the_next_one_sees() {
+    let hands = counting();
+    let bench = Bench::new(&hands);
+    bench.add("a").await;
+    assert_eq!(bench.artifact("a").await, None);
+    for count in 1..=3_u64 {
+        let (task, result) = bench.execute("a", None).await;
+        assert!(result.success, "{result:?}");
+        let artifact = bench.artifact("a").await.expect("an artifact");
+        assert_eq!((artifact.run_count, artifact.version), (count, count));
+        assert_eq!((&artifact.state["n"], &artifact.state["previous_output"]), (&json!(count), &json!("counted\n")));
+        assert_eq!(
+            (artifact.summary.as_str(), artifact.made_by),
+            ("counted", format!("task {}", task.expect("a task")))
+        );
+    }
+    let changed = AgentAsk::SetArtifact { name: name("a"), state: json!({"n": 40}), summary: None, version: Some(2) };
+    let error = bench.agents(changed.clone()).await.expect_err("another version");
+    assert!(error.to_string().contains("has version 3"), "{error:#}");
+    let AgentAsk::SetArtifact { name: agent, state, summary, .. } = changed else { unreachable!() };
+    bench.agents(AgentAsk::SetArtifact { name: agent, state, summary, version: Some(3) }).await.expect("the version");
+    bench.execute("a", None).await;
+    assert_eq!(bench.artifact("a").await.map(|artifact| artifact.state["n"].clone()), Some(json!(41)));
+    bench.agents(AgentAsk::ClearArtifact { name: name("a"), version: None }).await.expect("cleared");
+    assert_eq!(bench.artifact("a").await, None);
+    bench.execute("a", None).await;
+    let artifact = bench.artifact("a").await.expect("an artifact");
+    assert_eq!((artifact.run_count, artifact.version, &artifact.state["n"]), (1, 7, &json!(1)));
+    let AgentSaid::Artifacts { artifacts } =
+        bench.agents(AgentAsk::ArtifactHistory { name: name("a") }).await.expect("kept")
+    else {
+        panic!("something else")
+    };
+    let versions: Vec<u64> = artifacts.iter().map(|artifact| artifact.version).collect();
+    assert_eq!(versions, [7, 5, 4, 3, 2, 1]);
+}
+
+#[tokio::test]
+async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
+    let hands = counting();
+    let mut bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.put(each_minute("s", "a")).await;
+    bench.clock.advance_ms(MINUTE);
+    bench.desk.tick().await.expect("a tick");
+    let start = bench.starts.try_recv().expect("it is due");
+    let desk = Arc::clone(&bench.desk);
+    // The attempt loads before the change, and ends behind it.
+    struct Changing(Arc<Desk>);
+    #[async_trait::async_trait]
+    impl Hands for Changing {
+        async fn run(&self, work: &Work) -> Option<ExecutionResult> {
+            self.0
+                .set_artifact(&work.agent().name, json!({"n": 100}), Some("mine".to_owned()), None)
+                .await
+                .expect("nobody holds it");
+            Some(printed("{\"state\": {\"n\": 1}}"))
+        }
+    }
+    bench.desk.attempt(start, Arc::new(Changing(desk)), bench.stopping.subscribe()).await;
+    let artifact = bench.artifact("a").await.expect("an artifact");
+    assert_eq!((&artifact.state["n"], artifact.run_count), (&json!(100), 1));
+    let (tasks, _) = bench.tasks(Some("a"), None).await;
+    let task = bench.task(&tasks[0].id).await;
+    let result = task.attempts[0].result.as_ref().expect("a result");
+    assert!(result.success && result.notes[0].contains("was not taken"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_artifact_fails_the_run_and_is_said_and_can_be_replaced() {
+    let hands = counting();
+    let store = Arc::new(MemoryStore::new());
+    let bench = Bench::over(Arc::clone(&store) as _, &Arc::new(HandClock::at(5)), &hands);
+    bench.add("a").await;
+    bench.execute("a", None).await;
+    let damage = Batch::new().put(Table::Agents, rows::head_key(&name("a")), *b"{\"version\": 1, \"artif");
+    store.commit(damage).await.expect("taken");
+    let (task, result) = bench.execute("a", None).await;
+    assert!(!result.success && !result.retryable, "{result:?}");
+    assert!(result.error_message.as_deref().is_some_and(|error| error.contains("damaged")), "{result:?}");
+    assert!(task.is_some(), "it is a task that failed");
+    assert_eq!(hands.executed.load(Ordering::SeqCst), 1, "it is not taken for a first run");
+    let error = bench.agents(AgentAsk::Artifact { name: name("a"), version: None }).await.expect_err("damaged");
+    assert!(error.to_string().contains("damaged"), "{error:#}");
+    let AgentSaid::Agent(view) = bench.agents(AgentAsk::Show { name: name("a") }).await.expect("shown") else {
+        panic!("something else")
+    };
+    assert!(view.artifact_error.is_some_and(|error| error.contains("damaged")));
+    bench
+        .agents(AgentAsk::SetArtifact { name: name("a"), state: json!({"n": 1}), summary: None, version: None })
+        .await
+        .expect("replaced");
+    assert_eq!(bench.artifact("a").await.map(|artifact| artifact.version), Some(2));
+    assert!(bench.execute("a", None).await.1.success);
+}
+
+#[tokio::test]
+async fn a_state_that_is_too_large_fails_the_run_and_the_one_before_stays() {
+    let hands = told(|_, before| match before {
+        0 => printed("{\"state\": {\"n\": 1}}"),
+        _ => printed(json!({"state": {"n": "x".repeat(1 << 20)}}).to_string()),
+    });
+    let bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.execute("a", None).await;
+    let (_, result) = bench.execute("a", None).await;
+    assert!(!result.success && !result.retryable, "{result:?}");
+    assert!(result.error_message.as_deref().is_some_and(|error| error.contains("`state` has")), "{result:?}");
+    let artifact = bench.artifact("a").await.expect("an artifact");
+    assert_eq!((artifact.run_count, &artifact.state["n"]), (2, &json!(1)));
+    assert_eq!(artifact.state["recent_errors"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_or_not_active_is_a_result_and_a_task() {
+    let hands = counting();
+    let bench = Bench::new(&hands);
+    let (task, result) = bench.execute("nobody", None).await;
+    assert_eq!((result.success, result.exit_code, result.retryable), (false, -1, false));
+    assert!(result.error_message.is_some_and(|error| error.starts_with("Agent nobody not found")));
+    assert_eq!(bench.task(&task.expect("a task")).await.status, TaskStatus::Failed);
+    bench.add("a").await;
+    bench.agents(AgentAsk::Activate { name: name("a"), active: false }).await.expect("switched off");
+    let (_, result) = bench.execute("a", None).await;
+    assert!(result.error_message.is_some_and(|error| error.starts_with("Agent a is not active")));
+    assert_eq!((hands.executed.load(Ordering::SeqCst), bench.tasks(Some("a"), None).await.1), (0, 1));
+}
+
+#[tokio::test]
+async fn what_is_given_by_hand_is_seen_and_not_handed_on() {
+    let hands = told(|work, _| printed(json!({ "state": work.context() }).to_string()));
+    let bench = Bench::new(&hands);
+    let agent = Box::new(NewAgent { config: json!({"unit": "C"}), ..python("a") });
+    bench.agents(AgentAsk::Register { agent, wasm: None }).await.expect("an agent");
+    let (_, result) = bench.execute("a", Some(json!([1]))).await;
+    assert!(result.stdout.contains("\"config\":{\"unit\":\"C\"},\"input\":[1]"), "{result:?}");
+    let artifact = bench.artifact("a").await.expect("an artifact");
+    let keys: Vec<&str> = artifact.state.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(keys, ["previous_output", "run_count", "last_run"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_task() {
+    let hands = told(|_, before| match before {
+        0..3 => ExecutionResult::failed(format!("no {before}"), true),
+        3 => ExecutionResult::failed("never", false),
+        _ => printed("well"),
+    });
+    let mut bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.put(Schedule { retries_max: 3, ..each_minute("s", "a") }).await;
+    bench.put(Schedule { enabled: false, ..each_minute("off", "a") }).await;
+    for ms in [MINUTE, 2_000, 4_000] {
+        bench.pass(ms).await;
+    }
+    let (tasks, total) = bench.tasks(Some("a"), Some(StatusFilter::Pending)).await;
+    assert_eq!((tasks.len(), total, tasks[0].retry_count), (1, 1, 2));
+    let error = bench.schedules(ScheduleAsk::Retry { id: tasks[0].id.to_string() }).await.expect_err("it waits");
+    assert!(error.to_string().contains("is pending"), "{error:#}");
+    bench.pass(8_000).await;
+    let (tasks, total) = bench.tasks(Some("a"), Some(StatusFilter::Failed)).await;
+    assert_eq!((tasks.len(), total, tasks[0].attempts.len()), (1, 1, 4));
+    let tally = bench.tally("s").await;
+    assert_eq!((tally.tasks, tally.failed, tally.retries), (1, 1, 3));
+    let task = bench.task(&tasks[0].id).await;
+    let errors = task.attempts.iter().filter_map(|one| one.result.as_ref()?.error_message.clone());
+    assert_eq!(errors.collect::<Vec<_>>(), ["no 0", "no 1", "no 2", "never"]);
+    let error = bench.schedules(ScheduleAsk::Retry { id: tasks[0].id.to_string() }).await.expect_err("no more");
+    assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
+    assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Failed)).await.1, 1, "it is still there");
+
+    // One that may be: it is the same task, and counted once.
+    let (by_hand, result) = bench.execute("nobody", None).await;
+    assert!(!result.success);
+    bench.add("nobody").await;
+    let id = by_hand.expect("a task");
+    bench.schedules(ScheduleAsk::Retry { id: id.to_string() }).await.expect("once more");
+    bench.pass(0).await;
+    let task = bench.task(&id).await;
+    assert_eq!((task.status, task.attempts.len(), task.schedule), (TaskStatus::Completed, 2, None));
+    assert_eq!(bench.tasks(Some("nobody"), None).await.1, 1);
+}
+
+#[tokio::test]
+async fn tasks_are_listed_by_pages_with_what_is_open_in_front() {
+    let hands =
+        told(|_, before| if before.is_multiple_of(2) { printed("well") } else { ExecutionResult::failed("no", false) });
+    let mut bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.add("b").await;
+    bench.put(each_minute("s", "a")).await;
+    for _ in 0..10 {
+        bench.pass(MINUTE).await;
+    }
+    bench.execute("b", None).await;
+    bench.clock.advance_ms(MINUTE);
+    bench.desk.tick().await.expect("a tick");
+    let page = async |offset, limit| {
+        let wanted = ScheduleAsk::Tasks { agent: Some(name("a")), status: None, limit, offset };
+        match bench.schedules(wanted).await.expect("an answer") {
+            ScheduleSaid::Tasks { tasks, total_count, .. } => {
+                assert_eq!(total_count, 11);
+                tasks.iter().map(|task| task.fire_ms).collect::<Vec<u64>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let all = page(0, 100).await;
+    assert!(all.len() == 11 && all.is_sorted_by(|a, b| a > b), "{all:?}");
+    let pages = [page(0, 4).await, page(4, 4).await, page(8, 4).await, page(12, 4).await].concat();
+    assert_eq!(pages, all);
+    assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Completed)).await.1, 5);
+    assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Failed)).await.1, 5);
+    assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Running)).await.1, 1);
+    assert_eq!(bench.tasks(None, None).await.1, 12);
+}
+
+#[tokio::test]
+async fn only_the_newest_tasks_are_kept_and_the_counts_say_so() {
+    let store = MemoryStore::new();
+    let task = |number: u64| longhaul_schedule::Task {
+        id: TaskId::from_text(format!("t-{number}")),
+        schedule: name("s"),
+        agent: name("a"),
+        fire_ms: number,
+        due_ms: number,
+        cause: longhaul_schedule::Cause::Time,
+        status: if number.is_multiple_of(2) { TaskStatus::Completed } else { TaskStatus::Failed },
+        attempts: Vec::new(),
+        retries_max: 3,
+        waits_for: None,
+    };
+    for first in [0_u64, 4, 8] {
+        // Several in one transaction.
+        let mut writing = Writing::new(&store, first + 100).keeping(5);
+        for number in first..first + 4 {
+            writing.result(&task(number), &ExecutionResult::default()).expect("kept");
+            writing.ended_by_hand(task(number)).expect("kept");
+        }
+        store.commit(writing.finish().expect("whole")).await.expect("taken");
+    }
+    let rows = rows::ended_tasks(&store, Some(&name("a")), None, 100, 0).expect("read");
+    let (numbers, counts) = (rows.iter().map(|row| row.task.fire_ms), rows::counts(&store, None).expect("read"));
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.sort_unstable();
+    assert_eq!((numbers.len() as u64, numbers.last()), (counts.of(None), Some(&11)));
+    assert!(numbers.len() <= 8 && numbers[0] >= 4, "{numbers:?}");
+    let left = |kind: &str| store.scan(Table::Schedules, &Key::of(kind), None, 1_000).expect("read").len();
+    assert_eq!((left("ended"), left("result"), left("index")), (numbers.len(), numbers.len(), 2 * numbers.len()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_somebody_runs_is_waited_for_and_the_other_way_round() {
+    let hands = counting();
+    let mut bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.put(each_minute("s", "a")).await;
+    lock(&bench.desk.by_hand).insert(name("a"), TaskId::from_text("t-hand"));
+    bench.pass(MINUTE).await;
+    let (tasks, _) = bench.tasks(Some("a"), Some(StatusFilter::Pending)).await;
+    assert!(tasks[0].waits_for.as_deref().is_some_and(|why| why.contains("t-hand")), "{tasks:?}");
+    assert_eq!(tasks[0].attempts, []);
+    lock(&bench.desk.by_hand).clear();
+    bench.pass(1_000).await;
+    assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Completed)).await.1, 1);
+    bench.clock.advance_ms(MINUTE);
+    bench.desk.tick().await.expect("a tick");
+    let (task, result) = bench.execute("a", None).await;
+    assert_eq!((task, result.retryable), (None, true));
+    assert!(result.error_message.is_some_and(|error| error.contains("is at work on task")));
+    let error = bench.agents(AgentAsk::Remove { name: name("a") }).await.expect_err("it is used");
+    assert!(error.to_string().contains("is run by: s"), "{error:#}");
+}
+
+/// Lets nothing in before a time.
+struct Later(u64, Arc<HandClock>);
+
+impl Admission for Later {
+    fn admit(&self, wanted: &Wanted) -> Admitted {
+        assert_eq!((wanted.agent.as_str(), wanted.kind, wanted.memory_bytes_max), ("a", "python", 256 << 20));
+        if self.1.now_ms() >= self.0 {
+            return Admitted::Now;
+        }
+        Admitted::Wait { reason: "256 MiB of memory".to_owned(), for_ms: 500 }
+    }
+}
+
+#[tokio::test]
+async fn what_the_machine_has_no_room_for_waits_with_its_reason() {
+    let hands = counting();
+    let mut bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.put(each_minute("s", "a")).await;
+    bench.desk.admit_by(Arc::new(Later(HandClock::START_MS + MINUTE + 1_000, Arc::clone(&bench.clock))));
+    bench.pass(MINUTE).await;
+    let (tasks, _) = bench.tasks(None, Some(StatusFilter::Pending)).await;
+    assert_eq!(tasks[0].waits_for.as_deref(), Some("256 MiB of memory"));
+    let (task, result) = bench.execute("a", None).await;
+    assert!(task.is_none() && result.error_message.is_some_and(|error| error.contains("256 MiB of memory")));
+    bench.pass(500).await;
+    assert_eq!(hands.executed.load(Ordering::SeqCst), 0);
+    bench.pass(500).await;
+    assert_eq!(bench.tally("s").await.completed, 1);
+    assert_eq!(bench.tasks(None, None).await.0[0].attempts.len(), 1, "to wait is no attempt");
+}
+
+#[tokio::test]
+async fn without_a_scheduler_nothing_fires_and_nothing_is_lost() {
+    let hands = counting();
+    let mut bench = Bench::new(&hands);
+    bench.add("a").await;
+    bench.put(each_minute("s", "a")).await;
+    let starts = lock(&bench.desk.starts).take();
+    bench.clock.advance_ms(10 * MINUTE);
+    bench.put(each_minute("t", "a")).await;
+    let ScheduleSaid::Task(task) = bench.schedules(ScheduleAsk::RunNow { name: name("s") }).await.expect("asked for")
+    else {
+        panic!("something else")
+    };
+    assert_eq!((task.status, bench.tasks(None, None).await.1), (TaskStatus::Pending, 1));
+    let ScheduleSaid::Status(status) = bench.schedules(ScheduleAsk::Status).await.expect("known") else {
+        panic!("something else")
+    };
+    assert_eq!((status.working, status.running, status.pending), (false, 0, 1));
+    *lock(&bench.desk.starts) = starts;
+    bench.pass(0).await;
+    assert_eq!(bench.tasks(None, Some(StatusFilter::Completed)).await.1, 1);
+    assert_eq!(bench.tally("s").await.skipped, [("missed".to_owned(), 9), ("still_waiting".to_owned(), 1)].into());
+}
+
+#[tokio::test]
+async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
+    let hands = told(|work, _| match work.agent().name.as_str() {
+        "bad" => ExecutionResult::failed("no", false),
+        _ => printed("well"),
+    });
+    let mut bench = Bench::new(&hands);
+    for agent in ["a", "bad", "after", "rescue"] {
+        bench.add(agent).await;
+    }
+    let after = |schedule: &str, agent: &str, of: &str, when| {
+        Schedule::new(name(schedule), name(agent), Trigger::After { agent: of.to_owned(), when })
+    };
+    bench.put(each_minute("s", "a")).await;
+    bench.put(after("1", "bad", "a", When::Success)).await;
+    bench.put(after("2", "after", "bad", When::Success)).await;
+    bench.put(after("3", "rescue", "bad", When::Failure)).await;
+    bench.pass(MINUTE).await;
+    let (tasks, _) = bench.tasks(None, None).await;
+    let mut ran: Vec<&str> = tasks.iter().map(|task| task.agent.as_str()).collect();
+    ran.sort_unstable();
+    assert_eq!(ran, ["a", "bad", "rescue"]);
+    let circle = Box::new(after("4", "a", "rescue", When::Always));
+    let error = bench.schedules(ScheduleAsk::Put { schedule: circle, replace: false }).await.expect_err("a circle");
+    assert!(error.to_string().contains("a -> bad -> rescue -> a"), "{error:#}");
+    for (schedule, why) in [
+        (after("5", "a", "nobody", When::Always), "there is no agent `nobody`"),
+        (after("5", "a", "", When::Always), "names no agent"),
+        (each_minute("s", "a"), "already"),
+        (each_minute(BY_HAND, "a"), "choose another name"),
+        (each_minute("6", "nobody"), "longhaul agent add nobody"),
+    ] {
+        let schedule = Box::new(schedule);
+        let error = bench.schedules(ScheduleAsk::Put { schedule, replace: false }).await.expect_err(why);
+        assert!(error.to_string().contains(why), "{error:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
+    let seen: Arc<Mutex<Vec<RunId>>> = Arc::default();
+    let note = Arc::clone(&seen);
+    let hands = told(move |work, _| {
+        lock(&note).push(work.run());
+        printed("well")
+    });
+    let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
+    let bench = Bench::over(Arc::clone(&store) as _, &clock, &hands);
+    let agent = Box::new(NewAgent::new(name("a"), Code::Run { directory: "/nowhere".into() }));
+    bench.agents(AgentAsk::Register { agent, wasm: None }).await.expect("an agent");
+    bench.put(each_minute("s", "a")).await;
+    clock.advance_ms(MINUTE);
+    bench.desk.tick().await.expect("a tick");
+    let (tasks, _) = bench.tasks(None, Some(StatusFilter::Running)).await;
+    let asked = bench.task(&tasks[0].id).await.attempts[0].run.clone();
+    drop(bench);
+    // Another process, with a scheduler of its own.
+    let home = Home::find(Some("/nowhere".into())).expect("a path");
+    let desk = Arc::new(Desk::new(store, Arc::clone(&clock) as _, &home, CrashPoints::default()));
+    let scheduler = Scheduler::over(Arc::clone(&desk), Arc::clone(&hands) as _).await.expect("one");
+    assert!(Scheduler::over(Arc::clone(&desk), hands).await.is_err(), "a second one");
+    let completed = async || rows::counts(&*desk.store, None).expect("read").of(Some(StatusFilter::Completed));
+    while completed().await == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    scheduler.stop().await;
+    assert_eq!(*lock(&seen), [asked.expect("a run")]);
+    let row = rows::ended(&*desk.store, &tasks[0].id).expect("read").expect("it ended");
+    assert_eq!(row.task.attempts.len(), 1, "it is no second attempt");
+}
+
+#[tokio::test]
+async fn a_change_of_an_agent_by_an_old_version_is_refused_and_a_model_that_is_away_sums_nothing_up() {
+    let hands = told(|_, _| printed("x".repeat(300)));
+    let bench = Bench::new(&hands);
+    bench.add("a").await;
+    let patch = |by| Box::new(AgentPatch { summary_by: Some(by), ..AgentPatch::default() });
+    let by = SummaryBy { directory: "/nowhere".into(), model: "m".to_owned() };
+    let update = AgentAsk::Update { name: name("a"), patch: patch(Some(by)), wasm: None, version: Some(1) };
+    bench.agents(update.clone()).await.expect("the version");
+    let error = bench.agents(update).await.expect_err("an old version");
+    assert!(error.to_string().contains("the record of agent `a` has version 2"), "{error:#}");
+    let (_, result) = bench.execute("a", None).await;
+    assert!(result.success);
+    assert_eq!(bench.artifact("a").await.map(|artifact| artifact.summary), Some("x".repeat(200)));
+    let error = bench.agents(AgentAsk::Register { agent: Box::new(python("a")), wasm: None }).await.expect_err("taken");
+    assert!(error.to_string().contains("longhaul agent update a"), "{error:#}");
+    bench.agents(AgentAsk::Remove { name: name("a") }).await.expect("nothing uses it");
+    assert!(bench.agents(AgentAsk::Show { name: name("a") }).await.is_err());
+}

@@ -1,0 +1,249 @@
+//! `longhaul agent`: code that is kept under a name, run now or on a schedule, and what its runs hand on.
+
+mod code;
+mod show;
+
+use super::{Context, Exit};
+use crate::agents::record::AgentPatch;
+use crate::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk, StatusFilter};
+use crate::service::{Answer, Request};
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use code::{CodeArgs, SettingArgs};
+use longhaul_core::Name;
+use serde_json::Value;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+/// Bytes of a state, or of an input, that are read at all.
+const JSON_BYTES_MAX: u64 = 4 << 20;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Add an agent.
+    Add {
+        /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`.
+        name: Name,
+        #[command(flatten)]
+        code: CodeArgs,
+        #[command(flatten)]
+        settings: Box<SettingArgs>,
+        /// Add it switched off.
+        #[arg(long)]
+        inactive: bool,
+    },
+    /// Change an agent; what is not named stays.
+    Update {
+        /// The agent.
+        name: Name,
+        #[command(flatten)]
+        code: CodeArgs,
+        #[command(flatten)]
+        settings: Box<SettingArgs>,
+        /// Only if it has this version, as `agent show` says it.
+        #[arg(long, value_name = "NUMBER")]
+        version: Option<u64>,
+    },
+    /// List agents.
+    List {
+        /// Only those that are switched on.
+        #[arg(long, conflicts_with = "inactive")]
+        active: bool,
+        /// Only those that are switched off.
+        #[arg(long)]
+        inactive: bool,
+        /// At most so many.
+        #[arg(long, default_value_t = PAGE)]
+        limit: usize,
+        /// Without the first so many.
+        #[arg(long, default_value_t = 0)]
+        offset: usize,
+    },
+    /// Show an agent whole.
+    Show {
+        /// The agent.
+        name: Name,
+    },
+    /// Switch an agent on.
+    Activate {
+        /// The agent.
+        name: Name,
+    },
+    /// Switch an agent off: what its schedules have waiting is noted as skipped, and their fires are.
+    Deactivate {
+        /// The agent.
+        name: Name,
+    },
+    /// Remove an agent, with what it handed on. Its tasks stay.
+    Remove {
+        /// The agent.
+        name: Name,
+    },
+    /// Run an agent now and wait for it. With 1 it did not succeed.
+    Execute {
+        /// The agent.
+        name: Name,
+        /// What its code sees as `CONTEXT["input"]`; any JSON.
+        #[arg(long, value_name = "JSON")]
+        input: Option<String>,
+    },
+    /// What an agent's runs hand on.
+    Artifact {
+        #[command(subcommand)]
+        command: Artifact,
+    },
+    /// List the tasks of an agent: those that have not ended, then the others, the newest first.
+    Tasks {
+        /// The agent.
+        name: Name,
+        /// Only with this status.
+        #[arg(long)]
+        status: Option<StatusFilter>,
+        /// At most so many.
+        #[arg(long, default_value_t = PAGE)]
+        limit: usize,
+        /// Without the first so many.
+        #[arg(long, default_value_t = 0)]
+        offset: usize,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Artifact {
+    /// Show what the next run finds.
+    Show {
+        /// The agent.
+        name: Name,
+        /// Show this version instead.
+        #[arg(long, value_name = "NUMBER")]
+        version: Option<u64>,
+    },
+    /// Put another state in its place.
+    Set {
+        /// The agent.
+        name: Name,
+        /// The state; any JSON.
+        #[arg(long, value_name = "JSON", required_unless_present = "file")]
+        state: Option<String>,
+        /// The file with the state; `-` reads standard input.
+        #[arg(long, value_name = "FILE", conflicts_with = "state")]
+        file: Option<PathBuf>,
+        /// What it says in short. Default: as it was.
+        #[arg(long)]
+        summary: Option<String>,
+        /// Only if it has this version; 0 is that there never was one.
+        #[arg(long, value_name = "NUMBER")]
+        version: Option<u64>,
+    },
+    /// Have the next run be a first one.
+    Clear {
+        /// The agent.
+        name: Name,
+        /// Only if it has this version.
+        #[arg(long, value_name = "NUMBER")]
+        version: Option<u64>,
+    },
+    /// List the versions that are kept, the newest first.
+    History {
+        /// The agent.
+        name: Name,
+    },
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Add { name, code, settings, inactive } => {
+            let code = code
+                .read(context)?
+                .context("there is no code; name a --python, --js or --wasm file, an --ask, or --run")?;
+            let agent = settings.new_agent(context, name, code.code, !inactive)?;
+            let said = ask(context, AgentAsk::Register { agent: Box::new(agent), wasm: code.wasm }).await?;
+            show::agent(context, &said, "added")
+        }
+        Command::Update { name, code, settings, version } => {
+            let code = code.read(context)?;
+            let (code, wasm) = code.map_or((None, None), |code| (Some(code.code), code.wasm));
+            let old = match ask(context, AgentAsk::Show { name: name.clone() }).await? {
+                AgentSaid::Agent(view) => *view,
+                _ => bail!("the service answered something else"),
+            };
+            let patch = settings.patch(context, &old.record.agent, code)?;
+            if patch == AgentPatch::default() {
+                bail!("nothing is to be changed; `longhaul agent update --help` lists what can be");
+            }
+            // What is kept of the old figures is only true of the version that was looked at.
+            let version = Some(version.unwrap_or(old.record.version));
+            let said = ask(context, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
+            show::agent(context, &said, "changed")
+        }
+        Command::List { active, inactive, limit, offset } => {
+            let active = if active || inactive { Some(active) } else { None };
+            show::agents(context, &ask(context, AgentAsk::List { active, limit, offset }).await?)
+        }
+        Command::Show { name } => show::agent_whole(context, &ask(context, AgentAsk::Show { name }).await?),
+        Command::Activate { name } => {
+            show::agent(context, &ask(context, AgentAsk::Activate { name, active: true }).await?, "switched on")
+        }
+        Command::Deactivate { name } => {
+            show::agent(context, &ask(context, AgentAsk::Activate { name, active: false }).await?, "switched off")
+        }
+        Command::Remove { name } => show::agent(context, &ask(context, AgentAsk::Remove { name }).await?, "removed"),
+        Command::Execute { name, input } => {
+            let input = input.map(|text| json(&text, "--input")).transpose()?;
+            show::executed(context, &ask(context, AgentAsk::Execute { name, input }).await?)
+        }
+        Command::Artifact { command } => artifact(context, command).await,
+        Command::Tasks { name, status, limit, offset } => {
+            let wanted = ScheduleAsk::Tasks { agent: Some(name), status, limit, offset };
+            super::schedule::tasks(context, wanted).await
+        }
+    }
+}
+
+async fn artifact(context: &Context, command: Artifact) -> anyhow::Result<Exit> {
+    let wanted = match command {
+        Artifact::Show { name, version } => AgentAsk::Artifact { name, version },
+        Artifact::Set { name, state, file, summary, version } => {
+            let state = match (state, file) {
+                (Some(text), _) => json(&text, "--state")?,
+                (None, Some(path)) => json(&read(&path)?, "the file")?,
+                (None, None) => bail!("there is no state; give one with --state or --file"),
+            };
+            AgentAsk::SetArtifact { name, state, summary, version }
+        }
+        Artifact::Clear { name, version } => AgentAsk::ClearArtifact { name, version },
+        Artifact::History { name } => AgentAsk::ArtifactHistory { name },
+    };
+    show::artifact(context, &ask(context, wanted).await?)
+}
+
+/// Asked once: an execution that was asked for twice would be two.
+async fn ask(context: &Context, wanted: AgentAsk) -> anyhow::Result<AgentSaid> {
+    match context.ask_once(Request::Agents { wanted }).await? {
+        Answer::Agents { said } => Ok(*said),
+        _ => bail!("the service answered something else"),
+    }
+}
+
+fn json(text: &str, what: &str) -> anyhow::Result<Value> {
+    serde_json::from_str(text).with_context(|| format!("{what} is not JSON"))
+}
+
+fn read(path: &std::path::Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let name = || format!("read `{}`", path.display());
+    let most = JSON_BYTES_MAX + 1;
+    if path == std::path::Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_string(&mut text).context("read standard input")?;
+    } else {
+        if !std::fs::metadata(path).with_context(name)?.is_file() {
+            bail!("`{}` is not a file", path.display());
+        }
+        std::fs::File::open(path).with_context(name)?.take(most).read_to_string(&mut text).with_context(name)?;
+    }
+    if text.len() as u64 > JSON_BYTES_MAX {
+        bail!("`{}` has more than {JSON_BYTES_MAX} bytes", path.display());
+    }
+    Ok(text)
+}

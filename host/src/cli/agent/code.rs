@@ -1,0 +1,172 @@
+//! What an agent is, as it is written on the command line.
+
+use super::super::{Context, given};
+use crate::agents::record::{
+    AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
+};
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use clap::Args;
+use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use longhaul_core::{Digest, Name};
+use serde_json::Value;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+pub struct CodeArgs {
+    /// Run this file of Python in the sandbox.
+    #[arg(long, value_name = "FILE", group = "code")]
+    python: Option<PathBuf>,
+    /// Run this file of JavaScript in the sandbox.
+    #[arg(long, value_name = "FILE", group = "code")]
+    js: Option<PathBuf>,
+    /// Run this program of WASI in the sandbox.
+    #[arg(long, value_name = "FILE", group = "code")]
+    wasm: Option<PathBuf>,
+    /// Ask the agents of the project this, as with `longhaul ask`.
+    #[arg(long, value_name = "GOAL", group = "code")]
+    ask: Option<String>,
+    /// Run the project, as with `longhaul run`.
+    #[arg(long, group = "code")]
+    run: bool,
+    /// With --ask: this agent of the project answers.
+    #[arg(long, value_name = "NAME", requires = "ask")]
+    by: Option<String>,
+}
+
+/// Code, and the bytes of a program.
+pub struct Read {
+    pub code: Code,
+    pub wasm: Option<String>,
+}
+
+impl CodeArgs {
+    /// What is named; none where nothing is.
+    pub fn read(self, context: &Context) -> anyhow::Result<Option<Read>> {
+        let directory = || std::path::absolute(&context.project).context("the project has no path");
+        let code = match self {
+            Self { python: Some(path), .. } => Code::Python { source: source(&path)? },
+            Self { js: Some(path), .. } => Code::JavaScript { source: source(&path)? },
+            Self { wasm: Some(path), .. } => {
+                let bytes = bytes(&path, WASM_BYTES_MAX)?;
+                let wasm = Some(base64::engine::general_purpose::STANDARD.encode(&bytes));
+                return Ok(Some(Read { code: Code::Wasm { digest: Digest::of(&bytes) }, wasm }));
+            }
+            Self { ask: Some(goal), by, .. } => Code::Ask { directory: directory()?, goal, agent: by },
+            Self { run: true, .. } => Code::Run { directory: directory()? },
+            _ => return Ok(None),
+        };
+        Ok(Some(Read { code, wasm: None }))
+    }
+}
+
+fn source(path: &Path) -> anyhow::Result<String> {
+    String::from_utf8(bytes(path, SOURCE_BYTES_MAX)?)
+        .map_err(|_| anyhow::anyhow!("`{}` is not UTF-8, which source is; save it as UTF-8", path.display()))
+}
+
+fn bytes(path: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let name = || format!("read `{}`", path.display());
+    let most = bytes_max as u64 + 1;
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
+    } else {
+        // A pipe would hang, and a device has no end.
+        if !std::fs::metadata(path).with_context(name)?.is_file() {
+            bail!("`{}` is not a file", path.display());
+        }
+        std::fs::File::open(path).with_context(name)?.take(most).read_to_end(&mut bytes).with_context(name)?;
+    }
+    if bytes.len() > bytes_max {
+        bail!("`{}` has more than {bytes_max} bytes, and no more are kept; hand data over with --dir", path.display());
+    }
+    Ok(bytes)
+}
+
+#[derive(Args, Debug)]
+pub struct SettingArgs {
+    /// What it is for.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// What its code sees as `CONTEXT["config"]`; any JSON, `null` for none.
+    #[arg(long, value_name = "JSON")]
+    config: Option<String>,
+    /// Longest time on the clock of its code, in milliseconds. Default 300000.
+    #[arg(long, value_name = "NUMBER")]
+    timeout_ms: Option<u64>,
+    /// Most memory of its code, in bytes. Default 268435456.
+    #[arg(long, value_name = "NUMBER")]
+    memory_bytes_max: Option<u64>,
+    /// Most output of its code that is kept, in bytes, of each stream. Default 1048576.
+    #[arg(long, value_name = "NUMBER")]
+    output_bytes_max: Option<u64>,
+    /// A directory that its code sees, writable unless `:ro` follows. May be given several times.
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    dir: Vec<DirectoryGrant>,
+    /// A host that its code may ask by HTTP, such as `https://api.example.com`. May be given several times.
+    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    allow_host: Vec<HostPattern>,
+    /// Take all directories and hosts away, before those that are named here.
+    #[arg(long)]
+    no_grants: bool,
+    /// Have this model of the project's longhaul.toml sum up what it printed. Default: the first 200 characters.
+    #[arg(long, value_name = "NAME", conflicts_with = "no_summary_model")]
+    summary_model: Option<String>,
+    /// Have no model sum up.
+    #[arg(long)]
+    no_summary_model: bool,
+}
+
+impl SettingArgs {
+    /// An agent with these settings.
+    pub fn new_agent(self, context: &Context, name: Name, code: Code, active: bool) -> anyhow::Result<NewAgent> {
+        let bare = NewAgent::new(name, code);
+        let AgentPatch { description, config, limits, grants, summary_by, .. } = self.patch(context, &bare, None)?;
+        Ok(NewAgent {
+            description: description.unwrap_or_default(),
+            config: config.unwrap_or_default(),
+            limits: limits.unwrap_or_default(),
+            grants: grants.unwrap_or_default(),
+            summary_by: summary_by.flatten(),
+            active,
+            ..bare
+        })
+    }
+
+    /// What differs from an agent by these settings.
+    pub fn patch(self, context: &Context, old: &NewAgent, code: Option<Code>) -> anyhow::Result<AgentPatch> {
+        let config = self.config.as_deref().map(serde_json::from_str::<Value>).transpose();
+        let has_limits = self.timeout_ms.or(self.memory_bytes_max).or(self.output_bytes_max).is_some();
+        let limits = AgentLimits {
+            timeout_ms: self.timeout_ms.unwrap_or(old.limits.timeout_ms),
+            memory_bytes_max: self.memory_bytes_max.unwrap_or(old.limits.memory_bytes_max),
+            output_bytes_max: self.output_bytes_max.unwrap_or(old.limits.output_bytes_max),
+        };
+        let has_grants = self.no_grants || !self.dir.is_empty() || !self.allow_host.is_empty();
+        let mut grants = if self.no_grants { AgentGrants::default() } else { old.grants.clone() };
+        grants.hosts.extend(self.allow_host);
+        for directory in self.dir {
+            let host =
+                std::fs::canonicalize(&directory.host).with_context(|| format!("`{}`", directory.host.display()))?;
+            grants.directories.retain(|other| other.guest != directory.guest);
+            grants.directories.push(DirectoryGrant { host, ..directory });
+        }
+        let summary_by = match (self.summary_model, self.no_summary_model) {
+            (Some(model), _) => Some(Some(SummaryBy { directory: std::path::absolute(&context.project)?, model })),
+            (None, true) => Some(None),
+            (None, false) => None,
+        };
+        Ok(AgentPatch {
+            description: self.description,
+            code,
+            active: None,
+            config: config.context("--config is not JSON")?,
+            limits: has_limits.then_some(limits),
+            grants: has_grants.then_some(grants),
+            summary_by,
+        })
+    }
+}

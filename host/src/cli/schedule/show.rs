@@ -1,0 +1,193 @@
+//! Schedules and tasks on a terminal.
+
+use super::super::{Context, Exit};
+use crate::agents::record::rfc3339;
+use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
+use anyhow::bail;
+use longhaul_core::text::printable;
+use longhaul_schedule::{Attempt, Cause, Outcome};
+
+/// Longest text on one line, in bytes.
+const LINE_BYTES_MAX: usize = 200;
+
+pub fn schedule(context: &Context, said: &ScheduleSaid, done: &str) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Schedule(view) = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+    } else {
+        outln!("schedule {}: {done}; {}", view.schedule.name, next(view));
+    }
+    Ok(Exit::Done)
+}
+
+pub fn schedules(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Schedules { schedules, total_count, .. } = said else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::to_string(said)?);
+        return Ok(Exit::Done);
+    }
+    for view in schedules {
+        outln!(
+            "{:<24} {:<24} {}; {}",
+            view.schedule.name.as_str(),
+            view.schedule.agent.as_str(),
+            view.when,
+            next(view)
+        );
+    }
+    match (schedules.len(), *total_count) {
+        (0, 0) => {
+            outln!("there is no schedule; add one with `longhaul schedule add NAME --agent AGENT --cron '0 * * * *'`")
+        }
+        (shown, total) if shown < total => outln!("{shown} of {total}; more with --offset"),
+        _ => {}
+    }
+    Ok(Exit::Done)
+}
+
+fn next(view: &ScheduleView) -> String {
+    match view.next_ms.first() {
+        Some(next_ms) => format!("next {}", rfc3339(*next_ms)),
+        None if !view.schedule.enabled => "off".to_owned(),
+        None => view.when.clone(),
+    }
+}
+
+pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Schedule(view) = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+        return Ok(Exit::Done);
+    }
+    let ScheduleView { schedule, when, next_ms, open, tally } = &**view;
+    outln!("schedule  {}, {}", schedule.name, if schedule.enabled { "on" } else { "off" });
+    outln!("runs      {} {when}", schedule.agent);
+    let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
+    let (jitter_ms, retries) = (schedule.jitter_ms, schedule.retries_max);
+    outln!("rules     missed: {:?}, {overlap}, jitter {jitter_ms} ms, tried again {retries} times", schedule.missed);
+    for next_ms in next_ms {
+        outln!("next      {}", rfc3339(*next_ms));
+    }
+    for id in open {
+        outln!("open      task {id}");
+    }
+    let skipped: Vec<String> = tally.skipped.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    let skipped = if skipped.is_empty() { "none".to_owned() } else { skipped.join(", ") };
+    let (completed, failed, retries) = (tally.completed, tally.failed, tally.retries);
+    outln!(
+        "so far    {} tasks ended: {completed} completed, {failed} failed, {retries} retries; skipped: {skipped}",
+        tally.tasks
+    );
+    Ok(Exit::Done)
+}
+
+pub fn tasks(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Tasks { tasks, total_count, .. } = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(said)?);
+        return Ok(Exit::Done);
+    }
+    tasks.iter().for_each(line);
+    match (tasks.len(), *total_count) {
+        (0, 0) => outln!("there is no task"),
+        (shown, total) if shown < total => outln!("{shown} of {total}; more with --offset"),
+        _ => {}
+    }
+    Ok(Exit::Done)
+}
+
+pub fn task(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Task(view) = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+    } else {
+        line(view);
+    }
+    Ok(Exit::Done)
+}
+
+fn line(task: &TaskView) {
+    let of = task.schedule.as_ref().map_or("by hand", |schedule| schedule.as_str());
+    let why = match (&task.waits_for, task.attempts.last().and_then(|last| last.attempt.outcome.as_ref())) {
+        (Some(reason), _) if task.ended_ms.is_none() => format!("; waits for {reason}"),
+        (_, Some(Outcome::Failed { error, .. })) => format!("; {error}"),
+        (Some(reason), None) => format!("; {reason}"),
+        _ => String::new(),
+    };
+    let (id, agent, fire, attempts) = (&task.id, &task.agent, rfc3339(task.fire_ms), task.attempts.len());
+    let rest = format!("{of}, {fire}, {attempts} attempts{why}");
+    outln!("{id}  {:<9}  {:<24} {}", task.status.word(), agent.as_str(), printable(&rest, LINE_BYTES_MAX));
+}
+
+pub fn task_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Task(view) = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+        return Ok(Exit::Done);
+    }
+    line(view);
+    match &view.cause {
+        Cause::Time => outln!("made by the clock"),
+        Cause::Hand { .. } => outln!("asked for by somebody"),
+        Cause::After { task } => outln!("made by the end of task {task}"),
+    }
+    for (number, one) in (1..).zip(&view.attempts) {
+        let Attempt { started_ms, ended_ms, outcome } = &one.attempt;
+        let ended = ended_ms.map_or_else(|| "still runs".to_owned(), |ended_ms| format!("ended {}", rfc3339(ended_ms)));
+        let how = match outcome {
+            None => String::new(),
+            Some(Outcome::Completed) => ", completed".to_owned(),
+            Some(Outcome::Failed { error, .. }) => format!(", failed: {}", printable(error, LINE_BYTES_MAX)),
+        };
+        outln!("attempt {number}: began {}, {ended}{how}", rfc3339(*started_ms));
+        if let Some(run) = &one.run {
+            outln!("  run {run}");
+        }
+        let Some(result) = &one.result else { continue };
+        for note in &result.notes {
+            outln!("  note: {}", printable(note, LINE_BYTES_MAX));
+        }
+        for (stream, text) in [("stdout", &result.stdout), ("stderr", &result.stderr)] {
+            for text in text.lines() {
+                outln!("  {stream}: {}", printable(text, LINE_BYTES_MAX));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub fn skipped(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Skipped { skipped } = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(said)?);
+        return Ok(Exit::Done);
+    }
+    for one in skipped {
+        let more = if one.more { " and more" } else { "" };
+        let (first, last, why) = (rfc3339(one.first_ms), rfc3339(one.last_ms), one.why.word());
+        match one.count {
+            1 => outln!("{first}: {why}"),
+            count => outln!("{first} to {last}, {count}{more}: {why}"),
+        }
+    }
+    if skipped.is_empty() {
+        outln!("no fire of it was skipped");
+    }
+    Ok(Exit::Done)
+}
+
+pub fn status(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+    let ScheduleSaid::Status(status) = said else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(status)?);
+        return Ok(Exit::Done);
+    }
+    let works = if status.working { "a scheduler works" } else { "no scheduler works: `longhaul schedule work`" };
+    let next =
+        status.wake_ms.map_or_else(|| "nothing is due".to_owned(), |wake_ms| format!("next {}", rfc3339(wake_ms)));
+    let (running, pending, max, schedules) = (status.running, status.pending, status.concurrent_max, status.schedules);
+    outln!("{works}; {running} of at most {max} tasks run, {pending} wait, {schedules} schedules; {next}");
+    Ok(Exit::Done)
+}

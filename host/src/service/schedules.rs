@@ -1,0 +1,10 @@
+//! Schedules and tasks: what is asked of them goes to the desk that keeps them.
+
+use super::{Answer, Service};
+use crate::agents::ScheduleAsk;
+
+impl Service {
+    pub(super) async fn schedules(&self, wanted: ScheduleAsk) -> anyhow::Result<Answer> {
+        Ok(Answer::Schedules { said: Box::new(self.world.agents.schedules(wanted).await?) })
+    }
+}
