@@ -544,7 +544,7 @@ fn a_server_that_is_told_to_end_leaves_its_runs_and_the_next_one_goes_on_with_th
 
 #[test]
 fn no_task_is_lost_or_done_twice_however_often_the_server_is_killed() {
-    let kills = std::env::var("LONGHAUL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
+    let kills: u32 = std::env::var("LONGHAUL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
     let lab = lab();
     lab.make_project("other", &DOER_CONFIG.replace("\"kept\"", "\"other\""), goal());
     lab.fake.model_takes(Duration::from_millis(50));
