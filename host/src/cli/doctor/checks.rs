@@ -16,10 +16,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Bytes of a disk below which there will be trouble soon, and below which there is.
 const DISK_BYTES_FEW: u64 = 2 << 30;
 const DISK_BYTES_TOO_FEW: u64 = 128 << 20;
+
+/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
+const CLEAR_LOOKS_MAX: usize = 100;
+const CLEAR_LOOK: Duration = Duration::from_millis(10);
 
 /// Before this nobody ran this program: 2025-01-01, in milliseconds since 1970-01-01 UTC.
 const CLOCK_MS_MIN: u64 = 1_735_689_600_000;
@@ -145,7 +150,10 @@ fn settings(home: &Home) -> Found {
         Ok(settings) => {
             fine(WHAT, format!("resources.toml is in order; {:.0} MB are kept free", settings.reserve.memory_mb))
         }
-        Err(error) => broken(WHAT, format!("{error:#}")),
+        Err(error) => {
+            let said = format!("{error:#}");
+            broken(WHAT, said.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
     }
 }
 
@@ -190,7 +198,16 @@ async fn sandbox() -> Found {
         sandbox_min: Sandbox::None,
         limits: HeldLimits::default(),
     };
-    match run_held(&host, &tree, &held).await.map(|report| report.sandbox) {
+    let ran = run_held(&host, &tree, &held).await.map(|report| report.sandbox);
+    // What it left is cleared behind it, in this directory, which must not go first.
+    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() <= 1);
+    for _ in 0..CLEAR_LOOKS_MAX {
+        if is_clear() {
+            break;
+        }
+        tokio::time::sleep(CLEAR_LOOK).await;
+    }
+    match ran {
         Ok(Sandbox::Full) => fine(WHAT, "no network, processes of its own, files read-only but for the copy"),
         Ok(Sandbox::Namespaces) => less(WHAT, "no network and processes of its own; files are not covered here"),
         Ok(Sandbox::None) => less(
