@@ -31,6 +31,7 @@ const RUN = () => import("./view_run.js");
 const app = document.getElementById("app");
 let leave = null;
 let inside = null;
+let wasDrawn = false;
 
 start();
 
@@ -255,7 +256,9 @@ async function route() {
     if (signal.aborted) return;
     fill(box, failed(error, route));
   }
-  if (!signal.aborted && !sameView && document.activeElement === document.body) main.focus({ preventScroll: true });
+  if (!signal.aborted && wasDrawn && !sameView && document.activeElement === document.body)
+    main.focus({ preventScroll: true });
+  wasDrawn = true;
 }
 
 /** A run and a project keep their frame while one goes between their parts. */
