@@ -221,8 +221,7 @@ function themeSwitch() {
 async function route() {
   leave?.abort();
   leave = new AbortController();
-  const signal = leave.signal;
-  inside.signal.addEventListener("abort", () => signal.aborted || leave.abort(), { once: true });
+  const signal = AbortSignal.any([leave.signal, inside.signal]);
   openMenu(false);
   keys.ofView([]);
   const { path, query } = address(location.hash);
