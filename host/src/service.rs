@@ -56,6 +56,7 @@ mod tokens;
 mod trajectories;
 mod turns;
 
+use crate::run::index::Index;
 use crate::run::{self, Handle, Until, Watching};
 use crate::wiring::World;
 use longhaul_core::RunId;
@@ -96,6 +97,16 @@ pub struct Service {
     reverts_finished: tokio::sync::OnceCell<()>,
     /// Who wants to hear of runs that are taken up, let go of, or changed.
     news: news::News,
+    /// Runs in short.
+    index: Index<InShort>,
+}
+
+/// What is kept of each run.
+#[derive(Clone)]
+struct InShort {
+    summary: Summary,
+    /// Whether a person was ever asked about a call of it.
+    has_approvals: bool,
 }
 
 struct Active {
@@ -107,6 +118,7 @@ impl Service {
     /// A service over an open world. No run is active yet.
     pub fn new(world: World) -> Self {
         Self {
+            index: Index::new(Arc::clone(&world.touched)),
             world: Arc::new(world),
             active: Mutex::default(),
             courier: Mutex::default(),

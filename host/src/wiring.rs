@@ -7,6 +7,7 @@ use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
+use crate::run::index::{Noticed, Touched};
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
@@ -31,6 +32,8 @@ pub struct World {
     pub home: Home,
     /// All state.
     pub store: Arc<dyn Store>,
+    /// Of which runs something was written.
+    pub touched: Arc<Touched>,
     /// The machine's clock.
     pub clock: Arc<dyn Clock>,
     /// Runs components.
@@ -78,12 +81,14 @@ impl World {
         let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
         let engine =
             Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
+        let (store, touched) = Noticed::new(Arc::new(store));
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         Ok(Self {
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
             agents: Arc::new(agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone())),
             home,
             store,
+            touched,
             clock,
             engine,
             loaded: Loaded::default(),

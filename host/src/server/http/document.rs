@@ -22,9 +22,11 @@ const PROBLEMS: &[(&str, &str)] = &[
     ("405", "Not with this method"),
     ("408", "The request came too slowly"),
     ("409", "Not as things stand"),
+    ("412", "It was changed meanwhile"),
     ("413", "The body is too large"),
     ("415", "The body is not JSON"),
     ("422", "A parameter or a field is wrong"),
+    ("428", "The version that is meant is needed"),
     ("429", "Too many requests"),
     ("503", "Not now"),
 ];
