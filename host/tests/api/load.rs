@@ -197,11 +197,11 @@ fn generator() {
     });
     let mut took = took.into_inner().expect("ours");
     took.sort_by(f64::total_cmp);
-    let percentile = |part: f64| took.get(((took.len().max(1) - 1) as f64 * part) as usize).copied().unwrap_or(0.0);
+    let of_thousand = |part: usize| took.get(took.len().saturating_sub(1) * part / 1_000).copied().unwrap_or(0.0);
     let errors = errors.into_inner().expect("ours");
     let told = json!({
         "requests": took.len() + errors.len(), "errors": errors.iter().take(20).collect::<Vec<_>>(),
-        "p50_ms": percentile(0.5), "p90_ms": percentile(0.9), "p99_ms": percentile(0.99), "most_ms": percentile(1.0),
+        "p50_ms": of_thousand(500), "p90_ms": of_thousand(900), "p99_ms": of_thousand(990), "most_ms": of_thousand(1_000),
         "frames": frames.into_inner(), "streams_lost": lost.into_inner(),
         "server_resident_kib": memory, "server_cpu_seconds": cpu_seconds(server), "generator_cpu_seconds": cpu_seconds(u64::from(std::process::id())),
     });

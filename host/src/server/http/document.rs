@@ -51,6 +51,9 @@ pub fn empty() -> OpenApi {
 pub fn complete(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
+            // A handler's own name is unique among those of its tag alone.
+            let tag = operation.tags.as_ref().and_then(|tags| tags.first()).cloned().unwrap_or_default();
+            operation.operation_id = operation.operation_id.take().map(|name| format!("{tag}_{name}"));
             let scope = scopes::of(&method, path);
             if let Some(scope) = scope {
                 let requirement = SecurityRequirement::new(SCHEME, [scope.as_str()]);
@@ -88,11 +91,14 @@ mod tests {
         let mut document = routes::api().into_openapi();
         complete(&mut document);
         let mut described: Vec<(String, String)> = Vec::new();
+        let mut names = std::collections::BTreeSet::new();
         for (path, item) in &mut document.paths.paths {
             for (method, operation) in operations(item) {
                 let is_open = !scopes::needs_token(path);
                 assert_eq!(operation.security.is_none(), is_open, "{method} {path} is not in the table of scopes");
                 assert!(operation.summary.is_some(), "{method} {path} says what it is for");
+                let name = operation.operation_id.clone().unwrap_or_default();
+                assert!(names.insert(name.clone()), "{method} {path}: `{name}` is another's name");
                 if !is_open {
                     described.push((method.to_string(), path.clone()));
                 }
