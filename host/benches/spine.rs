@@ -5,27 +5,32 @@
 //! differ and are noisy: the ratio is the figure. Rows and goals are those of the design:
 //!
 //! - cold start: a compiled plugin's file to its first result, against deserialising the file alone;
-//! - warm start: a new store with every limit on, instantiate, call, drop, against bare wasmtime
-//!   instantiating the same component with no limit and no capability state;
+//! - warm start: a new store with every limit on, instantiate, a call with 100 bytes in and about as many out, drop,
+//!   against bare wasmtime doing the same with the same component and the limits that it has itself (fuel with its
+//!   yields, memory and tables, bytes between host and guest), once with its default allocator and once with its pool;
 //! - the same on two threads against one: they share the pool of instances and the kernel's lock on the
 //!   process's memory, and must still get more done together;
 //! - a journaled call that must be durable, against fdatasync of the same bytes, and against writing JSON
 //!   to a temporary file, fsync and rename.
 
 use longhaul::nobody;
+use longhaul_bindings::exports::tool::{self, GuestIndices};
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, EffectClass, Journal, NewCall, Next};
 use longhaul_core::store::Store;
+use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
 use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_store::{Options, RedbStore};
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
+use wasmtime::{StoreLimits, StoreLimitsBuilder};
 
 /// Runs of a row; the first tenth is not counted.
 const RUNS: usize = 400;
@@ -82,26 +87,66 @@ async fn warm(
     store: &Arc<dyn Store>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let plugin = engine.load("bench", bytes).await?;
-    let (mut ours, mut floor) = (Vec::new(), Vec::new());
-    let bare = wasmtime::Engine::new(&bare_config())?;
-    // SAFETY: as above.
-    let component = unsafe { Component::deserialize_file(&bare, compiled_in(cache)?)? };
-    let mut linker: Linker<()> = Linker::new(&bare);
-    linker.define_unknown_imports_as_traps(&component)?;
-    let pre = linker.instantiate_pre(&component)?;
+    let mut pooled = bare_config();
+    pooled.allocation_strategy(wasmtime::InstanceAllocationStrategy::pooling());
+    let compiled = compiled_in(cache)?;
+    let (plain, pooled) = (Bare::new(&bare_config(), &compiled)?, Bare::new(&pooled, &compiled)?);
+    let (mut ours, mut floor, mut pool) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let start = Instant::now();
-        describe(&plugin, store).await;
+        refuse(&plugin, store).await;
         ours.push(start.elapsed());
-        let start = Instant::now();
-        let mut bare_store = wasmtime::Store::new(&bare, ());
-        bare_store.set_fuel(u64::MAX)?;
-        pre.instantiate_async(&mut bare_store).await?;
-        drop(bare_store);
-        floor.push(start.elapsed());
+        for (bare, times) in [(&plain, &mut floor), (&pooled, &mut pool)] {
+            let start = Instant::now();
+            bare.refuse().await?;
+            times.push(start.elapsed());
+        }
     }
-    row("warm start (store, limits, instantiate, call, drop)", ours, "bare instantiate and drop", floor);
+    row("warm start (store, limits, instantiate, call, drop)", ours.clone(), "bare wasmtime", floor);
+    row("the same", ours, "bare wasmtime with its pool", pool);
     Ok(())
+}
+
+/// Wasmtime with nothing of ours around it.
+struct Bare {
+    engine: wasmtime::Engine,
+    pre: InstancePre<StoreLimits>,
+    tool: GuestIndices,
+}
+
+impl Bare {
+    fn new(config: &wasmtime::Config, compiled: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+        let engine = wasmtime::Engine::new(config)?;
+        // SAFETY: as above.
+        let component = unsafe { Component::deserialize_file(&engine, compiled)? };
+        let mut linker: Linker<StoreLimits> = Linker::new(&engine);
+        linker.define_unknown_imports_as_traps(&component)?;
+        let pre = linker.instantiate_pre(&component)?;
+        let tool = GuestIndices::new(&pre)?;
+        Ok(Self { engine, pre, tool })
+    }
+
+    async fn refuse(&self) -> wasmtime::Result<()> {
+        let limits = Limits::default();
+        let memory = usize::try_from(limits.memory_bytes_max).unwrap_or(usize::MAX);
+        let capped = StoreLimitsBuilder::new().memory_size(memory).table_elements(100_000).instances(100).build();
+        let mut store = wasmtime::Store::new(&self.engine, capped);
+        store.limiter(|limits| limits);
+        store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
+        store.set_fuel(limits.fuel_max)?;
+        store.fuel_async_yield_interval(Some(1_000_000))?;
+        let instance = self.pre.instantiate_async(&mut store).await?;
+        let tool = self.tool.load(&mut store, &instance)?;
+        let context = tool::CallContext {
+            idempotency_key: "key".into(),
+            remaining_ms: 1_000,
+            attempt: 1,
+            settings: Value::Null.to_string(),
+        };
+        let answer = tool.call_call(&mut store, FUNCTION, &arguments(), &context).await?;
+        assert!(answer.is_err(), "{answer:?}");
+        Ok(())
+    }
 }
 
 /// Starts a second on one thread and on two, in turns.
@@ -129,7 +174,7 @@ async fn together(engine: &Engine, bytes: &[u8], store: &Arc<dyn Store>) -> Resu
 
 async fn starts(plugin: Arc<Plugin>, store: Arc<dyn Store>) {
     for _ in 0..RUNS {
-        describe(&plugin, &store).await;
+        refuse(&plugin, &store).await;
     }
 }
 
@@ -192,6 +237,21 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
+}
+
+/// A function that the tool refuses, before it calls anything of the host.
+const FUNCTION: &str = "none";
+
+/// 100 bytes.
+fn arguments() -> String {
+    json!({ "text": "x".repeat(89) }).to_string()
+}
+
+/// A call with 100 bytes in, and about as many back.
+async fn refuse(plugin: &Plugin, store: &Arc<dyn Store>) {
+    let call = ToolCall { tool: "bench".into(), function: FUNCTION.into(), arguments: arguments() };
+    let called = plugin.call_tool(setup(store), &Cancel::default(), &call, "key", 1, &Value::Null).await;
+    assert!(matches!(called.result, Ok(Err(_))), "{:?}", called.result);
 }
 
 /// A tool that says what it can do: a call without an effect, about 2 KB back.

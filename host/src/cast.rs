@@ -17,6 +17,7 @@ use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::Batch;
+use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_egress::Keyring;
@@ -106,13 +107,14 @@ impl Cast {
         pins: &Pins,
         directory: &Path,
         tree: &Path,
+        supervisor: &Arc<dyn Supervisor>,
     ) -> anyhow::Result<Self> {
         let mut parts = BTreeMap::new();
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
             parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let site = Site { world: &world, project: directory, name: &config.project.name, tree };
+        let site = Site { world: &world, project: directory, name: &config.project.name, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
         let servers = mcp::open(&world, config, directory)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;

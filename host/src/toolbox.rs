@@ -16,7 +16,8 @@ use crate::secrets;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
-use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
+use longhaul_core::supervisor::Supervisor as _;
+use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
 use std::sync::Arc;
@@ -53,6 +54,19 @@ impl Toolbox {
         let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
         let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
         secrets::scrubbed(answer, &keyring)
+    }
+
+    async fn call_own(
+        &self,
+        own: &dyn HostTool,
+        call: &ToolCall,
+        key: &str,
+        attempt: u32,
+    ) -> Result<ToolOutput, ToolError> {
+        self.ledger.sends(&self.caller, own.hands_over(call)).map_err(ToolError::Limit)?;
+        let answer = own.call(call, &self.caller, key, attempt).await;
+        let refused = self.ledger.refused_bytes(&self.caller);
+        answer.map_err(|error| refused.map_or(error, ToolError::Limit))
     }
 
     /// What a tool uses is its caller's. A tool that failed after a cap of the run refused its bytes failed for that.
@@ -112,7 +126,7 @@ impl Tools for Toolbox {
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         self.cast.crash().reach("tool.before-call");
         let answer = match self.cast.own_tool(&call.tool) {
-            Some(own) => own.call(call, &self.caller, key, attempt).await,
+            Some(own) => self.call_own(own, call, key, attempt).await,
             None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
         };
         self.cast.crash().reach("tool.after-call");

@@ -539,8 +539,7 @@ async fn a_file_that_did_not_change_is_known_and_one_that_did_is_read() {
     }
 }
 
-/// The cases about running code; those about agents as records, hand-offs and resources need what runs
-/// agents on a schedule, which is not built.
+/// The cases about running code; those about agents as records are in `agents.rs`.
 #[tokio::test]
 async fn executor_cases_about_code() {
     let directory = std::env::var_os("LONGHAUL_CASES").map_or_else(|| repository().join("tests/cases"), PathBuf::from);

@@ -211,6 +211,18 @@ async fn what_cannot_be_kept_is_made_again_by_the_steps_before() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_kept_is_still_there_behind_a_step_that_looked_at_all_names() {
+    let (bench, _) = ran(&[
+        ("a", "xs = []"),
+        ("b", "g = (x for x in xs)"),
+        ("c", "exec('y = 1')"),
+        ("d", "sorted(n for n in globals() if n[0] != '_')"),
+    ])
+    .await;
+    results(&bench, &[("d", "['g', 'xs', 'y']")]);
+}
+
+#[tokio::test]
 async fn a_step_that_raised_keeps_what_it_changed_and_holds_up_the_rest() {
     let steps = [("a", "xs = [1]"), ("b", "xs.append(2)\nxs[9]\nxs.append(3)"), ("c", "sum(xs)"), ("d", "'free'")];
     let (mut bench, walked) = ran(&steps).await;

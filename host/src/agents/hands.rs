@@ -6,6 +6,9 @@ use crate::exec::{Code as Source, ExecError, Executor, Job, JobLimits, Places, R
 use crate::plugins;
 use longhaul_agents::{Code, ExecutionResult};
 
+/// Instructions of a millisecond, in wasmtime's fuel, at the most: twice those of 10^12 in five minutes.
+const FUEL_PER_MS: u64 = 7_000_000;
+
 /// Executes agents.
 #[async_trait::async_trait]
 pub(crate) trait Hands: Send + Sync {
@@ -44,7 +47,8 @@ impl Desk {
                 timeout_ms: agent.limits.timeout_ms,
                 memory_bytes_max: agent.limits.memory_bytes_max,
                 output_bytes_max: usize::try_from(agent.limits.output_bytes_max).unwrap_or(usize::MAX),
-                ..JobLimits::default()
+                // More than can be used in that time, which is the limit that people set.
+                fuel_max: JobLimits::default().fuel_max.max(agent.limits.timeout_ms.saturating_mul(FUEL_PER_MS)),
             },
         };
         let ran = match self.executor().await {

@@ -19,7 +19,7 @@ const SLEEP_MIN: Duration = Duration::from_millis(2);
 /// The sleep after an error of the store.
 const SLEEP_AFTER_ERROR: Duration = Duration::from_secs(2);
 
-/// A scheduler at work. Dropped without [`Self::stop`] it goes on as long as the process.
+/// A scheduler at work. Dropped without [`Self::stop`], it starts nothing more and waits for nothing.
 pub struct Scheduler {
     desk: Arc<Desk>,
     stopping: watch::Sender<bool>,
@@ -84,7 +84,8 @@ impl Work {
                 _ = stopping.changed() => break,
             }
         }
-        // What was to start and has not began: it is as if it had never been asked for.
+        *lock(&self.desk.starts) = None;
+        // What was to start and has not begun: it is as if it had never been asked for.
         while let Ok(start) = starts.try_recv() {
             self.put_back(&start.task).await;
         }

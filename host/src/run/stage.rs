@@ -23,6 +23,7 @@ use crate::wiring::{ModelSet, World};
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
 use longhaul_core::memory::MemoryBackend;
+use longhaul_core::supervisor::Supervisor;
 use longhaul_core::work::Outcome;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Job, State, Work};
@@ -117,8 +118,8 @@ impl Stage {
 
     async fn carry_out(&self, work: &Work, state: &State, cancel: &Cancel) -> anyhow::Result<Ended> {
         self.ledger.set_caps(&state.limits);
-        if let Job::Choose { system, prompt, .. } = &work.job {
-            return self.choose(work, system, prompt, cancel).await;
+        if let Job::Choose { system, prompt, among, .. } = &work.job {
+            return self.choose(work, system, prompt, among, cancel).await;
         }
         let (desk, base) = self.desk_of(state, work).await?;
         // A session that an earlier version began, or one that was not prepared, is compared with the tip.
@@ -183,7 +184,8 @@ impl Desk {
                 None
             }
         };
-        let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree).await?;
+        let supervisor: Arc<dyn Supervisor> = ledger.clone();
+        let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree, &supervisor).await?;
         let cast = Arc::new(cast);
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
         let config = Arc::clone(config);

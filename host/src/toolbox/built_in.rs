@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use longhaul_approval::{Mode, Policy};
 use longhaul_browser::{Around, Browser, BrowserSettings};
 use longhaul_core::grant::Grants;
+use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
 use longhaul_egress::{Caps, Guard};
 use longhaul_tools::Place;
@@ -45,11 +46,13 @@ pub struct Site<'a> {
     pub name: &'a str,
     /// The tree of the run.
     pub tree: &'a Path,
+    /// Who counts what leaves.
+    pub supervisor: &'a Arc<dyn Supervisor>,
 }
 
 /// The tool of a table that [`check`] let through.
 pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<Arc<dyn HostTool>> {
-    let Site { world, project, name, tree } = *site;
+    let Site { world, project, name, tree, supervisor } = *site;
     let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
@@ -61,6 +64,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<
                 child_args: vec!["browser-child".into()],
                 hidden: vec![project.to_owned()],
                 guard: Guard::new(grants, Caps::default()),
+                supervisor: Arc::clone(supervisor),
             };
             Ok(Arc::new(Browser::new(around, BrowserSettings::read(&settings(part))?)))
         }

@@ -7,6 +7,7 @@ use crate::process::Process;
 use crate::settings::BrowserSettings;
 use crate::tool::Around;
 use http::{Method, StatusCode, Uri};
+use longhaul_core::InvocationId;
 use longhaul_core::text::truncate;
 use longhaul_egress::{EgressError, Proxy};
 use serde::de::DeserializeOwned;
@@ -80,8 +81,13 @@ pub(crate) struct Picture {
 
 impl Session {
     /// Starts a browser with an empty page.
-    pub(crate) async fn start(around: &Around, settings: &BrowserSettings) -> Result<Self, BrowserError> {
-        let proxy = Arc::new(Proxy::new(around.guard.clone(), settings.traffic_bytes_max));
+    pub(crate) async fn start(
+        around: &Around,
+        settings: &BrowserSettings,
+        caller: &InvocationId,
+    ) -> Result<Self, BrowserError> {
+        let proxy = Proxy::new(around.guard.clone(), settings.traffic_bytes_max);
+        let proxy = Arc::new(proxy.telling(Arc::clone(&around.supervisor), caller.clone()));
         let (process, pipe, events) = Process::start(around, settings, &proxy).await?;
         let pipe = Arc::new(pipe);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -5,6 +5,7 @@ use crate::page::URL_BYTES_MAX;
 use crate::session::Session;
 use crate::settings::BrowserSettings;
 use longhaul_core::journal::EffectClass;
+use longhaul_core::supervisor::Supervisor;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit};
@@ -40,6 +41,8 @@ pub struct Around {
     pub hidden: Vec<PathBuf>,
     /// What everything of it passes.
     pub guard: Guard,
+    /// Who is told how much leaves.
+    pub supervisor: Arc<dyn Supervisor>,
 }
 
 /// The tool.
@@ -87,7 +90,7 @@ impl Browser {
             Asked::Open(_) if at.session.is_none() => Some(self.seat(ms).await?),
             _ => None,
         };
-        let done = timeout(Duration::from_millis(ms), self.at_desk(asked, seat, &desk, &mut at)).await;
+        let done = timeout(Duration::from_millis(ms), self.at_desk(asked, caller, seat, &desk, &mut at)).await;
         at.used_at = Some(Instant::now());
         match done
             .unwrap_or(Err(BrowserError::TimedOut { what: "the page keeps the browser busy, which was ended", ms }))
@@ -103,13 +106,14 @@ impl Browser {
     async fn at_desk(
         &self,
         asked: Asked,
+        caller: &InvocationId,
         seat: Option<OwnedSemaphorePermit>,
         desk: &Arc<Desk>,
         at: &mut At,
     ) -> Result<(Value, bool), BrowserError> {
         if let Asked::Open(url) = &asked {
             if let Some(seat) = seat {
-                let session = Session::start(&self.around, &self.settings).await?;
+                let session = Session::start(&self.around, &self.settings, caller).await?;
                 at.session = Some((session, seat));
                 tokio::spawn(rest(Arc::downgrade(desk), Duration::from_millis(self.settings.idle_ms_max)));
             }

@@ -182,6 +182,12 @@ pub trait HostTool: Send + Sync {
         Ok(Verification::Unknown("this tool cannot tell".to_owned()))
     }
 
+    /// Bytes of a call that it hands to a program or a server beside the host, which the ledger counts as sent. What
+    /// it sends on the way of its own it tells the run's supervisor itself.
+    fn hands_over(&self, _call: &ToolCall) -> u64 {
+        0
+    }
+
     /// Does it, for `caller`. `key` is the same for every attempt of one call.
     ///
     /// # Errors

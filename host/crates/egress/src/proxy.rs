@@ -19,8 +19,9 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use longhaul_core::LimitHit;
+use longhaul_core::supervisor::Supervisor;
 use longhaul_core::text::truncate;
+use longhaul_core::{InvocationId, LimitHit};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,6 +53,7 @@ pub struct Proxy {
     bytes_used: AtomicU64,
     seats: Arc<Semaphore>,
     refused: Mutex<VecDeque<EgressError>>,
+    told: Option<(Arc<dyn Supervisor>, InvocationId)>,
 }
 
 impl Proxy {
@@ -59,7 +61,13 @@ impl Proxy {
     #[must_use]
     pub fn new(guard: Guard, bytes_max: u64) -> Self {
         let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        Self { guard, bytes_max, bytes_used: AtomicU64::new(0), seats, refused: Mutex::default() }
+        Self { guard, bytes_max, bytes_used: AtomicU64::new(0), seats, refused: Mutex::default(), told: None }
+    }
+
+    /// Has what leaves counted as sent by an invocation, before it does; a request counts with its head.
+    #[must_use]
+    pub fn telling(self, supervisor: Arc<dyn Supervisor>, caller: InvocationId) -> Self {
+        Self { told: Some((supervisor, caller)), ..self }
     }
 
     /// The guard that everything passes.
@@ -125,13 +133,21 @@ impl Proxy {
         Err(EgressError::Limit(LimitHit::new("traffic_bytes_max", used, self.bytes_max)))
     }
 
+    fn count_sent(&self, bytes: usize) -> Result<(), EgressError> {
+        self.count(bytes)?;
+        let Some((supervisor, caller)) = &self.told else { return Ok(()) };
+        supervisor.sends(caller, bytes as u64).map_err(EgressError::Limit)
+    }
+
     // Requests that can be read.
 
     async fn forward(self: &Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, EgressError> {
         let until = Instant::now() + Duration::from_millis(self.guard.caps.total_ms_max);
         let (parts, body) = request.into_parts();
         let way = self.guard.look_up(self.guard.check(&parts.method, &parts.uri)?).await?;
+        let head = head_bytes(&parts);
         let body = self.read(body).await?;
+        self.count_sent(head.saturating_add(body.len()))?;
         let mut outgoing = reqwest::Request::new(parts.method, way.url().clone());
         *outgoing.headers_mut() = end_to_end(parts.headers);
         if !body.is_empty() {
@@ -156,9 +172,7 @@ impl Proxy {
         let max = self.guard.caps.request_bytes_max;
         let collected = Limited::new(body, usize::try_from(max).unwrap_or(usize::MAX)).collect().await;
         let over = || EgressError::Limit(LimitHit::new("request_bytes_max", max.saturating_add(1), max));
-        let bytes = collected.map_err(|_| over())?.to_bytes();
-        self.count(bytes.len())?;
-        Ok(bytes)
+        Ok(collected.map_err(|_| over())?.to_bytes())
     }
 
     /// The body of an answer, within the caps; an error breaks the connection off.
@@ -244,21 +258,31 @@ impl Proxy {
             return Ok(());
         }
         tokio::select! {
-            ended = self.pump(from_client, to_server) => ended,
-            ended = self.pump(from_server, to_client) => ended,
+            ended = pump(from_client, to_server, |bytes| self.count_sent(bytes)) => ended,
+            ended = pump(from_server, to_client, |bytes| self.count(bytes)) => ended,
         }
     }
+}
 
-    async fn pump(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> Result<(), EgressError> {
-        let mut piece = vec![0; PIECE_BYTES];
-        while let Ok(length @ 1..) = from.read(&mut piece).await {
-            self.count(length)?;
-            if to.write_all(&piece[..length]).await.is_err() {
-                break;
-            }
+async fn pump(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    count: impl Fn(usize) -> Result<(), EgressError>,
+) -> Result<(), EgressError> {
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(length @ 1..) = from.read(&mut piece).await {
+        count(length)?;
+        if to.write_all(&piece[..length]).await.is_err() {
+            break;
         }
-        Ok(())
     }
+    Ok(())
+}
+
+/// About as many as the head of a request takes.
+fn head_bytes(parts: &http::request::Parts) -> usize {
+    let fields = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>();
+    parts.method.as_str().len() + parts.uri.to_string().len() + fields + 12
 }
 
 fn whole(text: String) -> Body {

@@ -3,6 +3,8 @@
 //! An attempt that is not refused fails by its name. Adding one is adding a line.
 
 use longhaul_core::grant::{Grants, HostPattern};
+use longhaul_core::supervisor::Supervisor;
+use longhaul_core::{InvocationId, LimitHit};
 use longhaul_egress::{Caps, Guard, Proxy, Resolve};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -21,13 +23,34 @@ impl Resolve for Script {
     }
 }
 
+/// A run with a cap on what it may send.
+struct Capped {
+    sent: Mutex<u64>,
+    max: u64,
+}
+
+impl Supervisor for Capped {
+    fn sends(&self, _: &InvocationId, bytes: u64) -> Result<(), LimitHit> {
+        let mut sent = self.sent.lock().unwrap();
+        if *sent + bytes > self.max {
+            return Err(LimitHit::new("egress_bytes_max", *sent + bytes, self.max));
+        }
+        *sent += bytes;
+        Ok(())
+    }
+}
+
 fn proxy(host: &str, leads_to: &[&str], bytes_max: u64) -> Arc<Proxy> {
+    Arc::new(plain(host, leads_to, bytes_max))
+}
+
+fn plain(host: &str, leads_to: &[&str], bytes_max: u64) -> Proxy {
     let hosts = vec![HostPattern::try_from(host.to_owned()).unwrap()];
     let grants = Grants { table: "tools.browser".into(), hosts, ..Grants::default() };
     let script = leads_to.iter().map(|ip| ip.parse().unwrap()).collect();
     let caps = Caps { request_bytes_max: 100, ..Caps::default() };
     let guard = Guard::new(grants, caps).with_resolver(Arc::new(Script(Mutex::new(script))));
-    Arc::new(Proxy::new(guard, bytes_max))
+    Proxy::new(guard, bytes_max)
 }
 
 /// A connection of the program.
@@ -173,6 +196,26 @@ async fn what_goes_through_is_bounded_in_both_directions() {
     let post = format!("POST {grant}/ HTTP/1.1\r\ncontent-length: 200\r\nconnection: close\r\n\r\n{}", "y".repeat(200));
     let said = asked(&roomy, &post).await;
     assert!(said.contains("request_bytes_max"), "{said}");
+}
+
+#[tokio::test]
+async fn what_leaves_counts_as_sent_by_the_run_whose_cap_ends_it() {
+    let (port, heard) = server(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec()).await;
+    let grant = format!("http://127.0.0.1:{port}");
+    let run = Arc::new(Capped { sent: Mutex::default(), max: 250 });
+    let telling = plain(&grant, &["127.0.0.1"], 1 << 20).telling(run.clone(), InvocationId::from_text("r-1/a"));
+    let proxy = Arc::new(telling);
+    let post = format!("POST {grant}/ HTTP/1.1\r\ncontent-length: 90\r\nconnection: close\r\n\r\n{}", "y".repeat(90));
+    assert!(asked(&proxy, &post).await.ends_with("ok"));
+    let sent = *run.sent.lock().unwrap();
+    assert!((90..250).contains(&sent), "the head counts, the answer does not: {sent}");
+    let said = asked(&proxy, &post).await;
+    assert!(said.contains("egress_bytes_max"), "{said}");
+    assert_eq!(heard.lock().unwrap().len(), 1, "nothing left for the second");
+
+    let tunnel = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n{}", "z".repeat(1_000));
+    asked(&proxy, &tunnel).await;
+    assert_eq!(*run.sent.lock().unwrap(), sent);
 }
 
 #[tokio::test]

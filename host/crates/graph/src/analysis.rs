@@ -10,6 +10,7 @@ mod facts;
 mod flow;
 mod javascript;
 mod lines;
+mod names;
 mod nesting;
 mod python;
 mod stack;
@@ -17,8 +18,9 @@ mod stack;
 pub(crate) use builtins::all as python_builtins;
 pub(crate) use python::with_module as with_python;
 
+pub use names::{ByName, Names};
+
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -82,19 +84,19 @@ pub enum Mode {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Analysis {
     /// Names read before the source has bound them on every path, with the first such place. Without builtins.
-    pub reads: BTreeMap<Name, Span>,
+    pub reads: ByName<Span>,
     /// Builtins read as [`Analysis::reads`] are: they matter only when an earlier step binds the name.
-    pub builtins: BTreeMap<Name, Span>,
+    pub builtins: ByName<Span>,
     /// Names that may be bound or bound anew.
-    pub writes: BTreeSet<Name>,
+    pub writes: Names,
     /// Names that are bound when the source came to its end, whichever path it took.
-    pub definite_writes: BTreeSet<Name>,
+    pub definite_writes: Names,
     /// Names whose value may be changed in place, with the first reason.
-    pub mutates: BTreeMap<Name, Reason>,
+    pub mutates: ByName<Reason>,
     /// Names that may be unbound.
-    pub deletes: BTreeSet<Name>,
+    pub deletes: Names,
     /// Names that every path to the end bound or unbound: what they were before cannot be seen after.
-    pub settles: BTreeSet<Name>,
+    pub settles: Names,
     /// Why the source may read and write any name at all, if it may.
     pub sees_all: Option<Reason>,
 }

@@ -133,7 +133,7 @@ fn involved(graph: &Graph, failure: &Failure) -> Result<Vec<Involved>, GraphErro
     for (name, span) in &node.analysis.reads {
         names.push((failure.line != Some(span.line), name));
     }
-    let seen = failure.values.keys().filter(|name| !node.analysis.reads.contains_key(*name));
+    let seen = failure.values.keys().filter(|name| !node.analysis.reads.contains_key(name));
     names.extend(seen.map(|name| (true, name)));
     names.sort();
     let one = |name: &Name| Involved {

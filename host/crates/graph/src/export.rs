@@ -118,9 +118,9 @@ fn exported(graph: &Graph, node: &Node) -> ExportedStep {
         failed: node.failed,
         error,
         reads: reads.into_iter().chain(node.observed_reads.iter().cloned()).collect(),
-        writes: analysis.writes.clone(),
-        mutates: analysis.mutates.clone(),
-        deletes: analysis.deletes.clone(),
+        writes: analysis.writes.iter().cloned().collect(),
+        mutates: analysis.mutates.iter().map(|(name, reason)| (name.clone(), reason.clone())).collect(),
+        deletes: analysis.deletes.iter().cloned().collect(),
     }
 }
 

@@ -7,11 +7,14 @@
 mod closure;
 mod edges;
 mod index;
+mod nodes;
+mod places;
 
-use crate::analysis::{Analysis, Language, Name, Reason, SyntaxError};
+use crate::analysis::{Analysis, ByName, Language, Name, Reason, SyntaxError};
 use index::{Index, Place};
+use nodes::Nodes;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::fmt;
 use std::sync::Arc;
 
@@ -100,7 +103,7 @@ pub struct Edge {
     /// The step that depends.
     pub to: StepId,
     /// The names that it is about, with why `from` matters to each. Empty for an edge that was asked for without names.
-    pub variables: BTreeMap<Name, Reason>,
+    pub variables: ByName<Reason>,
     /// True when some name of it was not predicted and seen when a step ran.
     pub observed: bool,
     /// True when it was asked for.
@@ -171,12 +174,11 @@ pub enum GraphError {
 #[derive(Clone)]
 pub struct Graph {
     language: Arc<dyn Language>,
-    nodes: BTreeMap<Place, Node>,
+    nodes: Nodes,
     places: HashMap<StepId, Place>,
     index: Index,
     asked: Asked,
     stale: BTreeSet<Place>,
-    next: Place,
 }
 
 /// Edges that were asked for.
@@ -194,12 +196,11 @@ impl Graph {
     pub fn new(language: Arc<dyn Language>) -> Self {
         Self {
             language,
-            nodes: BTreeMap::new(),
+            nodes: Nodes::default(),
             places: HashMap::new(),
             index: Index::default(),
             asked: Asked::default(),
             stale: BTreeSet::new(),
-            next: 0,
         }
     }
 
@@ -214,18 +215,18 @@ impl Graph {
     /// # Errors
     /// [`GraphError::DuplicateStep`] and [`GraphError::TooManySteps`]; nothing is changed then.
     pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), GraphError> {
-        if self.places.contains_key(&id) {
-            return Err(GraphError::DuplicateStep { id });
-        }
+        let free = match self.places.entry(id.clone()) {
+            hash_map::Entry::Vacant(free) => free,
+            hash_map::Entry::Occupied(_) => return Err(GraphError::DuplicateStep { id }),
+        };
         if self.nodes.len() >= STEPS_MAX {
             return Err(GraphError::TooManySteps { steps_max: STEPS_MAX });
         }
-        let (state, analysis) = self.analysed(&source, &Arc::default());
-        let last_good = None;
-        let (place, source) = (self.next, source.into());
+        let (state, analysis) = analysed(&*self.language, &source, None);
+        let (place, source, last_good) = (self.nodes.next(), source.into(), None);
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
         let node = Node {
-            id: id.clone(),
+            id,
             source,
             position: place,
             state,
@@ -235,10 +236,9 @@ impl Graph {
             observed_writes,
             failed: false,
         };
-        self.next += 1;
         self.index.insert(&node);
-        self.nodes.insert(place, node);
-        self.places.insert(id, place);
+        self.nodes.push(node);
+        free.insert(place);
         self.stale.insert(place);
         Ok(())
     }
@@ -253,11 +253,11 @@ impl Graph {
     /// edge that was asked for. Nothing is changed then.
     pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, GraphError> {
         let place = self.place(id)?;
-        let node = &self.nodes[&place];
+        let node = &self.nodes[place];
         if *node.source == *source {
             return Ok(Vec::new());
         }
-        let (state, analysis) = self.analysed(&source, &node.analysis);
+        let (state, analysis) = analysed(&*self.language, &source, Some(&node.analysis));
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
         let last_good = match (&state, &node.state) {
             (NodeState::Parsed, _) => None,
@@ -267,13 +267,15 @@ impl Graph {
         let source = source.into();
         let node =
             Node { last_good, source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
-        let mut touched = self.dependants(BTreeSet::from([place]));
+        let mut touched = self.dependants(place);
         let before = self.put(node);
         if let Some(cycle) = self.cycle() {
             self.put(before);
             return Err(cycle);
         }
-        touched.extend(self.dependants(BTreeSet::from([place])));
+        touched.extend(self.dependants(place));
+        touched.sort_unstable();
+        touched.dedup();
         self.stale.extend(&touched);
         Ok(self.ordered(&touched))
     }
@@ -284,17 +286,17 @@ impl Graph {
     /// [`GraphError::UnknownStep`] and, as for [`Graph::change_step`], [`GraphError::Cycle`].
     pub fn remove_step(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
         let place = self.place(id)?;
-        let mut touched = self.dependants(BTreeSet::from([place]));
-        touched.remove(&place);
+        let mut touched = self.dependants(place);
+        touched.retain(|one| *one != place);
         let kept = self.asked.clone();
-        self.index.remove(&self.nodes[&place]);
+        self.index.remove(&self.nodes[place]);
         self.asked.forget(place);
         if let Some(cycle) = self.cycle() {
             self.asked = kept;
-            self.index.insert(&self.nodes[&place]);
+            self.index.insert(&self.nodes[place]);
             return Err(cycle);
         }
-        self.nodes.remove(&place);
+        self.nodes.remove(place);
         self.places.remove(id);
         self.stale.remove(&place);
         self.stale.extend(&touched);
@@ -309,7 +311,7 @@ impl Graph {
     pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), GraphError> {
         let (start, end) = (self.place(from)?, self.place(to)?);
         let along = start < end && self.asked.backward.is_empty();
-        if !along && self.dependants(BTreeSet::from([end])).contains(&start) {
+        if !along && closure::contains(&self.dependants(end), start) {
             return Err(GraphError::Cycle { from: from.clone(), to: to.clone() });
         }
         if start > end && self.asked.backward.len() >= BACKWARD_EDGES_MAX {
@@ -329,7 +331,7 @@ impl Graph {
     /// [`GraphError::UnknownStep`]; nothing is changed then.
     pub fn observe(&mut self, id: &StepId, observed: &Observed) -> Result<Vec<MissedEdge>, GraphError> {
         let place = self.place(id)?;
-        let node = &self.nodes[&place];
+        let node = &self.nodes[place];
         let reads: BTreeSet<Name> =
             observed.reads.iter().filter(|name| !self.index.reads(place, name)).cloned().collect();
         let writes: BTreeSet<Name> =
@@ -357,12 +359,12 @@ impl Graph {
     /// True without steps.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.nodes.len() == 0
     }
 
     /// The steps in insertion order.
     pub fn steps(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.values()
+        self.nodes.iter()
     }
 
     /// One step.
@@ -370,13 +372,13 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn node(&self, id: &StepId) -> Result<&Node, GraphError> {
-        Ok(&self.nodes[&self.place(id)?])
+        Ok(&self.nodes[self.place(id)?])
     }
 
     /// The step at a position, if there is one.
     #[must_use]
     pub fn at(&self, position: u64) -> Option<&Node> {
-        self.nodes.get(&position)
+        self.nodes.get(position)
     }
 
     /// What a step depends on, directly or not, in insertion order; with `variables`, only what those of its reads
@@ -395,8 +397,8 @@ impl Graph {
     /// [`GraphError::UnknownStep`].
     pub fn descendants(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
         let place = self.place(id)?;
-        let mut found = self.dependants(BTreeSet::from([place]));
-        found.remove(&place);
+        let mut found = self.dependants(place);
+        found.retain(|one| *one != place);
         Ok(self.named(&found))
     }
 
@@ -405,7 +407,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn subgraph_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
-        Ok(self.named(&self.dependants(BTreeSet::from([self.place(id)?]))))
+        Ok(self.named(&self.dependants(self.place(id)?)))
     }
 
     /// A step and what depends on it, in the order in which they are run again: dependencies first, ties in insertion
@@ -414,7 +416,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn replay_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
-        Ok(self.ordered(&self.dependants(BTreeSet::from([self.place(id)?]))))
+        Ok(self.ordered(&self.dependants(self.place(id)?)))
     }
 
     /// Marks a step and what depends on it stale, and answers them in insertion order.
@@ -422,7 +424,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn mark_stale(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
-        let found = self.dependants(BTreeSet::from([self.place(id)?]));
+        let found = self.dependants(self.place(id)?);
         self.stale.extend(&found);
         Ok(self.named(&found))
     }
@@ -450,7 +452,7 @@ impl Graph {
     /// The stale steps in replay order.
     #[must_use]
     pub fn stale(&self) -> Vec<StepId> {
-        self.ordered(&self.stale)
+        self.ordered(&self.stale.iter().copied().collect::<Vec<_>>())
     }
 
     /// Whether a step is stale.
@@ -465,24 +467,22 @@ impl Graph {
         self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
     }
 
-    fn analysed(&self, source: &str, last_good: &Arc<Analysis>) -> (NodeState, Arc<Analysis>) {
-        match self.language.analyse(source) {
-            Ok(analysis) => (NodeState::Parsed, Arc::new(analysis)),
-            Err(error) => (NodeState::Broken(error), last_good.clone()),
-        }
-    }
-
     /// Puts a node in the place of the one that has its position, and answers that one.
     fn put(&mut self, node: Node) -> Node {
-        let slot = self.nodes.entry(node.position);
-        let btree_map::Entry::Occupied(mut slot) = slot else { return node };
-        self.index.remove(slot.get());
+        self.index.remove(&self.nodes[node.position]);
         self.index.insert(&node);
-        slot.insert(node)
+        self.nodes.replace(node)
     }
 
-    fn named(&self, places: &BTreeSet<Place>) -> Vec<StepId> {
-        places.iter().filter_map(|place| self.nodes.get(place)).map(|node| node.id.clone()).collect()
+    fn named<'p>(&self, places: impl IntoIterator<Item = &'p Place>) -> Vec<StepId> {
+        places.into_iter().filter_map(|place| self.nodes.get(*place)).map(|node| node.id.clone()).collect()
+    }
+}
+
+fn analysed(language: &dyn Language, source: &str, last_good: Option<&Arc<Analysis>>) -> (NodeState, Arc<Analysis>) {
+    match language.analyse(source) {
+        Ok(analysis) => (NodeState::Parsed, Arc::new(analysis)),
+        Err(error) => (NodeState::Broken(error), last_good.cloned().unwrap_or_default()),
     }
 }
 

@@ -566,8 +566,11 @@ impl Replay {
     fn first_of_live(&self, first: Position, at: Position) -> Position {
         let mut first = first;
         loop {
-            let reads = self.histories.range(first..at).filter_map(|(_, (_, history))| history.current.as_ref());
-            let names: BTreeSet<Name> = reads.flat_map(|run| run.reads.keys().cloned()).collect();
+            let runs = || self.histories.range(first..at).filter_map(|(_, (_, history))| history.current.as_ref());
+            let mut names: BTreeSet<Name> = runs().flat_map(|run| run.reads.keys().cloned()).collect();
+            if runs().any(|run| run.all.is_some()) {
+                names.extend(self.namespace.names(first));
+            }
             match self.namespace.groups(&names, first).1 {
                 Some(earlier) if earlier < first => first = earlier,
                 _ => return first,

@@ -158,6 +158,9 @@ pub enum Job {
         system: String,
         /// What it is told.
         prompt: String,
+        /// The words that it may answer with; none: any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        among: Vec<String>,
     },
     /// Ask the planner for features. Ends in [`crate::Report::Planned`].
     Plan {

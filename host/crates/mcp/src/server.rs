@@ -354,6 +354,11 @@ impl HostTool for McpServer {
         }
     }
 
+    /// What a server does with it is its own affair.
+    fn hands_over(&self, call: &ToolCall) -> u64 {
+        (call.function.len() + call.arguments.len()) as u64
+    }
+
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
         let (line, _under_way, held) = self.ready().await?;

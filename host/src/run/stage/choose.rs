@@ -15,6 +15,7 @@ use longhaul_core::text::truncate;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
+use serde_json::json;
 
 /// What an invocation is called that is such a choice, where others name an export.
 pub const CHOICE: &str = "model.choose";
@@ -35,12 +36,13 @@ impl Stage {
         work: &Work,
         system: &str,
         prompt: &str,
+        among: &[String],
         cancel: &Cancel,
     ) -> anyhow::Result<Ended> {
         let name = self.config.chooser().context(
             "no model chooses between agents; add to longhaul.toml: [ask] model = \"NAME\", or ask with --agent NAME",
         )?;
-        let request = request(&name, system, prompt);
+        let request = request(&name, system, prompt, among);
         // Without the model's name: another one may be configured when this goes on, and an answer that is there holds.
         let input = serde_json::to_vec(&ModelRequest { model: String::new(), ..request.clone() })?;
         let began = began(&self.world, CHOOSER, CHOOSER, Digest::of(CHOOSER.as_bytes()), CHOICE, &input);
@@ -118,19 +120,32 @@ impl Stage {
     }
 }
 
-fn request(model: &str, system: &str, prompt: &str) -> ModelRequest {
+fn request(model: &str, system: &str, prompt: &str, among: &[String]) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
         system: system.to_owned(),
         messages: vec![Message::text(Speaker::User, prompt)],
         tools: Vec::new(),
-        format: ReplyFormat::Text,
+        format: format_of(among),
         prefill: None,
         stop: Vec::new(),
         output_tokens_max: CHOICE_TOKENS_MAX,
         temperature: 0.0,
         seed: Some(0),
     }
+}
+
+/// Small models keep to a list only when they cannot leave it.
+fn format_of(among: &[String]) -> ReplyFormat {
+    if among.is_empty() {
+        return ReplyFormat::Text;
+    }
+    ReplyFormat::Schema(json!({
+        "type": "object",
+        "properties": { "answer": { "type": "string", "enum": among } },
+        "required": ["answer"],
+        "additionalProperties": false,
+    }))
 }
 
 fn ended(recorder: Recorder, chosen: Chosen, twice: u32, at_ms: u64) -> Ended {

@@ -35,23 +35,57 @@ export function add(element, ...children) {
 }
 
 /**
- * Puts new content into an element and leaves the focus and the text that is being typed where they were: on what has
- * the same id, or the same `data-focus`, in the new content.
+ * Puts new content into an element and touches only what is another than before, so that a selection stays, and the focus
+ * is left on what has the same id, or the same `data-focus`. What a finger or a mouse is pressing is not taken away
+ * before it is let go, or the press would be lost.
  */
 export function refill(element, ...children) {
+  if (isPressed(element)) {
+    waiting.set(element, children);
+    return element;
+  }
+  waiting.delete(element);
+  const [before, after] = [[...element.childNodes], flat(children)];
+  if (before.length !== after.length) return keepingFocus(element, () => element.replaceChildren(...after));
+  before.forEach((old, index) => {
+    if (!old.isEqualNode(after[index])) keepingFocus(old, () => old.replaceWith(after[index]), after[index]);
+  });
+  return element;
+}
+
+/** Does what changes an element into `made`, or changes its content; what was focused or open in it is so again. */
+function keepingFocus(element, change, made = element) {
   const held = element.contains(document.activeElement) ? document.activeElement : null;
-  const name = held && (held.id || held.dataset.focus);
-  const open = new Set([...element.querySelectorAll("details[open][data-open]")].map((one) => one.dataset.open));
-  fill(element, ...children);
-  for (const one of element.querySelectorAll("details[data-open]")) {
-    if (open.has(one.dataset.open)) one.open = true;
+  const name = held && (held.dataset.focus || held.id);
+  const open = [...(element.querySelectorAll?.("details[open][data-open]") ?? [])].map((one) => one.dataset.open);
+  change();
+  for (const one of open) {
+    const again = made.querySelector?.(`details[data-open="${CSS.escape(one)}"]`);
+    if (again) again.open = true;
   }
   if (!name || held.isConnected) return element;
-  const again = [...element.querySelectorAll("[id], [data-focus]")].find(
-    (one) => (one.id || one.dataset.focus) === name,
-  );
-  again?.focus({ preventScroll: true });
+  const own = [made, ...(made.querySelectorAll?.("[id], [data-focus]") ?? [])];
+  own.find((one) => one.dataset && (one.dataset.focus || one.id) === name)?.focus({ preventScroll: true });
   return element;
+}
+
+/** What is to be filled when nobody presses it any more. */
+const waiting = new Map();
+let pressed = null;
+
+const isPressed = (element) => pressed !== null && element.contains(pressed);
+
+function release() {
+  // The click comes after this event.
+  setTimeout(() => {
+    pressed = null;
+    for (const [element, children] of [...waiting]) refill(element, ...children);
+  }, 0);
+}
+
+if (typeof document !== "undefined") {
+  document.addEventListener("pointerdown", (event) => (pressed = event.target), true);
+  for (const type of ["pointerup", "pointercancel"]) document.addEventListener(type, release, true);
 }
 
 /**
@@ -70,13 +104,15 @@ export function keyed(parent, items, { key, mark, make }) {
     const marked = String(mark(item));
     let child = before.get(name);
     before.delete(name);
-    if (!child || (child.dataset.mark !== marked && !child.hasAttribute("data-held"))) {
+    const isKept = child && (child.hasAttribute("data-held") || isPressed(child));
+    if (!child || (child.dataset.mark !== marked && !isKept)) {
       const made = make(item);
       made.dataset.key = name;
       made.dataset.mark = marked;
       if (child) {
         if (child === place) place = made;
-        replaceKeepingFocus(child, made);
+        const old = child;
+        keepingFocus(old, () => old.replaceWith(made), made);
       }
       child = made;
     }
@@ -84,19 +120,6 @@ export function keyed(parent, items, { key, mark, make }) {
     else parent.insertBefore(child, place);
   }
   for (const child of before.values()) child.remove();
-}
-
-function replaceKeepingFocus(old, made) {
-  const held = old.contains(document.activeElement) ? document.activeElement : null;
-  const name = held && (held.dataset.focus || held.id);
-  for (const one of old.querySelectorAll("details[open][data-open]")) {
-    const again = made.querySelector(`details[data-open="${CSS.escape(one.dataset.open)}"]`);
-    if (again) again.open = true;
-  }
-  old.replaceWith(made);
-  if (!name) return;
-  const again = [...made.querySelectorAll("[id], [data-focus]")].find((one) => (one.dataset.focus || one.id) === name);
-  again?.focus({ preventScroll: true });
 }
 
 function build(element, props, children) {

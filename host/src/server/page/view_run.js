@@ -70,7 +70,12 @@ export async function show(ctx) {
       ctx.title(`${run.asked ? "Ask" : run.project} · ${words(run.status)}`);
       redraw(
         head,
-        runHead(run, part, () => shown.refresh()),
+        runHead(
+          run,
+          part,
+          () => now,
+          () => shown.refresh(),
+        ),
       );
       drawAsks(asks, run, open, part, () => shown.refresh());
       if (take === null) take = (PARTS[part] ?? PARTS.live)(ctx, body, run) ?? (() => {});
@@ -122,7 +127,7 @@ const PARTS = {
   result: (ctx, body, run) => void commits(ctx, body, run),
 };
 
-function runHead(run, part, refresh) {
+function runHead(run, part, newest, refresh) {
   const usage = run.ledger?.total?.usage ?? run.used?.usage ?? {};
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const cap = run.cost_microdollars_max;
@@ -142,7 +147,7 @@ function runHead(run, part, refresh) {
         h("h1", null, run.asked ? cutTitle(run.asked) : run.project),
         h("p", { class: "hint" }, mono(run.run), run.branch && [" · ", mono(run.branch)]),
       ),
-      may("run") && orders(run, refresh),
+      may("run") && orders(run, newest, refresh),
     ),
     h(
       "p",
@@ -213,12 +218,12 @@ function answerNotes(answer) {
   );
 }
 
-function orders(run, refresh) {
+function orders(run, newest, refresh) {
   const canResume = !run.active && run.status !== "completed" && run.status !== "abandoned";
   return h(
     "div",
     { class: "actions" },
-    run.active && button("Steer", { sign: "steer", focus: "steer", run: () => steer(run) }),
+    run.active && button("Steer", { sign: "steer", focus: "steer", run: () => steer(newest()) }),
     run.active && button("Pause", { sign: "pause", focus: "pause", run: () => pauseOrResume(run, refresh) }),
     canResume &&
       button(ENDED.has(run.status) ? "Try again" : "Resume", {

@@ -6,6 +6,7 @@ use super::site::Site;
 use longhaul_browser::{Around, Browser, BrowserSettings};
 use longhaul_core::InvocationId;
 use longhaul_core::grant::{Grants, HostPattern};
+use longhaul_core::supervisor::Unsupervised;
 use longhaul_core::tool::{HostTool as _, ToolCall};
 use longhaul_egress::{Caps, Guard, Resolve};
 use longhaul_worktree::CheckHost;
@@ -44,7 +45,13 @@ impl Lab {
             scratch: scratch.path().to_owned(),
             hidden: vec![],
         };
-        let around = Around { host, child_args: vec!["browser".into()], hidden: vec![], guard };
+        let around = Around {
+            host,
+            child_args: vec!["browser".into()],
+            hidden: vec![],
+            guard,
+            supervisor: Arc::new(Unsupervised),
+        };
         Self { browser: Browser::new(around, BrowserSettings::read(settings).unwrap()), scratch }
     }
 

@@ -3,7 +3,8 @@
 //! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
 
 use super::flow::{Flow, Status};
-use super::{Analysis, Name, Reason, lines};
+use super::names::{ByName, Names};
+use super::{Analysis, Name, Reason, Span, lines};
 use std::collections::HashMap;
 
 /// A name, numbered within one source.
@@ -13,14 +14,14 @@ pub(super) type Symbol = u32;
 pub(super) type Range = (u32, u32);
 
 /// Names that are looked for one after another; with more of them, a table is made.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 /// The findings of one walk.
 #[derive(Default)]
 pub(super) struct Facts {
-    names: Vec<Name>,
-    numbers: HashMap<Name, Symbol>,
     known: Vec<Known>,
+    /// The numbers of names, once there are more than [`FEW`].
+    numbers: HashMap<Name, Symbol>,
     pub(super) flow: Flow,
     /// How many bodies that run later the walk is in.
     pub(super) deferred: usize,
@@ -31,11 +32,13 @@ pub(super) struct Facts {
 }
 
 /// What is known of one name as a variable of the namespace.
-#[derive(Default)]
 struct Known {
+    name: Name,
     read: Option<Range>,
     /// Read by a body that runs later.
     later: Option<Range>,
+    /// Read, and there without any step. Known at the end.
+    builtin: bool,
     written: bool,
     deleted: bool,
     mutated: Option<Reason>,
@@ -44,31 +47,28 @@ struct Known {
 impl Facts {
     /// The number of a name.
     pub(super) fn symbol(&mut self, name: &str) -> Symbol {
-        let known = match self.names.len() {
-            count if count <= FEW => self.names.iter().position(|one| **one == *name).map(number),
+        let known = match self.known.len() {
+            count if count <= FEW => self.known.iter().position(|one| *one.name == *name).map(number),
             _ => self.numbers.get(name).copied(),
         };
         known.unwrap_or_else(|| self.add(name.into()))
     }
 
     fn add(&mut self, name: Name) -> Symbol {
-        let symbol = number(self.names.len());
-        self.names.push(name.clone());
-        self.known.push(Known::default());
-        match self.names.len() {
-            count if count <= FEW => {}
-            count if count == FEW + 1 => {
-                self.numbers.extend(self.names.iter().cloned().zip(0..));
-            }
-            _ => {
-                self.numbers.insert(name, symbol);
-            }
+        let symbol = number(self.known.len());
+        if self.known.len() == FEW {
+            self.numbers.extend(self.known.iter().map(|one| one.name.clone()).zip(0..));
         }
+        if self.known.len() >= FEW {
+            self.numbers.insert(name.clone(), symbol);
+        }
+        let (read, later, mutated) = (None, None, None);
+        self.known.push(Known { name, read, later, builtin: false, written: false, deleted: false, mutated });
         symbol
     }
 
     pub(super) fn name(&self, symbol: Symbol) -> &Name {
-        &self.names[symbol as usize]
+        &self.known[symbol as usize].name
     }
 
     /// A variable of the namespace is read.
@@ -144,36 +144,58 @@ impl Facts {
             if let Some(range) = self.known[symbol].later {
                 self.expose(number(symbol), range);
             }
+            self.known[symbol].builtin = self.known[symbol].read.is_some() && is_builtin(&self.known[symbol].name);
         }
-        let read: Vec<Symbol> =
-            (0..number(self.known.len())).filter(|one| self.known[*one as usize].read.is_some()).collect();
-        let ranges: Vec<Range> = read.iter().filter_map(|symbol| self.known[*symbol as usize].read).collect();
-        let mut found = Analysis { sees_all: self.sees_all.take(), ..Analysis::default() };
-        for (symbol, span) in read.into_iter().zip(lines::spans(source, &ranges)) {
-            let name = self.name(symbol).clone();
-            let into = if is_builtin(&name) { &mut found.builtins } else { &mut found.reads };
-            into.insert(name, span);
-        }
-        for (at, known) in self.known.into_iter().enumerate() {
-            let name = &self.names[at];
-            if known.written {
-                found.writes.insert(name.clone());
-            }
-            if known.deleted {
-                found.deletes.insert(name.clone());
-            }
-            if let Some(reason) = known.mutated {
-                found.mutates.insert(name.clone(), reason);
-            }
-            let status = self.flow.status((0, number(at))).filter(|_| known.written || known.deleted);
-            if status == Some(Status::Bound) {
-                found.definite_writes.insert(name.clone());
-            }
-            if status.is_some() {
-                found.settles.insert(name.clone());
-            }
-        }
+        let order = self.order();
+        let writes = self.names(&order, &|one| self.is_written(one));
+        let listed = |wanted: &dyn Fn(Symbol) -> bool| {
+            let as_written = order.iter().all(|one| wanted(*one) == self.is_written(*one));
+            if as_written { writes.clone() } else { self.names(&order, wanted) }
+        };
+        let mut found = Analysis {
+            reads: self.reads(&order, false),
+            builtins: self.reads(&order, true),
+            definite_writes: listed(&|one| self.settled(one) == Some(Status::Bound)),
+            settles: listed(&|one| self.settled(one).is_some()),
+            deletes: listed(&|one| self.known[one as usize].deleted),
+            mutates: self.mutates(&order),
+            writes: writes.clone(),
+            sees_all: self.sees_all.clone(),
+        };
+        lines::locate(source, found.reads.values_mut().chain(found.builtins.values_mut()));
         Ok(found)
+    }
+
+    /// The symbols in the order of their names.
+    fn order(&self) -> Vec<Symbol> {
+        let mut order: Vec<Symbol> = (0..number(self.known.len())).collect();
+        order.sort_unstable_by_key(|symbol| self.name(*symbol));
+        order
+    }
+
+    /// Reads of names that are builtins, or are not, with the bytes of their places alone.
+    fn reads(&self, order: &[Symbol], builtin: bool) -> ByName<Span> {
+        let read = order.iter().map(|symbol| &self.known[*symbol as usize]).filter(|known| known.builtin == builtin);
+        ByName::sorted(read.filter_map(|known| {
+            let (start, end) = known.read?;
+            Some((known.name.clone(), Span { start, end, line: 1, column: 1 }))
+        }))
+    }
+
+    fn names(&self, order: &[Symbol], wanted: &dyn Fn(Symbol) -> bool) -> Names {
+        let those: Vec<&Name> = order.iter().filter(|one| wanted(**one)).map(|one| self.name(*one)).collect();
+        Names::sorted(those.into_iter().cloned())
+    }
+
+    fn mutates(&self, order: &[Symbol]) -> ByName<Reason> {
+        let mutated = order.iter().filter_map(|symbol| Some((*symbol, self.known[*symbol as usize].mutated.as_ref()?)));
+        ByName::sorted(mutated.map(|(symbol, reason)| (self.name(symbol).clone(), reason.clone())))
+    }
+
+    /// What is certain at the end of a name that the source binds or unbinds.
+    fn settled(&self, symbol: Symbol) -> Option<Status> {
+        let known = &self.known[symbol as usize];
+        if known.written || known.deleted { self.flow.status((0, symbol)) } else { None }
     }
 
     /// A variable is read by code that runs here.

@@ -2,8 +2,10 @@
 //!
 //! Statuses are kept in one map with a trail of what changed. A branch is walked, taken back, and joined with the
 //! others, at a cost in proportion to what the branch changed and not to all names.
+//!
+//! The numbers of names and scopes are our own, so a hash that is quick and known to all is safe for them.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A name of one scope; the module is scope 0.
 pub(super) type Key = (u32, u32);
@@ -27,7 +29,7 @@ pub(super) struct Mark {
 
 /// What a branch changed.
 pub(super) struct Branch {
-    changed: HashMap<Key, Option<Status>>,
+    changed: FxHashMap<Key, Option<Status>>,
     live: bool,
 }
 
@@ -37,7 +39,7 @@ pub(super) struct Flow {
     /// Of the module's names, by number.
     module: Vec<Option<Status>>,
     /// Of all others.
-    status: HashMap<Key, Status>,
+    status: FxHashMap<Key, Status>,
     trail: Vec<(Key, Option<Status>)>,
     unbound: Vec<Key>,
     /// The walk left by a jump.
@@ -101,7 +103,7 @@ impl Flow {
             self.stopped = true;
             return;
         }
-        let mut met: HashMap<Key, (usize, Option<Status>)> = HashMap::new();
+        let mut met: FxHashMap<Key, (usize, Option<Status>)> = FxHashMap::default();
         for (key, status) in live.flat_map(|branch| &branch.changed) {
             met.entry(*key)
                 .and_modify(|(seen, other)| {
@@ -123,7 +125,7 @@ impl Flow {
     pub(super) fn maybe(&mut self, mark: Mark) {
         if self.changes_since(mark) > 0 || self.stopped != mark.stopped {
             let branch = self.take(mark);
-            self.join(&[branch, Branch { changed: HashMap::new(), live: true }]);
+            self.join(&[branch, Branch { changed: FxHashMap::default(), live: true }]);
         }
     }
 
@@ -168,7 +170,7 @@ impl Flow {
 impl Branch {
     /// A branch that changes nothing: the way past all others.
     pub(super) fn past() -> Self {
-        Self { changed: HashMap::new(), live: true }
+        Self { changed: FxHashMap::default(), live: true }
     }
 }
 

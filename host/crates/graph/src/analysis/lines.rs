@@ -2,19 +2,15 @@
 
 use super::Span;
 
-/// Spans of byte ranges, in the order of `ranges`. One pass over the source, however many ranges there are.
-pub(super) fn spans(source: &str, ranges: &[(u32, u32)]) -> Vec<Span> {
-    let mut order: Vec<usize> = (0..ranges.len()).collect();
-    order.sort_unstable_by_key(|at| ranges[*at].0);
-    let mut spans: Vec<Span> =
-        ranges.iter().map(|(start, end)| Span { start: *start, end: *end, line: 1, column: 1 }).collect();
+/// Gives spans whose bytes are known their lines and columns. One pass over the source, however many there are.
+pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>) {
+    let mut spans: Vec<&mut Span> = spans.collect();
+    spans.sort_unstable_by_key(|span| span.start);
     let mut place = Place::default();
-    for at in order {
-        place.advance(source, spans[at].start as usize);
-        spans[at].line = place.line + 1;
-        spans[at].column = place.column + 1;
+    for span in spans {
+        place.advance(source, span.start as usize);
+        (span.line, span.column) = (place.line + 1, place.column + 1);
     }
-    spans
 }
 
 /// Line and column of one byte offset, both from 1.
@@ -36,27 +32,38 @@ impl Place {
     /// Lines end at `\n`, `\r\n` or `\r`, as Python's and JavaScript's do. A byte order mark has no column.
     fn advance(&mut self, source: &str, to: usize) {
         let bytes = source.as_bytes();
-        while self.offset < to.min(bytes.len()) {
-            let byte = bytes[self.offset];
-            self.offset += 1;
-            match byte {
-                b'\r' if bytes.get(self.offset) == Some(&b'\n') => {}
-                b'\n' | b'\r' => {
-                    self.line += 1;
-                    self.column = 0;
-                }
-                // The middle of a character.
-                0x80..=0xbf => {}
-                0xef if self.offset == 1 && source.starts_with('\u{feff}') => {}
-                _ => self.column += 1,
-            }
+        let (from, to) = (self.offset, to.min(bytes.len()));
+        let Some(passed) = bytes.get(from..to) else { return };
+        let mut lines = count(passed.iter().filter(|byte| **byte == b'\n'));
+        let mut last = passed.iter().rposition(|byte| *byte == b'\n').map(|at| from + at);
+        if passed.contains(&b'\r') {
+            let alone = |at: &usize| bytes[*at] == b'\r' && bytes.get(*at + 1) != Some(&b'\n');
+            lines += count((from..to).filter(alone));
+            last = last.max((from..to).rev().find(alone));
         }
+        let mut line = passed;
+        if let Some(last) = last {
+            self.line += lines;
+            self.column = 0;
+            line = &bytes[last + 1..to];
+        } else if from == 0 && source.starts_with('\u{feff}') {
+            line = passed.get('\u{feff}'.len_utf8()..).unwrap_or_default();
+        }
+        // The middle of a character has no column, and neither has the first half of a line's end.
+        self.column += count(line.iter().filter(|byte| !matches!(byte, 0x80..=0xbf | b'\r')));
+        self.offset = to;
     }
+}
+
+/// A source of a million bytes has fewer of anything than fit.
+fn count(things: impl Iterator) -> u32 {
+    u32::try_from(things.count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{line_column, spans};
+    use super::{line_column, locate};
+    use crate::analysis::Span;
 
     #[test]
     fn lines_end_as_python_ends_them_and_columns_count_characters() {
@@ -66,7 +73,8 @@ mod tests {
         assert_eq!(at("c"), (2, 4));
         assert_eq!(at("d"), (3, 1));
         assert_eq!(at("e"), (4, 2));
-        let both = spans(source, &[(12, 13), (3, 4)]);
+        let mut both = [(12, 13), (3, 4)].map(|(start, end)| Span { start, end, line: 1, column: 1 });
+        locate(source, both.iter_mut());
         assert_eq!((both[1].line, both[1].column), (1, 1));
         assert_eq!((both[0].start, both[0].line), (12, 3));
     }

@@ -143,7 +143,7 @@ struct Walk {
 
 impl Walk {
     fn new(mode: Mode) -> Self {
-        Self { mode, facts: Facts::default(), scopes: Scopes::new(), loops: Vec::new() }
+        Self { mode, facts: Facts::default(), scopes: Scopes::default(), loops: Vec::new() }
     }
 
     fn module(mut self, source: &str, module: &ModModule) -> Result<Analysis, SyntaxError> {

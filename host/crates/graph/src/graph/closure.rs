@@ -28,15 +28,15 @@ enum Event {
 }
 
 impl Graph {
-    /// These steps and what depends on them.
-    pub(super) fn dependants(&self, seeds: BTreeSet<Place>) -> BTreeSet<Place> {
-        let mut seeds = seeds;
+    /// A step and what depends on it, in insertion order.
+    pub(super) fn dependants(&self, place: Place) -> Vec<Place> {
+        let mut seeds = BTreeSet::from([place]);
         loop {
             let (mut forward, mut events) = (Forward::new(self, &seeds), Vec::new());
             while let Some(place) = forward.next(&mut events) {
                 forward.visit(place, &events);
             }
-            if forward.back.is_subset(&forward.found) {
+            if forward.back.iter().all(|place| contains(&forward.found, *place)) {
                 return forward.found;
             }
             seeds.extend(forward.back);
@@ -60,16 +60,16 @@ impl Graph {
         }
     }
 
-    /// Dependencies first, ties in insertion order.
-    pub(super) fn ordered(&self, places: &BTreeSet<Place>) -> Vec<StepId> {
-        if !self.asked.backward.iter().any(|(from, to)| places.contains(from) && places.contains(to)) {
+    /// These steps, which are in insertion order: dependencies first, ties in insertion order.
+    pub(super) fn ordered(&self, places: &[Place]) -> Vec<StepId> {
+        if !self.asked.backward.iter().any(|(from, to)| contains(places, *from) && contains(places, *to)) {
             return self.named(places);
         }
         let mut waits: BTreeMap<Place, usize> = places.iter().map(|place| (*place, 0)).collect();
         let mut opens: BTreeMap<Place, Vec<Place>> = BTreeMap::new();
         for to in places {
             for from in self.starts(*to) {
-                if places.contains(&from) {
+                if contains(places, from) {
                     *waits.entry(*to).or_default() += 1;
                     opens.entry(from).or_default().push(*to);
                 }
@@ -79,7 +79,7 @@ impl Graph {
             waits.iter().filter(|(_, count)| **count == 0).map(|(place, _)| Reverse(*place)).collect();
         let mut order = Vec::new();
         while let Some(Reverse(place)) = ready.pop() {
-            order.push(self.nodes[&place].id.clone());
+            order.push(self.nodes[place].id.clone());
             for to in opens.remove(&place).unwrap_or_default() {
                 let count = waits.entry(to).or_default();
                 *count = count.saturating_sub(1);
@@ -93,17 +93,23 @@ impl Graph {
 
     /// A cycle that an edge against insertion order is part of, as the error that it is.
     pub(super) fn cycle(&self) -> Option<GraphError> {
-        let closes = |(from, to): &&(Place, Place)| self.dependants(BTreeSet::from([*to])).contains(from);
+        let closes = |(from, to): &&(Place, Place)| contains(&self.dependants(*to), *from);
         let (from, to) = self.asked.backward.iter().find(closes)?;
-        Some(GraphError::Cycle { from: self.nodes[from].id.clone(), to: self.nodes[to].id.clone() })
+        Some(GraphError::Cycle { from: self.nodes[*from].id.clone(), to: self.nodes[*to].id.clone() })
     }
+}
+
+/// Whether a place is among these, which are in their order.
+pub(super) fn contains(places: &[Place], place: Place) -> bool {
+    places.binary_search(&place).is_ok()
 }
 
 /// The walk along the positions: which names hold something that an earlier affected step may have left.
 struct Forward<'g> {
     graph: &'g Graph,
     events: BinaryHeap<Reverse<(Place, Event)>>,
-    found: BTreeSet<Place>,
+    /// In their order, as the walk comes to them.
+    found: Vec<Place>,
     /// Steps before the walk that edges lead back to.
     back: BTreeSet<Place>,
     tainted: FxHashSet<Symbol>,
@@ -117,7 +123,7 @@ impl<'g> Forward<'g> {
         Self {
             graph,
             events: seeds.iter().map(|place| Reverse((*place, Event::Seed))).collect(),
-            found: BTreeSet::new(),
+            found: Vec::new(),
             back: BTreeSet::new(),
             tainted: FxHashSet::default(),
             all: None,
@@ -162,7 +168,7 @@ impl<'g> Forward<'g> {
 
     fn event_reads(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(&place)
+        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(place)
     }
 
     fn is_tainted(&self, symbol: Symbol) -> bool {
@@ -170,7 +176,7 @@ impl<'g> Forward<'g> {
     }
 
     fn affect(&mut self, place: Place) {
-        self.found.insert(place);
+        self.found.push(place);
         let graph = self.graph;
         let uses = graph.index.uses(place);
         for (symbol, _) in uses.names.iter().filter(|(_, one)| one.changes) {
@@ -218,7 +224,7 @@ impl<'g> Forward<'g> {
             Event::Uses(symbol) if self.tainted.contains(&symbol) => index.users(symbol).after(place),
             Event::Uses(_) => None,
             Event::All => index.reading_all.range(after).next().copied(),
-            Event::Any => self.graph.nodes.range(after).next().map(|(next, _)| *next),
+            Event::Any => self.graph.nodes.after(place).next().map(|node| node.position),
         };
         if let Some(next) = next {
             self.events.push(Reverse((next, event)));
@@ -315,7 +321,7 @@ impl<'g> Backward<'g> {
 
     fn event_changes(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains_key(&place)
+        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains(place)
     }
 
     fn is_wanted(&self, symbol: Symbol) -> bool {
@@ -380,11 +386,11 @@ impl<'g> Backward<'g> {
         let next = match event {
             Event::Seed => None,
             Event::Uses(symbol) if self.wanted.contains(&symbol) => {
-                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| *next)
+                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| next)
             }
             Event::Uses(_) => None,
             Event::All => index.changing_all.range(..place).next_back().copied(),
-            Event::Any => self.graph.nodes.range(..place).next_back().map(|(next, _)| *next),
+            Event::Any => self.graph.nodes.before(place).next().map(|node| node.position),
         };
         if let Some(next) = next {
             self.events.push((next, event));

@@ -2,27 +2,39 @@
 
 use super::index::{Place, Symbol};
 use super::{Edge, Graph, GraphError, MISSED_EDGES_MAX, MissedEdge, Node, NodeState, StepId};
-use crate::analysis::{Name, Reason};
+use crate::analysis::{ByName, Name, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands for all names in an edge between two steps that may read and write any.
 const ALL: &str = "*";
 
-/// The edges of one step, by the other end.
-type Ends = BTreeMap<Place, BTreeSet<Name>>;
+/// Other ends of the edges of one step, each with what the edge is about; in any order, and more than once, until they
+/// are [`sorted`].
+type Ends = Vec<(Place, About)>;
+
+/// What an edge is about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum About {
+    /// It was asked for.
+    Asked,
+    /// Any name.
+    All,
+    /// This name.
+    Name(Symbol),
+}
 
 impl Graph {
     /// All edges, made as they are asked for: by the step that depends, in insertion order.
     ///
     /// A list that every step appends to has as many edges as pairs of steps, so take no more than is needed.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
-        self.nodes.keys().flat_map(|place| self.edges_to(*place))
+        self.nodes.iter().flat_map(|node| self.edges_to(node.position))
     }
 
     /// The two ends of every edge, in the order of [`Graph::edges`], without what it is about.
     pub fn links(&self) -> impl Iterator<Item = (&StepId, &StepId)> {
-        self.nodes.iter().flat_map(move |(place, node)| {
-            self.starts(*place).into_iter().map(move |from| (&self.nodes[&from].id, &node.id))
+        self.nodes.iter().flat_map(move |node| {
+            self.starts(node.position).into_iter().map(move |from| (&self.nodes[from].id, &node.id))
         })
     }
 
@@ -46,17 +58,15 @@ impl Graph {
             more |= self.writers_before(to, *symbol, Some(most), &mut ends);
         }
         if uses.reads_all {
-            for from in self.nodes.range(..to).map(|(place, _)| place).rev().take(most) {
-                ends.entry(*from).or_default().insert(ALL.into());
-            }
+            ends.extend(self.nodes.before(to).take(most).map(|node| (node.position, About::All)));
             more |= to > most as Place;
         }
-        for (from, _) in self.asked.into.get(&to).into_iter().flatten().take(most) {
-            ends.entry(*from).or_default();
-        }
-        more |= ends.len() > most;
-        let last = ends.into_iter().rev().take(most).collect::<Vec<_>>().into_iter().rev();
-        Ok((last.map(|(from, names)| self.edge(from, to, names)).collect(), more))
+        ends.extend(self.starts_asked(to).take(most).map(|from| (from, About::Asked)));
+        sorted(&mut ends);
+        let edges = ends.chunk_by(same_end);
+        let count = edges.clone().count();
+        let nearest = edges.skip(count.saturating_sub(most)).map(|about| self.edge(about[0].0, to, about));
+        Ok((nearest.collect(), more || count > most))
     }
 
     /// The edges that start at a step, by position of where they end.
@@ -66,10 +76,9 @@ impl Graph {
     pub fn edges_out(&self, id: &StepId) -> Result<Vec<Edge>, GraphError> {
         let from = self.place(id)?;
         let mut ends = self.readers(from);
-        for to in self.asked.out.get(&from).into_iter().flatten() {
-            ends.entry(*to).or_default();
-        }
-        Ok(ends.into_iter().map(|(to, names)| self.edge(from, to, names)).collect())
+        ends.extend(self.asked.out.get(&from).into_iter().flatten().map(|to| (*to, About::Asked)));
+        sorted(&mut ends);
+        Ok(ends.chunk_by(same_end).map(|about| self.edge(from, about[0].0, about)).collect())
     }
 
     /// The steps after this one that read one of these names and may see what this one left in it, in insertion order.
@@ -90,32 +99,19 @@ impl Graph {
 
     fn edges_to(&self, to: Place) -> Vec<Edge> {
         let mut ends = self.writers(to);
-        for from in self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys) {
-            ends.entry(*from).or_default();
-        }
-        ends.into_iter().map(|(from, names)| self.edge(from, to, names)).collect()
+        ends.extend(self.starts_asked(to).map(|from| (from, About::Asked)));
+        sorted(&mut ends);
+        ends.chunk_by(same_end).map(|about| self.edge(about[0].0, to, about)).collect()
+    }
+
+    fn starts_asked(&self, to: Place) -> impl Iterator<Item = Place> {
+        self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys).copied()
     }
 
     /// Where the edges that end at a step start, by position.
     pub(super) fn starts(&self, to: Place) -> Vec<Place> {
-        let uses = self.index.uses(to);
-        if uses.reads_all {
-            let asked = self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys).copied();
-            return self.writers(to).into_keys().chain(asked).collect::<BTreeSet<_>>().into_iter().collect();
-        }
-        let mut starts: Vec<Place> = Vec::new();
-        for (symbol, _) in uses.names.iter().filter(|(_, one)| one.reads) {
-            let mut reached = 0;
-            for (place, settles) in self.index.users(*symbol).writers.range(..to).rev() {
-                starts.push(*place);
-                if *settles {
-                    reached = *place;
-                    break;
-                }
-            }
-            starts.extend(self.index.changing_all.range(reached..to));
-        }
-        starts.extend(self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys));
+        let mut starts: Vec<Place> = self.writers(to).into_iter().map(|(from, _)| from).collect();
+        starts.extend(self.starts_asked(to));
         starts.sort_unstable();
         starts.dedup();
         starts
@@ -128,9 +124,7 @@ impl Graph {
             for symbol in self.index.symbols() {
                 self.naming_writers_before(to, symbol, usize::MAX, &mut ends);
             }
-            for from in self.index.changing_all.range(..to) {
-                ends.entry(*from).or_default().insert(ALL.into());
-            }
+            ends.extend(self.index.changing_all.range(..to).map(|from| (*from, About::All)));
         } else {
             for (symbol, _) in uses.names.iter().filter(|(_, one)| one.reads) {
                 self.writers_before(to, *symbol, None, &mut ends);
@@ -148,7 +142,7 @@ impl Graph {
             if count == most {
                 return true;
             }
-            ends.entry(*from).or_default().insert(self.index.name(symbol).clone());
+            ends.push((*from, About::Name(symbol)));
         }
         false
     }
@@ -159,9 +153,9 @@ impl Graph {
             if count == most {
                 return None;
             }
-            ends.entry(*place).or_default().insert(self.index.name(symbol).clone());
-            if *settles {
-                return Some(*place);
+            ends.push((place, About::Name(symbol)));
+            if settles {
+                return Some(place);
             }
         }
         Some(0)
@@ -176,51 +170,54 @@ impl Graph {
             uses.names.iter().filter(|(_, one)| one.changes).map(|(symbol, _)| *symbol).collect()
         };
         for symbol in changed {
-            for place in self.readers_after(from, symbol) {
-                ends.entry(place).or_default().insert(self.index.name(symbol).clone());
-            }
+            ends.extend(self.readers_after(from, symbol).map(|place| (place, About::Name(symbol))));
             let (own, settled) = (self.changes_itself(from, symbol), self.settled_after(from, symbol));
             if own {
-                for to in self.index.reading_all.range(from + 1..=settled) {
-                    ends.entry(*to).or_default().insert(self.index.name(symbol).clone());
-                }
+                let seeing = self.index.reading_all.range(from + 1..=settled);
+                ends.extend(seeing.map(|to| (*to, About::Name(symbol))));
             }
         }
         if uses.changes_all {
-            for to in self.index.reading_all.range(from + 1..) {
-                ends.entry(*to).or_default().insert(ALL.into());
-            }
+            ends.extend(self.index.reading_all.range(from + 1..).map(|to| (*to, About::All)));
         }
         ends
     }
 
     fn readers_after(&self, from: Place, symbol: Symbol) -> impl Iterator<Item = Place> {
         let settled = self.settled_after(from, symbol);
-        self.index.users(symbol).readers.range(from + 1..=settled).copied()
+        self.index.users(symbol).readers.range(from + 1..=settled).map(|(place, ())| place)
     }
 
     /// The first step after this one that settles the name.
     fn settled_after(&self, from: Place, symbol: Symbol) -> Place {
         let mut writers = self.index.users(symbol).writers.range(from + 1..);
-        writers.find(|(_, settles)| **settles).map_or(Place::MAX - 1, |(place, _)| *place)
+        writers.find(|(_, settles)| *settles).map_or(Place::MAX - 1, |(place, _)| place)
     }
 
     fn changes_itself(&self, place: Place, symbol: Symbol) -> bool {
-        self.index.users(symbol).writers.contains_key(&place)
+        self.index.users(symbol).writers.contains(place)
     }
 
-    fn edge(&self, from: Place, to: Place, names: BTreeSet<Name>) -> Edge {
-        let (writer, reader) = (&self.nodes[&from], &self.nodes[&to]);
-        let observed = names.iter().any(|name| {
+    /// The edge between two steps, of all that it is about.
+    fn edge(&self, from: Place, to: Place, about: &[(Place, About)]) -> Edge {
+        let (writer, reader) = (&self.nodes[from], &self.nodes[to]);
+        let named = |about: &About| match about {
+            About::Asked => None,
+            About::All => Some(ALL.into()),
+            About::Name(symbol) => Some(self.index.name(*symbol).clone()),
+        };
+        let mut variables: Vec<(Name, Reason)> = about
+            .iter()
+            .filter_map(|(_, about)| named(about))
+            .map(|name| (name.clone(), reason(writer, &name)))
+            .collect();
+        let observed = variables.iter().any(|(name, _)| {
             reader.observed_reads.contains(name) || (writer.observed_writes.contains(name) && !predicted(writer, name))
         });
-        let mut variables: BTreeMap<Name, Reason> =
-            names.into_iter().map(|name| (name.clone(), reason(writer, &name))).collect();
         let asked = self.asked.into.get(&to).and_then(|into| into.get(&from));
-        for name in asked.into_iter().flatten() {
-            variables.entry(name.clone()).or_insert(Reason::Explicit);
-        }
-        Edge { from: writer.id.clone(), to: reader.id.clone(), variables, observed, explicit: asked.is_some() }
+        variables.extend(asked.into_iter().flatten().map(|name| (name.clone(), Reason::Explicit)));
+        let (from, to, variables) = (writer.id.clone(), reader.id.clone(), ByName::first_of_each(variables));
+        Edge { from, to, variables, observed, explicit: asked.is_some() }
     }
 
     /// The edges that these names, read and changed against expectation, make.
@@ -231,17 +228,28 @@ impl Graph {
             if let Some(symbol) = self.index.symbol(name) {
                 self.writers_before(place, symbol, None, &mut ends);
             }
-            found.extend(ends.into_keys().map(|from| (from, place, name)));
+            sorted(&mut ends);
+            found.extend(ends.into_iter().map(|(from, _)| (from, place, name)));
         }
         for name in writes {
             if let Some(symbol) = self.index.symbol(name) {
                 found.extend(self.readers_after(place, symbol).map(|to| (place, to, name)));
             }
         }
-        let id = |place: Place| self.nodes[&place].id.clone();
+        let id = |place: Place| self.nodes[place].id.clone();
         let edges = found.into_iter().take(MISSED_EDGES_MAX);
         edges.map(|(from, to, name)| MissedEdge { from: id(from), to: id(to), variable: name.clone() }).collect()
     }
+}
+
+/// By the other end, each of what an edge is about once.
+fn sorted(ends: &mut Ends) {
+    ends.sort_unstable();
+    ends.dedup();
+}
+
+fn same_end(one: &(Place, About), next: &(Place, About)) -> bool {
+    one.0 == next.0
 }
 
 fn predicted(writer: &Node, name: &Name) -> bool {

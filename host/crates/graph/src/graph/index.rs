@@ -1,8 +1,9 @@
 //! For each name, the steps that use it, by position.
 
+use super::places::Places;
 use super::{Node, NodeState};
 use crate::analysis::{Analysis, Name, Reason};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// A step's position in insertion order.
 pub(super) type Place = u64;
@@ -11,7 +12,7 @@ pub(super) type Place = u64;
 pub(super) type Symbol = u32;
 
 /// Positions are given one after another, so that they number a list.
-fn slot(place: Place) -> usize {
+pub(super) fn slot(place: Place) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }
 
@@ -26,6 +27,16 @@ pub(super) struct Use {
     pub(super) settles: bool,
 }
 
+impl Use {
+    fn and(self, other: Self) -> Self {
+        Self {
+            reads: self.reads || other.reads,
+            changes: self.changes || other.changes,
+            settles: self.settles || other.settles,
+        }
+    }
+}
+
 /// What a step does with names altogether.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
@@ -37,9 +48,9 @@ pub(super) struct Uses {
 /// The steps that use one name, by position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Users {
-    pub(super) readers: BTreeSet<Place>,
+    pub(super) readers: Places<()>,
     /// Those that may change it, and whether they settle it.
-    pub(super) writers: BTreeMap<Place, bool>,
+    pub(super) writers: Places<bool>,
 }
 
 /// The index of one graph.
@@ -57,9 +68,9 @@ pub(super) struct Index {
 impl Users {
     /// The next step that reads or may change the name.
     pub(super) fn after(&self, place: Place) -> Option<Place> {
-        let reader = self.readers.range(place + 1..).next();
+        let reader = self.readers.range(place + 1..).next().map(|(reader, ())| reader);
         let writer = self.writers.range(place + 1..).next().map(|(writer, _)| writer);
-        reader.into_iter().chain(writer).min().copied()
+        reader.into_iter().chain(writer).min()
     }
 }
 
@@ -70,7 +81,7 @@ impl Index {
         for (symbol, one) in &uses.names {
             let users = &mut self.users[*symbol as usize];
             if one.reads {
-                users.readers.insert(place);
+                users.readers.insert(place, ());
             }
             if one.changes {
                 users.writers.insert(place, one.settles);
@@ -94,8 +105,8 @@ impl Index {
         let uses = self.uses.get_mut(slot(place)).map(std::mem::take).unwrap_or_default();
         for (symbol, _) in &uses.names {
             let users = &mut self.users[*symbol as usize];
-            users.readers.remove(&place);
-            users.writers.remove(&place);
+            users.readers.remove(place);
+            users.writers.remove(place);
         }
         self.reading_all.remove(&place);
         self.changing_all.remove(&place);
@@ -126,43 +137,41 @@ impl Index {
 
     pub(super) fn reads(&self, place: Place, name: &str) -> bool {
         let users = self.symbol(name).map(|symbol| self.users(symbol));
-        self.uses(place).reads_all || users.is_some_and(|users| users.readers.contains(&place))
+        self.uses(place).reads_all || users.is_some_and(|users| users.readers.contains(place))
     }
 
     pub(super) fn changes(&self, place: Place, name: &str) -> bool {
         let users = self.symbol(name).map(|symbol| self.users(symbol));
-        self.uses(place).changes_all || users.is_some_and(|users| users.writers.contains_key(&place))
+        self.uses(place).changes_all || users.is_some_and(|users| users.writers.contains(place))
     }
 
     fn uses_of_node(&mut self, node: &Node) -> Uses {
         let parsed = node.state == NodeState::Parsed;
         let analysis: &Analysis = &node.analysis;
-        let mut names: Vec<(Symbol, Use)> = Vec::new();
+        let mut named: Vec<(&Name, Use)> = Vec::new();
         let changed = analysis.writes.iter().chain(&analysis.deletes).chain(analysis.mutates.keys());
-        for name in changed.chain(&node.observed_writes) {
-            names.push((self.intern(name), Use { changes: true, ..Use::default() }));
-        }
+        let changes = Use { changes: true, ..Use::default() };
+        named.extend(changed.chain(&node.observed_writes).map(|name| (name, changes)));
         if parsed {
-            for name in analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads) {
-                names.push((self.intern(name), Use { reads: true, ..Use::default() }));
-            }
-            for name in analysis.settles.iter().filter(|_| !node.failed) {
-                names.push((self.intern(name), Use { settles: true, ..Use::default() }));
-            }
+            let read = analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads);
+            named.extend(read.map(|name| (name, Use { reads: true, ..Use::default() })));
+            let settled = analysis.settles.iter().filter(|_| !node.failed);
+            named.extend(settled.map(|name| (name, Use { settles: true, ..Use::default() })));
         }
-        names.sort_unstable_by_key(|(symbol, _)| *symbol);
-        names.dedup_by(|(later, one), (symbol, kept)| {
-            let same = later == symbol;
-            if same {
-                kept.reads |= one.reads;
-                kept.changes |= one.changes;
-                kept.settles |= one.settles;
-            }
-            same
-        });
         let all = analysis.sees_all.as_ref();
         let reads_all = parsed && all.is_some_and(|reason| !matches!(reason, Reason::StarImport { .. }));
-        Uses { names, reads_all, changes_all: all.is_some() }
+        Uses { names: self.numbered(named), reads_all, changes_all: all.is_some() }
+    }
+
+    /// What is done with each name, by number. Each name is looked for once.
+    fn numbered(&mut self, mut named: Vec<(&Name, Use)>) -> Vec<(Symbol, Use)> {
+        named.sort_unstable_by_key(|(name, _)| *name);
+        let mut numbered: Vec<(Symbol, Use)> = named
+            .chunk_by(|(one, _), (next, _)| one == next)
+            .map(|same| (self.intern(same[0].0), same.iter().fold(Use::default(), |met, (_, one)| met.and(*one))))
+            .collect();
+        numbered.sort_unstable_by_key(|(symbol, _)| *symbol);
+        numbered
     }
 
     fn intern(&mut self, name: &Name) -> Symbol {

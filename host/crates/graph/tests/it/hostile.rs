@@ -29,7 +29,7 @@ fn many_names_on_one_line_are_read() {
     let names: Vec<String> = (0..90_000).map(|number| format!("n{number}")).collect();
     let found = Python::default().analyse(&format!("x = [{}]", names.join(","))).expect("it is read");
     assert_eq!(found.reads.len(), 90_000);
-    assert_eq!(found.reads["n1"].line, 1);
+    assert_eq!(found.reads.get("n1").expect("it is read").line, 1);
 }
 
 #[test]

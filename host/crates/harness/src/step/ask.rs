@@ -18,6 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the task that a single agent answers by.
 const ONLY: &str = "answer";
 
+/// The word for a goal that is planned.
+const COMPLEX: &str = "complex";
+
 /// Bytes of what makes an id fresh: `-r` and a number.
 const NUMBER_BYTES_MAX: usize = 12;
 
@@ -46,17 +49,17 @@ impl Turn<'_> {
 
     fn choose(&mut self, choice: Choice) {
         let (system, prompt) = texts::choice(self.state, choice);
-        let name = match choice {
-            Choice::Path => "choose/path",
-            Choice::Agent => "choose/agent",
+        let (name, among) = match choice {
+            Choice::Path => ("choose/path", ["simple", COMPLEX].map(str::to_owned).to_vec()),
+            Choice::Agent => ("choose/agent", self.state.setup.agents.clone()),
         };
-        self.start(None, Work::new(name.to_owned(), Job::Choose { choice, system, prompt }));
+        self.start(None, Work::new(name.to_owned(), Job::Choose { choice, system, prompt, among }));
     }
 
     pub(super) fn chosen(&mut self, work: &Work, words: &str) {
         let Job::Choose { choice, .. } = work.job else { return };
         match choice {
-            Choice::Path if says(words, "complex") => self.plan_tasks("a model calls the goal complex"),
+            Choice::Path if says(words, COMPLEX) => self.plan_tasks("a model calls the goal complex"),
             Choice::Path => self.choose(Choice::Agent),
             Choice::Agent => match self.named(words) {
                 Some(agent) => self.give_to("route", &agent, "a model chose it"),

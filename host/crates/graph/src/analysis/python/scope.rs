@@ -1,7 +1,7 @@
 //! Scopes as Python has them: which variable a name means at a place.
 
 use super::super::facts::Symbol;
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// What a scope is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,9 +22,9 @@ pub(super) struct Scope {
     pub(super) kind: Kind,
     /// The module's is 0.
     pub(super) id: u32,
-    pub(super) locals: HashSet<Symbol>,
-    pub(super) globals: HashSet<Symbol>,
-    pub(super) nonlocals: HashSet<Symbol>,
+    pub(super) locals: FxHashSet<Symbol>,
+    pub(super) globals: FxHashSet<Symbol>,
+    pub(super) nonlocals: FxHashSet<Symbol>,
 }
 
 /// What a name means.
@@ -38,7 +38,8 @@ pub(super) enum Variable {
     Local,
 }
 
-/// The scopes that are open, the module's first.
+/// The scopes that are open within the module's, which keeps no names and is not among them.
+#[derive(Default)]
 pub(super) struct Scopes {
     open: Vec<Scope>,
     /// Names of the classes that are open, for names with two underscores before them.
@@ -53,15 +54,12 @@ impl Scope {
     }
 
     fn new(kind: Kind, id: u32) -> Self {
-        Self { kind, id, locals: HashSet::new(), globals: HashSet::new(), nonlocals: HashSet::new() }
+        let none = FxHashSet::default;
+        Self { kind, id, locals: none(), globals: none(), nonlocals: none() }
     }
 }
 
 impl Scopes {
-    pub(super) fn new() -> Self {
-        Self { open: vec![Scope::new(Kind::Module, 0)], classes: Vec::new(), count: 0 }
-    }
-
     /// Opens a scope; its names are filled in by the caller.
     pub(super) fn open(&mut self, kind: Kind) -> &mut Scope {
         self.count += 1;
@@ -71,9 +69,7 @@ impl Scopes {
     }
 
     pub(super) fn close(&mut self) {
-        if self.open.len() > 1 {
-            self.open.pop();
-        }
+        self.open.pop();
     }
 
     pub(super) fn enter_class(&mut self, name: &str) {
@@ -92,12 +88,7 @@ impl Scopes {
     }
 
     pub(super) fn kind(&self) -> Kind {
-        self.innermost().kind
-    }
-
-    pub(super) fn innermost(&self) -> &Scope {
-        // The module's scope is never closed.
-        &self.open[self.open.len() - 1]
+        self.open.last().map_or(Kind::Module, |scope| scope.kind)
     }
 
     /// True at a place whose nearest scope that is no comprehension is a function.
@@ -111,18 +102,19 @@ impl Scopes {
 
     /// What a name means where the walk is.
     pub(super) fn variable(&self, symbol: Symbol) -> Variable {
-        self.variable_from(self.open.len() - 1, symbol)
+        self.variable_from(self.open.len(), symbol)
     }
 
     /// What a name bound by `:=` means: comprehensions do not keep it.
     pub(super) fn variable_of_walrus(&self, symbol: Symbol) -> Variable {
-        let at = self.open.iter().rposition(|scope| scope.kind != Kind::Comprehension).unwrap_or(0);
-        self.variable_from(at, symbol)
+        let kept = self.open.iter().rposition(|scope| scope.kind != Kind::Comprehension);
+        self.variable_from(kept.map_or(0, |at| at + 1), symbol)
     }
 
-    fn variable_from(&self, at: usize, symbol: Symbol) -> Variable {
+    /// What it means in the innermost of the first `depth` scopes.
+    fn variable_from(&self, depth: usize, symbol: Symbol) -> Variable {
         let mut sees_class = true;
-        for scope in self.open[1..=at].iter().rev() {
+        for scope in self.open[..depth].iter().rev() {
             let class = scope.kind == Kind::Class;
             if class && !sees_class {
                 continue;

@@ -1,0 +1,72 @@
+//! The steps of one graph, by position.
+
+use super::Node;
+use super::index::{Place, slot};
+use std::ops::Index;
+
+/// Positions are given one after another, so that they number a list; of one that was removed, nothing is left in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nodes {
+    slots: Vec<Option<Box<Node>>>,
+    count: usize,
+}
+
+impl Nodes {
+    /// The position that the next step gets.
+    pub(super) fn next(&self) -> Place {
+        self.slots.len() as Place
+    }
+
+    /// Adds a step whose position is [`Nodes::next`].
+    pub(super) fn push(&mut self, node: Node) {
+        self.slots.push(Some(Box::new(node)));
+        self.count += 1;
+    }
+
+    /// Puts a step in the place of the one that has its position, and answers that one.
+    pub(super) fn replace(&mut self, node: Node) -> Node {
+        match self.slots.get_mut(slot(node.position)) {
+            Some(Some(kept)) => std::mem::replace(&mut **kept, node),
+            _ => node,
+        }
+    }
+
+    pub(super) fn remove(&mut self, place: Place) {
+        if self.slots.get_mut(slot(place)).and_then(Option::take).is_some() {
+            self.count -= 1;
+        }
+    }
+
+    pub(super) fn get(&self, place: Place) -> Option<&Node> {
+        self.slots.get(slot(place))?.as_deref()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The steps in insertion order.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Node> {
+        self.slots.iter().filter_map(Option::as_deref)
+    }
+
+    /// Those after a position.
+    pub(super) fn after(&self, place: Place) -> impl Iterator<Item = &Node> {
+        self.slots.get(slot(place) + 1..).unwrap_or_default().iter().filter_map(Option::as_deref)
+    }
+
+    /// Those before a position, the nearest first.
+    pub(super) fn before(&self, place: Place) -> impl Iterator<Item = &Node> {
+        let slots = self.slots.get(..slot(place)).unwrap_or_default();
+        slots.iter().rev().filter_map(Option::as_deref)
+    }
+}
+
+/// The step at a position that has one.
+impl Index<Place> for Nodes {
+    type Output = Node;
+
+    fn index(&self, place: Place) -> &Node {
+        self.get(place).expect("places that are walked over have steps")
+    }
+}
