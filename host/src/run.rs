@@ -10,6 +10,7 @@ mod checks;
 pub mod decisions;
 mod gatekeeper;
 mod grounds;
+pub mod index;
 pub mod ledger;
 mod marked;
 pub mod project;

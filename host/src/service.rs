@@ -60,6 +60,7 @@ mod tokens;
 mod trajectories;
 mod turns;
 
+use crate::run::index::Index;
 use crate::run::{self, Handle, Until, Watching};
 use crate::wiring::World;
 use longhaul_core::RunId;
@@ -103,6 +104,16 @@ pub struct Service {
     news: news::News,
     /// Held by all who may store content before they name it, and alone by who removes what nothing names.
     naming: tokio::sync::RwLock<()>,
+    /// Runs in short.
+    index: Index<InShort>,
+}
+
+/// What is kept of each run.
+#[derive(Clone)]
+struct InShort {
+    summary: Summary,
+    /// Whether a person was ever asked about a call of it.
+    has_approvals: bool,
 }
 
 struct Active {
@@ -114,6 +125,7 @@ impl Service {
     /// A service over an open world. No run is active yet.
     pub fn new(world: World) -> Self {
         Self {
+            index: Index::new(Arc::clone(&world.touched)),
             world: Arc::new(world),
             active: Mutex::default(),
             courier: Mutex::default(),

@@ -8,6 +8,7 @@ use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
 use crate::resources::{Doorkeeper, Monitor};
+use crate::run::index::{Noticed, Touched};
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
@@ -32,6 +33,8 @@ pub struct World {
     pub home: Home,
     /// All state.
     pub store: Arc<dyn Store>,
+    /// Of which runs something was written.
+    pub touched: Arc<Touched>,
     /// The machine's clock.
     pub clock: Arc<dyn Clock>,
     /// Runs components.
@@ -81,6 +84,7 @@ impl World {
         let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
         let engine =
             Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
+        let (store, touched) = Noticed::new(Arc::new(store));
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
         let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone());
@@ -91,6 +95,7 @@ impl World {
             agents: Arc::new(agents),
             home,
             store,
+            touched,
             clock,
             engine,
             loaded: Loaded::default(),

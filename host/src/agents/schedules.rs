@@ -2,6 +2,7 @@
 
 use super::words::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, SchedulerStatus};
 use super::{BY_HAND, Desk, Turn, lock, rows};
+use crate::service::Fault;
 use anyhow::{Context as _, bail};
 use longhaul_agents::{AgentError, ExecutionResult};
 use longhaul_core::Name;
@@ -19,9 +20,9 @@ impl Desk {
         }
         let mut turn = self.turn().await?;
         if turn.state().schedules.contains_key(&name) && !replace {
-            bail!(
+            bail!(Fault::conflict(format!(
                 "there is a schedule `{name}` already; choose another name, or put this one in its place with --replace"
-            );
+            )));
         }
         self.expect_agent(&schedule.agent)?;
         if let Trigger::After { agent, .. } = &schedule.trigger {

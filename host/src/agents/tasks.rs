@@ -2,6 +2,7 @@
 
 use super::words::{AttemptView, PAGE_MAX, ScheduleSaid, StatusFilter, TaskView};
 use super::{BY_HAND, Desk, Turn, attempt, rows, rows::Writing};
+use crate::service::Fault;
 use anyhow::bail;
 use longhaul_core::Name;
 use longhaul_schedule::{Input, ScheduleError, Task, TaskId, TaskStatus};
@@ -51,7 +52,7 @@ impl Desk {
         let (task, ended_ms) = match (open, rows::ended(&*self.store, id)?) {
             (Some(task), _) => (task, None),
             (None, Some(row)) => (row.task, Some(row.ended_ms)),
-            (None, None) => bail!("there is no task `{}`; `longhaul schedule tasks` lists them", short(id)),
+            (None, None) => bail!(no_task(id)),
         };
         let mut view = view(&task, ended_ms);
         let (mut results, is_run) = (rows::results(&*self.store, id)?, self.is_run(&task.agent)?);
@@ -73,10 +74,12 @@ impl Desk {
             return Err(ScheduleError::NotFailed { task: id.to_string(), status: status.word() }.into());
         }
         let Some(row) = rows::ended(&*self.store, &id)? else {
-            bail!("there is no task `{}`; `longhaul schedule tasks` lists them", short(&id));
+            bail!(no_task(&id));
         };
         if row.task.status == TaskStatus::Failed && row.task.attempts.is_empty() {
-            bail!("task {id} was withdrawn before it began; have its schedule fire with `longhaul schedule run-now`");
+            bail!(Fault::conflict(format!(
+                "task {id} was withdrawn before it began; have its schedule fire with `longhaul schedule run-now`"
+            )));
         }
         let (state, actions) = turn.next(Input::Retry(Box::new(row.task.clone())))?;
         let mut writing = Writing::new(&*self.store, self.clock.now_ms());
@@ -102,6 +105,10 @@ fn view(task: &Task, ended_ms: Option<u64>) -> TaskView {
         attempts: attempts.map(|attempt| AttemptView { attempt, result: None, run: None }).collect(),
         ended_ms,
     }
+}
+
+fn no_task(id: &TaskId) -> Fault {
+    Fault::unknown(format!("there is no task `{}`; `longhaul schedule tasks` lists them", short(id)))
 }
 
 /// What somebody typed.

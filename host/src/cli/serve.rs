@@ -4,6 +4,7 @@
 //! shutdown cut off. SIGTERM and Ctrl-C end it: runs are left as they are, and go on when it is started again.
 
 use super::{Context, Exit};
+use crate::agents::Scheduler;
 use crate::door::Door;
 use crate::server::http::settings::{FILE, Settings};
 use crate::server::http::{self, Hall, Shared};
@@ -45,6 +46,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> anyhow::Result<Exit> {
     let hall = Hall::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
     let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
     let serving = tokio::spawn(http::serve(Arc::clone(&hall), listener));
+    let scheduling = Scheduler::start(Arc::clone(service)).await?;
     outln!("serving at http://{address}");
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
     until_told(context, &args, &hall).await?;
@@ -52,6 +54,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> anyhow::Result<Exit> {
     let _ = stop.send(true);
     let _ = serving.await;
     let _ = keeping.await;
+    scheduling.stop().await;
     door.close().await;
     outln!("stopped; runs that were worked on go on when it is started again");
     Ok(Exit::Done)

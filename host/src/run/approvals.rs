@@ -33,6 +33,11 @@ pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
     Ok(approvals)
 }
 
+/// Whether anybody was asked about a call of a run.
+pub fn has_any(store: &dyn Store, run: &RunId) -> anyhow::Result<bool> {
+    Ok(!store.scan(Table::States, &key(run), None, 1)?.is_empty())
+}
+
 /// Those that nobody has answered.
 pub fn open(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
     Ok(list(store, run)?.into_iter().filter(|approval| approval.standing == Standing::Open).collect())

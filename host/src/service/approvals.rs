@@ -18,7 +18,10 @@ impl Service {
         let store = &*self.world.store;
         let runs = match which {
             Some(which) => vec![self.find(which)?.record.run],
-            None => crate::run::records(store)?.into_iter().map(|record| record.run).collect(),
+            None => {
+                let asked = self.in_short()?.into_iter().filter(|one| one.has_approvals);
+                asked.map(|one| one.summary.run).collect()
+            }
         };
         let (mut found, mut rules) = (Vec::new(), Vec::new());
         for run in runs {

@@ -1,7 +1,7 @@
 //! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
 
 use super::fault::Fault;
-use super::{Answer, Carried, Service, Status, Summary, Which};
+use super::{Answer, Carried, InShort, Service, Status, Summary, Which};
 use crate::config::{Config, PluginConfig};
 use crate::run::{self, StoredRun};
 use anyhow::{Context, bail};
@@ -13,9 +13,24 @@ use longhaul_harness::state::Phase;
 
 impl Service {
     pub(super) fn runs(&self) -> anyhow::Result<Answer> {
-        let runs = run::list(&*self.world.store)?;
-        let runs = runs.iter().map(|stored| self.summary(stored)).collect::<anyhow::Result<_>>()?;
-        Ok(Answer::Runs { runs })
+        Ok(Answer::Runs { runs: self.in_short()?.into_iter().map(|one| one.summary).collect() })
+    }
+
+    /// All runs, oldest first.
+    pub(super) fn in_short(&self) -> anyhow::Result<Vec<InShort>> {
+        let store = &*self.world.store;
+        let all = || Ok(run::records(store)?.into_iter().map(|record| record.run).collect());
+        let read = |run: &RunId| {
+            let Some(stored) = run::load(store, run)? else { return Ok(None) };
+            let has_approvals = run::approvals::has_any(store, run)?;
+            Ok(Some(InShort { summary: self.summary(&stored)?, has_approvals }))
+        };
+        let mut runs = self.index.fresh(all, read)?;
+        let active = self.lock();
+        runs.iter_mut().for_each(|one| one.summary.active = active.contains_key(&one.summary.run));
+        drop(active);
+        runs.sort_by_key(|one| one.summary.created_ms);
+        Ok(runs)
     }
 
     pub(super) fn summary(&self, stored: &StoredRun) -> anyhow::Result<Summary> {

@@ -4,13 +4,12 @@
 //! this data directory has, since progress and decisions are kept by name.
 
 use super::fault::Fault;
-use super::{Answer, ProjectSummary, Service};
+use super::{Answer, InShort, ProjectSummary, Service, Summary};
 use crate::config::{Config, FILE};
-use crate::run::{self, ProjectRecord, StoredRun};
+use crate::run::ProjectRecord;
 use anyhow::{Context, bail};
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::store::Batch;
-use longhaul_core::work::FeatureStatus;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -40,11 +39,8 @@ impl Service {
     }
 
     pub(super) fn projects(&self) -> anyhow::Result<Answer> {
-        let mut projects: Vec<ProjectSummary> = self
-            .known_projects()?
-            .into_values()
-            .map(|known| self.project_summary(known))
-            .collect::<anyhow::Result<_>>()?;
+        let mut projects: Vec<ProjectSummary> =
+            self.known_projects()?.into_values().map(Self::project_summary).collect();
         projects.sort_by_key(|project| std::cmp::Reverse(project.last_ms));
         Ok(Answer::Projects { projects })
     }
@@ -72,56 +68,47 @@ impl Service {
             known.insert(record.directory.clone(), Known { record, newest: None, runs: 0 });
         }
         // Oldest first, so the last one is the newest.
-        for stored in run::list(store)?.into_iter().filter(|stored| stored.record.ask.is_none()) {
-            let of_run = |stored: &StoredRun| ProjectRecord {
-                project: stored.record.project.clone(),
-                directory: stored.record.directory.clone(),
-                created_ms: stored.record.created_ms,
+        for InShort { summary, .. } in self.in_short()?.into_iter().filter(|one| !one.summary.is_ask) {
+            let of_run = |summary: &Summary| ProjectRecord {
+                project: summary.project.clone(),
+                directory: summary.directory.clone(),
+                created_ms: summary.created_ms,
             };
-            let directory = stored.record.directory.clone();
+            let directory = summary.directory.clone();
             let entry =
-                known.entry(directory).or_insert_with(|| Known { record: of_run(&stored), newest: None, runs: 0 });
+                known.entry(directory).or_insert_with(|| Known { record: of_run(&summary), newest: None, runs: 0 });
             entry.runs += 1;
-            entry.newest = Some(stored);
+            entry.newest = Some(summary);
         }
         Ok(known)
     }
 
-    fn project_summary(&self, known: Known) -> anyhow::Result<ProjectSummary> {
+    fn project_summary(known: Known) -> ProjectSummary {
         let Known { record, newest, runs } = known;
         let ProjectRecord { project, directory, created_ms } = record;
-        let Some(StoredRun { record, state }) = newest else {
+        let Some(newest) = newest else {
             let (status, passing) = (ProjectStatus::Initializing, (0, 0));
-            return Ok(ProjectSummary {
-                project,
-                directory,
-                status,
-                passing,
-                run: None,
-                runs,
-                created_ms,
-                last_ms: created_ms,
-            });
+            let (run, last_ms) = (None, created_ms);
+            return ProjectSummary { project, directory, status, passing, run, runs, created_ms, last_ms };
         };
-        let kept = state.features.len() - state.count(FeatureStatus::Dropped);
-        Ok(ProjectSummary {
+        ProjectSummary {
             // The name may have changed since it was made.
-            project: record.project,
+            project: newest.project,
             directory,
-            status: run::project::status_of(&state),
-            passing: (state.count(FeatureStatus::Passing), kept),
-            last_ms: run::last_event_ms(&*self.world.store, &record.run)?.unwrap_or(record.created_ms),
-            run: Some(record.run),
+            status: newest.project_status,
+            passing: newest.passing,
+            last_ms: newest.last_ms,
+            run: Some(newest.run),
             runs,
             created_ms,
-        })
+        }
     }
 }
 
 /// A project of this data directory.
 struct Known {
     record: ProjectRecord,
-    newest: Option<StoredRun>,
+    newest: Option<Summary>,
     runs: usize,
 }
 

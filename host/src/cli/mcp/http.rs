@@ -3,14 +3,13 @@
 use super::desk::Desk;
 use crate::home::Home;
 use crate::secrets::Vault;
+use crate::server::http::listen;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use longhaul_core::Digest;
 use longhaul_egress::Secret;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -18,15 +17,11 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::watch;
 
 /// Connections at once; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
-
-/// How long a client may take to say its headers.
-const HEAD_TIME: Duration = Duration::from_secs(10);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Desk, LocalSessionManager>;
@@ -81,29 +76,15 @@ pub async fn serve(desk: Desk, entry: Entry) -> anyhow::Result<()> {
         .enforce_origin_validation();
     let service =
         StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(LocalSessionManager::default()), config);
-    let (entry, permits) = (Arc::new(entry), Arc::new(Semaphore::new(CONNECTIONS_MAX)));
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
-    loop {
-        let accepted = async { anyhow::Ok((Arc::clone(&permits).acquire_owned().await?, listener.accept().await)) };
-        // Waiting for a connection to end is interrupted as well.
-        let (permit, accepted) = tokio::select! {
-            accepted = accepted => accepted?,
-            _ = &mut interrupted => return Ok(()),
-        };
-        // A client that went away while it connected is no reason to end.
-        let Ok((stream, _)) = accepted else { continue };
-        let (service, entry) = (service.clone(), Arc::clone(&entry));
-        tokio::spawn(async move {
-            let _permit = permit;
-            let answer = service_fn(move |request| answer(service.clone(), Arc::clone(&entry), request));
-            let served = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIME)
-                .serve_connection(TokioIo::new(stream), answer);
-            if let Err(error) = served.await {
-                tracing::debug!("a client of MCP went away: {error}");
-            }
-        });
+    let entry = Arc::new(entry);
+    // Nobody says the end: a session may be open for ever, and is not waited for.
+    let (_running, stop) = watch::channel(false);
+    let serving = listen::serve(listener, CONNECTIONS_MAX, stop, move |_, request| {
+        answer(service.clone(), Arc::clone(&entry), request)
+    });
+    tokio::select! {
+        () = serving => Ok(()),
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
 }
 

@@ -22,9 +22,11 @@ const PROBLEMS: &[(&str, &str)] = &[
     ("405", "Not with this method"),
     ("408", "The request came too slowly"),
     ("409", "Not as things stand"),
+    ("412", "It was changed meanwhile"),
     ("413", "The body is too large"),
     ("415", "The body is not JSON"),
     ("422", "A parameter or a field is wrong"),
+    ("428", "The version that is meant is needed"),
     ("429", "Too many requests"),
     ("503", "Not now"),
 ];
@@ -49,6 +51,9 @@ pub fn empty() -> OpenApi {
 pub fn complete(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
+            // A handler's own name is unique among those of its tag alone.
+            let tag = operation.tags.as_ref().and_then(|tags| tags.first()).cloned().unwrap_or_default();
+            operation.operation_id = operation.operation_id.take().map(|name| format!("{tag}_{name}"));
             let scope = scopes::of(&method, path);
             if let Some(scope) = scope {
                 let requirement = SecurityRequirement::new(SCHEME, [scope.as_str()]);
@@ -86,11 +91,14 @@ mod tests {
         let mut document = routes::api().into_openapi();
         complete(&mut document);
         let mut described: Vec<(String, String)> = Vec::new();
+        let mut names = std::collections::BTreeSet::new();
         for (path, item) in &mut document.paths.paths {
             for (method, operation) in operations(item) {
                 let is_open = !scopes::needs_token(path);
                 assert_eq!(operation.security.is_none(), is_open, "{method} {path} is not in the table of scopes");
                 assert!(operation.summary.is_some(), "{method} {path} says what it is for");
+                let name = operation.operation_id.clone().unwrap_or_default();
+                assert!(names.insert(name.clone()), "{method} {path}: `{name}` is another's name");
                 if !is_open {
                     described.push((method.to_string(), path.clone()));
                 }

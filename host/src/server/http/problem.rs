@@ -3,6 +3,7 @@
 //! The text for the caller says what to do. What is wrong here and not there goes to the log, and the caller is told no
 //! more than that.
 
+use crate::agents::record::AgentError;
 use crate::service::{Fault, Kind};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,6 +12,7 @@ use longhaul_approval::ApprovalError;
 use longhaul_core::store::StoreError;
 use longhaul_core::text::truncate;
 use longhaul_harness::Refusal;
+use longhaul_schedule::ScheduleError;
 use serde::Serialize;
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -139,10 +141,14 @@ impl From<anyhow::Error> for Problem {
         if let Some(store) = error.chain().find_map(|cause| cause.downcast_ref::<StoreError>()) {
             return of_store(store, &text);
         }
+        if let Some(told) = error.downcast_ref::<AgentError>().and_then(|error| of_agent(error, &text)) {
+            return told;
+        }
+        let schedule = || error.downcast_ref::<ScheduleError>().map(of_schedule);
         let fault = error.downcast_ref::<Fault>().map(|fault| fault.kind);
         let refusal = || error.downcast_ref::<Refusal>().map(of_refusal);
         let approval = || error.downcast_ref::<ApprovalError>().map(of_approval);
-        match fault.or_else(refusal).or_else(approval) {
+        match fault.or_else(refusal).or_else(approval).or_else(schedule) {
             Some(Kind::Unknown) => Self::unknown(text),
             Some(Kind::Conflict) => Self::new(StatusCode::CONFLICT, text),
             Some(Kind::Invalid) => Self::invalid("", text),
@@ -178,6 +184,33 @@ fn of_refusal(refusal: &Refusal) -> Kind {
             Kind::Invalid
         }
         _ => Kind::Conflict,
+    }
+}
+
+/// None where the kind of the error says all.
+fn of_agent(error: &AgentError, text: &str) -> Option<Problem> {
+    Some(match error {
+        AgentError::Unknown { .. } | AgentError::NoVersion { .. } => Problem::unknown(text),
+        AgentError::Exists { .. }
+        | AgentError::TooMany { .. }
+        | AgentError::Used { .. }
+        | AgentError::Busy { .. }
+        | AgentError::Damaged { .. } => Problem::new(StatusCode::CONFLICT, text),
+        AgentError::Changed { .. } => Problem::new(StatusCode::PRECONDITION_FAILED, text),
+        AgentError::Limit { field, .. } | AgentError::TooLong { field, .. } => Problem::invalid(*field, text),
+        AgentError::Name(_) => Problem::invalid("name", text),
+        AgentError::Code(_) => Problem::invalid("code", text),
+        _ => return None,
+    })
+}
+
+fn of_schedule(error: &ScheduleError) -> Kind {
+    match error {
+        ScheduleError::Unknown { .. } => Kind::Unknown,
+        ScheduleError::TooMany { .. } | ScheduleError::Retries { .. } | ScheduleError::NotFailed { .. } => {
+            Kind::Conflict
+        }
+        _ => Kind::Invalid,
     }
 }
 

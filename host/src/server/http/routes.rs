@@ -1,5 +1,6 @@
 //! The routes, by what they are about. Each is a request of the service and a view of its answer.
 
+mod agents;
 mod approvals;
 mod events;
 mod exec;
@@ -10,6 +11,7 @@ mod plugins;
 mod projects;
 mod reports;
 mod runs;
+mod schedules;
 mod server;
 
 use super::Shared;
@@ -89,6 +91,24 @@ pub(super) fn api() -> OpenApiRouter<Shared> {
         .routes(routes!(knowledge::trajectories))
         .routes(routes!(knowledge::trajectory))
         .routes(routes!(knowledge::annotate))
+        .routes(routes!(agents::list, agents::register))
+        .routes(routes!(agents::show, agents::update, agents::remove))
+        .routes(routes!(agents::activate))
+        .routes(routes!(agents::deactivate))
+        .routes(routes!(agents::execute))
+        .routes(routes!(agents::artifact, agents::set_artifact, agents::clear_artifact))
+        .routes(routes!(agents::history))
+        .routes(routes!(schedules::list, schedules::create))
+        .routes(routes!(schedules::show, schedules::replace, schedules::remove))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
+        .routes(routes!(schedules::run_now))
+        .routes(routes!(schedules::skipped))
+        .routes(routes!(schedules::status))
+        .routes(routes!(schedules::tasks))
+        .routes(routes!(schedules::of_agent))
+        .routes(routes!(schedules::task))
+        .routes(routes!(schedules::retry))
         .routes(routes!(reports::costs))
         .routes(routes!(plugins::list))
         .routes(routes!(exec::run))

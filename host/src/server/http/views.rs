@@ -1,5 +1,6 @@
 //! The types of answers: what is on the wire, apart from what is within, so that the one moves without the other.
 
+pub mod agents;
 pub mod approvals;
 pub mod events;
 pub mod features;

@@ -2,12 +2,17 @@
 
 use super::super::scopes::By;
 use super::super::{Shared, gate::Caller};
+use super::runs::all;
 use super::{Out, Problem, Told};
 use crate::service::{Answer, Request};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
+use longhaul_approval::Standing;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -53,11 +58,50 @@ pub async fn ready(State(hall): State<Shared>) -> Told<Ready> {
     responses((status = 200, description = "In Prometheus' text format", body = String, content_type = "text/plain; version=0.0.4"))
 )]
 pub async fn metrics(State(hall): State<Shared>) -> Result<Response, Problem> {
-    let Answer::Metrics { text } = hall.ask(Request::Metrics).await? else { return Err(Problem::odd()) };
+    let Answer::Metrics { mut text } = hall.ask(Request::Metrics).await? else { return Err(Problem::odd()) };
+    text.push_str(&now(&hall).await?);
     let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)
+}
+
+/// How everything stands in this moment.
+async fn now(hall: &Shared) -> Result<String, Problem> {
+    let runs = all(hall).await?;
+    let Answer::Approvals { approvals, .. } = hall.ask(Request::Approvals { run: None }).await? else {
+        return Err(Problem::odd());
+    };
+    let open = approvals.iter().filter(|one| one.standing == Standing::Open).count();
+    let active = runs.iter().filter(|run| run.active).count();
+    let mut by_status: BTreeMap<String, usize> = STATUSES.iter().map(|status| ((*status).to_owned(), 0)).collect();
+    for run in &runs {
+        let status = serde_json::to_value(run.status).unwrap_or_default();
+        *by_status.entry(status.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let mut text = String::new();
+    family(&mut text, "longhaul_runs", "Runs, by status.");
+    for (status, count) in by_status {
+        let _ = writeln!(text, "longhaul_runs{{status=\"{status}\"}} {count}");
+    }
+    let streams = hall.streams.load(Ordering::Relaxed);
+    for (name, help, value) in [
+        ("longhaul_runs_active", "Runs that are worked on in this moment.", active),
+        ("longhaul_approvals_open", "Calls of tools that wait for a person.", open),
+        ("longhaul_http_streams", "Streams of events that are open.", streams),
+    ] {
+        family(&mut text, name, help);
+        let _ = writeln!(text, "{name} {value}");
+    }
+    Ok(text)
+}
+
+/// Each is there also when no run has it, so that a rule over it is never without data.
+const STATUSES: &[&str] =
+    &["new", "planning", "working", "parked", "paused", "completed", "incomplete", "failed", "abandoned"];
+
+fn family(text: &mut String, name: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
 
 /// Who asks.

@@ -1,0 +1,151 @@
+//! Runs in short, kept in memory: to read the state of each for every list would cost more than the list.
+//!
+//! It holds nothing that is not in the store. [`Noticed`] stands before the store and notes of which runs something was
+//! written; those are read again when somebody asks next, and all of them once.
+
+use longhaul_core::Digest;
+use longhaul_core::RunId;
+use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A store, and who notes what is written to it.
+pub struct Noticed {
+    store: Arc<dyn Store>,
+    touched: Arc<Touched>,
+}
+
+/// Runs of which something was written since this was last looked at.
+#[derive(Default)]
+pub struct Touched(Mutex<HashSet<RunId>>);
+
+impl Noticed {
+    /// Before a store.
+    pub fn new(store: Arc<dyn Store>) -> (Self, Arc<Touched>) {
+        let touched = Arc::new(Touched::default());
+        (Self { store, touched: Arc::clone(&touched) }, touched)
+    }
+}
+
+#[async_trait::async_trait]
+impl Store for Noticed {
+    fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(table, key)
+    }
+
+    fn scan(&self, table: Table, prefix: &Key, after: Option<&[u8]>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.store.scan(table, prefix, after, limit)
+    }
+
+    fn last(&self, table: Table, prefix: &Key, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.store.last(table, prefix, limit)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.blob(digest)
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        let touched: HashSet<RunId> = batch.ops.iter().filter_map(run_of).collect();
+        let committed = self.store.commit(batch).await;
+        // Also when it failed: nobody is harmed by reading again what is as it was.
+        lock(&self.touched.0).extend(touched);
+        committed
+    }
+}
+
+/// The run whose row a change is of.
+fn run_of(op: &Op) -> Option<RunId> {
+    let (Op::Put(table, key, _) | Op::Insert(table, key, _) | Op::Swap(table, key, ..) | Op::Delete(table, key)) = op
+    else {
+        return None;
+    };
+    if !matches!(table, Table::Runs | Table::States | Table::Events) {
+        return None;
+    }
+    let first = key.as_bytes().split(|byte| *byte == 0).next()?;
+    let name = std::str::from_utf8(first).ok().filter(|name| name.starts_with("r-"))?;
+    Some(RunId::from_text(name))
+}
+
+/// What is kept of each run.
+pub struct Index<T> {
+    touched: Arc<Touched>,
+    /// None before the first look.
+    known: Mutex<Option<BTreeMap<RunId, T>>>,
+}
+
+impl<T: Clone> Index<T> {
+    /// Over what is noted as written.
+    pub fn new(touched: Arc<Touched>) -> Self {
+        Self { touched, known: Mutex::default() }
+    }
+
+    /// What is kept of all runs: `all` names them, for the first look, and `read` reads one; none: it is gone.
+    pub fn fresh(
+        &self,
+        all: impl FnOnce() -> anyhow::Result<Vec<RunId>>,
+        read: impl Fn(&RunId) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Vec<T>> {
+        let mut known = lock(&self.known);
+        let touched = std::mem::take(&mut *lock(&self.touched.0));
+        let mut now = known.take();
+        let wanted: Vec<RunId> = match &now {
+            None => all()?,
+            Some(_) => touched.into_iter().collect(),
+        };
+        let runs = now.get_or_insert_default();
+        for run in &wanted {
+            // What cannot be read leaves nothing known, and all is read again.
+            match read(run)? {
+                Some(one) => drop(runs.insert(run.clone(), one)),
+                None => drop(runs.remove(run)),
+            }
+        }
+        let found = runs.values().cloned().collect();
+        *known = now;
+        Ok(found)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_testkit::MemoryStore;
+    use std::cell::RefCell;
+
+    #[tokio::test]
+    async fn a_run_is_read_again_once_something_of_it_was_written_and_no_other_one() {
+        let (noticed, touched) = Noticed::new(Arc::new(MemoryStore::new()));
+        let index = Index::new(touched);
+        let read = RefCell::new(Vec::new());
+        let look = || {
+            read.borrow_mut().clear();
+            let all = || Ok(["r-1", "r-2"].map(RunId::from_text).to_vec());
+            let one = |run: &RunId| {
+                read.borrow_mut().push(run.to_string());
+                let value = noticed.get(Table::States, &Key::of(run.as_str()))?;
+                Ok(value.map(|value| String::from_utf8(value).unwrap()))
+            };
+            index.fresh(all, one).unwrap()
+        };
+        let put = |run: &str, value: &str| noticed.commit(Batch::new().put(Table::States, Key::of(run), value));
+        put("r-1", "a").await.unwrap();
+        assert_eq!((look(), read.borrow().len()), (vec!["a".to_owned()], 2));
+        assert_eq!((look(), read.borrow().len()), (vec!["a".to_owned()], 0));
+        put("r-3", "b").await.unwrap();
+        noticed.commit(Batch::new().put(Table::Memory, Key::of("r-1"), "x")).await.unwrap();
+        noticed.commit(Batch::new().put(Table::States, Key::of("letters").and("r-1"), "x")).await.unwrap();
+        assert_eq!(look(), ["a", "b"]);
+        assert_eq!(*read.borrow(), ["r-3"]);
+        let mut gone = Batch::new();
+        gone.push(Op::Delete(Table::States, Key::of("r-1").and("x")));
+        gone.push(Op::Delete(Table::States, Key::of("r-1")));
+        noticed.commit(gone).await.unwrap();
+        assert_eq!(look(), ["b"]);
+    }
+}

@@ -1,0 +1,292 @@
+//! Agents as records: made, changed, switched, run, and what they hand on.
+//!
+//! What they are made of and may reach is for who may do everything. A change by version overwrites nothing unseen.
+
+use super::super::Shared;
+use super::super::input::{Json, MaybeJson, Query, Window};
+use super::super::views::agents::{
+    Agent, AgentChange, AgentShort, ArtifactVersions, Executed, HandedOn, NewAgent, name,
+};
+use super::runs::Nothing;
+use super::{Made, Out, Page, Problem, Told};
+use crate::agents::{AgentAsk, AgentSaid};
+use crate::service::{Answer, Request};
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+async fn said(hall: &Shared, wanted: AgentAsk) -> Result<AgentSaid, Problem> {
+    match hall.ask(Request::Agents { wanted }).await? {
+        Answer::Agents { said } => Ok(*said),
+        _ => Err(Problem::odd()),
+    }
+}
+
+async fn one(hall: &Shared, wanted: AgentAsk) -> Result<Agent, Problem> {
+    match said(hall, wanted).await? {
+        AgentSaid::Agent(view) => Ok((*view).into()),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// With its version as the tag.
+fn tagged<T: serde::Serialize>(told: T, version: u64) -> Response {
+    let mut response = Out(told).into_response();
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// The version that a change is for.
+enum Expected {
+    /// This one.
+    Version(u64),
+    /// Whichever there is.
+    Any,
+    /// Nobody said.
+    Unsaid,
+}
+
+impl Expected {
+    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        let Some(said) = headers.get(header::IF_MATCH) else { return Ok(Self::Unsaid) };
+        let wrong = || Problem::invalid("If-Match", "write the version in quotes, as `ETag` has it, or `*`");
+        match said.to_str().map_err(|_| wrong())?.trim() {
+            "*" => Ok(Self::Any),
+            said => {
+                let digits = said.strip_prefix('"').and_then(|said| said.strip_suffix('"')).unwrap_or(said);
+                digits.parse().map(Self::Version).map_err(|_| wrong())
+            }
+        }
+    }
+
+    fn version(&self) -> Option<u64> {
+        if let Self::Version(version) = self { Some(*version) } else { None }
+    }
+
+    /// Where a change without one could overwrite what nobody saw.
+    fn needed(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+        match Self::of(headers)? {
+            Self::Unsaid => {
+                let detail = "say which version is meant: `If-Match` with the `ETag` of what you saw, or `*`";
+                Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, detail))
+            }
+            said => Ok(said.version()),
+        }
+    }
+}
+
+/// Which agents are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AgentsQuery {
+    /// Only those that may be run, or only the others.
+    active: Option<bool>,
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Items before it. Default 0.
+    offset: Option<usize>,
+}
+
+/// List the agents
+///
+/// By name.
+#[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentShort>)))]
+pub async fn list(State(hall): State<Shared>, Query(query): Query<AgentsQuery>) -> Told<Page<AgentShort>> {
+    let Window { limit, offset } = Window::of(query.limit, query.offset)?;
+    match said(&hall, AgentAsk::List { active: query.active, limit, offset }).await? {
+        AgentSaid::Agents { agents, total_count, .. } => {
+            let items = agents.into_iter().map(Into::into).collect();
+            Ok(Out(Page { items, total: total_count, limit, offset }))
+        }
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// Make an agent
+#[utoipa::path(post, path = "/api/v1/agents", tag = "agents", request_body = NewAgent, responses((status = 201, description = "It is made", body = Agent)))]
+pub async fn register(State(hall): State<Shared>, Json(new): Json<NewAgent>) -> Result<Made<Agent>, Problem> {
+    let (agent, wasm) = new.taken()?;
+    let told = one(&hall, AgentAsk::Register { agent: Box::new(agent), wasm }).await?;
+    let location = Some(format!("/api/v1/agents/{}", told.short.name));
+    Ok(Made { told, location })
+}
+
+/// Show an agent
+#[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The agent; its version is the `ETag`", body = Agent)))]
+pub async fn show(State(hall): State<Shared>, Path(agent): Path<String>) -> Result<Response, Problem> {
+    let told = one(&hall, AgentAsk::Show { name: named(&agent)? }).await?;
+    let version = told.short.version;
+    Ok(tagged(told, version))
+}
+
+/// One that cannot be a name is nobody's.
+fn named(agent: &str) -> Result<longhaul_core::Name, Problem> {
+    name("agent", agent).map_err(|_| Problem::unknown("there is no such agent; GET /api/v1/agents lists them"))
+}
+
+/// Change an agent
+///
+/// What is left out stays as it was.
+#[utoipa::path(
+    put,
+    path = "/api/v1/agents/{agent}",
+    tag = "agents",
+    params(("agent" = String, Path, description = "Its name"), ("If-Match" = Option<String>, Header, description = "Only if it has this version")),
+    request_body = AgentChange,
+    responses((status = 200, description = "It is changed", body = Agent))
+)]
+pub async fn update(
+    State(hall): State<Shared>,
+    Path(agent): Path<String>,
+    headers: HeaderMap,
+    Json(change): Json<AgentChange>,
+) -> Result<Response, Problem> {
+    let (name, version) = (named(&agent)?, Expected::of(&headers)?.version());
+    let (patch, wasm) = change.taken()?;
+    let told = one(&hall, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
+    let version = told.short.version;
+    Ok(tagged(told, version))
+}
+
+/// Remove an agent with what it handed on
+///
+/// Its tasks stay.
+#[utoipa::path(delete, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = Agent)))]
+pub async fn remove(State(hall): State<Shared>, Path(agent): Path<String>) -> Told<Agent> {
+    Ok(Out(one(&hall, AgentAsk::Remove { name: named(&agent)? }).await?))
+}
+
+/// Switch an agent on
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It may be run", body = Agent)))]
+pub async fn activate(State(hall): State<Shared>, Path(agent): Path<String>, _: MaybeJson<Nothing>) -> Told<Agent> {
+    Ok(Out(one(&hall, AgentAsk::Activate { name: named(&agent)?, active: true }).await?))
+}
+
+/// Switch an agent off
+///
+/// What its schedules have waiting is noted as skipped.
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/deactivate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It is not run any more", body = Agent)))]
+pub async fn deactivate(State(hall): State<Shared>, Path(agent): Path<String>, _: MaybeJson<Nothing>) -> Told<Agent> {
+    Ok(Out(one(&hall, AgentAsk::Activate { name: named(&agent)?, active: false }).await?))
+}
+
+/// What an agent is run with.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Execution {
+    /// What its code sees as `CONTEXT["input"]`, any JSON.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    input: Option<Value>,
+}
+
+/// Run an agent now, and wait for it
+///
+/// One that is missing or switched off is a result as well.
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/execute", tag = "agents", params(("agent" = String, Path, description = "Its name")), request_body = inline(Option<Execution>), responses((status = 200, description = "What it came to", body = Executed)))]
+pub async fn execute(
+    State(hall): State<Shared>,
+    Path(agent): Path<String>,
+    MaybeJson(with): MaybeJson<Execution>,
+) -> Told<Executed> {
+    match said(&hall, AgentAsk::Execute { name: named(&agent)?, input: with.input }).await? {
+        AgentSaid::Executed { task, result } => {
+            Ok(Out(Executed { task: task.map(|task| task.to_string()), result: (*result).into() }))
+        }
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// Which version is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ArtifactQuery {
+    /// An earlier version that is kept; without one the present.
+    version: Option<u64>,
+}
+
+/// Show what an agent hands on
+#[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact", tag = "agents", params(("agent" = String, Path, description = "Its name"), ArtifactQuery), responses((status = 200, description = "What is handed on; its version is the `ETag`", body = HandedOn)))]
+pub async fn artifact(
+    State(hall): State<Shared>,
+    Path(agent): Path<String>,
+    Query(query): Query<ArtifactQuery>,
+) -> Result<Response, Problem> {
+    handed_on(&hall, AgentAsk::Artifact { name: named(&agent)?, version: query.version }).await
+}
+
+async fn handed_on(hall: &Shared, wanted: AgentAsk) -> Result<Response, Problem> {
+    match said(hall, wanted).await? {
+        AgentSaid::Artifact { artifact, version } => {
+            Ok(tagged(HandedOn { artifact: artifact.map(|artifact| (*artifact).into()), version }, version))
+        }
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// What is to be handed on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewState {
+    /// Any JSON.
+    #[schema(value_type = Value)]
+    state: Value,
+    /// In words; null: as it was.
+    #[serde(default)]
+    summary: Option<String>,
+}
+
+/// Put a state in the place of what an agent hands on
+#[utoipa::path(
+    put,
+    path = "/api/v1/agents/{agent}/artifact",
+    tag = "agents",
+    params(("agent" = String, Path, description = "Its name"), ("If-Match" = Option<String>, Header, description = "The version that it takes the place of; `\"0\"` where there never was any, `*` for whichever")),
+    request_body = NewState,
+    responses((status = 200, description = "It is handed on", body = HandedOn))
+)]
+pub async fn set_artifact(
+    State(hall): State<Shared>,
+    Path(agent): Path<String>,
+    headers: HeaderMap,
+    Json(new): Json<NewState>,
+) -> Result<Response, Problem> {
+    let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
+    handed_on(&hall, AgentAsk::SetArtifact { name, state: new.state, summary: new.summary, version }).await
+}
+
+/// Have an agent's next run be a first one
+#[utoipa::path(
+    delete,
+    path = "/api/v1/agents/{agent}/artifact",
+    tag = "agents",
+    params(("agent" = String, Path, description = "Its name"), ("If-Match" = Option<String>, Header, description = "The version that is meant, or `*`")),
+    responses((status = 200, description = "Nothing is handed on", body = HandedOn))
+)]
+pub async fn clear_artifact(
+    State(hall): State<Shared>,
+    Path(agent): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
+    handed_on(&hall, AgentAsk::ClearArtifact { name, version }).await
+}
+
+/// Show the versions of what an agent handed on that are kept
+#[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact/history", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The newest first", body = ArtifactVersions)))]
+pub async fn history(State(hall): State<Shared>, Path(agent): Path<String>) -> Told<ArtifactVersions> {
+    match said(&hall, AgentAsk::ArtifactHistory { name: named(&agent)? }).await? {
+        AgentSaid::Artifacts { artifacts } => {
+            Ok(Out(ArtifactVersions { items: artifacts.into_iter().map(Into::into).collect() }))
+        }
+        _ => Err(Problem::odd()),
+    }
+}
