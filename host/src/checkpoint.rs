@@ -22,6 +22,7 @@ mod snapshot;
 pub use shared::{CheckpointConfig, Shared, of_record};
 pub use shelf::{Saved, Shelf};
 pub use snapshot::{Origin, Snapshot, restore, take};
+pub(crate) use snapshot::{digests, removal};
 
 use crate::run;
 use anyhow::bail;

@@ -23,6 +23,7 @@ macro_rules! errln {
 mod agent;
 mod approvals;
 mod ask;
+mod backup;
 mod checkpoint;
 mod children;
 mod conform;
@@ -33,6 +34,7 @@ mod doctor;
 mod exec;
 mod features;
 mod follow;
+mod gc;
 mod given;
 mod graph;
 mod log;
@@ -42,6 +44,7 @@ mod models;
 pub(crate) mod plugin;
 mod project;
 mod prompt;
+mod ps;
 pub(crate) mod report;
 mod revert;
 mod runtimes;
@@ -55,14 +58,14 @@ mod words;
 
 use crate::door::{Door, OwnerGone, which};
 use crate::home::Home;
+use crate::logs::{self, LogSettings};
 use crate::service::{Answer, Request, Which};
-use crate::wiring::ModelOptions;
+use crate::wiring::{ModelOptions, variable};
 use clap::{Args, Parser, Subcommand};
 use follow::Form;
 use longhaul_core::journal::Resolution;
 use std::path::PathBuf;
 use std::time::Duration;
-use tracing_subscriber::EnvFilter;
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
@@ -184,6 +187,10 @@ enum Command {
     },
     /// List every run.
     Runs,
+    /// List what runs, and what it uses: the machine, runs, children, instances of components.
+    Ps(ps::PsArgs),
+    /// The same again and again, until `q` or Ctrl-C.
+    Top(ps::TopArgs),
     /// Sum all runs up, as text for Prometheus.
     Metrics,
     /// Report a run: features, commits, what was used and by whom, caps, and what happened when.
@@ -232,8 +239,12 @@ enum Command {
         #[command(subcommand)]
         command: checkpoint::Command,
     },
-    /// Remove what is over, and what was saved and is old.
-    Gc(checkpoint::GcArgs),
+    /// Remove what nobody needs: what is over, trees of nobody, content that nothing names, and old runs if you say so.
+    Gc(gc::GcArgs),
+    /// Write the data directory into one file, also while it is in use.
+    Backup(backup::BackupArgs),
+    /// Make a data directory of such a file, in a place that is empty.
+    Restore(backup::RestoreArgs),
     /// Code in steps that build on each other: change one, and only what it touches runs again.
     Graph {
         #[command(subcommand)]
@@ -293,8 +304,8 @@ enum Command {
     },
     /// Run Python, JavaScript or a WASI program that nobody trusts; it sees nothing but what you name.
     Exec(exec::ExecArgs),
-    /// Look for what a run would need: plugins, keys, model servers, the small model.
-    Doctor,
+    /// Look for what a run would need: memory, disks, a sandbox, a store that is whole, plugins, keys, model servers.
+    Doctor(doctor::DoctorArgs),
     /// Say what kind of work a prompt asks for, and whether it is worth a project; no model is asked.
     Detect {
         /// The prompt; `-` reads it from standard input.
@@ -424,7 +435,7 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
         Ok(exit) => return Ok(exit),
         Err(command) => command,
     };
-    start_log();
+    logs::start(&LogSettings::from_environment(&variable)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // A guest that yields counts as one poll; without this, timers and sockets wait for 61 of them.
         .event_interval(1)
@@ -518,6 +529,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Approvals(args) => approvals::run(context, args).await,
         Command::Status { run } => show::status(context, context.which(run)).await,
         Command::Runs => show::runs(context).await,
+        Command::Ps(args) => ps::ps(context, args).await,
+        Command::Top(args) => ps::top(context, args).await,
         Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
         Command::Journal { run, invocation, after } => {
@@ -530,7 +543,9 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Features { run, command, .. } => features::run(context, context.which(run), command).await,
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
         Command::Checkpoint { command } => checkpoint::run(context, command).await,
-        Command::Gc(args) => checkpoint::gc(context, args).await,
+        Command::Gc(args) => gc::run(context, args).await,
+        Command::Backup(args) => backup::backup(context, args).await,
+        Command::Restore(args) => backup::restore(context, args).await,
         Command::Graph { command } => graph::run(context, command).await,
         Command::Agent { command } => agent::run(context, command).await,
         Command::Schedule { command } => schedule::run(context, command).await,
@@ -545,7 +560,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,
-        Command::Doctor => doctor::run(context).await,
+        Command::Doctor(args) => doctor::run(context, args).await,
         Command::Detect { prompt } => detect::run(context, prompt),
         Command::Do(args) => do_prompt::run(context, args).await,
         Command::CompileChild(_)
@@ -570,16 +585,4 @@ fn answer(context: &Context, args: AnswerArgs) -> Request {
 async fn order(context: &Context, request: Request, done: &str) -> anyhow::Result<Exit> {
     words::print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
-}
-
-/// Our own log, to standard error; `LONGHAUL_LOG=debug` shows more.
-fn start_log() {
-    let filter =
-        EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,longhaul_engine=info"));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .with_target(false)
-        .try_init();
 }

@@ -18,6 +18,7 @@ use longhaul_engine::CompileLimits;
 use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
 use longhaul_models::ModelConfig;
+use longhaul_resources::Need;
 use longhaul_telemetry::TelemetryConfig;
 use longhaul_worktree::NativeCheck;
 use serde::de::DeserializeOwned;
@@ -110,6 +111,16 @@ pub struct RunConfig {
     pub contract_by: Option<String>,
     /// The caps of a run.
     pub limits: HarnessLimits,
+    /// What the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A run for
+    /// which there is no room waits, and says so. Default 256 MB of memory, and none of a graphics card.
+    pub needs: Option<Need>,
+}
+
+impl RunConfig {
+    /// What the machine must have free before work begins.
+    pub fn needs(&self) -> Need {
+        self.needs.unwrap_or(Need { memory_mb: 256.0, gpu_memory_mb: 0.0 })
+    }
 }
 
 /// `[ask]`.

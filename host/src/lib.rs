@@ -4,6 +4,7 @@
 
 pub mod agents;
 pub mod ask;
+pub mod backup;
 pub mod cast;
 pub mod checkpoint;
 pub mod cli;
@@ -12,13 +13,16 @@ pub mod crash;
 pub mod door;
 pub mod events;
 pub mod exec;
+pub mod gc;
 pub mod graphs;
 pub mod home;
+pub mod logs;
 pub mod manifest;
 pub mod memory;
 pub mod nobody;
 pub mod notify;
 pub mod plugins;
+pub mod resources;
 pub mod run;
 pub mod secrets;
 pub mod server;

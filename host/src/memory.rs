@@ -18,7 +18,7 @@ mod recollect;
 mod remember;
 
 pub use recollect::{recollect, told_words};
-pub use remember::{put_due, remember_due, remember_run};
+pub use remember::{is_due, put_due, remember_due, remember_run};
 
 use crate::cast::{Cast, Pins};
 use crate::config::{Config, PluginConfig};

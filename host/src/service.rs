@@ -9,6 +9,7 @@
 //! | `service/request.rs` | requests and answers |
 //! | `service/projects.rs` | projects: made, listed |
 //! | `service/approvals.rs` | what people are asked about calls of tools |
+//! | `service/backup.rs` | upkeep: backup, check, collection |
 //! | `service/begin.rs` | a run is started |
 //! | `service/ask.rs` | an ask is started |
 //! | `service/orders.rs` | resume, pause, abandon, answer, edit |
@@ -19,6 +20,7 @@
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/mcp.rs` | what a person accepts of an MCP server |
 //! | `service/replay.rs` | invocations run again and compared |
+//! | `service/resources.rs` | what is used of the machine |
 //! | `service/telemetry.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/graphs.rs` | steps of code that build on each other |
@@ -34,6 +36,7 @@
 mod agents;
 mod approvals;
 mod ask;
+mod backup;
 mod begin;
 mod checkpoints;
 mod decisions;
@@ -49,6 +52,7 @@ mod proposals;
 mod recheck;
 mod replay;
 mod request;
+mod resources;
 mod reverts;
 mod schedules;
 mod telemetry;
@@ -69,6 +73,7 @@ use tokio::task::JoinSet;
 use turns::Turns;
 
 pub use ask::Question;
+pub use backup::{UpkeepAsk, UpkeepDone};
 pub use checkpoints::CheckpointAsk;
 pub use fault::{Fault, Kind};
 pub use memory::{Memory, MemoryAsk, Shelf};
@@ -99,6 +104,8 @@ pub struct Service {
     news: news::News,
     /// Runs in short.
     index: Index<InShort>,
+    /// Held by all who may store content before they name it, and alone by who removes what nothing names.
+    naming: tokio::sync::RwLock<()>,
 }
 
 /// What is kept of each run.
@@ -128,14 +135,21 @@ impl Service {
             reporting: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
             news: news::News::default(),
+            naming: tokio::sync::RwLock::default(),
         }
     }
 
     /// Answers one request.
     pub async fn answer(self: &Arc<Self>, request: Request) -> anyhow::Result<Answer> {
+        self.world.resources.watch();
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
+        let _naming = match &request {
+            Request::Upkeep { .. } => None,
+            _ => Some(self.naming.read().await),
+        };
         match request {
+            Request::Upkeep { wanted } => self.upkeep(wanted).await,
             Request::Run { directory, models, plan, plan_only, sessions, again } => {
                 let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
                 self.start(&directory, models, plan, until, again, None).await
@@ -155,6 +169,7 @@ impl Service {
             Request::Pause { run } => self.order(&run, Input::PauseRequested).await,
             Request::Abandon { run, reason } => self.order(&run, Input::Abandon { reason }).await,
             Request::Answer { run, feature, resolution, text } => self.answered(&run, feature, resolution, text).await,
+            Request::Resources { wanted } => self.resources(wanted).await,
             Request::Runs => self.runs(),
             Request::Status { run } => Ok(Answer::Status(Box::new(self.status(&self.find(&run)?)?))),
             Request::Journal { run, invocation, after } => self.journal(&self.find(&run)?, invocation, after),

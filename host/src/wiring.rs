@@ -7,6 +7,7 @@ use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
+use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
@@ -48,6 +49,8 @@ pub struct World {
     pub crash: CrashPoints,
     /// Who sends letters.
     pub mail: Mail,
+    /// What is used of the machine, and whether there is room.
+    pub resources: Arc<Monitor>,
     /// Held while a run that ended is remembered, so that nobody does it twice.
     pub remembering: tokio::sync::Mutex<()>,
     /// Held as long as the world.
@@ -83,9 +86,13 @@ impl World {
             Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
         let (store, touched) = Noticed::new(Arc::new(store));
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
+        let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
+        let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone());
+        agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
         Ok(Self {
+            resources,
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
-            agents: Arc::new(agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone())),
+            agents: Arc::new(agents),
             home,
             store,
             touched,
@@ -116,6 +123,11 @@ impl World {
             .expect("/dev/urandom gives randomness");
         seed
     }
+}
+
+/// Reads the store in a directory from end to end.
+pub fn check_store(directory: &Path) -> anyhow::Result<longhaul_core::store::Read> {
+    Ok(RedbStore::open(directory, Options::default())?.read_all()?)
 }
 
 /// Where things are kept that can be made again: compiled plugins, models.

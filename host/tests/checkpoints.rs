@@ -512,7 +512,9 @@ fn what_is_over_and_what_is_old_is_removed_on_demand() {
     lab.run(&["checkpoint", "export", &run, "--save", "kept"]).expect(0);
     lab.run(&["checkpoint", "export", &run, "--save", "over", "--ttl-s", "0"]).expect(0);
     common::refused(&lab.run(&["checkpoint", "import", "over", "--saved"]), &["nothing is saved as `over`"]);
-    assert_eq!(lab.json(&["gc"]), json!({ "checkpoints": 1, "memories": 0 }));
+    let swept = lab.json(&["gc"]);
+    assert_eq!([&swept["checkpoints"], &swept["memories"]], [1, 0]);
     std::thread::sleep(std::time::Duration::from_millis(20));
-    assert_eq!(lab.json(&["gc", "--older-than", "0s"]), json!({ "checkpoints": 1, "memories": 0 }));
+    let swept = lab.json(&["gc", "--older-than", "0s"]);
+    assert_eq!([&swept["checkpoints"], &swept["memories"]], [1, 0]);
 }

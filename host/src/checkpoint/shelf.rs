@@ -70,13 +70,25 @@ impl<'a> Shelf<'a> {
     /// # Errors
     /// The store's.
     pub async fn purge(&self, age_ms: u64) -> Result<usize, StoreError> {
-        let now_ms = self.clock.now_ms();
-        let is_old = |saved: &Saved| saved.until_ms <= now_ms || now_ms.saturating_sub(saved.saved_ms) > age_ms;
-        let old: Vec<Saved> = self.all()?.into_iter().filter(is_old).collect();
+        let old = self.older(age_ms)?;
         for saved in &old {
             self.remove(&saved.key).await?;
         }
         Ok(old.len())
+    }
+
+    /// How many [`Self::purge`] would remove.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn old(&self, age_ms: u64) -> Result<usize, StoreError> {
+        Ok(self.older(age_ms)?.len())
+    }
+
+    fn older(&self, age_ms: u64) -> Result<Vec<Saved>, StoreError> {
+        let now_ms = self.clock.now_ms();
+        let is_old = |saved: &Saved| saved.until_ms <= now_ms || now_ms.saturating_sub(saved.saved_ms) > age_ms;
+        Ok(self.all()?.into_iter().filter(is_old).collect())
     }
 
     /// Removes one.

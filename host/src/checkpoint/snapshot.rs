@@ -274,7 +274,7 @@ fn content_of(
 }
 
 /// Whatever looks like a digest in a text.
-fn digests(text: &[u8]) -> Vec<Digest> {
+pub(crate) fn digests(text: &[u8]) -> Vec<Digest> {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
     let words = text.split(|byte| !is_digit(byte)).filter(|word| word.len() == DIGITS);
     words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok()).collect()
@@ -453,11 +453,15 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> anyhow::Result<()> {
 }
 
 /// What is here of the run.
-fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
+pub(crate) fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
-        for (key, _) in rows_of(&*world.store, name, run)? {
-            batch.push(Op::Delete(name.table(), Key::from_bytes(key)));
+        let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);
+        loop {
+            let page = world.store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            page.into_iter().for_each(|(key, _)| batch.push(Op::Delete(name.table(), Key::from_bytes(key))));
         }
     }
     Ok(batch)

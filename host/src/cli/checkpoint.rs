@@ -1,4 +1,4 @@
-//! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere; and `longhaul gc`.
+//! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere.
 
 use super::{Context, Exit, RunArg};
 use crate::checkpoint::{Cause, Origin, Snapshot};
@@ -70,15 +70,8 @@ pub struct ImportArgs {
     replace: bool,
 }
 
-#[derive(Args, Debug)]
-pub struct GcArgs {
-    /// Remove saved checkpoints that are older, for example 7d, 12h, 30m or 60s. What is over is removed in any case.
-    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = age_ms)]
-    older_than: u64,
-}
-
 /// An age in milliseconds.
-fn age_ms(text: &str) -> Result<u64, String> {
+pub(super) fn age_ms(text: &str) -> Result<u64, String> {
     let units = [('d', 86_400_000), ('h', 3_600_000), ('m', 60_000), ('s', 1_000)];
     let unit = units.into_iter().find(|(letter, _)| text.ends_with(*letter));
     let parsed = unit.and_then(|(letter, ms)| text.strip_suffix(letter)?.parse::<u64>().ok()?.checked_mul(ms));
@@ -97,18 +90,6 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Export { key, output, .. } => export(context, key, output).await,
         Command::Import(args) => import(context, args).await,
     }
-}
-
-/// Removes what is over or too old.
-pub async fn gc(context: &Context, GcArgs { older_than }: GcArgs) -> anyhow::Result<Exit> {
-    let answer = ask(context, CheckpointAsk::Purge { age_ms: older_than }).await?;
-    let Answer::Purged { checkpoints, memories } = answer else { bail!("the service answered something else") };
-    if context.json {
-        outln!("{}", serde_json::json!({ "checkpoints": checkpoints, "memories": memories }));
-    } else {
-        outln!("removed {checkpoints} checkpoints and {memories} entries of memory");
-    }
-    Ok(Exit::Done)
 }
 
 async fn ask(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Answer> {

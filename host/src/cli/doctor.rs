@@ -1,16 +1,29 @@
 //! `longhaul doctor`: what this machine has of what a run may need, and how to use it.
 
+mod checks;
+
 use super::{Context, Exit};
 use crate::plugins;
 use crate::wiring::{cache, variable};
+use checks::{Found, State};
+use clap::Args;
 use longhaul_models::{Discovery, discover};
 
 /// Plugins that a project made by `longhaul new` names.
 const SHIPPED: [&str; 7] =
     ["initializer", "react", "check-evaluator", "rubric-evaluator", "files", "python", "javascript"];
 
-/// Carries it out.
-pub async fn run(context: &Context) -> anyhow::Result<Exit> {
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Read the whole store and compare content with its digests, also while it is in use.
+    #[arg(long)]
+    store: bool,
+}
+
+/// Carries it out. Something that will not work is an error, what could be better is not.
+pub async fn run(context: &Context, args: DoctorArgs) -> anyhow::Result<Exit> {
+    let checks = checks::all(context, args.store).await;
+    let exit = if checks.iter().any(|found| found.state == State::Broken) { Exit::Error } else { Exit::Done };
     let missing: Vec<&str> = SHIPPED
         .into_iter()
         .filter(|name| plugins::find(name, Some(&context.project), &context.home).is_err())
@@ -27,11 +40,13 @@ pub async fn run(context: &Context) -> anyhow::Result<Exit> {
                 "servers": found.servers,
                 "local_model": model,
                 "local_model_built_in": cfg!(feature = "local-model"),
+                "checks": checks,
             })
         );
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     outln!("data directory   {}", context.home.path().display());
+    checks.iter().for_each(print_check);
     match missing[..] {
         [] => outln!("plugins          all shipped ones are found"),
         _ => outln!(
@@ -49,7 +64,16 @@ pub async fn run(context: &Context) -> anyhow::Result<Exit> {
         Some(path) => outln!("local model      {}{built}; use it with: provider = \"local\"", path.display()),
         None => outln!("local model      none{built}; fetch one with: longhaul models pull smollm2"),
     }
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+fn print_check(found: &Found) {
+    let mark = match found.state {
+        State::Fine => "",
+        State::Less => "(less) ",
+        State::Broken => "BROKEN: ",
+    };
+    outln!("{:<16} {mark}{}", found.what, found.said);
 }
 
 fn print_models(found: &Discovery) {

@@ -21,7 +21,7 @@ use longhaul_capabilities::{Models as _, turns};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
 use longhaul_core::model::Tally;
-use longhaul_core::store::{Batch, Key, Op, Table};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{Done, More, Supervisor as _};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
@@ -74,6 +74,11 @@ fn prefix() -> Key {
 
 fn key(run: &RunId) -> Key {
     prefix().and(run.as_str())
+}
+
+/// Whether a run is still to be remembered.
+pub fn is_due(store: &dyn Store, run: &RunId) -> anyhow::Result<bool> {
+    Ok(store.get(Table::States, &key(run))?.is_some())
 }
 
 /// Adds to the batch that ends a run that it is to be remembered.

@@ -12,7 +12,7 @@ use crate::wiring::World;
 use anyhow::Context;
 use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
-use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::event::{Event, RunEvent, Used};
 use longhaul_core::journal::Question;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
@@ -20,9 +20,10 @@ use longhaul_harness::state::Phase;
 use longhaul_harness::{
     Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Wanted, Work, pending, step,
 };
+use longhaul_resources::{Need, Verdict};
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -41,6 +42,21 @@ pub enum Order {
 pub struct Handle {
     orders: mpsc::Sender<Order>,
     bus: Bus,
+    waits: Waits,
+}
+
+/// Why a run waits for room, while it does.
+#[derive(Clone, Default)]
+struct Waits(Arc<Mutex<Option<String>>>);
+
+impl Waits {
+    fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, why: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
 }
 
 impl Handle {
@@ -58,6 +74,11 @@ impl Handle {
     /// Asks it to stop; it is gone when [`Heard::Gone`] is heard.
     pub async fn stop(&self) {
         let _ = self.orders.send(Order::Stop).await;
+    }
+
+    /// Why it waits until the machine has room for it, while it does.
+    pub fn waits(&self) -> Option<String> {
+        self.waits.get()
     }
 
     /// The watchers.
@@ -108,7 +129,12 @@ pub struct Actor {
     until: Until,
     marks: Marks,
     worked: Worked,
+    need: Need,
+    waits: Waits,
 }
+
+/// How often a run that waits for room looks whether there is some.
+const ROOM_MS: u64 = 2_000;
 
 /// Takes one input for a run that no actor has: an edit, an answer, a pause. What it asks to be done is
 /// done by the next resume, which finds it in the state.
@@ -156,12 +182,15 @@ impl Actor {
     ) -> anyhow::Result<(Self, Handle)> {
         let (sender, orders) = mpsc::channel(64);
         let event_number = record::last_event(&*world.store, &stored.record.run)?;
-        let handle = Handle { orders: sender, bus: bus.clone() };
+        let waits = Waits::default();
+        let handle = Handle { orders: sender, bus: bus.clone(), waits: waits.clone() };
         let StoredRun { record, state } = stored;
         let stage = Arc::new(stage);
         let worked = Worked { before_ms: ledger::wall_ms(&*world.store, &record.run)?, since: None };
-        let (running, marks) = (BTreeMap::new(), Marks::default());
-        Ok((Self { world, stage, record, state, event_number, bus, orders, running, until, marks, worked }, handle))
+        let (running, marks, need) = (BTreeMap::new(), Marks::default(), record.config_now()?.run.needs());
+        let actor =
+            Self { world, stage, record, state, event_number, bus, orders, running, until, marks, worked, need, waits };
+        Ok((actor, handle))
     }
 
     /// Lives until the run ends, pauses, or waits for a person. What ended it otherwise, everyone who
@@ -200,6 +229,7 @@ impl Actor {
         }
         while self.is_active() {
             let wall_left = self.wall_left_ms();
+            let room = self.waits.get().map(|_| ROOM_MS);
             let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.world.clock.now_ms()));
             tokio::select! {
                 order = self.orders.recv() => match order {
@@ -216,6 +246,7 @@ impl Actor {
                     self.work_ended(key, ended).await?;
                 }
                 () = self.bus.has_steps() => self.keep(Batch::new(), Vec::new()).await?,
+                () = sleep_ms(room) => self.act(pending(&self.state)).await?,
                 () = sleep_ms(wake) => self.take(Input::Woke, None).await??,
                 () = sleep_ms(wall_left) => {
                     let spent_ms = self.worked.ms();
@@ -233,7 +264,7 @@ impl Actor {
     }
 
     fn is_active(&self) -> bool {
-        !self.running.is_empty() || self.wakes_at_ms().is_some()
+        !self.running.is_empty() || self.wakes_at_ms().is_some() || self.waits.get().is_some()
     }
 
     /// When a wait is over by itself; never, while nothing new is to start.
@@ -350,13 +381,14 @@ impl Actor {
         // A run that ends at a cap may still have work under way, which goes on from its journals.
         if self.state.paused || matches!(self.state.phase, Phase::Ended { .. }) {
             self.stop_all().await;
+            self.waits.set(None);
         }
         Ok(())
     }
 
     async fn start(&mut self, work: Work) -> anyhow::Result<()> {
         let key = work.key();
-        if self.running.contains_key(&key) {
+        if self.running.contains_key(&key) || !self.has_room().await? {
             return Ok(());
         }
         if let Some(event) = self.stage.announcement(&work) {
@@ -370,10 +402,33 @@ impl Actor {
         Ok(())
     }
 
+    /// Whether the machine has room for the run to go on. Asked when nothing of it is under way, and not again while
+    /// something is: what has begun keeps its place. What has to wait is in the state, and is begun once there is room.
+    async fn has_room(&mut self) -> anyhow::Result<bool> {
+        if !self.running.is_empty() {
+            return Ok(true);
+        }
+        let Verdict::Wait(why) = self.world.resources.admit(self.need) else {
+            self.waits.set(None);
+            return Ok(true);
+        };
+        if self.waits.get().is_none() {
+            let text = format!("waits for room on this machine: {why}");
+            self.keep(Batch::new(), vec![Event::Warning { text }]).await?;
+        }
+        self.waits.set(Some(why));
+        Ok(false)
+    }
+
     /// Work that is no longer wanted: stopped, and what it used counted.
     async fn call_off(&mut self, key: &str) -> anyhow::Result<()> {
-        if let Some(running) = self.running.remove(key) {
-            let used = running.stop().await.map(|ended| ended.used).unwrap_or_default();
+        let running = self.running.remove(key);
+        // What waits for room was asked for and has not begun.
+        if running.is_some() || self.waits.get().is_some() {
+            let used = match running {
+                Some(running) => running.stop().await.map(|ended| ended.used).unwrap_or_default(),
+                None => Used::default(),
+            };
             if self.running.is_empty() {
                 self.worked.rest();
             }

@@ -5,8 +5,9 @@
 
 use longhaul_core::Digest;
 use longhaul_core::RunId;
-use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
+use longhaul_core::store::{Batch, Collected, Key, Names, Op, Read, Row, Store, StoreError, Table};
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A store, and who notes what is written to it.
@@ -43,6 +44,18 @@ impl Store for Noticed {
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.blob(digest)
+    }
+
+    fn copy_to(&self, file: &Path) -> Result<Read, StoreError> {
+        self.store.copy_to(file)
+    }
+
+    fn read_all(&self) -> Result<Read, StoreError> {
+        self.store.read_all()
+    }
+
+    async fn collect(&self, names: &Names, dry_run: bool) -> Result<Collected, StoreError> {
+        self.store.collect(names, dry_run).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {

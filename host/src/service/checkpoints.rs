@@ -1,4 +1,4 @@
-//! Checkpoints: listed, exported, saved, imported; and what is too old to be kept.
+//! Checkpoints: listed, exported, saved, imported.
 
 use super::fault::Fault;
 use super::turns::{self, Turn};
@@ -8,10 +8,8 @@ use crate::config::Config;
 use crate::run;
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
-use longhaul_core::memory::Embedded;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// What is asked of checkpoints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,11 +69,6 @@ pub enum CheckpointAsk {
         /// Also when the run is here.
         replace: bool,
     },
-    /// Removes what is over, and saved snapshots that are older.
-    Purge {
-        /// The age, in milliseconds.
-        age_ms: u64,
-    },
 }
 
 impl Service {
@@ -121,11 +114,6 @@ impl Service {
                 let import = async |snapshot: &Snapshot| restore(&self.world, snapshot, &directory, replace).await;
                 let run = self.shared(&directory)?.take_over(&key, import).await?;
                 Ok(Answer::Run { run })
-            }
-            CheckpointAsk::Purge { age_ms } => {
-                let checkpoints = shelf.purge(age_ms).await?;
-                let memory = Embedded::new(Arc::clone(&self.world.store), Arc::clone(&self.world.clock));
-                Ok(Answer::Purged { checkpoints, memories: memory.purge().await? })
             }
         }
     }

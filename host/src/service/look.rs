@@ -55,6 +55,9 @@ impl Service {
         let StoredRun { record, state } = stored;
         let question = run::question(&*self.world.store, &record.run, state, None)?;
         let config = record.config_now()?;
+        // Before the list of active runs is looked at below, which is held up to the end of the statement.
+        let waits = self.handle(&record.run).and_then(|handle| handle.waits());
+        let why = waits.map_or_else(|| why(state), |why| format!("waits for room on this machine: {why}"));
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),
@@ -67,7 +70,7 @@ impl Service {
                 state.counts.replans,
                 self.lock().contains_key(&record.run),
             )?,
-            why: why(state),
+            why,
             question: question.map(|question| question.text),
             features: state.features.clone(),
             used: state.used,

@@ -1,11 +1,13 @@
 //! What a surface can ask for, and what it is answered: one list each, the same for all surfaces.
 
 use super::{
-    AccessToken, CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Shown, TokenAsk, Trajectory, Wanted,
+    AccessToken, CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Shown, TokenAsk, Trajectory,
+    UpkeepAsk, UpkeepDone, Wanted,
 };
 use crate::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
 use crate::checkpoint::{Checkpoint, Saved, Snapshot};
 use crate::graphs::GraphAsk;
+use crate::resources::{ResourceAsk, Resources};
 use crate::run::Reverted;
 use crate::run::ledger::LedgerView;
 use crate::run::proposals::Proposal;
@@ -19,6 +21,7 @@ use longhaul_core::project::ProjectStatus;
 use longhaul_core::work::{FeatureSpec, Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Feature, RunStatus};
+use longhaul_resources::Sample;
 use longhaul_worktree::Logged;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -142,6 +145,16 @@ pub enum Request {
     },
     /// Every project.
     Projects,
+    /// Backup, check and collection of the data directory.
+    Upkeep {
+        /// Which.
+        wanted: UpkeepAsk,
+    },
+    /// What is used of the machine, and by whom.
+    Resources {
+        /// Which part of it.
+        wanted: ResourceAsk,
+    },
     /// Every run.
     Runs,
     /// One run.
@@ -473,13 +486,6 @@ pub enum Answer {
         /// All of it.
         snapshot: Box<Snapshot>,
     },
-    /// What was removed.
-    Purged {
-        /// Saved checkpoints.
-        checkpoints: usize,
-        /// Entries of memory that were over.
-        memories: usize,
-    },
     /// What a graph answers.
     Graph {
         /// To what it was asked.
@@ -519,6 +525,28 @@ pub enum Answer {
     Parts {
         /// In the order in which they started; a delegation follows the one that asked for it.
         parts: Vec<Carried>,
+    },
+    /// What upkeep came to.
+    Upkeep {
+        /// What was done.
+        done: Box<UpkeepDone>,
+    },
+    /// What is used of the machine.
+    Resources {
+        /// Now.
+        resources: Box<Resources>,
+    },
+    /// What was used of it.
+    ResourceHistory {
+        /// Oldest first.
+        samples: Vec<Sample>,
+    },
+    /// A child is ended.
+    ChildEnded {
+        /// Processes that went when they were asked.
+        asked: usize,
+        /// Processes that had to be killed.
+        killed: usize,
     },
     /// All runs summed up.
     Metrics {

@@ -12,6 +12,7 @@ use crate::poll::Timers;
 use crate::supervised::Watched;
 use crate::time::GuestClock;
 use longhaul_core::approval::Approvals;
+use longhaul_core::census::Guest;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
@@ -164,8 +165,15 @@ impl Ctx {
         let wasi = crate::wasi::context(&setup, &clock, &log)?;
         let mut table = ResourceTable::new();
         table.set_max_capacity(setup.limits.handles_max as usize);
+        let guest = Guest::new(
+            setup.invocation.clone(),
+            setup.scope.project.clone(),
+            setup.scope.plugin.clone(),
+            setup.limits.memory_bytes_max,
+            setup.limits.fuel_max,
+        );
         Ok(Self {
-            meter: Meter::new(&setup.limits),
+            meter: Meter::new(&setup.limits, Arc::new(guest)),
             http: Outgoing::new(&setup, &log),
             invocation: setup.invocation,
             scope: setup.scope,

@@ -1,6 +1,8 @@
 //! What an instance holds: memories, tables and instances, each summed over the whole component.
 
+use longhaul_core::census::Guest;
 use longhaul_core::{LimitHit, Limits};
+use std::sync::Arc;
 use wasmtime::ResourceLimiter;
 
 /// Counts what the instance holds and says no at the caps.
@@ -18,13 +20,15 @@ pub struct Meter {
     pub memory_bytes_peak: u64,
     /// The last cap that said no.
     pub refused: Option<LimitHit>,
+    /// How others see the instance.
+    pub guest: Arc<Guest>,
 }
 
 /// Memories and tables that a component may have. Ours only: every one that grows is also summed.
 const MEMORIES_MAX: usize = 100;
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, guest: Arc<Guest>) -> Self {
         Self {
             memory_bytes: 0,
             memory_bytes_max: limits.memory_bytes_max,
@@ -33,6 +37,7 @@ impl Meter {
             instances_max: limits.instances_max as usize,
             memory_bytes_peak: 0,
             refused: None,
+            guest,
         }
     }
 }
@@ -55,6 +60,7 @@ impl ResourceLimiter for Meter {
             Ok(sum) => {
                 self.memory_bytes = sum;
                 self.memory_bytes_peak = self.memory_bytes_peak.max(sum);
+                self.guest.holds(sum);
                 Ok(true)
             }
             Err(hit) => {
@@ -96,15 +102,17 @@ impl ResourceLimiter for Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::InvocationId;
 
     #[test]
     fn memories_are_summed_and_the_cap_itself_is_allowed() {
-        let mut meter = Meter::new(&Limits { memory_bytes_max: 100, ..Limits::default() });
+        let guest = Guest::new(InvocationId::from_text("i"), "p".into(), "tools.t".into(), 100, 1);
+        let mut meter = Meter::new(&Limits { memory_bytes_max: 100, ..Limits::default() }, Arc::new(guest));
         assert!(meter.memory_growing(0, 60, None).unwrap());
         assert!(!meter.memory_growing(0, 41, None).unwrap(), "one over, in a second memory");
         assert_eq!(meter.refused, Some(LimitHit::new("memory_bytes_max", 101, 100)));
         assert!(meter.memory_growing(0, 40, None).unwrap(), "the edge");
         assert!(!meter.memory_growing(40, usize::MAX, None).unwrap());
-        assert_eq!(meter.memory_bytes_peak, 100);
+        assert_eq!((meter.memory_bytes_peak, meter.guest.memory_bytes()), (100, 100));
     }
 }

@@ -43,6 +43,23 @@ impl Digest {
     }
 }
 
+/// Makes the digest of bytes that come in pieces.
+#[derive(Clone, Default)]
+pub struct Digester(sha2::Sha256);
+
+impl Digester {
+    /// More bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all of them.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 impl From<[u8; 32]> for Digest {
     /// A digest that was kept as its bytes.
     fn from(bytes: [u8; 32]) -> Self {

@@ -1,6 +1,7 @@
 //! What the rest asks of a store: ordered tables, content by digest, and batches that commit whole.
 
 use crate::Digest;
+use std::path::Path;
 
 /// The tables. What is in each, and how its keys look, is documented in the store's `tables.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -167,6 +168,37 @@ impl Batch {
     }
 }
 
+/// What was read, or copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Read {
+    /// Rows, of all tables and of content.
+    pub rows: u64,
+    /// Their keys and values, in bytes.
+    pub bytes: u64,
+}
+
+impl Read {
+    /// One more row.
+    pub fn count(&mut self, bytes: usize) {
+        self.rows += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// What became of content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Collected {
+    /// How many are named by something.
+    pub kept: u64,
+    /// How many are named by nothing.
+    pub removed: u64,
+    /// What those took, in bytes. The file keeps its length, and uses the room again.
+    pub bytes: u64,
+}
+
+/// Says which digests a key, a value or a content names.
+pub type Names = dyn Fn(&[u8]) -> Vec<Digest> + Sync;
+
 /// Why a store did not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -254,6 +286,32 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Damaged`] when the bytes do not have the digest, or [`StoreError::Failed`].
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Copies all that is there at this moment into a new file, which this store can be opened from. Blocks as long as
+    /// that takes, while others read and write.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`], also of a store that is in no file; the file may be there in part.
+    fn copy_to(&self, _file: &Path) -> Result<Read, StoreError> {
+        Err(StoreError::Failed { path: String::new(), detail: "this store cannot be copied into a file".into() })
+    }
+
+    /// Reads all that is there, and compares content with its digests. Blocks as long as that takes.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with the first thing that is.
+    fn read_all(&self) -> Result<Read, StoreError> {
+        Err(StoreError::Failed { path: String::new(), detail: "this store cannot be read as a whole".into() })
+    }
+
+    /// Removes content that nothing names: `names` says which digests a key, a value or a content names. Nothing is
+    /// written meanwhile, so who writes waits as long as it takes to read everything.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`]; what was removed was named by nothing.
+    async fn collect(&self, _names: &Names, _dry_run: bool) -> Result<Collected, StoreError> {
+        Err(StoreError::Failed { path: String::new(), detail: "this store keeps all content".into() })
+    }
 
     /// Makes a batch durable. When this returns `Ok`, all of it survives a kill.
     ///

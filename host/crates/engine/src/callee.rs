@@ -8,6 +8,7 @@ use crate::clearing::Clearing;
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
 use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
+use longhaul_core::census::{Entry, Guest, Listed as _};
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::Journal;
 use longhaul_core::supervisor::{Done, More};
@@ -115,6 +116,8 @@ struct Frame {
     journal: Option<Arc<dyn Journal>>,
     log: LogBook,
     in_flight: InFlight,
+    /// Shown to others as long as this is there.
+    guest: Entry<Guest>,
 }
 
 /// Ends a guest that has the host work without using fuel of its own, and so never yields: where it calls the host, and
@@ -161,7 +164,7 @@ impl Callee {
         const EXPORT: &str = "instantiate";
         let (mut store, frame) = self.store(setup).map_err(|reason| self.host_error(EXPORT, reason))?;
         let work = async { self.pre.instantiate_async(&mut store).await };
-        let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight).await;
+        let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight, &frame.guest).await;
         let instance = self.governed(EXPORT, governed, &mut store, &frame.limits)?;
         Ok(Standby { store, instance, frame })
     }
@@ -176,7 +179,7 @@ impl Callee {
         const EXPORT: &str = "rehearse";
         let Standby { mut store, instance, frame } = standby;
         let work = async { body(&mut store, &instance).await };
-        let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight).await;
+        let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight, &frame.guest).await;
         self.governed(EXPORT, governed, &mut store, &frame.limits)?;
         store.set_fuel(frame.limits.fuel_max).map_err(|error| self.host_error(EXPORT, error.to_string()))?;
         let ctx = store.data_mut();
@@ -227,7 +230,7 @@ impl Callee {
         let limits = &frame.limits;
         // A call is made once, so nobody was before us.
         let _ = frame.leash.set(Leash::new(cancel, limits));
-        let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight).await;
+        let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight, &frame.guest).await;
         let used = used(&mut store, limits.fuel_max);
         let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
         let done = Done { fuel: used.fuel, ..store.data().done() };
@@ -253,6 +256,7 @@ impl Callee {
         let (limits, journal) = (setup.limits.clone(), setup.journal.clone());
         let ctx = Ctx::new(setup).map_err(|error| error.to_string())?;
         let (log, in_flight) = (ctx.log_book(), ctx.in_flight());
+        let guest = Guest::enter_shared(Arc::clone(&ctx.meter.guest));
         let mut store = Store::new(&self.engine, ctx);
         store.limiter(|ctx| &mut ctx.meter);
         store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
@@ -266,6 +270,7 @@ impl Callee {
                 let left = store.get_fuel()?;
                 let ctx = store.data_mut();
                 ctx.fuel_used = fuel_max.saturating_sub(left);
+                ctx.meter.guest.burnt(ctx.fuel_used);
                 ctx.used.host_calls += 1;
                 if ctx.used.host_calls > host_calls_max {
                     let hit = LimitHit::new("host_calls_max", ctx.used.host_calls, host_calls_max);
@@ -277,7 +282,7 @@ impl Callee {
             }
             Ok(())
         });
-        Ok((store, Frame { limits, leash, journal, log, in_flight }))
+        Ok((store, Frame { limits, leash, journal, log, in_flight, guest }))
     }
 
     fn host_error(&self, export: &'static str, reason: String) -> CallError {

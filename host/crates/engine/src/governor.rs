@@ -5,6 +5,7 @@
 
 use crate::turn::Turns;
 use longhaul_capabilities::{InFlight, Stop};
+use longhaul_core::census::Guest;
 use longhaul_core::journal::Journal;
 use longhaul_core::{LimitHit, Limits};
 use std::future::poll_fn;
@@ -52,8 +53,10 @@ pub(crate) async fn govern<T>(
     journal: Option<&Arc<dyn Journal>>,
     cancel: &Cancel,
     in_flight: &InFlight,
+    guest: &Guest,
 ) -> Result<T, Stop> {
-    let mut watched = Watched { call: Turns::new(call), cpu: Duration::ZERO, cpu_ms_max: limits.cpu_ms_max, journal };
+    let cpu_ms_max = limits.cpu_ms_max;
+    let mut watched = Watched { call: Turns::new(call), cpu: Duration::ZERO, cpu_ms_max, journal, guest };
     let mut called_off = pin!(called_off(cancel, in_flight));
     let mut wall = pin!(tokio::time::sleep(Duration::from_millis(limits.wall_ms_max)));
     poll_fn(|cx| {
@@ -91,6 +94,7 @@ struct Watched<'a, F> {
     cpu: Duration,
     cpu_ms_max: u64,
     journal: Option<&'a Arc<dyn Journal>>,
+    guest: &'a Guest,
 }
 
 impl<F> Watched<'_, F> {
@@ -113,6 +117,7 @@ impl<F: Future> Future for Watched<'_, F> {
         let start = Instant::now();
         let polled = Pin::new(&mut self.call).poll(cx);
         self.cpu += start.elapsed();
+        self.guest.ran(u64::try_from(self.cpu.as_micros()).unwrap_or(u64::MAX));
         match polled {
             Poll::Ready(done) => Poll::Ready(Ok(done)),
             Poll::Pending => match self.check() {

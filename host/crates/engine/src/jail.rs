@@ -9,6 +9,7 @@ use crate::config::compile_config;
 use crate::error::LoadError;
 use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
+use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
 use longhaul_core::text::truncate;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -71,12 +72,20 @@ impl Jail {
         let failed = |reason: String| LoadError::Compile { name: name.to_owned(), reason };
         let mut child =
             self.start(output).map_err(|error| failed(format!("the compiler could not be started: {error}")))?;
+        let entry = child.id().map(|pid| {
+            let mut listed = Listing::new(pid, ChildKind::Compiler, name);
+            listed.memory_bytes_max = Some(self.limits.memory_bytes_max);
+            listed.enter()
+        });
         let hit =
             |limit: &str, max: u64| LoadError::Limit { name: name.to_owned(), hit: LimitHit::new(limit, max, max) };
         let deadline = Duration::from_millis(self.limits.wall_ms_max);
         let done = tokio::time::timeout(deadline, feed(&mut child, bytes)).await;
         let done = done.map_err(|_| hit("wall_ms_max", self.limits.wall_ms_max))?;
         let said = done.map_err(|error| failed(error.to_string()))?;
+        if let Some(hit) = entry.as_ref().and_then(|entry| entry.hit()) {
+            return Err(LoadError::Limit { name: name.to_owned(), hit: hit.clone() });
+        }
         match said.status {
             status if status.success() => Ok(()),
             status if status.signal() == Some(Signal::XCPU.as_raw()) => Err(hit("cpu_ms_max", self.limits.cpu_ms_max)),

@@ -3,6 +3,7 @@
 
 use crate::config::{McpConfig, Value};
 use crate::server::Surroundings;
+use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use longhaul_egress::Sieve;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::Stdio;
@@ -22,11 +23,14 @@ pub(crate) struct Process {
     child: Option<Child>,
     group: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
+    /// Shown to others as long as it lives.
+    entry: Option<Entry<Listing>>,
 }
 
 impl Process {
     /// Starts the command behind its keeper. What it says on its standard error goes through `sieve`.
     pub(crate) fn start(
+        name: &str,
         config: &McpConfig,
         around: &Surroundings,
         sieve: Option<Sieve>,
@@ -47,15 +51,25 @@ impl Process {
         let child = command.process_group(0).kill_on_drop(true).spawn();
         let mut child = child.map_err(|error| format!("its keeper cannot be started: {error}"))?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let entry = child.id().map(|pid| {
+            let mut listed = Listing::new(pid, ChildKind::McpServer, name);
+            listed.place = Some(around.directory.clone());
+            listed.enter()
+        });
         let said = Arc::new(Mutex::new(Vec::new()));
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else { return Err("it has no pipes".into()) };
         tokio::spawn(listen(stderr, sieve, Arc::clone(&said)));
-        Ok((Self { child: Some(child), group, said }, stdout, stdin))
+        Ok((Self { child: Some(child), group, said, entry }, stdout, stdin))
     }
 
     /// What it said last on its standard error, without secrets.
     pub(crate) fn last_words(&self) -> String {
+        if let Some(hit) = self.entry.as_ref().and_then(|entry| entry.hit()) {
+            return format!(
+                "it was ended: {hit}; its limits are those of [mcp-server] in resources.toml of the data directory"
+            );
+        }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).trim().to_owned()
     }

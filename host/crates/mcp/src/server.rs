@@ -155,7 +155,7 @@ impl McpServer {
     }
 
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
-        let started = Process::start(&self.config, &self.around, keyring.sieve());
+        let started = Process::start(&self.name, &self.config, &self.around, keyring.sieve());
         let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
         let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);

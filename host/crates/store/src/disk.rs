@@ -115,7 +115,7 @@ impl Home {
     }
 }
 
-fn database(file: File) -> Result<Database, redb::Error> {
+pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
     let backend = redb::backends::FileBackend::new(file)?;
     Ok(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?)
 }
@@ -142,6 +142,11 @@ fn stored_format(db: &Database) -> Result<Option<u64>, redb::Error> {
     }
     let stored = transaction.open_table(META)?.get(META_FORMAT)?;
     Ok(stored.and_then(|stored| std::str::from_utf8(stored.value()).ok()?.parse().ok()))
+}
+
+/// A new file of the same kind; one that is there is left alone, and is an error.
+pub(crate) fn private_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// A file that only its owner may read: journals hold what plugins saw.

@@ -9,6 +9,7 @@
 mod blob;
 mod disk;
 mod group;
+mod maintain;
 mod redb_store;
 mod tables;
 mod writer;

@@ -5,7 +5,7 @@ use crate::disk::Home;
 use crate::tables::{BLOBS, definition};
 use crate::writer::{Job, Shared};
 use longhaul_core::Digest;
-use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
+use longhaul_core::store::{Batch, Collected, Key, Names, Op, Read, Row, Store, StoreError, Table};
 use redb::ReadableDatabase as _;
 use std::ops::Bound;
 use std::path::Path;
@@ -36,6 +36,8 @@ pub struct Options {
 pub struct RedbStore {
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
+    /// Held by all who write, and alone by who removes content.
+    writing: Arc<tokio::sync::RwLock<()>>,
     /// None only while this is dropped.
     queue: Option<mpsc::Sender<Job>>,
     writer: Option<JoinHandle<()>>,
@@ -54,7 +56,7 @@ impl RedbStore {
         let writer = std::thread::Builder::new().name("longhaul-store".to_owned()).spawn(move || serving.serve(&jobs));
         let writer = writer.map_err(|why| shared.home.failed(why.to_string()))?;
         let places = Arc::new(Semaphore::new(QUEUE_BATCHES_MAX));
-        Ok(Self { shared, places, queue: Some(queue), writer: Some(writer) })
+        Ok(Self { shared, places, writing: Arc::default(), queue: Some(queue), writer: Some(writer) })
     }
 
     /// Leaves out content that is there, and encodes the rest.
@@ -143,7 +145,22 @@ impl Store for RedbStore {
         content.map_err(|detail| self.shared.home.damaged(detail))
     }
 
+    fn copy_to(&self, file: &Path) -> Result<Read, StoreError> {
+        self.shared.copy_to(file)
+    }
+
+    fn read_all(&self) -> Result<Read, StoreError> {
+        self.shared.read_all()
+    }
+
+    async fn collect(&self, names: &Names, dry_run: bool) -> Result<Collected, StoreError> {
+        let _alone = self.writing.write().await;
+        self.shared.collect(names, dry_run)
+    }
+
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        // From before it is looked whether content is there.
+        let _writing = self.writing.read().await;
         let batch = self.encode(batch).await?;
         if batch.is_empty() {
             return Ok(());

@@ -233,7 +233,9 @@ fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
 
 fn told(report: &HeldReport, held: &Held, tool: &str) -> ToolOutput {
     let error = report.hit.as_ref().map(|hit| {
-        let raise = format!("raise it in [tools.{tool}.settings.limits], or do less");
+        // Limits of all of its processes together begin so.
+        let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
+        let raise = format!("raise it in {together}[tools.{tool}.settings.limits], or do less");
         if hit.name == "wall_ms_max" {
             format!("Timeout: given up after {} ms; {raise}", held.limits.wall_ms_max)
         } else {

@@ -9,6 +9,7 @@ use crate::held::{Held, program, scratch};
 use crate::native::run::{Group, Run, disk_used_up};
 use crate::native::{CheckHost, NativeError, Output};
 use crate::sandbox::Sandbox;
+use longhaul_core::census::{Child as Listing, Entry};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -57,6 +58,8 @@ impl Drop for Room {
 /// A program that runs. Dropping it kills all that it started.
 pub struct Kept {
     child: Child,
+    /// Shown to others as long as it lives.
+    entry: Option<Entry<Listing>>,
     // In this order: the room goes when nobody is left in it.
     _group: Group,
     _watch: Watch,
@@ -93,7 +96,8 @@ impl Kept {
     pub async fn ended(&mut self) -> (Option<&'static str>, String) {
         // An error says that it is no child any more, so it has ended.
         let _ = self.child.wait().await;
-        let hit = *self.hit.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended_for = self.entry.as_ref().and_then(|entry| entry.hit()).map(|hit| name_of(&hit.name));
+        let hit = self.hit.lock().unwrap_or_else(PoisonError::into_inner).or(ended_for);
         (hit, self.stderr.take().await.text().0)
     }
 }
@@ -120,6 +124,7 @@ pub async fn start_kept(host: &CheckHost, room: Room, held: &Held) -> Result<Kep
     let watch = tokio::spawn(watch(room.path().to_owned(), held.clone(), started.group.pid(), Arc::clone(&hit)));
     Ok(Kept {
         child: started.child,
+        entry: started.entry,
         _group: started.group,
         _watch: Watch(watch),
         _lifeline: started.lifeline,
@@ -128,6 +133,15 @@ pub async fn start_kept(host: &CheckHost, room: Room, held: &Held) -> Result<Kep
         hit,
         room,
     })
+}
+
+/// Limits that somebody else ends it for.
+fn name_of(limit: &str) -> &'static str {
+    match limit {
+        "max_memory_mb" => "max_memory_mb",
+        "max_processes" => "max_processes",
+        _ => "max_cpu_percent",
+    }
 }
 
 /// Ends the program at a limit that the kernel does not know.

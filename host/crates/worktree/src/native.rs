@@ -216,7 +216,10 @@ fn report(name: &str, done: Done) -> CheckReport {
     let (mut stderr, err_cut) = stderr.text();
     if let Some(hit) = &hit {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-        stderr.push_str(&format!("{line_end}{hit}; raise it in [checks.{name}], or make the check use less\n"));
+        // Limits of all of its processes together begin so.
+        let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
+        let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
+        stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
     }
     CheckReport {
         name: name.to_owned(),

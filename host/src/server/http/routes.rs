@@ -10,6 +10,7 @@ mod knowledge;
 mod plugins;
 mod projects;
 mod reports;
+mod resources;
 mod runs;
 mod schedules;
 mod server;
@@ -110,6 +111,7 @@ pub(super) fn api() -> OpenApiRouter<Shared> {
         .routes(routes!(schedules::task))
         .routes(routes!(schedules::retry))
         .routes(routes!(reports::costs))
+        .routes(routes!(resources::show))
         .routes(routes!(plugins::list))
         .routes(routes!(exec::run))
 }

@@ -90,6 +90,7 @@ pub const TABLE: &[(&str, &str, Scope)] = &[
     ("POST", "/api/tasks/{task}/retry", Run),
 
     ("GET", "/api/v1/costs", Read),
+    ("GET", "/api/v1/resources", Read),
     ("GET", "/api/v1/plugins", Read),
     ("POST", "/api/v1/exec", Run),
 ];

@@ -6,7 +6,9 @@ pub mod events;
 pub mod features;
 pub mod journal;
 pub mod knowledge;
+pub mod resources;
 pub mod runs;
+pub mod schedules;
 pub mod spent;
 
 /// An enum of words, made of one within whose cases have the same names.

@@ -6,6 +6,7 @@
 use super::{Job, LocalConfig};
 use crate::retry::outage;
 use longhaul_core::LimitHit;
+use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use longhaul_core::model::ModelError;
 use longhaul_core::text::truncate;
 use longhaul_llama::protocol::{
@@ -219,11 +220,16 @@ impl Launch {
             .spawn()
             .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
         self.lower_priority(&child);
+        let entry = child.id().map(|pid| {
+            let mut listed = Listing::new(pid, ChildKind::Model, self.name.as_str());
+            listed.memory_bytes_max = Some(self.config.memory_bytes_max.saturating_add(BESIDE_BYTES));
+            listed.enter()
+        });
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err("its process has no pipes".to_owned());
         };
-        Ok(Running::new(child, input, output, errors))
+        Ok(Running { _entry: entry, ..Running::new(child, input, output, errors) })
     }
 
     /// Threads that the child starts inherit it; it has started none yet.
@@ -236,9 +242,14 @@ impl Launch {
     }
 }
 
+/// What the child may hold beside the model: threads, and what inference needs in between.
+const BESIDE_BYTES: u64 = 768 << 20;
+
 /// A child and where the conversation with it stands.
 struct Running {
     child: Child,
+    /// Shown to others as long as it lives.
+    _entry: Option<Entry<Listing>>,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// The beginning of a line; kept here, since reading may be given up in its middle.
@@ -256,7 +267,8 @@ impl Running {
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
         tokio::spawn(listen(errors, Arc::clone(&last_words)));
         let output = BufReader::new(output);
-        Self { child, input, output, line: Vec::new(), last_words, calls: 0, open: None, writing: false }
+        let (line, _entry) = (Vec::new(), None);
+        Self { child, _entry, input, output, line, last_words, calls: 0, open: None, writing: false }
     }
 
     fn has_ended(&mut self) -> bool {

@@ -4,6 +4,7 @@ use super::output::{Captured, Output};
 use super::{CheckHost, NativeError};
 use crate::sandbox::{CROWDED, END, REFUSED, SAID, SCRATCH, Sandbox, Spec};
 use longhaul_core::LimitHit;
+use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,12 @@ pub(super) const DRAIN: Duration = Duration::from_secs(2);
 
 /// How often the disk is looked at.
 const DISK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Processes of a program that may hold, at once, as much as each of them may.
+const PROCESSES_AT_THEIR_MOST: u64 = 4;
+
+/// Processes of our own around a program: the two that confine it, of which one is the root.
+const KEEPERS: u64 = 1;
 
 /// What is run, and what it may use.
 #[derive(Clone, Debug)]
@@ -141,6 +148,7 @@ impl Run<'_> {
     async fn begun(&self, sandbox: Sandbox) -> Result<Result<Started, String>, NativeError> {
         let mut child = self.start(sandbox).map_err(|error| self.failed(error))?;
         let group = Group::of(&child);
+        let entry = self.listed(&child, ChildKind::Kept);
         let lifeline = child.stdin.take();
         let (said, first_line) = tokio::sync::oneshot::channel();
         // Nobody asks what it says to people, and it must not wait for a reader.
@@ -148,7 +156,7 @@ impl Run<'_> {
         let stderr = Output::read(child.stderr.take(), Some(said), self.program.output_bytes_max);
         let said = first_line.await.unwrap_or_default();
         Ok(match said.strip_prefix(SAID) {
-            Some(word) if word.starts_with("ready") => Ok(Started { child, group, lifeline, stderr }),
+            Some(word) if word.starts_with("ready") => Ok(Started { child, group, lifeline, stderr, entry }),
             _ => Err(said.trim_start_matches(SAID).trim_start_matches(REFUSED).trim().to_owned()),
         })
     }
@@ -157,12 +165,15 @@ impl Run<'_> {
         let started = Instant::now();
         let mut child = self.start(sandbox).map_err(|error| self.failed(error))?;
         let group = Group::of(&child);
+        let entry = self.listed(&child, ChildKind::Program);
         // The child ends when this does (see `sandbox.rs`); left in `child`, waiting would close it.
         let mut lifeline = child.stdin.take();
         let (said, first_line) = tokio::sync::oneshot::channel();
         let stdout = Output::read(child.stdout.take(), None, self.program.output_bytes_max);
         let stderr = Output::read(child.stderr.take(), Some(said), self.program.output_bytes_max);
         let (status, hit) = self.wait(&mut child, lifeline.as_mut()).await.map_err(|error| self.failed(error))?;
+        let ended_for = entry.as_ref().and_then(|entry| entry.hit().cloned());
+        let hit = hit.or(ended_for);
         // What the program left running, where there is no namespace to take it along.
         drop((group, lifeline));
         let said = tokio::time::timeout(DRAIN, first_line).await.ok().and_then(Result::ok).unwrap_or_default();
@@ -175,6 +186,15 @@ impl Run<'_> {
         let hit = hit.or_else(|| self.signalled(status, code));
         let exit_code = if hit.is_some() { -1 } else { code };
         Ok(Ended::Ran(Done { exit_code, hit, stdout, stderr, sandbox, wall_ms }))
+    }
+
+    /// Shown to whoever watches what the host's children use, which is told what they may.
+    fn listed(&self, child: &Child, kind: ChildKind) -> Option<Entry<Listing>> {
+        let mut listed = Listing::new(child.id()?, kind, self.name);
+        listed.place = self.tree.map(|(tree, _)| tree.to_owned());
+        listed.memory_bytes_max = self.program.memory_bytes_max.checked_mul(PROCESSES_AT_THEIR_MOST);
+        listed.processes_max = self.program.processes_max.checked_add(KEEPERS);
+        Some(listed.enter())
     }
 
     fn start(&self, sandbox: Sandbox) -> std::io::Result<Child> {
@@ -263,6 +283,8 @@ pub(crate) struct Started {
     pub(crate) group: Group,
     pub(crate) lifeline: Option<tokio::process::ChildStdin>,
     pub(crate) stderr: Output,
+    /// None: it had ended by then.
+    pub(crate) entry: Option<Entry<Listing>>,
 }
 
 /// A process group, killed when it is dropped: nothing of a check outlives it.

@@ -2,7 +2,8 @@
 
 use super::super::Shared;
 use super::super::input::{Json, MaybeJson, Query, Window, limited};
-use super::super::views::agents::{AgentTasks, NewSchedule, Retried, Schedule, Skipped, Task, TaskStatus, name};
+use super::super::views::agents::name;
+use super::super::views::schedules::{AgentTasks, NewSchedule, Retried, Schedule, Skipped, Task, TaskStatus};
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use super::{Made, Out, Page, Problem, Told};

@@ -1,0 +1,159 @@
+//! Whether there is room for one more, by what the machine has free.
+//!
+//! What was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to let anything
+//! into the reserve, and to say "wait" without saying for what.
+
+use crate::usage::SystemUsage;
+use serde::{Deserialize, Serialize};
+
+/// For how long what was let in counts as taken besides what the machine says, in milliseconds. By then it has begun,
+/// and its memory is among what is used.
+pub const SETTLES_MS: u64 = 30_000;
+
+/// What something will need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Need {
+    /// Memory, in MB.
+    pub memory_mb: f64,
+    /// Memory of one graphics card, in MB; 0: it needs none.
+    pub gpu_memory_mb: f64,
+}
+
+/// What is left to the rest of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reserve {
+    /// Memory, in MB. Default 256.
+    pub memory_mb: f64,
+    /// Memory of each graphics card, in MB. Default 0.
+    pub gpu_memory_mb: f64,
+}
+
+impl Default for Reserve {
+    fn default() -> Self {
+        Self { memory_mb: 256.0, gpu_memory_mb: 0.0 }
+    }
+}
+
+/// Whether it may begin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It may.
+    Admit,
+    /// Not now; why.
+    Wait(String),
+}
+
+/// What was let in and has not settled.
+#[derive(Debug, Default)]
+pub struct Admission {
+    promised: Vec<(Need, u64)>,
+}
+
+impl Admission {
+    /// Lets something in, and counts it, or says why it has to wait.
+    pub fn admit(&mut self, need: Need, reserve: &Reserve, system: &SystemUsage, now_ms: u64) -> Verdict {
+        // A clock that was set back must not keep a promise for ever.
+        self.promised.retain(|(_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
+        let promised = |of: fn(&Need) -> f64| self.promised.iter().map(|(need, _)| of(need)).sum::<f64>();
+        let (memory, gpu) = (promised(|need| need.memory_mb), promised(|need| need.gpu_memory_mb));
+        let verdict = memory_fits(need, reserve, system, memory).or_else(|| gpu_fits(need, reserve, system, gpu));
+        match verdict {
+            Some(why) => Verdict::Wait(why),
+            None => {
+                self.promised.push((need, now_ms));
+                Verdict::Admit
+            }
+        }
+    }
+}
+
+/// Why it does not fit, if it does not.
+fn memory_fits(need: Need, reserve: &Reserve, system: &SystemUsage, promised: f64) -> Option<String> {
+    let (wanted, kept, total) = (need.memory_mb, reserve.memory_mb, system.memory_total_mb);
+    if wanted + kept > total {
+        return Some(format!(
+            "it needs {wanted:.0} MB of memory and {kept:.0} are kept free, more than the {total:.0} MB of this machine"
+        ));
+    }
+    let free = system.memory_available_mb - promised;
+    let held =
+        if promised > 0.0 { format!(", {promised:.0} of them promised to what has just begun") } else { String::new() };
+    (wanted + kept > free).then(|| {
+        let available = system.memory_available_mb;
+        format!("it needs {wanted:.0} MB of memory, and {kept:.0} are kept free; {available:.0} MB can be had{held}")
+    })
+}
+
+fn gpu_fits(need: Need, reserve: &Reserve, system: &SystemUsage, promised: f64) -> Option<String> {
+    let wanted = need.gpu_memory_mb;
+    if wanted <= 0.0 {
+        return None;
+    }
+    let Some(most) = system.gpus.iter().map(|gpu| gpu.memory_free_mb()).max_by(f64::total_cmp) else {
+        return Some(format!("it needs {wanted:.0} MB of a graphics card, and this machine tells of none"));
+    };
+    let free = (most - promised - reserve.gpu_memory_mb).max(0.0);
+    (wanted > free).then(|| format!("it needs {wanted:.0} MB of a graphics card, and {free:.0} MB of one are free"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::GpuUsage;
+
+    fn machine(available: f64) -> SystemUsage {
+        let gpu = GpuUsage { name: "card0".into(), memory_total_mb: 8_000.0, memory_used_mb: 6_000.0 };
+        SystemUsage {
+            memory_total_mb: 4_000.0,
+            memory_available_mb: available,
+            gpus: vec![gpu],
+            ..SystemUsage::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(need: (f64, f64), available: f64, expected: Option<&str>) {
+        let (need, reserve) =
+            (Need { memory_mb: need.0, gpu_memory_mb: need.1 }, Reserve { memory_mb: 500.0, gpu_memory_mb: 0.0 });
+        match (Admission::default().admit(need, &reserve, &machine(available), 0), expected) {
+            (Verdict::Admit, None) => {}
+            (Verdict::Wait(why), Some(part)) => assert!(why.contains(part), "{why}"),
+            (verdict, _) => panic!("{verdict:?}"),
+        }
+    }
+
+    #[test]
+    fn what_fits_beside_the_reserve_may_begin_and_the_rest_hears_why_not() {
+        check((500.0, 0.0), 1_000.0, None);
+        check((501.0, 0.0), 1_000.0, Some("1000 MB can be had"));
+        check((3_600.0, 0.0), 4_000.0, Some("more than the 4000 MB of this machine"));
+        check((1.0, 2_000.0), 1_000.0, None);
+        check((1.0, 2_001.0), 1_000.0, Some("2000 MB of one are free"));
+    }
+
+    #[test]
+    fn a_machine_without_a_card_says_so() {
+        let need = Need { memory_mb: 1.0, gpu_memory_mb: 1.0 };
+        let verdict = Admission::default().admit(
+            need,
+            &Reserve::default(),
+            &SystemUsage { gpus: Vec::new(), ..machine(4_000.0) },
+            0,
+        );
+        assert!(matches!(verdict, Verdict::Wait(why) if why.contains("tells of none")));
+    }
+
+    #[test]
+    fn two_that_begin_at_once_do_not_get_the_same_memory() {
+        let (mut room, need, reserve) =
+            (Admission::default(), Need { memory_mb: 600.0, gpu_memory_mb: 0.0 }, Reserve::default());
+        assert_eq!(room.admit(need, &reserve, &machine(1_000.0), 0), Verdict::Admit);
+        let second = room.admit(need, &reserve, &machine(1_000.0), 1_000);
+        assert!(matches!(second, Verdict::Wait(why) if why.contains("promised")));
+        // By then the first one's memory is among what is used, or it took none.
+        assert_eq!(room.admit(need, &reserve, &machine(1_000.0), SETTLES_MS), Verdict::Admit);
+    }
+}

@@ -1,0 +1,241 @@
+//! Control groups of Linux, version 2, where the system lets us make some below our own.
+//!
+//! systemd does for a unit with `Delegate=yes`, and marks its group. We move into a leaf of it, since a group with
+//! processes of its own can have none with limits below, and give each child a group beside. Refuses to touch a group
+//! that nobody handed over to us, and to take a limit for set that was not written.
+
+use crate::limits::Rule;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The attribute by which systemd marks a group that it hands over.
+const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
+
+/// What limits need.
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
+
+/// Over which time processor time is shared out, in microseconds; the kernel's default.
+const PERIOD_US: u64 = 100_000;
+
+/// Where groups for children can be made.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    top: PathBuf,
+}
+
+/// The group of one child, removed when it is dropped; who is left in it then is killed.
+#[derive(Debug)]
+pub struct Group {
+    path: PathBuf,
+}
+
+impl Groups {
+    /// The group that could be taken over, without doing so.
+    ///
+    /// # Errors
+    /// In words, why there is none.
+    pub fn look() -> Result<PathBuf, String> {
+        let own = own_group().ok_or("this system has no control groups of version 2, or we are in none")?;
+        let is_ours = MARKS.iter().any(|mark| {
+            let mut value = [0; 8];
+            rustix::fs::getxattr(&own, *mark, &mut value).is_ok_and(|length| value[..length].starts_with(b"1"))
+        });
+        if !is_ours {
+            return Err(format!(
+                "`{}` was not handed over to us; run as a systemd unit with Delegate=yes",
+                own.display()
+            ));
+        }
+        has_controllers(&own).map_err(|error| format!("`{}`: {error}", own.display()))?;
+        Ok(own)
+    }
+
+    /// Takes over the group that we are in.
+    ///
+    /// # Errors
+    /// In words, why there are none.
+    pub fn take() -> Result<Self, String> {
+        let own = Self::look()?;
+        Self::at(&own, std::process::id()).map_err(|error| format!("`{}`: {error}", own.display()))
+    }
+
+    /// Makes a group usable for others below it, by moving a process, ourselves, into a leaf of it.
+    fn at(top: &Path, own: u32) -> io::Result<Self> {
+        has_controllers(top)?;
+        let leaf = top.join("host");
+        make(&leaf)?;
+        write(&leaf, "cgroup.procs", &own.to_string())?;
+        write(top, "cgroup.subtree_control", "+memory +pids +cpu")?;
+        Ok(Self { top: top.to_owned() })
+    }
+
+    /// A group for a child, with its limits.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make(&self, name: &str, rule: &Rule) -> io::Result<Group> {
+        let path = self.top.join(name);
+        make(&path)?;
+        let group = Group { path };
+        group.limit(rule)?;
+        Ok(group)
+    }
+}
+
+impl Group {
+    fn limit(&self, rule: &Rule) -> io::Result<()> {
+        if let Some(mb) = rule.max_memory_mb {
+            write(&self.path, "memory.max", &whole(mb * 1_048_576.0).to_string())?;
+            // All of it, and not the largest one of it: half a program is of no use.
+            write(&self.path, "memory.oom.group", "1")?;
+        }
+        if let Some(processes) = rule.max_processes {
+            // The root counts here. Threads do too, so a process is taken for eight.
+            write(&self.path, "pids.max", &processes.saturating_add(1).saturating_mul(8).to_string())?;
+        }
+        if let Some(percent) = rule.max_cpu_percent {
+            let quota = whole(percent.max(1.0) * 0.01 * 100_000.0);
+            write(&self.path, "cpu.max", &format!("{quota} {PERIOD_US}"))?;
+        }
+        Ok(())
+    }
+
+    /// Puts a process into it. What it starts from then on is in it too.
+    ///
+    /// # Errors
+    /// The system's; a process that is gone is one.
+    pub fn add(&self, pid: u32) -> io::Result<()> {
+        write(&self.path, "cgroup.procs", &pid.to_string())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Empty by now, or else what is left of it goes.
+        let _ = write(&self.path, "cgroup.kill", "1");
+        let _ = std::fs::remove_dir(&self.path);
+    }
+}
+
+fn has_controllers(group: &Path) -> io::Result<()> {
+    let there = std::fs::read_to_string(group.join("cgroup.controllers"))?;
+    let missing = CONTROLLERS.iter().find(|wanted| !there.split_whitespace().any(|found| found == **wanted));
+    match missing {
+        Some(missing) => Err(io::Error::other(format!("it has no controller `{missing}`"))),
+        None => Ok(()),
+    }
+}
+
+/// What is asked for is a limit's: never negative, and far below 2^53.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn whole(number: f64) -> u64 {
+    number.clamp(0.0, 9e15) as u64
+}
+
+fn make(path: &Path) -> io::Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn write(group: &Path, file: &str, value: &str) -> io::Result<()> {
+    let told = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(group.join(file))
+        .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()))
+        .map_err(told)
+}
+
+/// The group of version 2 that this process is in.
+fn own_group() -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    Some(mount_of(&mounts, "cgroup2", None)?.join(own))
+}
+
+/// What the group that we are in may have, and what it has, in bytes; none: no limit that we can see.
+pub(crate) fn own_memory() -> Option<(u64, u64)> {
+    let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let second = || {
+        let own = own_group()?;
+        let max = own.ancestors().filter_map(|group| Some((number(group.join("memory.max"))?, group)));
+        let (max, group) = max.min_by_key(|(max, _)| *max)?;
+        Some((max, number(group.join("memory.current"))?))
+    };
+    let first = || {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own = own.lines().find_map(|line| line.split_once(":memory:/").map(|(_, path)| path))?;
+        let group = mount_of(&mounts, "cgroup", Some("memory"))?.join(own);
+        Some((number(group.join("memory.limit_in_bytes"))?, number(group.join("memory.usage_in_bytes"))?))
+    };
+    second().or_else(first)
+}
+
+/// Where a file system of this kind is mounted, with this option.
+fn mount_of(mountinfo: &str, kind: &str, option: Option<&str>) -> Option<PathBuf> {
+    mountinfo.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut after = after.split(' ');
+        let is_it = after.next() == Some(kind)
+            && option.is_none_or(|option| after.nth(1).is_some_and(|all| all.split(',').any(|one| one == option)));
+        is_it.then(|| before.split(' ').nth(4).map(PathBuf::from))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory that looks like a group that was handed over.
+    fn handed_over(controllers: &str) -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::write(top.path().join("cgroup.controllers"), controllers).unwrap();
+        std::fs::write(top.path().join("cgroup.subtree_control"), "").unwrap();
+        for group in ["host", "child-7"] {
+            std::fs::create_dir(top.path().join(group)).unwrap();
+            for file in ["cgroup.procs", "memory.max", "memory.oom.group", "pids.max", "cpu.max"] {
+                std::fs::write(top.path().join(group).join(file), "").unwrap();
+            }
+        }
+        top
+    }
+
+    #[test]
+    fn limits_are_written_as_the_kernel_reads_them() {
+        let top = handed_over("cpuset cpu io memory pids\n");
+        let groups = Groups::at(top.path(), 42).unwrap();
+        let rule = Rule { max_memory_mb: Some(256.0), max_cpu_percent: Some(80.0), max_processes: Some(5) };
+        let group = groups.make("child-7", &rule).unwrap();
+        group.add(7).unwrap();
+        let read = |file: &str| std::fs::read_to_string(top.path().join(file)).unwrap();
+        assert_eq!(read("host/cgroup.procs"), "42", "we leave the group first");
+        assert_eq!(read("cgroup.subtree_control"), "+memory +pids +cpu");
+        assert_eq!(read("child-7/memory.max"), "268435456");
+        assert_eq!(read("child-7/pids.max"), "48");
+        assert_eq!(read("child-7/cpu.max"), "80000 100000");
+        assert_eq!(read("child-7/cgroup.procs"), "7");
+    }
+
+    #[test]
+    fn a_group_without_what_limits_need_is_refused_by_name() {
+        let top = handed_over("cpu pids\n");
+        let refused = Groups::at(top.path(), 42).unwrap_err().to_string();
+        assert!(refused.contains("`memory`"), "{refused}");
+        let read = std::fs::read_to_string(top.path().join("host/cgroup.procs")).unwrap();
+        assert_eq!(read, "", "nobody was moved");
+    }
+
+    #[test]
+    fn mounts_are_found_by_kind_and_option() {
+        let text = "25 1 0:22 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+                    26 1 0:23 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n";
+        let found = |kind, option| mount_of(text, kind, option).map(|path| path.display().to_string());
+        assert_eq!(found("cgroup2", None).as_deref(), Some("/sys/fs/cgroup/unified"));
+        assert_eq!(found("cgroup", Some("memory")).as_deref(), Some("/sys/fs/cgroup/memory"));
+        assert_eq!(found("cgroup", Some("pids")), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! A tree of processes is ended: asked first, and killed when it does not go.
+//!
+//! Each process is held by a descriptor that the kernel gave for it, and its start is compared once the descriptor is
+//! there; so a number that was given away again is never hit. Refuses to signal anything that it does not hold so, and
+//! to take a process for gone that is only slow.
+
+use crate::ResourceError;
+use crate::process::{Process, Stat, Table, start_of};
+use std::time::Duration;
+
+/// How long a tree may take to end by itself once it was asked.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// How long what was killed may take to be gone, before those that it started meanwhile are looked for.
+const KILLED: Duration = Duration::from_millis(200);
+
+/// How often that is done. A tree that starts processes as fast as it can is done after two or three.
+const PASSES: usize = 25;
+
+/// How a tree ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Processes that went when they were asked.
+    pub asked: usize,
+    /// Processes that had to be killed.
+    pub killed: usize,
+}
+
+/// Ends a process, all below it, and its group. Blocks for at most `grace` and some seconds.
+///
+/// `is_keeper` names those that are not asked, since they end with what they keep: asked first, they would take it along
+/// before it could tidy up.
+///
+/// # Errors
+/// [`ResourceError::Absent`] when there is nothing to end, [`ResourceError::NotOurs`], [`ResourceError::StillThere`].
+pub fn end_tree(root: Process, grace: Duration, is_keeper: &dyn Fn(&Stat) -> bool) -> Result<Ended, ResourceError> {
+    let absent = || ResourceError::Absent { pid: root.pid };
+    let table = Table::read()?;
+    let tree = table.tree(root);
+    let held = hold(&tree);
+    if held.is_empty() {
+        return Err(absent());
+    }
+    let kept = |held: &Held| tree.iter().any(|stat| stat.process == held.process && is_keeper(stat));
+    let asked: Vec<&Held> = held.iter().filter(|held| !kept(held)).collect();
+    let asked = if asked.is_empty() { held.iter().collect() } else { asked };
+    let refused = asked.iter().filter(|held| held.ask() == Heard::NotOurs).count();
+    if refused == held.len() {
+        return Err(ResourceError::NotOurs { pid: root.pid });
+    }
+    let left = wait(held, grace);
+    let gone = tree.len() - left.len();
+    kill(root, left).map(|killed| Ended { asked: gone, killed })
+}
+
+/// Kills what is left, and what that started meanwhile, until nothing is.
+fn kill(root: Process, mut left: Vec<Held>) -> Result<usize, ResourceError> {
+    let mut killed = 0;
+    for _ in 0..PASSES {
+        // Also those that the last look did not show, and that left the family since.
+        let table = Table::read()?;
+        let known: Vec<Process> = left.iter().map(|held| held.process).collect();
+        let mut found = table.tree(root);
+        for process in &known {
+            found.extend(table.tree(*process));
+        }
+        found.sort_by_key(|stat| stat.process);
+        found.dedup_by_key(|stat| stat.process);
+        found.retain(|stat| !known.contains(&stat.process));
+        left.extend(hold(&found));
+        if left.is_empty() {
+            return Ok(killed);
+        }
+        let refused = left.iter().filter(|held| held.kill() == Heard::NotOurs).count();
+        if refused == left.len() {
+            return Err(ResourceError::NotOurs { pid: root.pid });
+        }
+        let before = left.len();
+        left = wait(left, KILLED);
+        killed += before - left.len();
+    }
+    Err(ResourceError::StillThere { pid: root.pid, left: left.len() })
+}
+
+/// Those that are there and are the ones that were seen.
+fn hold(tree: &[&Stat]) -> Vec<Held> {
+    tree.iter().filter_map(|stat| Held::of(stat.process)).collect()
+}
+
+/// What became of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Sent,
+    Gone,
+    NotOurs,
+}
+
+#[cfg(target_os = "linux")]
+use linux::{Held, wait};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{Heard, Process, start_of};
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    use std::os::fd::OwnedFd;
+    use std::time::{Duration, Instant};
+
+    /// A process that cannot be mistaken.
+    pub(super) struct Held {
+        pub(super) process: Process,
+        fd: OwnedFd,
+    }
+
+    impl Held {
+        /// None: it is gone, or its number is another's.
+        pub(super) fn of(process: Process) -> Option<Self> {
+            let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
+            let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+            // In this order: the descriptor stays with whom it was opened for, whose start is compared then.
+            (start_of(process.pid) == Some(process.start_ticks)).then_some(Self { process, fd })
+        }
+
+        pub(super) fn ask(&self) -> Heard {
+            self.signal(Signal::TERM)
+        }
+
+        pub(super) fn kill(&self) -> Heard {
+            self.signal(Signal::KILL)
+        }
+
+        fn signal(&self, signal: Signal) -> Heard {
+            match pidfd_send_signal(&self.fd, signal) {
+                Ok(()) => Heard::Sent,
+                Err(Errno::PERM) => Heard::NotOurs,
+                Err(_) => Heard::Gone,
+            }
+        }
+    }
+
+    /// Waits until all have ended, or for so long; answers those that have not.
+    pub(super) fn wait(mut held: Vec<Held>, most: Duration) -> Vec<Held> {
+        let since = Instant::now();
+        loop {
+            held.retain(|held| !has_ended(held));
+            let left = most.saturating_sub(since.elapsed());
+            if held.is_empty() || left.is_zero() {
+                return held;
+            }
+            let mut polled: Vec<PollFd> = held.iter().map(|held| PollFd::new(&held.fd, PollFlags::IN)).collect();
+            let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+            let timeout = Timespec { tv_sec: seconds, tv_nsec: left.subsec_nanos().into() };
+            // An interruption is a turn more.
+            let _ = poll(&mut polled, Some(&timeout));
+        }
+    }
+
+    fn has_ended(held: &Held) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut [PollFd::new(&held.fd, PollFlags::IN)], Some(&at_once)), Ok(1..))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{Held, wait};
+
+/// Without descriptors for processes nothing is held, so nothing is signalled.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::{Heard, Process};
+    use std::time::Duration;
+
+    pub(super) struct Held {
+        pub(super) process: Process,
+    }
+
+    impl Held {
+        pub(super) fn of(_process: Process) -> Option<Self> {
+            None
+        }
+
+        pub(super) fn ask(&self) -> Heard {
+            Heard::Gone
+        }
+
+        pub(super) fn kill(&self) -> Heard {
+            Heard::Gone
+        }
+    }
+
+    pub(super) fn wait(held: Vec<Held>, _most: Duration) -> Vec<Held> {
+        held
+    }
+}

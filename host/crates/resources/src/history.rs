@@ -1,0 +1,116 @@
+//! The last samples of what was used, for plots. Refuses to grow.
+
+use crate::usage::{SystemUsage, Usage};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Samples that are kept: two hours of one each five seconds.
+pub const SAMPLES_MAX: usize = 1_440;
+
+/// How far apart samples are, in milliseconds.
+pub const SAMPLE_MS: u64 = 5_000;
+
+/// What was used at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sample {
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Memory of the machine that is used, in percent.
+    pub memory_percent: f64,
+    /// Memory of the machine that can still be had, in MB.
+    pub memory_available_mb: f64,
+    /// How busy its processors were, in percent.
+    pub cpu_percent: f64,
+    /// Memory of all its graphics cards that is used, in MB.
+    pub gpu_memory_used_mb: f64,
+    /// What the host itself used, without its children.
+    pub host: Usage,
+    /// What all its children used together; `num_children` is how many processes they were.
+    pub children: Usage,
+    /// Instances of components.
+    pub guests: u64,
+    /// What their memories came to, in MB. It is part of the host's.
+    pub guests_memory_mb: f64,
+}
+
+impl Sample {
+    /// Of what was measured.
+    #[must_use]
+    pub fn new(at_ms: u64, system: &SystemUsage, host: Usage, children: &[Usage]) -> Self {
+        let mut all = Usage::default();
+        for usage in children {
+            all.memory_mb += usage.memory_mb;
+            all.cpu_percent += usage.cpu_percent;
+            all.num_threads += usage.num_threads;
+            all.num_children += usage.num_children + 1;
+        }
+        Self {
+            at_ms,
+            memory_percent: system.memory_percent,
+            memory_available_mb: system.memory_available_mb,
+            cpu_percent: system.cpu_percent,
+            gpu_memory_used_mb: system.gpus.iter().map(|gpu| gpu.memory_used_mb).sum(),
+            host,
+            children: all,
+            ..Self::default()
+        }
+    }
+}
+
+/// The last samples.
+#[derive(Debug, Default)]
+pub struct History(VecDeque<Sample>);
+
+impl History {
+    /// One more; the oldest goes when there are [`SAMPLES_MAX`].
+    pub fn push(&mut self, sample: Sample) {
+        if self.0.len() == SAMPLES_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(sample);
+    }
+
+    /// Whether the next sample is due.
+    #[must_use]
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        self.0.back().is_none_or(|last| now_ms.abs_diff(last.at_ms) >= SAMPLE_MS)
+    }
+
+    /// Those after a time, oldest first, at most `limit`: the newest of them.
+    #[must_use]
+    pub fn since(&self, after_ms: u64, limit: usize) -> Vec<Sample> {
+        let later = self.0.iter().rev().take_while(|sample| sample.at_ms > after_ms).take(limit);
+        let mut later: Vec<Sample> = later.copied().collect();
+        later.reverse();
+        later
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn history_keeps_the_last_samples_and_no_more() {
+        let mut history = History::default();
+        for number in 1..=SAMPLES_MAX as u64 + 10 {
+            let at_ms = number * SAMPLE_MS;
+            assert!(history.is_due(at_ms));
+            history.push(Sample { at_ms, ..Sample::default() });
+            assert!(!history.is_due(at_ms + SAMPLE_MS - 1));
+        }
+        let all = history.since(0, usize::MAX);
+        assert_eq!((all.len(), all[0].at_ms), (SAMPLES_MAX, 11 * SAMPLE_MS));
+        let newest = all[all.len() - 1].at_ms;
+        assert_eq!(history.since(newest - SAMPLE_MS, 10).len(), 1);
+        assert_eq!(history.since(0, 2).last().map(|sample| sample.at_ms), Some(newest));
+    }
+
+    #[test]
+    fn children_are_summed_with_their_roots() {
+        let child = Usage { memory_mb: 2.0, cpu_percent: 10.0, num_threads: 3, num_children: 1 };
+        let sample = Sample::new(1, &SystemUsage::default(), Usage::default(), &[child, child]);
+        assert_eq!(sample.children, Usage { memory_mb: 4.0, cpu_percent: 20.0, num_threads: 6, num_children: 4 });
+    }
+}

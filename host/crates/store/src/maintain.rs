@@ -1,0 +1,195 @@
+//! What an operator does with the whole store while it is in use: copy it, read all of it, remove content that nothing
+//! names any more.
+//!
+//! A copy and a reading see the store as it stands at one moment, whatever is written meanwhile. Refuses to remove
+//! content while something is written: nobody may find out that content is there and have it gone when they name it.
+
+use crate::blob;
+use crate::disk::{database, private_new};
+use crate::tables::{BLOBS, Bytes, META, definition};
+use crate::writer::Shared;
+use longhaul_core::Digest;
+use longhaul_core::store::{Collected, Names, Read, StoreError, Table};
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase as _, ReadableTable as _};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Bytes that a copy writes in one transaction. redb holds them in memory.
+const GROUP_BYTES_MAX: usize = 32 << 20;
+
+/// Blobs that are removed in one transaction.
+const GROUP_BLOBS_MAX: usize = 4_096;
+
+impl Shared {
+    /// Writes all that is there at this moment into a new file.
+    pub(crate) fn copy_to(&self, file: &Path) -> Result<Read, StoreError> {
+        let failed = |error: std::io::Error| self.home.failed(format!("cannot make `{}`: {error}", file.display()));
+        let new = private_new(file).map_err(failed)?;
+        self.with(|db| copy(&db.begin_read()?, &database(new)?))
+    }
+
+    /// Reads every row and every content, and compares each with its digest.
+    pub(crate) fn read_all(&self) -> Result<Read, StoreError> {
+        let mut damaged = None;
+        let read = self.with(|db| {
+            let (read, wrong) = read_all(&db.begin_read()?)?;
+            damaged = wrong;
+            Ok(read)
+        })?;
+        damaged.map_or(Ok(read), |detail| Err(self.home.damaged(detail)))
+    }
+
+    /// Removes content that no row names, and no content that a row names, and so on. The caller keeps writers out.
+    pub(crate) fn collect(&self, names: &Names, dry_run: bool) -> Result<Collected, StoreError> {
+        let mut damaged = None;
+        let collected = self.with(|db| {
+            let reader = db.begin_read()?;
+            let living = match living(&reader, names)? {
+                Ok(living) => living,
+                Err(detail) => {
+                    damaged = Some(detail);
+                    return Ok(Collected::default());
+                }
+            };
+            let (dead, collected) = dead(&reader, &living)?;
+            drop(reader);
+            if !dry_run {
+                remove(db, &dead)?;
+            }
+            Ok(collected)
+        })?;
+        damaged.map_or(Ok(collected), |detail| Err(self.home.damaged(detail)))
+    }
+}
+
+fn tables() -> impl Iterator<Item = Bytes> {
+    Table::ALL.into_iter().map(definition).chain([BLOBS])
+}
+
+fn copy(from: &ReadTransaction, to: &Database) -> Result<Read, redb::Error> {
+    let mut read = Read::default();
+    for definition in tables() {
+        let source = from.open_table(definition)?;
+        let mut rows = source.iter()?;
+        while copy_group(&mut rows, definition, to, &mut read)? {}
+    }
+    let mut last = to.begin_write()?;
+    last.set_quick_repair(true);
+    {
+        let mut meta = last.open_table(META)?;
+        for row in from.open_table(META)?.iter()? {
+            let (key, value) = row?;
+            meta.insert(key.value(), value.value())?;
+        }
+    }
+    last.commit()?;
+    Ok(read)
+}
+
+/// Copies some rows; true: there may be more.
+fn copy_group(
+    rows: &mut redb::Range<'_, &'static [u8], &'static [u8]>,
+    definition: Bytes,
+    to: &Database,
+    read: &mut Read,
+) -> Result<bool, redb::Error> {
+    let mut writer = to.begin_write()?;
+    // Only the last commit has to last: a copy that was cut off is none.
+    writer.set_durability(Durability::None)?;
+    let mut waiting = 0;
+    {
+        let mut table = writer.open_table(definition)?;
+        for row in rows {
+            let (key, value) = row?;
+            table.insert(key.value(), value.value())?;
+            let bytes = key.value().len() + value.value().len();
+            read.count(bytes);
+            waiting += bytes;
+            if waiting > GROUP_BYTES_MAX {
+                break;
+            }
+        }
+    }
+    writer.commit()?;
+    Ok(waiting > GROUP_BYTES_MAX)
+}
+
+fn read_all(from: &ReadTransaction) -> Result<(Read, Option<String>), redb::Error> {
+    let mut read = Read::default();
+    for table in Table::ALL {
+        for row in from.open_table(definition(table))?.iter()? {
+            let (key, value) = row?;
+            read.count(key.value().len() + value.value().len());
+        }
+    }
+    for row in from.open_table(BLOBS)?.iter()? {
+        let (key, value) = row?;
+        read.count(key.value().len() + value.value().len());
+        if let Err(detail) = content_of(key.value(), value.value()) {
+            return Ok((read, Some(detail)));
+        }
+    }
+    Ok((read, None))
+}
+
+fn content_of(key: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
+    let digest = <[u8; 32]>::try_from(key).map_err(|_| "content under a key that is no digest".to_owned())?;
+    blob::decode(&Digest::from(digest), value)
+}
+
+/// Digests of content that something names.
+fn living(from: &ReadTransaction, names: &Names) -> Result<Result<BTreeSet<Digest>, String>, redb::Error> {
+    let mut found = BTreeSet::new();
+    let mut unread = Vec::new();
+    let mut name = |text: &[u8], unread: &mut Vec<Digest>| {
+        unread.extend(names(text).into_iter().filter(|digest| found.insert(*digest)));
+    };
+    for table in Table::ALL {
+        for row in from.open_table(definition(table))?.iter()? {
+            let (key, value) = row?;
+            // A key may hold a digest too.
+            name(key.value(), &mut unread);
+            name(value.value(), &mut unread);
+        }
+    }
+    let blobs = from.open_table(BLOBS)?;
+    while let Some(digest) = unread.pop() {
+        // Not everything that looks like a digest is one of content here.
+        let Some(stored) = blobs.get(&digest.as_bytes()[..])? else { continue };
+        match blob::decode(&digest, stored.value()) {
+            Ok(content) => name(&content, &mut unread),
+            Err(detail) => return Ok(Err(detail)),
+        }
+    }
+    Ok(Ok(found))
+}
+
+fn dead(from: &ReadTransaction, living: &BTreeSet<Digest>) -> Result<(Vec<Vec<u8>>, Collected), redb::Error> {
+    let (mut dead, mut collected) = (Vec::new(), Collected::default());
+    for row in from.open_table(BLOBS)?.iter()? {
+        let (key, value) = row?;
+        let digest = <[u8; 32]>::try_from(key.value()).ok().map(Digest::from);
+        if digest.is_some_and(|digest| living.contains(&digest)) {
+            collected.kept += 1;
+        } else {
+            collected.removed += 1;
+            collected.bytes += value.value().len() as u64;
+            dead.push(key.value().to_vec());
+        }
+    }
+    Ok((dead, collected))
+}
+
+fn remove(db: &Database, dead: &[Vec<u8>]) -> Result<(), redb::Error> {
+    for group in dead.chunks(GROUP_BLOBS_MAX) {
+        let writer = db.begin_write()?;
+        {
+            let mut blobs = writer.open_table(BLOBS)?;
+            for key in group {
+                blobs.remove(key.as_slice())?;
+            }
+        }
+        writer.commit()?;
+    }
+    Ok(())
+}

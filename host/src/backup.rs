@@ -1,0 +1,110 @@
+//! A data directory as one file, made while it is in use, and put back.
+//!
+//! The file is a tar archive, compressed with zstd, so that any system opens it. What is in it:
+//!
+//! | path | what |
+//! |---|---|
+//! | `state.redb` | the store as it stood at one moment |
+//! | `plugins/` | installed plugins |
+//! | `server.toml`, `resources.toml` | the settings of the data directory |
+//! | `trees/RUN/` | the trees of runs that nobody worked on |
+//! | `secrets/NAME` | secrets, where they were asked for |
+//! | `manifest.json` | each of these with its length and its digest; the last entry, so a file that was cut off has none |
+//!
+//! Left out is what can be made again (compiled code, copies for checks, models), and the tree of a run that was being
+//! worked on, which would not fit the store: such a run goes on from what was committed. Refuses to write over a file, to
+//! restore into a directory that holds anything, and to leave half of a restored directory behind.
+
+mod archive;
+mod restore;
+
+pub use archive::{Parts, Written, write};
+pub use restore::{Restored, restore};
+
+use longhaul_core::Digest;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path, PathBuf};
+
+/// The version of the archive.
+const VERSION: u32 = 1;
+
+/// The last entry.
+const MANIFEST: &str = "manifest.json";
+
+/// The store's entry.
+const STATE: &str = "state.redb";
+
+/// The first parts of paths that an archive may have.
+const PLACES: [&str; 6] = [STATE, "plugins", "server.toml", "resources.toml", "trees", "secrets"];
+
+/// Bytes of one file that is not the store. Components and files of a tree are far smaller.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Files of an archive.
+const FILES_MAX: usize = 1_000_000;
+
+/// What an archive says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the archive.
+    pub longhaul_backup: u32,
+    /// The version of the program that wrote it.
+    pub written_by: String,
+    /// When the store was copied, in milliseconds since 1970-01-01 UTC.
+    pub taken_ms: u64,
+    /// Rows of the store.
+    pub rows: u64,
+    /// Whether secrets are in it.
+    pub has_secrets: bool,
+    /// What is not in it and cannot be made again.
+    pub left_out: Vec<String>,
+    /// All other entries.
+    pub files: Vec<Entry>,
+}
+
+/// One file of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// From the top of the data directory.
+    pub path: String,
+    /// Of its content.
+    pub bytes: u64,
+    /// Of its content; of where it leads, for a link.
+    pub sha256: Digest,
+    /// Where it leads, if it is a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}
+
+/// The path of an entry, if it may be one: names only, below one of the places that there are.
+fn checked(path: &Path) -> Option<PathBuf> {
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    let is_file = |place: &str| place.contains('.');
+    let (first, rest) = parts.split_first()?;
+    let fits = PLACES.contains(first) && is_file(first) == rest.is_empty();
+    fits.then(|| parts.iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_a_data_directory_are_taken() {
+        let taken = |path: &str| checked(Path::new(path)).map(|path| path.display().to_string());
+        assert_eq!(taken("state.redb").as_deref(), Some("state.redb"));
+        assert_eq!(taken("./plugins/a.wasm").as_deref(), Some("plugins/a.wasm"));
+        for path in
+            ["../state.redb", "/state.redb", "plugins/../../x", "plugins", "lock", "state.redb/x", "", "trees/../x"]
+        {
+            assert_eq!(taken(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `longhaul backup` and `longhaul restore`.
+
+use super::{Context, Exit};
+use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
+use crate::{backup, wiring};
+use anyhow::bail;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// The file to make; one that is there is left alone.
+    file: PathBuf,
+    /// Put secrets into it, as readable as they are in the data directory.
+    #[arg(long)]
+    with_secrets: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// A file that `longhaul backup` made.
+    file: PathBuf,
+}
+
+/// `longhaul backup`: through whoever owns the data directory, also while runs go on.
+pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> anyhow::Result<Exit> {
+    let wanted = UpkeepAsk::Backup { file: std::path::absolute(file)?, with_secrets };
+    let UpkeepDone::Backup(written) = upkeep(context, wanted).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::to_string(&written)?);
+        return Ok(Exit::Done);
+    }
+    let secrets = if written.has_secrets { ", with secrets: keep it as you keep them" } else { ", without secrets" };
+    outln!(
+        "wrote {} ({} bytes): {} rows, {} files{secrets}",
+        written.file.display(),
+        written.bytes,
+        written.rows,
+        written.files
+    );
+    for left in &written.left_out {
+        outln!("  left out: {left}");
+    }
+    Ok(Exit::Done)
+}
+
+/// `longhaul restore`: makes the data directory, so there is nobody to ask.
+pub async fn restore(context: &Context, RestoreArgs { file }: RestoreArgs) -> anyhow::Result<Exit> {
+    let home = context.home.clone();
+    let restored = tokio::task::spawn_blocking(move || backup::restore(&file, &home, wiring::check_store)).await??;
+    if context.json {
+        outln!("{}", serde_json::to_string(&restored)?);
+        return Ok(Exit::Done);
+    }
+    outln!(
+        "restored {}: {} rows and {} files, all as they were written",
+        restored.home.display(),
+        restored.read.rows,
+        restored.files
+    );
+    if !restored.manifest.has_secrets {
+        outln!("  it had no secrets; set them with: longhaul secrets set NAME");
+    }
+    for left in &restored.manifest.left_out {
+        outln!("  was left out: {left}");
+    }
+    outln!("  runs go on from where they stood; do not go on with them in the directory that was backed up, too");
+    Ok(Exit::Done)
+}
+
+pub(super) async fn upkeep(context: &Context, wanted: UpkeepAsk) -> anyhow::Result<UpkeepDone> {
+    // Not asked again of the next owner: a backup that was cut off may have been made.
+    let door = context.door().await?;
+    let answered = door.ask(Request::Upkeep { wanted }).await;
+    door.close().await;
+    let Answer::Upkeep { done } = answered? else { bail!("the service answered something else") };
+    Ok(*done)
+}

@@ -1,0 +1,262 @@
+//! What `longhaul doctor` looks at on this machine: each is one line that says what is there, and what to do when that
+//! is not enough. Changes nothing, and starts nothing but one program that does nothing, to see what holds it.
+
+use super::super::backup::upkeep;
+use crate::cli::Context;
+use crate::home::Home;
+use crate::resources::Settings;
+use crate::service::{UpkeepAsk, UpkeepDone};
+use crate::wiring::{cache, own_program};
+use longhaul_core::Clock as _;
+use longhaul_resources::cgroup::Groups;
+use longhaul_resources::{Sampler, gpu};
+use longhaul_worktree::{CheckHost, Held, HeldLimits, Sandbox, run_held};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes of a disk below which there will be trouble soon, and below which there is.
+const DISK_BYTES_FEW: u64 = 2 << 30;
+const DISK_BYTES_TOO_FEW: u64 = 128 << 20;
+
+/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
+const CLEAR_LOOKS_MAX: usize = 100;
+const CLEAR_LOOK: Duration = Duration::from_millis(10);
+
+/// Before this nobody ran this program: 2025-01-01, in milliseconds since 1970-01-01 UTC.
+const CLOCK_MS_MIN: u64 = 1_735_689_600_000;
+
+/// How far a file may be ahead of the clock, in milliseconds: file systems round.
+const CLOCK_MS_OFF: u64 = 10_000;
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// As it should be.
+    Fine,
+    /// It will do, with less than there could be.
+    Less,
+    /// Something will not work.
+    Broken,
+}
+
+/// One line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// In words, with what to do.
+    pub said: String,
+}
+
+fn fine(what: &'static str, said: impl Into<String>) -> Found {
+    Found { what, state: State::Fine, said: said.into() }
+}
+
+fn less(what: &'static str, said: impl Into<String>) -> Found {
+    Found { what, state: State::Less, said: said.into() }
+}
+
+fn broken(what: &'static str, said: impl Into<String>) -> Found {
+    Found { what, state: State::Broken, said: said.into() }
+}
+
+/// Looks at everything; the whole store is read only when that is asked for.
+pub async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
+    let home = &context.home;
+    let mut found = vec![memory(), graphics(), disk("disk of data", home.path())];
+    if let Ok(cache) = cache() {
+        found.push(disk("disk of cache", &cache));
+    }
+    found.extend([permissions(home), secrets(home), settings(home), clock(home), sandbox().await, groups()]);
+    found.push(store(context, reads_store).await);
+    found
+}
+
+fn memory() -> Found {
+    match Sampler::default().machine() {
+        Ok(machine) if machine.memory_available_mb < 512.0 => {
+            less("memory", format!("only {:.0} MB can be had; runs wait for room", machine.memory_available_mb))
+        }
+        Ok(machine) => {
+            let (available, total) = (machine.memory_available_mb, machine.memory_total_mb);
+            fine("memory", format!("{available:.0} of {total:.0} MB can be had, {} processors", machine.cpu_count))
+        }
+        Err(error) => less("memory", format!("{error}; nothing waits for room")),
+    }
+}
+
+fn graphics() -> Found {
+    let cards = gpu::read();
+    let words: Vec<_> =
+        cards.iter().map(|card| format!("{} with {:.0} MB free", card.name, card.memory_free_mb())).collect();
+    fine("graphics cards", if words.is_empty() { "none that tells of its memory".to_owned() } else { words.join(", ") })
+}
+
+fn disk(what: &'static str, path: &Path) -> Found {
+    // What is to be made lies where its nearest directory does.
+    let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
+    match rustix::fs::statvfs(there) {
+        Ok(disk) => disk_words(what, there, disk.f_bavail.saturating_mul(disk.f_frsize)),
+        Err(error) => broken(what, format!("`{}` cannot be looked at: {error}", there.display())),
+    }
+}
+
+fn disk_words(what: &'static str, path: &Path, free: u64) -> Found {
+    let said = format!("{} MB free at {}", free >> 20, path.display());
+    match free {
+        0..DISK_BYTES_TOO_FEW => broken(what, format!("{said}; free some, or nothing more can be stored")),
+        DISK_BYTES_TOO_FEW..DISK_BYTES_FEW => less(what, format!("{said}; `longhaul gc --dry-run` says what can go")),
+        _ => fine(what, said),
+    }
+}
+
+fn permissions(home: &Home) -> Found {
+    const WHAT: &str = "permissions";
+    let path = home.path();
+    match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => fine(WHAT, "there is no data directory yet"),
+        Err(error) => broken(WHAT, format!("`{}` cannot be looked at: {error}", path.display())),
+        Ok(found) if found.uid() != rustix::process::geteuid().as_raw() => {
+            broken(WHAT, format!("`{}` belongs to another user; choose another with --home", path.display()))
+        }
+        Ok(found) if found.mode() & 0o077 != 0 => {
+            broken(WHAT, format!("others can reach `{0}`; run: chmod 700 {0}", path.display()))
+        }
+        Ok(_) => fine(WHAT, "the data directory is yours alone"),
+    }
+}
+
+fn secrets(home: &Home) -> Found {
+    const WHAT: &str = "secrets";
+    let directory = home.path().join("secrets");
+    let entries: Vec<_> = directory.read_dir().into_iter().flatten().flatten().collect();
+    let open = entries.iter().find(|entry| entry.metadata().is_ok_and(|found| found.mode() & 0o077 != 0));
+    match open {
+        Some(open) => broken(WHAT, format!("others can read `{0}`; run: chmod 600 {0}", open.path().display())),
+        None => fine(WHAT, format!("{} kept, readable by you alone", entries.len())),
+    }
+}
+
+fn settings(home: &Home) -> Found {
+    const WHAT: &str = "child limits";
+    match Settings::read(home.path()) {
+        Ok(settings) => {
+            fine(WHAT, format!("resources.toml is in order; {:.0} MB are kept free", settings.reserve.memory_mb))
+        }
+        Err(error) => {
+            let said = format!("{error:#}");
+            broken(WHAT, said.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn clock(home: &Home) -> Found {
+    const WHAT: &str = "clock";
+    let now_ms = crate::wiring::MachineClock.now_ms();
+    if now_ms < CLOCK_MS_MIN {
+        return broken(WHAT, "it is set before 2025; set it, or schedules and certificates fail");
+    }
+    let stored = fs::metadata(home.path().join("state.redb")).and_then(|found| found.modified()).ok();
+    let stored_ms = stored.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let stored_ms = stored_ms.and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0);
+    if stored_ms > now_ms.saturating_add(CLOCK_MS_OFF) {
+        return less(WHAT, format!("the store was written {} s from now: it went back", (stored_ms - now_ms) / 1_000));
+    }
+    if Path::new("/run/systemd/timesync").is_dir() && !Path::new("/run/systemd/timesync/synchronized").exists() {
+        return less(WHAT, "systemd-timesyncd runs and has not set it yet");
+    }
+    fine(WHAT, "as new as the store")
+}
+
+async fn sandbox() -> Found {
+    const WHAT: &str = "sandbox";
+    let Ok(program) = own_program() else { return broken(WHAT, "this program does not know where it is") };
+    let Ok(scratch) = tempfile::tempdir() else { return broken(WHAT, "no temporary directory can be made") };
+    let tree = scratch.path().join("tree");
+    if let Err(error) = fs::create_dir(&tree) {
+        return broken(WHAT, format!("`{}` cannot be made: {error}", tree.display()));
+    }
+    let host = CheckHost {
+        program,
+        prefix_args: vec!["check-child".into()],
+        scratch: scratch.path().to_owned(),
+        hidden: Vec::new(),
+    };
+    let held = Held {
+        argv: vec!["/bin/true".into()],
+        cwd: PathBuf::new(),
+        env: BTreeMap::new(),
+        hidden: Vec::new(),
+        shown: Vec::new(),
+        sandbox_min: Sandbox::None,
+        limits: HeldLimits::default(),
+    };
+    let ran = run_held(&host, &tree, &held).await.map(|report| report.sandbox);
+    // What it left is cleared behind it, in this directory, which must not go first.
+    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() <= 1);
+    for _ in 0..CLEAR_LOOKS_MAX {
+        if is_clear() {
+            break;
+        }
+        tokio::time::sleep(CLEAR_LOOK).await;
+    }
+    match ran {
+        Ok(Sandbox::Full) => fine(WHAT, "no network, processes of its own, files read-only but for the copy"),
+        Ok(Sandbox::Namespaces) => less(WHAT, "no network and processes of its own; files are not covered here"),
+        Ok(Sandbox::None) => less(
+            WHAT,
+            "limits and a cleared environment only; allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, \
+             or kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        Err(error) => broken(WHAT, error.to_string()),
+    }
+}
+
+fn groups() -> Found {
+    const WHAT: &str = "control groups";
+    match Groups::look() {
+        Ok(group) => fine(WHAT, format!("the kernel can hold each child to its limits, below {}", group.display())),
+        Err(why) => less(WHAT, format!("{why}; children are looked at twice a second instead")),
+    }
+}
+
+async fn store(context: &Context, reads_store: bool) -> Found {
+    const WHAT: &str = "store";
+    if !context.home.path().join("state.redb").exists() {
+        return fine(WHAT, "there is none yet");
+    }
+    if !reads_store {
+        return match context.ask(crate::service::Request::Projects).await {
+            Ok(_) => fine(WHAT, "it answers; read all of it with: longhaul doctor --store"),
+            Err(error) => broken(WHAT, format!("{error:#}")),
+        };
+    }
+    match upkeep(context, UpkeepAsk::Check).await {
+        Ok(UpkeepDone::Check(read)) => {
+            fine(WHAT, format!("{} rows with {} bytes, all as they were written", read.rows, read.bytes))
+        }
+        Ok(_) => broken(WHAT, "the service answered something else"),
+        Err(error) => broken(WHAT, format!("{error:#}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_nearly_full_is_told_with_what_to_do() {
+        let state = |free| disk_words("disk", Path::new("/data"), free).state;
+        assert_eq!(state(DISK_BYTES_TOO_FEW - 1), State::Broken);
+        assert_eq!(state(DISK_BYTES_TOO_FEW), State::Less);
+        assert_eq!(state(DISK_BYTES_FEW - 1), State::Less);
+        assert_eq!(state(DISK_BYTES_FEW), State::Fine);
+    }
+}

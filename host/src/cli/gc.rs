@@ -1,0 +1,72 @@
+//! `longhaul gc`: what nobody needs any more goes.
+
+use super::checkpoint::age_ms;
+use super::{Context, Exit};
+use crate::gc::{Swept, Wanted};
+use crate::service::{UpkeepAsk, UpkeepDone};
+use anyhow::bail;
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub struct GcArgs {
+    /// Remove saved checkpoints that are older, for example 7d, 12h, 30m or 60s. What is over is removed in any case.
+    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = age_ms)]
+    older_than: u64,
+    /// Remove runs that ended longer ago, for example 30d, with their journals, events and trees. The newest run of a
+    /// project stays. Default: no run.
+    #[arg(long, value_name = "AGE", value_parser = age_ms)]
+    runs_older_than: Option<u64>,
+    /// Remove compiled code above so many MB, the longest unused first; it is compiled again when it is needed.
+    /// Default: none.
+    #[arg(long, value_name = "MB")]
+    cache_mb: Option<u64>,
+    /// Say what would go, and remove nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: GcArgs) -> anyhow::Result<Exit> {
+    let wanted = Wanted {
+        dry_run: args.dry_run,
+        checkpoints_older_ms: args.older_than,
+        runs_older_ms: args.runs_older_than,
+        cache_bytes_max: args.cache_mb.map(|mb| mb.saturating_mul(1 << 20)),
+    };
+    let done = super::backup::upkeep(context, UpkeepAsk::Collect { wanted }).await?;
+    let UpkeepDone::Collect(swept) = done else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(&swept)?);
+    } else {
+        print(&swept);
+    }
+    Ok(Exit::Done)
+}
+
+fn print(swept: &Swept) {
+    let verb = if swept.dry_run { "would remove" } else { "removed" };
+    match swept.memories {
+        Some(memories) => outln!("{verb} {} checkpoints and {memories} entries of memory", swept.checkpoints),
+        None => outln!("{verb} {} checkpoints, and entries of memory that are over", swept.checkpoints),
+    }
+    if !swept.runs.is_empty() {
+        let names: Vec<_> = swept.runs.iter().map(ToString::to_string).collect();
+        outln!("{verb} {} runs with {} rows: {}", swept.runs.len(), swept.rows, names.join(", "));
+    }
+    if swept.trees > 0 || swept.tree_bytes > 0 {
+        outln!("{verb} {} trees of nobody; trees took {} bytes in all", swept.trees, swept.tree_bytes);
+    }
+    match (&swept.content, &swept.content_kept_for) {
+        (Some(content), _) => outln!(
+            "{verb} {} contents that nothing names, of {}: {} bytes of the store, which uses them again",
+            content.removed,
+            content.removed + content.kept,
+            content.bytes
+        ),
+        (None, Some(why)) => outln!("content stays: {why}"),
+        (None, None) => {}
+    }
+    if swept.compiled > 0 {
+        outln!("{verb} {} files of compiled code: {} bytes", swept.compiled, swept.compiled_bytes);
+    }
+}

@@ -1,0 +1,269 @@
+//! `longhaul ps` and `longhaul top`: what runs, and what it uses of the machine.
+//!
+//! `top` draws the same again and again until `q` or Ctrl-C; where standard output is no terminal, or with `--once`, it
+//! draws once. Refuses to keep the terminal as it made it: whatever ends it, the old settings come back.
+
+use super::{Context, Exit};
+use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
+use crate::service::{Answer, Request};
+use anyhow::bail;
+use clap::Args;
+use longhaul_core::text::truncate;
+use longhaul_resources::{Rule, Usage};
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::time::Duration;
+
+#[derive(Args, Debug)]
+pub struct PsArgs {
+    /// End this child, with all that it started: asked first, killed after 5 seconds.
+    #[arg(long, value_name = "PID")]
+    end: Option<u32>,
+    /// Show samples of the last minutes instead, oldest first.
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..=120), conflicts_with = "end")]
+    history: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub struct TopArgs {
+    /// Draw once and end.
+    #[arg(long)]
+    once: bool,
+    /// Seconds between two pictures.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    every: u64,
+}
+
+/// Rows of instances that `top` shows: those that hold most.
+const GUESTS_SHOWN: usize = 20;
+
+/// Characters of an invocation or of a name that are shown.
+const NAME_CHARACTERS: usize = 48;
+
+/// `longhaul ps`.
+pub async fn ps(context: &Context, args: PsArgs) -> anyhow::Result<Exit> {
+    match args {
+        PsArgs { end: Some(pid), .. } => end(context, pid).await,
+        PsArgs { history: Some(minutes), .. } => history(context, minutes).await,
+        PsArgs { .. } => {
+            let resources = now(context).await?;
+            if context.json {
+                outln!("{}", serde_json::to_string(&resources)?);
+            } else {
+                outln!("{}", picture(&resources, usize::MAX).trim_end());
+            }
+            Ok(Exit::Done)
+        }
+    }
+}
+
+async fn end(context: &Context, pid: u32) -> anyhow::Result<Exit> {
+    let answer = context.ask(Request::Resources { wanted: ResourceAsk::End { pid } }).await?;
+    let Answer::ChildEnded { asked, killed } = answer else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::json!({ "asked": asked, "killed": killed }));
+    } else {
+        outln!("ended: {asked} processes went when they were asked, {killed} had to be killed");
+    }
+    Ok(Exit::Done)
+}
+
+async fn history(context: &Context, minutes: u32) -> anyhow::Result<Exit> {
+    let limit = usize::try_from(minutes).unwrap_or(usize::MAX).saturating_mul(12);
+    let wanted = ResourceAsk::History { after_ms: 0, limit };
+    let answer = context.ask(Request::Resources { wanted }).await?;
+    let Answer::ResourceHistory { samples } = answer else { bail!("the service answered something else") };
+    if context.json {
+        outln!("{}", serde_json::to_string(&samples)?);
+        return Ok(Exit::Done);
+    }
+    for sample in samples {
+        let at = jiff::Timestamp::from_millisecond(i64::try_from(sample.at_ms).unwrap_or(i64::MAX));
+        let at = at.map_or_else(|_| "?".to_owned(), |at| at.strftime("%H:%M:%S").to_string());
+        outln!(
+            "{at}  memory {:>5.1}%  cpu {:>5.1}%  host {:>7.1} MB {:>6.1}%  children {:>3} {:>8.1} MB {:>6.1}%  instances {:>3}",
+            sample.memory_percent,
+            sample.cpu_percent,
+            sample.host.memory_mb,
+            sample.host.cpu_percent,
+            sample.children.num_children,
+            sample.children.memory_mb,
+            sample.children.cpu_percent,
+            sample.guests
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// `longhaul top`.
+pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> anyhow::Result<Exit> {
+    if once || context.json || !std::io::stdout().is_terminal() {
+        return ps(context, PsArgs { end: None, history: None }).await;
+    }
+    let _quiet = Quiet::new();
+    let mut keys = keys();
+    loop {
+        let picture = picture(&now(context).await?, GUESTS_SHOWN);
+        // From the top, and what is left of an earlier picture goes.
+        let mut drawn = String::from("\x1b[H\x1b[2J");
+        drawn.push_str(&picture.replace('\n', "\r\n"));
+        drawn.push_str("\r\nq ends\r\n");
+        std::io::stdout().write_all(drawn.as_bytes())?;
+        std::io::stdout().flush()?;
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(every)) => {}
+            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
+            key = keys.recv() => if matches!(key, None | Some(b'q' | b'Q')) { return Ok(Exit::Done) },
+        }
+    }
+}
+
+async fn now(context: &Context) -> anyhow::Result<Resources> {
+    let answer = context.ask(Request::Resources { wanted: ResourceAsk::Now }).await?;
+    let Answer::Resources { resources } = answer else { bail!("the service answered something else") };
+    Ok(*resources)
+}
+
+/// Keys that are pressed, read on a thread that ends with the process.
+fn keys() -> tokio::sync::mpsc::Receiver<u8> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(8);
+    std::thread::spawn(move || {
+        let mut key = [0];
+        while matches!(std::io::stdin().read(&mut key), Ok(1..)) {
+            if sender.blocking_send(key[0]).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// A terminal that hands over each key at once and does not show it, until dropped.
+struct Quiet(Option<Termios>);
+
+impl Quiet {
+    fn new() -> Self {
+        let Ok(before) = termios::tcgetattr(std::io::stdin()) else { return Self(None) };
+        let mut after = before.clone();
+        after.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        after.special_codes[SpecialCodeIndex::VMIN] = 1;
+        after.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Now, &after);
+        Self(Some(before))
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// All of it in words.
+fn picture(all: &Resources, guests_max: usize) -> String {
+    let mut text = String::new();
+    // Writing into a text cannot fail.
+    let _ = write_picture(&mut text, all, guests_max);
+    text
+}
+
+fn write_picture(text: &mut String, all: &Resources, guests_max: usize) -> std::fmt::Result {
+    let system = &all.system;
+    writeln!(
+        text,
+        "machine   {:.0} of {:.0} MB can be had ({:.1}% used), {} processors {:.1}% busy",
+        system.memory_available_mb, system.memory_total_mb, system.memory_percent, system.cpu_count, system.cpu_percent
+    )?;
+    for gpu in &system.gpus {
+        writeln!(
+            text,
+            "graphics  {}: {:.0} of {:.0} MB used",
+            name(&gpu.name),
+            gpu.memory_used_mb,
+            gpu.memory_total_mb
+        )?;
+    }
+    writeln!(text, "longhaul  process {}, {}", all.pid, usage_words(&all.host))?;
+    for run in &all.runs {
+        write!(text, "run       {} of {}", run.run, name(&run.project))?;
+        match &run.waits {
+            Some(why) => writeln!(text, ": waits for room: {why}")?,
+            None => writeln!(
+                text,
+                ": {} instances with {:.1} MB, {} children with {:.1} MB",
+                run.guests, run.guests_memory_mb, run.children, run.children_memory_mb
+            )?,
+        }
+    }
+    for task in &all.tasks {
+        let waits = task.waits.as_ref().map(|why| format!(": waits for {}", name(why))).unwrap_or_default();
+        writeln!(text, "task      {} of {}{waits}", name(&task.task), name(&task.agent))?;
+    }
+    for child in &all.children {
+        write_child(text, child)?;
+    }
+    let mut guests: Vec<&GuestView> = all.guests.iter().collect();
+    guests.sort_by(|one, two| two.memory_mb.total_cmp(&one.memory_mb));
+    for guest in guests.iter().take(guests_max) {
+        writeln!(
+            text,
+            "instance  {}  {}  {:.1} of {:.0} MB (peak {:.1}), {} ms, {:.1}% of its fuel",
+            name(guest.invocation.as_str()),
+            name(&guest.plugin),
+            guest.memory_mb,
+            guest.memory_max_mb,
+            guest.memory_peak_mb,
+            guest.cpu_ms,
+            share(guest.fuel, guest.fuel_max)
+        )?;
+    }
+    if guests.len() > guests_max {
+        writeln!(text, "          and {} more instances", guests.len() - guests_max)?;
+    }
+    for ended in all.ended.iter().rev().take(5) {
+        let (kind, name, reason) = (ended.kind, name(&ended.name), &ended.reason);
+        writeln!(text, "ended     {kind} `{name}` ({}): {reason}", ended.pid)?;
+    }
+    Ok(())
+}
+
+fn write_child(text: &mut String, child: &ChildView) -> std::fmt::Result {
+    let run = child.run.as_ref().map(|run| format!(" of {run}")).unwrap_or_default();
+    write!(text, "child     {} {} `{}`{run}: {}", child.pid, child.kind, name(&child.name), usage_words(&child.usage))?;
+    let limits = limit_words(&child.limits);
+    if !limits.is_empty() {
+        write!(text, "; at most {limits}")?;
+    }
+    match &child.ending {
+        Some(why) => writeln!(text, "; is being ended: {why}"),
+        None => writeln!(text),
+    }
+}
+
+fn usage_words(usage: &Usage) -> String {
+    let Usage { memory_mb, cpu_percent, num_threads, num_children } = usage;
+    format!("{memory_mb:.1} MB, {cpu_percent:.1}% of a processor, {num_threads} threads, {num_children} below it")
+}
+
+fn limit_words(rule: &Rule) -> String {
+    let words = [
+        rule.max_memory_mb.map(|max| format!("{max:.0} MB")),
+        rule.max_processes.map(|max| format!("{max} processes below it")),
+        rule.max_cpu_percent.map(|max| format!("{max:.0}% of a processor")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Names are others': nothing in them may move the cursor.
+fn name(name: &str) -> String {
+    let plain: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    truncate(&plain, NAME_CHARACTERS)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share, shown with one digit")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

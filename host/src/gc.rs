@@ -1,0 +1,187 @@
+//! What can go: runs that ended long ago, trees of nobody, content that nothing names, compiled code that was not used
+//! for long.
+//!
+//! Refuses the newest run of a project, which says how the project stands; a run that is worked on, or is still to be
+//! remembered; and content while any run is worked on.
+
+use crate::checkpoint;
+use crate::home::Home;
+use crate::run::{self, StoredRun};
+use crate::wiring::World;
+use longhaul_core::RunId;
+use longhaul_core::store::Collected;
+use longhaul_harness::RunStatus;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What is to go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Only say what would go.
+    pub dry_run: bool,
+    /// Saved checkpoints that are older, in milliseconds.
+    pub checkpoints_older_ms: u64,
+    /// Runs that ended longer ago, in milliseconds; none: no run.
+    pub runs_older_ms: Option<u64>,
+    /// Compiled code above so many bytes, the longest unused first; none: all of it stays.
+    pub cache_bytes_max: Option<u64>,
+}
+
+/// What went, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swept {
+    /// Whether nothing was removed in truth.
+    pub dry_run: bool,
+    /// Saved checkpoints.
+    pub checkpoints: usize,
+    /// Entries of memory that were over; none: not counted, since that is done only in earnest.
+    pub memories: Option<usize>,
+    /// Runs, with their journals and trees.
+    pub runs: Vec<RunId>,
+    /// Rows of them.
+    pub rows: usize,
+    /// Trees that belong to no run.
+    pub trees: usize,
+    /// Bytes of all trees that went.
+    pub tree_bytes: u64,
+    /// Content; none: `content_kept_for` says why it was not looked at.
+    pub content: Option<Collected>,
+    /// Why content was not looked at.
+    pub content_kept_for: Option<String>,
+    /// Files of compiled code.
+    pub compiled: usize,
+    /// Their bytes.
+    pub compiled_bytes: u64,
+}
+
+/// The runs that are old enough, and nobody's concern any more.
+pub fn old_runs(world: &World, active: &[RunId], older_ms: u64) -> anyhow::Result<Vec<RunId>> {
+    let (store, now_ms) = (&*world.store, world.clock.now_ms());
+    let all = run::list(store)?;
+    let newest = newest(&all);
+    let mut old = Vec::new();
+    for StoredRun { record, state } in &all {
+        use RunStatus::{Abandoned, Completed, Failed, Incomplete};
+        let has_ended = matches!(state.status(), Completed | Incomplete | Failed | Abandoned);
+        if !has_ended || newest.contains(&record.run) || active.contains(&record.run) {
+            continue;
+        }
+        let is_due = crate::memory::is_due(store, &record.run)?;
+        let last_ms = run::last_event_ms(store, &record.run)?.unwrap_or(record.created_ms);
+        if !is_due && now_ms.saturating_sub(last_ms) > older_ms {
+            old.push(record.run.clone());
+        }
+    }
+    Ok(old)
+}
+
+/// The newest run of each project that has a branch.
+fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
+    let mut newest: std::collections::BTreeMap<&Path, (u64, &RunId)> = std::collections::BTreeMap::new();
+    for StoredRun { record, .. } in all.iter().filter(|stored| stored.record.ask.is_none()) {
+        let this = (record.created_ms, &record.run);
+        let known = newest.entry(&record.directory).or_insert(this);
+        *known = (*known).max(this);
+    }
+    newest.into_values().map(|(_, run)| run.clone()).collect()
+}
+
+/// Removes a run with its trees; answers its rows, and the bytes of its trees.
+pub async fn remove_run(world: &World, run: &RunId, dry_run: bool) -> anyhow::Result<(usize, u64)> {
+    let batch = checkpoint::removal(world, run)?;
+    let rows = batch.ops.len();
+    let trees = trees_of(&world.home, |name| name.split('.').next() == Some(run.as_str()));
+    let bytes = trees.iter().map(|tree| bytes_below(tree)).sum();
+    if !dry_run {
+        // The rows first: a tree without a run is swept by the next one.
+        world.store.commit(batch).await?;
+        trees.iter().for_each(|tree| remove(tree));
+    }
+    Ok((rows, bytes))
+}
+
+/// Removes trees that belong to none of these runs; answers how many, and their bytes.
+pub fn sweep_trees(home: &Home, known: &BTreeSet<String>, dry_run: bool) -> (usize, u64) {
+    let orphans = trees_of(home, |name| !known.iter().any(|run| name.contains(run.as_str())));
+    let bytes = orphans.iter().map(|tree| bytes_below(tree)).sum();
+    if !dry_run {
+        orphans.iter().for_each(|tree| remove(tree));
+    }
+    (orphans.len(), bytes)
+}
+
+fn trees_of(home: &Home, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = home.path().join("trees").read_dir().into_iter().flatten().flatten();
+    entries.filter(|entry| is_wanted(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
+}
+
+fn remove(path: &Path) {
+    let is_dir = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let removed = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    if let Err(error) = removed {
+        tracing::warn!(path = %path.display(), %error, "cannot be removed");
+    }
+}
+
+fn bytes_below(path: &Path) -> u64 {
+    let (mut bytes, mut paths) = (0, vec![path.to_owned()]);
+    while let Some(path) = paths.pop() {
+        let Ok(found) = fs::symlink_metadata(&path) else { continue };
+        if found.is_dir() {
+            paths.extend(path.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()));
+        } else {
+            bytes += found.len();
+        }
+    }
+    bytes
+}
+
+/// Removes files of a directory, the longest unused first, until at most so many bytes are left; answers how many, and
+/// their bytes. A file that is in use stays readable for whoever has it open.
+pub fn shrink(directory: &Path, bytes_max: u64, dry_run: bool) -> (usize, u64) {
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
+        if let Ok(found) = fs::symlink_metadata(entry.path())
+            && found.is_file()
+        {
+            let used = found.accessed().into_iter().chain(found.modified()).max().unwrap_or(SystemTime::UNIX_EPOCH);
+            files.push((used, found.len(), entry.path()));
+        }
+    }
+    files.sort();
+    let mut left: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+    let (mut removed, mut freed) = (0, 0);
+    for (_, bytes, path) in files {
+        if left <= bytes_max {
+            break;
+        }
+        if dry_run || fs::remove_file(&path).is_ok() {
+            (removed, freed, left) = (removed + 1, freed + bytes, left - bytes);
+        }
+    }
+    (removed, freed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_unused_goes_first_and_only_as_much_as_must() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, days) in [("new", 1_u64), ("old", 30), ("middle", 10)] {
+            let path = directory.path().join(name);
+            fs::write(&path, [0; 100]).unwrap();
+            let time = SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+            let times = fs::FileTimes::new().set_accessed(time).set_modified(time);
+            fs::File::options().write(true).open(&path).unwrap().set_times(times).unwrap();
+        }
+        assert_eq!(shrink(directory.path(), 150, true), (2, 200), "only said");
+        assert_eq!(shrink(directory.path(), 300, false), (0, 0));
+        assert_eq!(shrink(directory.path(), 150, false), (2, 200));
+        assert!(directory.path().join("new").exists());
+    }
+}

@@ -1,0 +1,342 @@
+//! What runs in this process use of the machine, and that they stay within their limits.
+//!
+//! The owner of a data directory looks at its children twice a second while there are any. A tree that is over a limit
+//! is asked to end and killed when it does not; whoever started it is told the limit. Where control groups can be made,
+//! each child gets one, so that the kernel holds the limits between two looks. Instances of components are held to
+//! theirs by the engine, and only shown here. Refuses to end what it did not start.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `resources/room.rs` | whether there is room for a task of an agent |
+//! | `resources/settings.rs` | `resources.toml` of the data directory |
+//! | `resources/view.rs` | what others see of it |
+
+mod room;
+pub mod settings;
+mod view;
+
+pub use room::Doorkeeper;
+pub use settings::Settings;
+pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
+
+use anyhow::{Context as _, bail};
+use longhaul_core::census::{Child, Guest, Listed as _};
+use longhaul_core::{Clock, LimitHit};
+use longhaul_resources::cgroup::{Group, Groups};
+use longhaul_resources::{
+    Admission, Ended, GRACE, GpuUsage, History, Need, Process, ResourceError, Rule, Sample, Sampler, Stat, SystemUsage,
+    Table, Usage, Verdict, Watchdog, end_tree, gpu, mb,
+};
+use settings::Watched;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+/// How often children are looked at. A pass over 200 processes takes about 2 ms.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How often graphics cards are asked, which may wake them.
+const LOOK_AT_CARDS: Duration = Duration::from_secs(10);
+
+/// The least time over which a share of processors is told to somebody who asks right after the start.
+const FIRST_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Children that were ended which are remembered.
+const ENDED_MAX: usize = 100;
+
+/// Watches one process's children and its machine.
+pub struct Monitor {
+    clock: Arc<dyn Clock>,
+    settings: Watched,
+    known: Mutex<Known>,
+    cards: Mutex<Vec<GpuUsage>>,
+    watching: OnceLock<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    sampler: Sampler,
+    watchdog: Watchdog,
+    history: History,
+    admission: Admission,
+    groups: Option<Result<Groups, String>>,
+    /// Of children, by number and start.
+    group_of: BTreeMap<Process, Group>,
+    ending: BTreeSet<Process>,
+    ended: VecDeque<EndedView>,
+    looked: bool,
+}
+
+/// A child that is there, and what it uses.
+struct Seen {
+    child: Arc<Child>,
+    root: Process,
+    usage: Usage,
+    rule: Rule,
+}
+
+impl Monitor {
+    /// One that looks at nothing yet. Its settings are read from `resources.toml` in this directory.
+    pub fn new(home: PathBuf, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let (known, cards, watching) = Default::default();
+        Arc::new(Self { clock, settings: Watched::of(home), known, cards, watching })
+    }
+
+    /// Looks from now on, as long as somebody holds this. Needs a runtime; only the first call does anything.
+    pub fn watch(self: &Arc<Self>) {
+        if self.watching.set(()).is_err() {
+            return;
+        }
+        let (own, cards) = (Arc::downgrade(self), Arc::downgrade(self));
+        tokio::spawn(every(LOOK, own, |monitor| monitor.look()));
+        if gpu::is_there() {
+            tokio::spawn(every(LOOK_AT_CARDS, cards, |monitor| {
+                let read = gpu::read();
+                *monitor.cards.lock().unwrap_or_else(PoisonError::into_inner) = read;
+            }));
+        }
+    }
+
+    /// Whether there is room for this, which then counts as taken.
+    pub fn admit(&self, need: Need) -> Verdict {
+        let settings = self.settings.now();
+        let mut known = self.lock();
+        match self.machine(&mut known) {
+            Ok(machine) => known.admission.admit(need, &settings.reserve, &machine, self.clock.now_ms()),
+            // A machine that tells nothing cannot be planned for.
+            Err(error) => {
+                tracing::debug!(%error, "admitted unseen");
+                Verdict::Admit
+            }
+        }
+    }
+
+    /// What is used now. Right after the start it takes a moment, so that shares of processors are of an interval.
+    pub async fn now(self: &Arc<Self>) -> anyhow::Result<Resources> {
+        if !self.lock().looked {
+            let own = Arc::clone(self);
+            tokio::task::spawn_blocking(move || own.shown()).await??;
+            tokio::time::sleep(FIRST_INTERVAL).await;
+        }
+        let own = Arc::clone(self);
+        tokio::task::spawn_blocking(move || own.shown()).await?
+    }
+
+    /// Samples after a time, oldest first.
+    pub fn history(&self, after_ms: u64, limit: usize) -> Vec<Sample> {
+        self.lock().history.since(after_ms, limit)
+    }
+
+    /// Ends a child of this process by its number: asked first, and killed when it does not go.
+    pub async fn end(self: &Arc<Self>, pid: u32) -> anyhow::Result<Ended> {
+        let own = Arc::clone(self);
+        tokio::task::spawn_blocking(move || own.end_child(pid)).await?
+    }
+
+    fn end_child(&self, pid: u32) -> anyhow::Result<Ended> {
+        let table = Table::read()?;
+        let found = Child::all().into_iter().find(|child| child.pid == pid);
+        let Some((child, root)) = found.and_then(|child| root_of(&table, &child).map(|root| (child, root))) else {
+            if table.named(pid).is_none() {
+                return Err(ResourceError::Absent { pid }.into());
+            }
+            bail!("process {pid} was not started by this longhaul; `longhaul ps` lists those that were");
+        };
+        let ended = end_tree(root, GRACE, &is_ours)?;
+        self.note(&child, "ended by a person", Ok(ended));
+        Ok(ended)
+    }
+
+    /// One look at all children, and a sample when one is due.
+    fn look(self: &Arc<Self>) {
+        let now_ms = self.clock.now_ms();
+        let mut known = self.lock();
+        if Child::all().is_empty() && !known.history.is_due(now_ms) {
+            known.group_of.clear();
+            return;
+        }
+        if let Err(error) = self.look_at(&mut known, now_ms) {
+            tracing::debug!(%error, "what children use is not known");
+        }
+    }
+
+    fn look_at(self: &Arc<Self>, known: &mut Known, now_ms: u64) -> Result<(), ResourceError> {
+        let settings = self.settings.now();
+        let table = Table::read()?;
+        let seen = known.children(&table, &settings);
+        for Seen { child, root, usage, rule } in &seen {
+            known.hold(&table, child, *root, rule);
+            let hit = known.watchdog.look(*root, usage, rule, now_ms, settings.busy_s_max.saturating_mul(1_000));
+            // Where there is no thread for it, the next look tries again.
+            if let Some(hit) = hit.filter(|_| !known.ending.contains(root))
+                && self.end_over(child, *root, hit)
+            {
+                known.ending.insert(*root);
+            }
+        }
+        let roots: Vec<Process> = seen.iter().map(|seen| seen.root).collect();
+        known.forget_all_but(&roots);
+        if known.history.is_due(now_ms) {
+            let machine = self.machine(known)?;
+            let usages: Vec<Usage> = seen.iter().map(|seen| seen.usage).collect();
+            let guests = Guest::all();
+            let held: u64 = guests.iter().map(|guest| guest.memory_bytes()).sum();
+            let sample = Sample::new(now_ms, &machine, known.host(&table), &usages);
+            known.history.push(Sample { guests: guests.len() as u64, guests_memory_mb: mb(held), ..sample });
+        }
+        known.looked = true;
+        Ok(())
+    }
+
+    /// Ends a child that is over a limit, on a thread of its own, since that may take as long as it is given. False:
+    /// there was no thread.
+    fn end_over(self: &Arc<Self>, child: &Arc<Child>, root: Process, hit: LimitHit) -> bool {
+        tracing::warn!(pid = root.pid, kind = ?child.kind, name = child.name, %hit, "a child is over its limit and is ended");
+        child.end_for(hit.clone());
+        let (own, child) = (Arc::clone(self), Arc::clone(child));
+        let end = move || {
+            let ended = end_tree(root, GRACE, &is_ours);
+            own.note(&child, &hit.to_string(), ended);
+        };
+        let begun = std::thread::Builder::new().name("longhaul-end".into()).spawn(end);
+        if let Err(error) = &begun {
+            tracing::warn!(%error, "no thread to end a child with");
+        }
+        begun.is_ok()
+    }
+
+    fn note(&self, child: &Child, reason: &str, ended: Result<Ended, ResourceError>) {
+        let ended = match ended {
+            Ok(ended) => ended,
+            // It was quicker.
+            Err(ResourceError::Absent { .. }) => Ended::default(),
+            Err(error) => {
+                tracing::warn!(pid = child.pid, %error, "a child could not be ended");
+                Ended::default()
+            }
+        };
+        let mut known = self.lock();
+        if known.ended.len() == ENDED_MAX {
+            known.ended.pop_front();
+        }
+        known.ended.push_back(EndedView::new(self.clock.now_ms(), child, reason, ended));
+    }
+
+    fn shown(&self) -> anyhow::Result<Resources> {
+        let settings = self.settings.now();
+        let mut known = self.lock();
+        let table = Table::read().context("what processes use")?;
+        let children = known.children(&table, &settings);
+        let system = self.machine(&mut known)?;
+        let cgroups = match &known.groups {
+            Some(Ok(_)) => "each child has a group of its own".to_owned(),
+            Some(Err(why)) => format!("none: {why}"),
+            None => "not looked for yet: there was no child".to_owned(),
+        };
+        let shown = |seen: &Seen| {
+            let has_group = known.group_of.contains_key(&seen.root);
+            ChildView::new(&seen.child, seen.usage, seen.rule, has_group)
+        };
+        let children = children.iter().map(shown).collect();
+        Ok(Resources {
+            at_ms: self.clock.now_ms(),
+            system,
+            pid: std::process::id(),
+            host: known.host(&table),
+            children,
+            guests: Guest::all().iter().map(|guest| GuestView::of(guest)).collect(),
+            runs: Vec::new(),
+            tasks: Vec::new(),
+            ended: known.ended.iter().cloned().collect(),
+            cgroups,
+            settings: (*settings).clone(),
+        })
+    }
+
+    fn machine(&self, known: &mut Known) -> Result<SystemUsage, ResourceError> {
+        let gpus = self.cards.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(SystemUsage { gpus, ..known.sampler.machine()? })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// The children that are there, each with what it uses and what it may.
+    fn children(&mut self, table: &Table, settings: &Settings) -> Vec<Seen> {
+        let seen = Child::all().into_iter().filter_map(|child| {
+            let root = root_of(table, &child)?;
+            let usage = self.sampler.tree(table, root)?;
+            let rule = settings.rule(&child);
+            Some(Seen { child, root, usage, rule })
+        });
+        seen.collect()
+    }
+
+    fn host(&mut self, table: &Table) -> Usage {
+        let own = table.named(std::process::id()).map(|stat| stat.process);
+        own.and_then(|own| self.sampler.alone(table, own)).unwrap_or_default()
+    }
+
+    /// Puts a child that is new into a group, where there are groups.
+    fn hold(&mut self, table: &Table, child: &Child, root: Process, rule: &Rule) {
+        let groups = self.groups.get_or_insert_with(|| {
+            let taken = Groups::take();
+            if let Err(why) = &taken {
+                tracing::debug!(why, "no control groups for children");
+            }
+            taken
+        });
+        let Ok(groups) = groups else { return };
+        if self.group_of.contains_key(&root) {
+            return;
+        }
+        match groups.make(&format!("child-{}-{}", root.pid, root.start_ticks), rule) {
+            Ok(group) => {
+                // What it started already, too; who ends meanwhile needs no group.
+                for stat in table.tree(root) {
+                    let _ = group.add(stat.process.pid);
+                }
+                self.group_of.insert(root, group);
+            }
+            Err(error) => tracing::warn!(pid = child.pid, %error, "a child has no control group"),
+        }
+    }
+
+    fn forget_all_but(&mut self, roots: &[Process]) {
+        let own = std::process::id();
+        self.sampler.keep(|process| process.pid == own || roots.contains(&process));
+        self.watchdog.keep(roots);
+        self.ending.retain(|root| roots.contains(root));
+        self.group_of.retain(|root, _| roots.contains(root));
+    }
+}
+
+/// The process that a child is, if it is one of ours and there.
+fn root_of(table: &Table, child: &Child) -> Option<Process> {
+    let stat = table.named(child.pid)?;
+    // A number that was given away again may be anybody's, but hardly our child's.
+    (stat.parent == std::process::id()).then_some(stat.process)
+}
+
+/// Whether a process is this very program, which keeps others and ends with them.
+fn is_ours(stat: &Stat) -> bool {
+    let exe = |whose: &str| std::fs::read_link(format!("/proc/{whose}/exe")).ok();
+    exe(&stat.process.pid.to_string()).is_some_and(|found| Some(found) == exe("self"))
+}
+
+/// Does something again and again, on a thread for blocking work, as long as there is somebody to do it for.
+async fn every(interval: Duration, monitor: Weak<Monitor>, act: fn(&Arc<Monitor>)) {
+    let mut turns = tokio::time::interval(interval);
+    turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        turns.tick().await;
+        let Some(monitor) = monitor.upgrade() else { return };
+        if tokio::task::spawn_blocking(move || act(&monitor)).await.is_err() {
+            tracing::warn!("a look at what is used broke off");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What others see of what is used: the words of requests and answers. Measures nothing.
+
+use super::Settings;
+use longhaul_core::census::{Child, ChildKind, Guest};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_resources::{Ended, Rule, SystemUsage, Usage, mb};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What is asked about resources.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceAsk {
+    /// What is used now.
+    Now,
+    /// Samples of the last two hours, one each five seconds.
+    History {
+        /// Only those after this time, in milliseconds since 1970-01-01 UTC.
+        #[serde(default)]
+        after_ms: u64,
+        /// At most so many: the newest.
+        limit: usize,
+    },
+    /// End a child of the owner, with all that it started.
+    End {
+        /// Its number, as it is listed.
+        pid: u32,
+    },
+}
+
+/// What is used now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The machine.
+    pub system: SystemUsage,
+    /// The number of the process that owns the data directory.
+    pub pid: u32,
+    /// That process, without its children.
+    pub host: Usage,
+    /// Its children.
+    pub children: Vec<ChildView>,
+    /// Instances of components in it. Their memory is part of the host's.
+    pub guests: Vec<GuestView>,
+    /// Runs that are worked on, or wait for room.
+    pub runs: Vec<RunUse>,
+    /// Tasks of agents that run, or wait and are due; at most a hundred.
+    pub tasks: Vec<TaskUse>,
+    /// Children that were ended at a limit or by a person, the newest last.
+    pub ended: Vec<EndedView>,
+    /// Whether children have control groups, or why not.
+    pub cgroups: String,
+    /// What is kept free, and what children may use.
+    pub settings: Settings,
+}
+
+/// A child of the owner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChildView {
+    /// Its number.
+    pub pid: u32,
+    /// What it is for.
+    pub kind: ChildKind,
+    /// What people know it by.
+    pub name: String,
+    /// The run on whose tree it works, where it is one's.
+    pub run: Option<RunId>,
+    /// What it uses with all that it started.
+    pub usage: Usage,
+    /// What it may.
+    pub limits: Rule,
+    /// Whether the kernel holds it to that, too.
+    pub has_group: bool,
+    /// The limit that it is being ended for.
+    pub ending: Option<String>,
+}
+
+/// An instance of a component.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GuestView {
+    /// The invocation that it serves.
+    pub invocation: InvocationId,
+    /// The project.
+    pub project: String,
+    /// The plugin's table in `longhaul.toml`.
+    pub plugin: String,
+    /// Its memories now, in MB.
+    pub memory_mb: f64,
+    /// The most that they were.
+    pub memory_peak_mb: f64,
+    /// The most that they may be.
+    pub memory_max_mb: f64,
+    /// Fuel used, up to the last time it called the host.
+    pub fuel: u64,
+    /// The fuel that it may use.
+    pub fuel_max: u64,
+    /// Time on a thread, in milliseconds.
+    pub cpu_ms: u64,
+}
+
+/// What a run uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunUse {
+    /// Which.
+    pub run: RunId,
+    /// Its project.
+    pub project: String,
+    /// Why it waits for room, while it does.
+    pub waits: Option<String>,
+    /// Its instances.
+    pub guests: usize,
+    /// What their memories come to, in MB.
+    pub guests_memory_mb: f64,
+    /// Its children that are known to be its own.
+    pub children: usize,
+    /// What they use together, in MB.
+    pub children_memory_mb: f64,
+}
+
+/// A task of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskUse {
+    /// Which.
+    pub task: String,
+    /// Whose.
+    pub agent: String,
+    /// Whether it runs; otherwise it waits.
+    pub runs: bool,
+    /// For what it waits, where that is said.
+    pub waits: Option<String>,
+}
+
+/// A child that was ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndedView {
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Its number.
+    pub pid: u32,
+    /// What it was for.
+    pub kind: ChildKind,
+    /// What people knew it by.
+    pub name: String,
+    /// The run on whose tree it worked.
+    pub run: Option<RunId>,
+    /// Why.
+    pub reason: String,
+    /// Processes that went when they were asked.
+    pub asked: usize,
+    /// Processes that had to be killed.
+    pub killed: usize,
+}
+
+impl ChildView {
+    pub(super) fn new(child: &Child, usage: Usage, limits: Rule, has_group: bool) -> Self {
+        let ending = child.hit().map(ToString::to_string);
+        let (name, run) = (child.name.clone(), run_of(child.place.as_deref()));
+        Self { pid: child.pid, kind: child.kind, name, run, usage, limits, has_group, ending }
+    }
+}
+
+impl GuestView {
+    pub(super) fn of(guest: &Guest) -> Self {
+        Self {
+            invocation: guest.invocation.clone(),
+            project: guest.project.clone(),
+            plugin: guest.plugin.clone(),
+            memory_mb: mb(guest.memory_bytes()),
+            memory_peak_mb: mb(guest.memory_bytes_peak()),
+            memory_max_mb: mb(guest.memory_bytes_max),
+            fuel: guest.fuel(),
+            fuel_max: guest.fuel_max,
+            cpu_ms: guest.cpu_us() / 1_000,
+        }
+    }
+
+    /// The run that it is part of, if its invocation is one's.
+    pub fn run(&self) -> &str {
+        self.invocation.as_str().split(['/', '#']).next().unwrap_or_default()
+    }
+}
+
+impl EndedView {
+    pub(super) fn new(at_ms: u64, child: &Child, reason: &str, Ended { asked, killed }: Ended) -> Self {
+        let (name, run, reason) = (child.name.clone(), run_of(child.place.as_deref()), reason.to_owned());
+        Self { at_ms, pid: child.pid, kind: child.kind, name, run, reason, asked, killed }
+    }
+}
+
+impl RunUse {
+    /// What a run uses of all this.
+    pub fn of(run: RunId, project: String, waits: Option<String>, all: &Resources) -> Self {
+        let guests: Vec<_> = all.guests.iter().filter(|guest| guest.run() == run.as_str()).collect();
+        let children: Vec<_> = all.children.iter().filter(|child| child.run.as_ref() == Some(&run)).collect();
+        Self {
+            project,
+            waits,
+            guests: guests.len(),
+            guests_memory_mb: guests.iter().map(|guest| guest.memory_mb).sum(),
+            children: children.len(),
+            children_memory_mb: children.iter().map(|child| child.usage.memory_mb).sum(),
+            run,
+        }
+    }
+}
+
+/// The run whose tree a directory is: `trees/RUN`, or `trees/RUN.NUMBER`.
+fn run_of(place: Option<&Path>) -> Option<RunId> {
+    let place = place?;
+    if place.parent()?.file_name()? != "trees" {
+        return None;
+    }
+    let name = place.file_name()?.to_str()?;
+    Some(RunId::from_text(name.split('.').next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_on_the_tree_of_a_run_is_that_runs() {
+        let run = |path: &str| run_of(Some(Path::new(path))).map(|run| run.to_string());
+        assert_eq!(run("/home/me/trees/r-0123456789ab.2").as_deref(), Some("r-0123456789ab"));
+        assert_eq!(run("/home/me/trees/r-0123456789ab").as_deref(), Some("r-0123456789ab"));
+        assert_eq!(run("/home/me/project"), None);
+        assert_eq!(run_of(None), None);
+    }
+}

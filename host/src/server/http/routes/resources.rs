@@ -1,0 +1,36 @@
+//! What is used of the machine, now and over the last hours.
+
+use super::super::Shared;
+use super::super::input::Query;
+use super::super::views::resources::Resources;
+use super::{Out, Problem, Told};
+use crate::resources::ResourceAsk;
+use crate::service::{Answer, Request};
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+/// Samples that are shown at most: an hour of them.
+const SAMPLES: usize = 720;
+
+/// Since when.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ResourcesQuery {
+    /// Only samples after this time, in milliseconds since 1970-01-01 UTC. Default: those of the last hour.
+    after_ms: Option<u64>,
+}
+
+/// Show what is used of the machine, and was
+#[utoipa::path(get, path = "/api/v1/resources", tag = "server", params(ResourcesQuery), responses((status = 200, description = "Now, and before", body = Resources)))]
+pub async fn show(State(hall): State<Shared>, Query(query): Query<ResourcesQuery>) -> Told<Resources> {
+    let Answer::Resources { resources } = hall.ask(Request::Resources { wanted: ResourceAsk::Now }).await? else {
+        return Err(Problem::odd());
+    };
+    let wanted = ResourceAsk::History { after_ms: query.after_ms.unwrap_or(0), limit: SAMPLES };
+    let Answer::ResourceHistory { samples } = hall.ask(Request::Resources { wanted }).await? else {
+        return Err(Problem::odd());
+    };
+    Ok(Out(Resources::of(*resources, samples)))
+}

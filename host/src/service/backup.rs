@@ -1,0 +1,144 @@
+//! Upkeep of a data directory: copied into a file, read from end to end, and cleared of what nobody needs.
+
+use super::{Answer, Service};
+use crate::checkpoint::{self, Shelf};
+use crate::gc::{self, Swept, Wanted};
+use crate::{backup, run, wiring};
+use anyhow::{Context, bail};
+use longhaul_core::RunId;
+use longhaul_core::memory::Embedded;
+use longhaul_core::store::Read;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is asked of upkeep.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpkeepAsk {
+    /// Write all of it into a new file.
+    Backup {
+        /// The file, with its full path.
+        file: PathBuf,
+        /// Whether secrets are in it.
+        with_secrets: bool,
+    },
+    /// Read the whole store.
+    Check,
+    /// Remove what nobody needs.
+    Collect {
+        /// What.
+        wanted: Wanted,
+    },
+}
+
+/// What upkeep came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpkeepDone {
+    /// What was written.
+    Backup(backup::Written),
+    /// What was read, all of it whole.
+    Check(Read),
+    /// What went, or would.
+    Collect(Swept),
+}
+
+impl Service {
+    pub(super) async fn upkeep(self: &Arc<Self>, wanted: UpkeepAsk) -> anyhow::Result<Answer> {
+        let done = match wanted {
+            UpkeepAsk::Backup { file, with_secrets } => UpkeepDone::Backup(self.back_up(file, with_secrets).await?),
+            UpkeepAsk::Check => {
+                let world = Arc::clone(&self.world);
+                UpkeepDone::Check(tokio::task::spawn_blocking(move || world.store.read_all()).await??)
+            }
+            UpkeepAsk::Collect { wanted } => UpkeepDone::Collect(self.collect(&wanted).await?),
+        };
+        Ok(Answer::Upkeep { done: Box::new(done) })
+    }
+
+    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> anyhow::Result<backup::Written> {
+        if !file.is_absolute() {
+            bail!("`{}` is no full path", file.display());
+        }
+        let (world, active) = (Arc::clone(&self.world), self.active_runs());
+        let written = tokio::task::spawn_blocking(move || {
+            let now_ms = world.clock.now_ms();
+            let parts = backup::Parts { home: &world.home, store: &*world.store, active, with_secrets, now_ms };
+            backup::write(&file, &parts)
+        });
+        written.await?
+    }
+
+    async fn collect(&self, wanted: &Wanted) -> anyhow::Result<Swept> {
+        let world = &self.world;
+        let shelf = Shelf::new(&*world.store, &*world.clock);
+        let mut swept = Swept { dry_run: wanted.dry_run, ..Swept::default() };
+        if wanted.dry_run {
+            swept.checkpoints = shelf.old(wanted.checkpoints_older_ms)?;
+        } else {
+            swept.checkpoints = shelf.purge(wanted.checkpoints_older_ms).await?;
+            let memory = Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock));
+            swept.memories = Some(memory.purge().await?);
+        }
+        if let Some(older_ms) = wanted.runs_older_ms {
+            self.collect_runs(older_ms, &mut swept).await?;
+        }
+        self.collect_trees(&mut swept)?;
+        self.collect_content(&mut swept).await?;
+        if let Some(max) = wanted.cache_bytes_max {
+            let directory = wiring::cache()?.join("compiled");
+            let shrunk = tokio::task::spawn_blocking(move || gc::shrink(&directory, max, swept.dry_run)).await?;
+            (swept.compiled, swept.compiled_bytes) = shrunk;
+        }
+        Ok(swept)
+    }
+
+    async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> anyhow::Result<()> {
+        for run in gc::old_runs(&self.world, &self.active_runs(), older_ms)? {
+            let record = run::record(&*self.world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+            let _alone = self.turns.take(super::turns::of_run(&record)).await;
+            if self.handle(&run).is_some() {
+                continue;
+            }
+            let (rows, bytes) = gc::remove_run(&self.world, &run, swept.dry_run).await?;
+            swept.rows += rows;
+            swept.tree_bytes += bytes;
+            swept.runs.push(run);
+        }
+        Ok(())
+    }
+
+    fn collect_trees(&self, swept: &mut Swept) -> anyhow::Result<()> {
+        // Those that are being made first: one that is seen is among them, or among the records by then.
+        let mut known: BTreeSet<String> = self.turns.begun().iter().map(ToString::to_string).collect();
+        known.extend(run::records(&*self.world.store)?.into_iter().map(|record| record.run.to_string()));
+        let (trees, bytes) = gc::sweep_trees(&self.world.home, &known, swept.dry_run);
+        swept.trees = trees;
+        swept.tree_bytes += bytes;
+        Ok(())
+    }
+
+    /// Content is stored before what names it: while somebody is about to name some, none goes.
+    async fn collect_content(&self, swept: &mut Swept) -> anyhow::Result<()> {
+        let busy = || {
+            let active = self.active_runs().len();
+            let begun = self.turns.begun().len();
+            (active + begun > 0).then(|| format!("{active} runs are worked on, and {begun} begin; pause them first"))
+        };
+        let Ok(_alone) = self.naming.try_write() else {
+            swept.content_kept_for = Some("something else is being answered; try again".to_owned());
+            return Ok(());
+        };
+        swept.content_kept_for = busy();
+        if swept.content_kept_for.is_none() {
+            swept.content = Some(self.world.store.collect(&checkpoint::digests, swept.dry_run).await?);
+        }
+        Ok(())
+    }
+
+    fn active_runs(&self) -> Vec<RunId> {
+        self.lock().keys().cloned().collect()
+    }
+}

@@ -1,0 +1,443 @@
+//! What an operator does with a machine that runs agents: look at what is used, bound it, back it up, clear it, and find
+//! out what is wrong.
+
+mod common;
+
+use common::lab::{Lab, Started};
+use common::terminal::Terminal;
+use common::{DOER_CONFIG, repository};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long something may take to be seen before its test fails.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const TWO: &str = "# Two\n
+## Feature: the first\n- id: one\n- check: wrote_one\n\nDo it.\n
+## Feature: the second\n- id: two\n- check: has_two\n\nDo it, too.\n";
+
+/// A project whose only feature is judged by this check.
+fn judged_by(argv: &[&str]) -> Lab {
+    let config = format!(
+        "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = {{ calls = [] }}\n\
+         [checks]\nfine = {{ argv = {} }}\n[run.limits]\niterations_max = 1\n",
+        json!(argv)
+    );
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+}
+
+fn resources(lab: &Lab, text: &str) {
+    fs::create_dir_all(lab.home()).expect("ours");
+    fs::set_permissions(lab.home(), fs::Permissions::from_mode(0o700)).expect("ours");
+    fs::write(lab.home().join("resources.toml"), text).expect("ours");
+}
+
+/// Asks until it is so; what was answered then.
+#[track_caller]
+fn until(lab: &Lab, owner: &mut Started, args: &[&str], is_so: impl Fn(&Value) -> bool) -> Value {
+    let since = Instant::now();
+    loop {
+        let answer = lab.json(args);
+        if is_so(&answer) {
+            return answer;
+        }
+        assert!(owner.is_running() && since.elapsed() < PATIENCE, "{answer:#}\n{}", owner.printed());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn list<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
+    answer[name].as_array().map_or_else(|| panic!("no `{name}`: {answer:#}"), Vec::as_slice)
+}
+
+#[test]
+fn a_check_that_takes_too_much_memory_is_ended_and_everybody_is_told_why() {
+    let greedy = "import time\nheld = b'x' * (300 << 20)\ntime.sleep(900)";
+    let lab = judged_by(&["python3", "-c", greedy]);
+    resources(&lab, "[program]\nmax_memory_mb = 200.0\n");
+    let mut owner = lab.start(&["run"]);
+    let seen = until(&lab, &mut owner, &["ps"], |ps| !list(ps, "ended").is_empty());
+    let ended = &list(&seen, "ended")[0];
+    assert_eq!([&ended["kind"], &ended["name"]], [&json!("program"), &json!("fine")], "{ended}");
+    assert!(ended["reason"].as_str().is_some_and(|why| why.contains("max_memory_mb")), "{ended}");
+    let ran = owner.wait().expect(3);
+    assert!(ran.stdout.contains("max_memory_mb"), "{}", ran.said());
+}
+
+#[test]
+fn a_child_is_listed_with_what_it_uses_and_ended_by_its_number() {
+    let lab = judged_by(&["sleep", "900"]);
+    let mut owner = lab.start(&["run"]);
+    let is_there = |ps: &Value| list(ps, "children").iter().any(|child| child["name"] == "fine");
+    let seen = until(&lab, &mut owner, &["ps"], is_there);
+    let child = list(&seen, "children").iter().find(|child| child["name"] == "fine").expect("seen");
+    assert!(child["usage"]["memory_mb"].as_f64().is_some_and(|mb| mb > 0.0), "{child}");
+    assert!(child["limits"]["max_processes"].as_u64().is_some(), "{child}");
+    assert!(seen["system"]["memory_total_mb"].as_f64().is_some_and(|mb| mb > 0.0), "{seen}");
+    assert_eq!(seen["pid"], owner.pid());
+    assert_eq!(list(&seen, "runs").len(), 1, "{seen}");
+    let words = lab.run(&["ps"]).expect(0).stdout;
+    assert!(words.contains("program `fine`") && words.contains("machine "), "{words}");
+    let once = lab.run(&["top", "--once"]).expect(0).stdout;
+    assert!(once.contains("program `fine`"), "{once}");
+
+    common::refused(&lab.run(&["ps", "--end", "1"]), &["was not started by this longhaul"]);
+    common::refused(&lab.run(&["ps", "--end", "4194304"]), &["is not there any more"]);
+    lab.run(&["ps", "--end", &child["pid"].to_string()]).expect(0);
+    owner.wait().expect(3);
+}
+
+#[test]
+fn top_draws_again_and_again_until_q() {
+    let lab = judged_by(&["true"]);
+    let mut terminal = Terminal::start(&lab, &["top", "--every", "1"], &[]);
+    terminal.wait_for("machine ", 2);
+    terminal.types("q");
+    let (status, screen) = terminal.wait();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains("q ends"), "{screen}");
+}
+
+#[test]
+fn an_instance_is_listed_with_its_memory_and_fuel_while_it_works() {
+    let lab = Lab::new(DOER_CONFIG, TWO);
+    lab.fake.model_takes(Duration::from_millis(400));
+    let mut owner = lab.start(&["run"]);
+    let works = |guest: &Value| guest["plugin"] == "agents.code" && guest["fuel"].as_u64() > Some(0);
+    let seen = until(&lab, &mut owner, &["ps"], |ps| list(ps, "guests").iter().any(works));
+    let guest = list(&seen, "guests").iter().find(|guest| works(guest)).expect("seen");
+    let number = |field: &str| guest[field].as_f64().unwrap_or(-1.0);
+    assert!(number("memory_mb") > 0.0 && number("memory_mb") <= number("memory_max_mb"), "{guest}");
+    assert!(number("fuel") <= number("fuel_max"), "{guest}");
+    let run = &list(&seen, "runs")[0];
+    assert!(run["guests"].as_u64() >= Some(1) && run["project"] == "kept", "{run}");
+    owner.wait().expect(0);
+}
+
+#[test]
+fn history_is_kept_while_somebody_owns_the_data_directory() {
+    let lab = judged_by(&["sleep", "900"]);
+    let mut owner = lab.start(&["run"]);
+    let samples = until(&lab, &mut owner, &["ps", "--history", "1"], |samples| {
+        samples.as_array().is_some_and(|samples| !samples.is_empty())
+    });
+    let sample = &samples[0];
+    assert!(sample["at_ms"].as_u64().is_some_and(|at| at > 0), "{sample}");
+    assert!(sample["host"]["memory_mb"].as_f64().is_some_and(|mb| mb > 0.0), "{sample}");
+    owner.kill();
+}
+
+#[test]
+fn a_run_for_which_there_is_no_room_waits_says_so_and_begins_when_there_is() {
+    let lab = judged_by(&["true"]);
+    resources(&lab, "[reserve]\nmemory_mb = 1000000000.0\n");
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("waits for room on this machine");
+    let status = lab.json(&["status"]);
+    let why = status["why"].as_str().unwrap_or_default();
+    assert!(why.contains("waits for room") && why.contains("1000000000"), "{status}");
+    let ps = lab.json(&["ps"]);
+    assert!(list(&ps, "runs")[0]["waits"].as_str().is_some_and(|why| why.contains("MB")), "{ps}");
+    resources(&lab, "[reserve]\nmemory_mb = 1.0\n");
+    owner.wait().expect(0);
+    assert!(!lab.json(&["status"])["why"].as_str().unwrap_or_default().contains("waits for room"));
+}
+
+#[test]
+fn a_run_that_waits_for_room_can_be_paused_and_goes_on_later() {
+    let lab = judged_by(&["true"]);
+    resources(&lab, "[reserve]\nmemory_mb = 1000000000.0\n");
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("waits for room on this machine");
+    owner.interrupt();
+    owner.wait().expect(4);
+    resources(&lab, "");
+    lab.run(&["resume"]).expect(0);
+}
+
+#[test]
+fn a_task_of_an_agent_waits_for_room_and_runs_when_there_is_some() {
+    let lab = Lab::empty();
+    fs::write(lab.path("a.js"), "console.log('done')").expect("ours");
+    resources(&lab, "[reserve]\nmemory_mb = 1000000000.0\n");
+    lab.run(&["agent", "add", "small", "--js", "a.js"]).expect(0);
+    lab.run(&["schedule", "add", "s", "--agent", "small", "--paused"]).expect(0);
+    lab.run(&["schedule", "run-now", "s"]).expect(0);
+    let mut owner = lab.start(&["schedule", "work"]);
+    let waits = |task: &Value| task["waits"].as_str().is_some_and(|why| why.contains("room on this machine"));
+    until(&lab, &mut owner, &["ps"], |ps| list(ps, "tasks").iter().any(waits));
+    resources(&lab, "[reserve]\nmemory_mb = 1.0\n");
+    until(&lab, &mut owner, &["schedule", "tasks"], |tasks| tasks["tasks"][0]["status"] == "completed");
+    owner.interrupt();
+}
+
+#[test]
+fn a_backup_that_is_made_while_a_run_goes_on_is_whole() {
+    let lab = Lab::new(DOER_CONFIG, TWO);
+    lab.fake.model_takes(Duration::from_millis(200));
+    lab.set_secret("token", "hush-hush");
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("work on one");
+    let file = lab.path("kept.backup");
+    let file = file.to_str().expect("text");
+    let made = lab.json(&["backup", file]);
+    assert!(made["rows"].as_u64().is_some_and(|rows| rows > 0), "{made}");
+    assert!(owner.is_running(), "nothing was stopped for it");
+    assert!(list(&made, "left_out")[0].as_str().is_some_and(|left| left.contains("is worked on")), "{made}");
+    assert_eq!(fs::metadata(file).expect("made").permissions().mode() & 0o777, 0o600);
+    common::refused(&lab.run(&["backup", file]), &["is there already"]);
+    owner.wait().expect(0);
+
+    let home = lab.path("other-home");
+    let other = ["--home", home.to_str().expect("text")];
+    let restored = lab.run(&[&other[..], &["--json", "restore", file]].concat()).expect(0);
+    let restored: Value = serde_json::from_str(&restored.stdout).expect("JSON");
+    assert_eq!(restored["manifest"]["rows"], made["rows"]);
+    assert!(!home.join("secrets").exists(), "nobody asked for secrets");
+    assert_eq!(fs::metadata(&home).expect("made").permissions().mode() & 0o777, 0o700);
+    let runs = lab.run(&[&other[..], &["runs"]].concat()).expect(0).stdout;
+    assert!(runs.contains("broken off"), "as after a kill: {runs}");
+    lab.run(&[&other[..], &["doctor", "--store"]].concat()).expect(0);
+    common::refused(&lab.run(&[&other[..], &["restore", file]].concat()), &["is not empty"]);
+}
+
+#[test]
+fn a_run_goes_on_where_a_backup_was_restored_and_nothing_is_done_twice() {
+    let lab = Lab::new(DOER_CONFIG, TWO);
+    lab.set_secret("token", "hush-hush");
+    lab.run(&["run", "--sessions", "1"]).expect(4);
+    let before = lab.fake.posts().len();
+    let file = lab.path("kept.backup");
+    lab.run(&["backup", "--with-secrets", file.to_str().expect("text")]).expect(0);
+    fs::rename(lab.home(), lab.path("lost")).expect("ours");
+    let told = lab.run(&["restore", file.to_str().expect("text")]).expect(0);
+    assert!(told.stdout.contains("all as they were written"), "{}", told.said());
+    let secret = lab.home().join("secrets/token");
+    assert_eq!(fs::metadata(&secret).expect("restored").permissions().mode() & 0o777, 0o600);
+    lab.run(&["resume"]).expect(0);
+    let posts = lab.fake.posts();
+    assert!(posts.len() > before);
+    let mut keys: Vec<_> = posts.iter().map(|told| &told.key).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), posts.len(), "each effect once");
+}
+
+/// Changes a copy of a backup, and tries to restore it.
+#[track_caller]
+fn refused_after(lab: &Lab, file: &Path, change: impl FnOnce(&mut Vec<u8>), words: &[&str]) {
+    let mut bytes = fs::read(file).expect("made");
+    change(&mut bytes);
+    let changed = lab.path("changed.backup");
+    fs::write(&changed, bytes).expect("ours");
+    let home = lab.path("never");
+    let args = ["--home", home.to_str().expect("text"), "restore", changed.to_str().expect("text")];
+    common::refused(&lab.run(&args), words);
+    assert!(!home.exists(), "nothing is left");
+    let left = fs::read_dir(lab.path("")).expect("ours").flatten();
+    let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().contains("restore-")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_backup_that_was_damaged_or_cut_off_is_refused_and_leaves_nothing() {
+    let lab = judged_by(&["true"]);
+    lab.run(&["run"]).expect(0);
+    let file = lab.path("kept.backup");
+    lab.run(&["backup", file.to_str().expect("text")]).expect(0);
+    let cannot = "cannot be restored";
+    refused_after(&lab, &file, |bytes| bytes.truncate(bytes.len() / 2), &[cannot]);
+    refused_after(&lab, &file, |bytes| bytes.truncate(bytes.len() - 200), &[cannot]);
+    for part in 1..8 {
+        let flip = |bytes: &mut Vec<u8>| {
+            let at = bytes.len() * part / 8;
+            bytes[at] ^= 0x55;
+        };
+        refused_after(&lab, &file, flip, &[cannot]);
+    }
+    refused_after(&lab, &file, Vec::clear, &[cannot]);
+    refused_after(&lab, &file, |bytes| *bytes = b"not a backup at all".to_vec(), &[cannot]);
+    let traps = [("../out", "no file of a data directory"), ("plugins/../../out", "no file of a data directory")];
+    for (path, words) in traps {
+        refused_after(&lab, &file, |bytes| *bytes = archive_with(path), &[cannot, words]);
+    }
+}
+
+/// A backup, as far as it is read, with a file of this path.
+fn archive_with(path: &str) -> Vec<u8> {
+    let mut header = vec![0_u8; 512];
+    header[..path.len()].copy_from_slice(path.as_bytes());
+    for (at, text) in [(100, "0000600\0"), (108, "0000000\0"), (116, "0000000\0"), (124, "00000000000\0")] {
+        header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    }
+    header[136..148].copy_from_slice(b"00000000000\0");
+    header[148..156].copy_from_slice(b"        ");
+    header[156] = b'0';
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header.extend([0; 1_024]);
+    zstd::encode_all(&header[..], 1).expect("in memory")
+}
+
+#[test]
+fn what_nobody_needs_goes_and_what_somebody_needs_stays() {
+    let lab = judged_by(&["true"]);
+    lab.run(&["run"]).expect(0);
+    fs::write(lab.project().join("GOAL.md"), "# Goal\n\n## Feature: another\n- id: two\n- check: fine\n\nDo this.\n")
+        .expect("ours");
+    lab.git(&["commit", "-qam", "another goal"]);
+    lab.run(&["run"]).expect(0);
+    let runs = lab.runs();
+    assert_eq!(runs.len(), 2);
+    let orphan = lab.home().join("trees/r-000000000000");
+    fs::create_dir_all(&orphan).expect("ours");
+    fs::write(orphan.join("file"), "content").expect("ours");
+    std::thread::sleep(Duration::from_millis(20));
+
+    let would = lab.json(&["gc", "--dry-run", "--runs-older-than", "0s"]);
+    assert_eq!(would["runs"], json!([runs[0]]), "the newest of a project stays");
+    assert_eq!([&would["trees"], &would["dry_run"]], [&json!(1), &json!(true)]);
+    assert_eq!((lab.runs(), orphan.exists()), (runs.clone(), true), "nothing was removed");
+
+    let did = lab.json(&["gc", "--runs-older-than", "0s"]);
+    assert_eq!((&did["runs"], &did["rows"]), (&would["runs"], &would["rows"]));
+    assert!(did["content"]["removed"].as_u64().is_some_and(|removed| removed > 0), "{did}");
+    assert_eq!((lab.runs(), orphan.exists()), (vec![runs[1].clone()], false));
+    assert_eq!(lab.json(&["status"])["status"], "completed");
+    lab.run(&["replay"]).expect(0);
+    lab.run(&["doctor", "--store"]).expect(0);
+    let again = lab.json(&["gc", "--runs-older-than", "0s"]);
+    assert_eq!([&again["runs"], &again["content"]["removed"]], [&json!([]), &json!(0)], "{again}");
+}
+
+#[test]
+fn content_stays_while_a_run_is_worked_on() {
+    let lab = judged_by(&["sleep", "900"]);
+    let mut owner = lab.start(&["run"]);
+    let is_there = |ps: &Value| list(ps, "children").iter().any(|child| child["name"] == "fine");
+    until(&lab, &mut owner, &["ps"], is_there);
+    let kept = lab.json(&["gc"]);
+    assert!(kept["content"].is_null(), "{kept}");
+    assert!(kept["content_kept_for"].as_str().is_some_and(|why| why.contains("1 runs are worked on")), "{kept}");
+    owner.kill();
+}
+
+#[test]
+fn the_doctor_says_what_is_broken_and_what_to_do() {
+    let lab = judged_by(&["true"]);
+    lab.set_secret("token", "hush-hush");
+    let fine = lab.run(&["doctor"]).expect(0).stdout;
+    for what in ["memory", "disk of data", "permissions", "secrets", "clock", "sandbox", "control groups", "store"] {
+        assert!(fine.lines().any(|line| line.starts_with(what)), "no {what}: {fine}");
+    }
+    let secret = lab.home().join("secrets/token");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).expect("ours");
+    let broken = lab.run(&["doctor"]).expect(1).stdout;
+    assert!(broken.contains("BROKEN: others can read") && broken.contains("chmod 600"), "{broken}");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).expect("ours");
+    resources(&lab, "[program]\nmax_memory = 1\n");
+    let broken = lab.run(&["doctor"]).expect(1).stdout;
+    assert!(broken.contains("BROKEN") && broken.contains("resources.toml"), "{broken}");
+}
+
+#[test]
+fn the_doctor_finds_content_that_is_not_what_was_stored() {
+    let lab = judged_by(&["true"]);
+    lab.run(&["run"]).expect(0);
+    let state = lab.home().join("state.redb");
+    let mut bytes = fs::read(&state).expect("there");
+    // Compressed content begins so, wherever it lies; some of it is in pages that were left since.
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let found = bytes.windows(4).enumerate().filter(|(_, window)| *window == magic);
+    let found: Vec<usize> = found.map(|(at, _)| at).collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at + 12..at + 20].iter_mut().for_each(|byte| *byte ^= 0xff);
+    }
+    fs::write(&state, bytes).expect("ours");
+    let broken = lab.run(&["doctor", "--store"]).expect(1).stdout;
+    assert!(broken.contains("BROKEN") && broken.contains("damaged"), "{broken}");
+}
+
+#[test]
+fn the_log_goes_into_a_file_as_json_when_that_is_asked_for() {
+    let lab = judged_by(&["true"]);
+    let log = lab.path("log/longhaul.log");
+    fs::create_dir(lab.path("log")).expect("ours");
+    let log_name = log.to_str().expect("text");
+    let environment = [("LONGHAUL_LOG", "debug"), ("LONGHAUL_LOG_FORMAT", "json"), ("LONGHAUL_LOG_FILE", log_name)];
+    lab.start_with(&["run"], &environment).wait().expect(0);
+    let text = fs::read_to_string(&log).expect("made");
+    assert!(!text.is_empty());
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(line["timestamp"].is_string() && line["level"].is_string(), "{line}");
+    }
+    let wrong = lab.start_with(&["runs"], &[("LONGHAUL_LOG_FORMAT", "xml")]).wait();
+    common::refused(&wrong, &["LONGHAUL_LOG_FORMAT", "`json`"]);
+}
+
+#[test]
+fn systemd_takes_the_unit() {
+    let unit = fs::read_to_string(repository().join("packaging/longhaul.service")).expect("there");
+    // The program is not installed where tests run.
+    let unit = unit.replace("/usr/local/bin/longhaul serve", "/bin/true");
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("longhaul.service");
+    fs::write(&path, &unit).expect("ours");
+    let Ok(output) = Command::new("systemd-analyze").arg("verify").arg(&path).output() else {
+        eprintln!("skipped: there is no systemd-analyze");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && !said.contains("longhaul.service"), "{said}");
+    assert!(unit.lines().any(|line| line.starts_with("Delegate=")), "children have groups of their own");
+}
+
+#[test]
+fn the_container_file_names_what_is_there() {
+    const KNOWN: [&str; 13] = [
+        "FROM",
+        "WORKDIR",
+        "RUN",
+        "COPY",
+        "USER",
+        "ENV",
+        "VOLUME",
+        "EXPOSE",
+        "STOPSIGNAL",
+        "HEALTHCHECK",
+        "ENTRYPOINT",
+        "CMD",
+        "ARG",
+    ];
+    let text = fs::read_to_string(repository().join("packaging/Containerfile")).expect("there");
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect::<Vec<_>>().join("\n");
+    let lines = lines.replace("\\\n", " ");
+    let instructions: Vec<(&str, &str)> =
+        lines.lines().filter_map(|line| line.split_once(' ')).map(|(word, rest)| (word, rest.trim())).collect();
+    for (word, rest) in &instructions {
+        assert!(KNOWN.contains(word), "{word} {rest}");
+        if *word == "FROM" {
+            let image = rest.split(' ').next().unwrap_or_default();
+            assert!(image.contains(':') && !image.ends_with(":latest"), "{image}");
+        }
+    }
+    let of = |wanted: &str| {
+        instructions.iter().filter(|(word, _)| *word == wanted).map(|(_, rest)| *rest).collect::<Vec<_>>()
+    };
+    assert!(of("USER") == ["longhaul"], "it does not run as root");
+    // Forms that no shell reads get signals themselves.
+    for rest in of("CMD").into_iter().chain(of("ENTRYPOINT")) {
+        assert!(serde_json::from_str::<Vec<String>>(rest).is_ok(), "{rest}");
+    }
+    let minimum = fs::read_to_string(repository().join("Cargo.toml")).expect("there");
+    let minimum: toml::Table = minimum.parse().expect("cargo reads it");
+    let version = minimum["workspace"]["package"]["rust-version"].as_str().expect("text").to_owned();
+    assert!(of("FROM")[0].contains(&format!("rust:{version}")), "the compiler that the workspace asks for");
+}
