@@ -98,12 +98,12 @@ impl Monitor {
         }
     }
 
-    /// Whether there is room for this, which then counts as taken.
-    pub fn admit(&self, need: Need) -> Verdict {
+    /// Whether there is room for somebody, who counts as having it from when it begins.
+    pub fn admit(&self, who: &str, begins: bool, need: Need) -> Verdict {
         let settings = self.settings.now();
         let mut known = self.lock();
         match self.machine(&mut known) {
-            Ok(machine) => known.admission.admit(need, &settings.reserve, &machine, self.clock.now_ms()),
+            Ok(machine) => known.admission.admit(who, begins, need, &settings.reserve, &machine, self.clock.now_ms()),
             // A machine that tells nothing cannot be planned for.
             Err(error) => {
                 tracing::debug!(%error, "admitted unseen");

@@ -73,6 +73,13 @@ impl Desk {
         self.lab.start_with(&["schedule", "work"], environment)
     }
 
+    /// A scheduler that has the data directory, before anybody else asks for it.
+    fn working(&self) -> Started {
+        let mut worker = self.work(&[]);
+        worker.wait_for("working");
+        worker
+    }
+
     /// Waits until the tasks are as they should be.
     #[track_caller]
     fn wait_until(&self, what: &str, mut holds: impl FnMut(&[Value]) -> bool) -> Vec<Value> {
@@ -90,7 +97,7 @@ impl Desk {
     /// Has a scheduler work until nothing is open.
     #[track_caller]
     fn work_off(&self) -> Vec<Value> {
-        let worker = self.work(&[]);
+        let worker = self.working();
         let tasks = self.wait_until("all over", |tasks| tasks.iter().all(is_over));
         worker.interrupt();
         worker.wait().expect(0);
@@ -182,7 +189,7 @@ fn one_agent_runs_again_and_again_and_what_it_hands_on_stays_as_large_as_it_was(
     let runs: u64 = std::env::var("LONGHAUL_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20);
     let desk = Desk::new();
     desk.agent("counter", COUNTING, &[]);
-    let worker = desk.work(&[]);
+    let worker = desk.working();
     let mut sizes = Vec::new();
     for run in 1..=runs {
         let (ran, result) = desk.execute("counter");
@@ -197,8 +204,23 @@ fn one_agent_runs_again_and_again_and_what_it_hands_on_stays_as_large_as_it_was(
     let history = desk.lab.json(&["agent", "artifact", "history", "counter"]);
     assert_eq!(history["artifacts"].as_array().map(Vec::len), Some(usize::try_from(runs.min(20)).unwrap_or(20)));
     assert_eq!(desk.lab.json(&["agent", "tasks", "counter", "--limit", "1"])["total_count"], json!(runs));
+    // The owner says of all of it what a command says that has the data directory to itself.
+    desk.lab.run(&["schedule", "add", "s", "--agent", "counter", "--cron", "0 0 1 1 *"]).expect(0);
+    let task = desk.tasks(&["--limit", "1"])[0]["id"].as_str().expect("a name").to_owned();
+    let questions: [&[&str]; 6] = [
+        &["agent", "show", "counter"],
+        &["agent", "list"],
+        &["schedule", "show", "s"],
+        &["schedule", "list"],
+        &["schedule", "tasks", "--limit", "1"],
+        &["agent", "artifact", "history", "counter"],
+    ];
+    let whole = desk.lab.json(&["schedule", "tasks", "--task", &task]);
+    assert_eq!(whole["attempts"][0]["result"]["success"], true, "{whole:#}");
+    let over_socket = questions.map(|question| desk.lab.json(question));
     worker.interrupt();
     worker.wait().expect(0);
+    assert_eq!(questions.map(|question| desk.lab.json(question)), over_socket);
     println!("{runs} runs; bytes of what is handed on: {sizes:?}");
 }
 
@@ -214,7 +236,8 @@ fn a_kill_at_any_point_of_the_loop_neither_loses_a_run_nor_counts_it_twice() {
     let points = {
         let desk = setup();
         let log = desk.lab.path("points");
-        let worker = desk.work(&[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]);
+        let mut worker = desk.work(&[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]);
+        worker.wait_for("working");
         desk.wait_until("all over", |tasks| tasks.iter().all(is_over));
         worker.interrupt();
         worker.wait().expect(0);
@@ -228,9 +251,8 @@ fn a_kill_at_any_point_of_the_loop_neither_loses_a_run_nor_counts_it_twice() {
     let mut kills = 0;
     for point in &chosen {
         let desk = setup();
-        let worker = desk.work(&[("LONGHAUL_CRASH_AT", point)]);
+        let mut worker = desk.work(&[("LONGHAUL_CRASH_AT", point)]);
         let since = Instant::now();
-        let mut worker = worker;
         // A point that is passed at the end is reached by ending it.
         while worker.is_running() && since.elapsed() < Duration::from_secs(20) {
             if since.elapsed() > Duration::from_secs(3) {
@@ -274,7 +296,7 @@ fn a_task_that_failed_is_tried_again_behind_a_kill() {
     desk.agent("late", FAILING_FIRST, &["--config", r#"{"fails": 1}"#]);
     desk.lab.run(&["schedule", "add", "s", "--agent", "late", "--paused"]).expect(0);
     desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-    let mut worker = desk.work(&[]);
+    let mut worker = desk.working();
     let tasks = desk.wait_until("waiting for its retry", |tasks| tasks[0]["attempts"][0]["outcome"].is_object());
     assert_eq!(tasks[0]["status"], "pending", "{tasks:#?}");
     assert!(worker.kill());
@@ -326,7 +348,7 @@ fn agents_run_after_each_other_as_their_ends_say() {
         desk.lab.run(&[&["schedule", "add"], args].concat()).expect(0);
     }
     desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-    let worker = desk.work(&[]);
+    let worker = desk.working();
     let tasks = desk.wait_until("four over", |tasks| tasks.len() == 4 && tasks.iter().all(is_over));
     worker.interrupt();
     worker.wait().expect(0);
@@ -335,7 +357,7 @@ fn agents_run_after_each_other_as_their_ends_say() {
         expected.map(|(agent, status)| (agent.to_owned(), status.to_owned())).into();
     assert_eq!(statuses(&tasks), expected);
     let circle = desk.lab.run(&["schedule", "add", "5", "--agent", "first", "--after", "rescue"]);
-    refused(&circle, &["first -> then -> broken -> rescue -> first", "take one `after` away"]);
+    refused(&circle, &["rescue -> first -> then -> broken", "take one `after` away"]);
     let shown = desk.lab.json(&["schedule", "show", "s", "--fires", "3"]);
     assert_eq!(shown["next_ms"].as_array().map(Vec::len), Some(3), "{shown}");
 }
@@ -497,8 +519,9 @@ fn a_schedule_is_seen_switched_off_and_on_and_removed() {
     assert_eq!(lab.json(&["schedule", "skipped", "s"])["skipped"][0]["why"], "withdrawn");
     lab.run(&["agent", "remove", "a"]).expect(0);
     // A scheduler that is told for how long ends by itself, and is the only one.
-    let first = lab.start(&["schedule", "work", "--for", "3s"]);
-    std::thread::sleep(Duration::from_secs(1));
-    refused(&lab.run(&["schedule", "work", "--for", "1s"]), &["another longhaul owns"]);
+    lab.run(&["schedule", "work", "--for", "1s"]).expect(0);
+    let first = desk.working();
+    refused(&lab.run(&["schedule", "work"]), &["another longhaul owns"]);
+    first.interrupt();
     first.wait().expect(0);
 }

@@ -88,6 +88,14 @@ fn a_child_is_listed_with_what_it_uses_and_ended_by_its_number() {
     common::refused(&lab.run(&["ps", "--end", "1"]), &["was not started by this longhaul"]);
     common::refused(&lab.run(&["ps", "--end", "4194304"]), &["is not there any more"]);
     lab.run(&["ps", "--end", &child["pid"].to_string()]).expect(0);
+    // A check is run more than once: before the work, too.
+    while owner.is_running() {
+        let now = lab.json(&["ps"]);
+        for child in list(&now, "children").iter().filter(|child| child["name"] == "fine") {
+            lab.run(&["ps", "--end", &child["pid"].to_string()]);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
     owner.wait().expect(3);
 }
 

@@ -105,9 +105,12 @@ impl Desk {
         let task = start.task;
         let work = match self.prepare(&task) {
             Ok(Prepared::Work(work)) => work,
-            Ok(Prepared::Wait { reason, for_ms }) => return self.defer(&task, &reason, for_ms).await,
-            Ok(Prepared::Over(result)) => return self.ended(&task, None, &result).await,
-            Err(error) => return self.ended(&task, None, &ExecutionResult::failed(format!("{error:#}"), false)).await,
+            Ok(Prepared::Wait { reason, for_ms }) => return self.defer(&task, &reason, for_ms, &stopping).await,
+            Ok(Prepared::Over(result)) => return self.ended(&task, None, &result, &stopping).await,
+            Err(error) => {
+                let result = ExecutionResult::failed(format!("{error:#}"), false);
+                return self.ended(&task, None, &result, &stopping).await;
+            }
         };
         self.crash.reach("agents.before-run");
         let is_run = work.record.agent.code.is_run();
@@ -123,7 +126,7 @@ impl Desk {
             None => ExecutionResult::failed("the host stopped before it had ended", true),
         };
         self.crash.reach("agents.ran");
-        self.ended(&task, Some(&work), &result).await;
+        self.ended(&task, Some(&work), &result, &stopping).await;
         self.crash.reach("agents.ended");
     }
 
@@ -244,11 +247,14 @@ impl Desk {
         Ok(Prepared::Work(Box::new(Work { task: task.clone(), record, head, input: None })))
     }
 
-    async fn defer(&self, task: &Task, reason: &str, for_ms: u64) {
+    async fn defer(&self, task: &Task, reason: &str, for_ms: u64, stopping: &watch::Receiver<bool>) {
         let until_ms = self.clock.now_ms().saturating_add(for_ms);
         let input = || Input::Deferred { task: task.id.clone(), reason: reason.to_owned(), until_ms };
         while let Err(error) = self.take(input()).await {
             tracing::warn!(task = %task.id, "that it waits could not be stored: {error:#}");
+            if *stopping.borrow() {
+                return;
+            }
             tokio::time::sleep(STORE_WAIT).await;
         }
     }
@@ -257,10 +263,20 @@ impl Desk {
         self.turn().await?.take(input).await
     }
 
-    /// Stores the end of an attempt, as often as it takes: a task that has ended must not stay running.
-    async fn ended(&self, task: &Task, work: Option<&Work>, result: &ExecutionResult) {
+    /// Stores the end of an attempt, as often as it takes: a task that has ended must not stay running. Once the
+    /// scheduler stops it is left to the next one, which finds it as one that was cut off.
+    async fn ended(
+        &self,
+        task: &Task,
+        work: Option<&Work>,
+        result: &ExecutionResult,
+        stopping: &watch::Receiver<bool>,
+    ) {
         while let Err(error) = self.finish(task, work, result).await {
             tracing::warn!(task = %task.id, "its end could not be stored, and is again: {error:#}");
+            if *stopping.borrow() {
+                return;
+            }
             tokio::time::sleep(STORE_WAIT).await;
         }
     }
@@ -275,7 +291,7 @@ impl Desk {
     ) -> anyhow::Result<ExecutionResult> {
         let mut result = result.clone();
         if let Some(error) = &mut result.error_message {
-            *error = longhaul_core::text::printable(error, ERROR_BYTES_MAX);
+            *error = longhaul_core::text::printable(&error.replace('\n', " "), ERROR_BYTES_MAX);
         }
         let handed = match work {
             Some(work) => Some(self.sum_up(work, &result).await),

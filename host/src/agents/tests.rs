@@ -178,7 +178,7 @@ fn each_minute(schedule: &str, agent: &str) -> Schedule {
 
 #[tokio::test(start_paused = true)]
 async fn a_kill_at_any_commit_neither_loses_a_run_nor_counts_it_twice() {
-    const FIRES: u64 = 6;
+    const FIRES: u64 = 12;
     let mut kills = 0;
     for commits in 0..60 {
         let store = Arc::new(MemoryStore::new());

@@ -6,12 +6,16 @@ use super::{Context, Exit};
 use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
 use crate::door::Door;
 use crate::service::{Answer, Request};
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use longhaul_core::Name;
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long another command may have the data directory.
+const OWNER_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -264,13 +268,11 @@ pub async fn tasks(context: &Context, wanted: ScheduleAsk) -> anyhow::Result<Exi
 
 /// Runs what is due. Whoever owns the data directory already has to do that.
 async fn work(context: &Context, time: Option<Duration>) -> anyhow::Result<Exit> {
-    let door = context.door().await?;
-    let Door::Own { service, .. } = &door else {
-        bail!(
-            "another longhaul owns `{}`, and a scheduler works only in its owner; end that one, or let it be the server",
-            context.home.path().display()
-        );
-    };
+    // Heard from here on, so that whoever waits for the line below can end it.
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let door = owned(context).await?;
+    let Door::Own { service, .. } = &door else { bail!("the data directory is not ours") };
     let scheduler = match Scheduler::start(Arc::clone(service)).await {
         Ok(scheduler) => scheduler,
         Err(error) => {
@@ -287,15 +289,32 @@ async fn work(context: &Context, time: Option<Duration>) -> anyhow::Result<Exit>
             None => std::future::pending().await,
         }
     };
-    let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         () = over => {}
-        _ = ended.recv() => {}
-        stopped = tokio::signal::ctrl_c() => stopped.context("wait for Ctrl-C")?,
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
     }
     scheduler.stop().await;
     door.close().await;
     Ok(Exit::Done)
+}
+
+/// The data directory as its owner. A command that has it for a moment is waited for.
+async fn owned(context: &Context) -> anyhow::Result<Door> {
+    let since = Instant::now();
+    loop {
+        let door = context.door().await?;
+        if door.is_owner() {
+            return Ok(door);
+        }
+        if since.elapsed() > OWNER_WAIT {
+            bail!(
+                "another longhaul owns `{}`, and a scheduler works only in its owner; end that one, or let it be the server",
+                context.home.path().display()
+            );
+        }
+        tokio::time::sleep(super::OWNER_PAUSE).await;
+    }
 }
 
 /// That nobody runs what is due, where that is so.

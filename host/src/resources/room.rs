@@ -17,7 +17,8 @@ impl Admission for Doorkeeper {
         if matches!(wanted.kind, "ask" | "run") {
             return Admitted::Now;
         }
-        match self.0.admit(Need { memory_mb: mb(wanted.memory_bytes_max), gpu_memory_mb: 0.0 }) {
+        let need = Need { memory_mb: mb(wanted.memory_bytes_max), gpu_memory_mb: 0.0 };
+        match self.0.admit(&wanted.task, true, need) {
             Verdict::Admit => Admitted::Now,
             Verdict::Wait(why) => Admitted::Wait { reason: format!("room on this machine: {why}"), for_ms: AGAIN_MS },
         }

@@ -130,6 +130,8 @@ pub struct Actor {
     marks: Marks,
     worked: Worked,
     need: Need,
+    /// Whether it was let in before.
+    let_in: bool,
     waits: Waits,
 }
 
@@ -188,8 +190,23 @@ impl Actor {
         let stage = Arc::new(stage);
         let worked = Worked { before_ms: ledger::wall_ms(&*world.store, &record.run)?, since: None };
         let (running, marks, need) = (BTreeMap::new(), Marks::default(), record.config_now()?.run.needs());
-        let actor =
-            Self { world, stage, record, state, event_number, bus, orders, running, until, marks, worked, need, waits };
+        let let_in = false;
+        let actor = Self {
+            world,
+            stage,
+            record,
+            state,
+            event_number,
+            bus,
+            orders,
+            running,
+            until,
+            marks,
+            worked,
+            need,
+            let_in,
+            waits,
+        };
         Ok((actor, handle))
     }
 
@@ -408,7 +425,9 @@ impl Actor {
         if !self.running.is_empty() {
             return Ok(true);
         }
-        let Verdict::Wait(why) = self.world.resources.admit(self.need) else {
+        let admitted = self.world.resources.admit(self.record.run.as_str(), !self.let_in, self.need);
+        let Verdict::Wait(why) = admitted else {
+            self.let_in = true;
             self.waits.set(None);
             return Ok(true);
         };

@@ -42,7 +42,7 @@ pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
                 Err(RecvError::Closed) => return,
                 Ok(_) | Err(RecvError::Lagged(_)) => {
                     // Whatever else is new by now is seen in the same look.
-                    while !matches!(news.try_recv(), Err(_)) {}
+                    while news.try_recv().is_ok() {}
                 }
             },
         }

@@ -127,7 +127,10 @@ impl Service {
         let run = &stored.record.run;
         let (passing, kept) = status.summary.passing;
         let stdout = match (&status.synthesis, &stored.record.ask) {
-            (Some(synthesis), _) => synthesis.answer.clone(),
+            // An answer is JSON, and one that is a text is printed as that.
+            (Some(synthesis), _) => {
+                serde_json::from_str::<String>(&synthesis.answer).unwrap_or_else(|_| synthesis.answer.clone())
+            }
             (None, Some(_)) => status.why.clone(),
             (None, None) => format!("{passing} of {kept} features pass, on branch {}\n{}", status.branch, status.why),
         };

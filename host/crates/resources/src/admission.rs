@@ -5,6 +5,7 @@
 
 use crate::usage::SystemUsage;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// For how long what was let in counts as taken besides what the machine says, in milliseconds. By then it has begun,
 /// and its memory is among what is used.
@@ -49,24 +50,34 @@ pub enum Verdict {
 /// What was let in and has not settled.
 #[derive(Debug, Default)]
 pub struct Admission {
-    promised: Vec<(Need, u64)>,
+    /// By whom, and since when.
+    promised: BTreeMap<String, (Need, u64)>,
 }
 
 impl Admission {
-    /// Lets something in, and counts it, or says why it has to wait.
-    pub fn admit(&mut self, need: Need, reserve: &Reserve, system: &SystemUsage, now_ms: u64) -> Verdict {
+    /// Lets somebody in, or says why they have to wait. Who begins counts as having what it needs for [`SETTLES_MS`]; who
+    /// was let in before and goes on has its memory already, and is not counted again.
+    pub fn admit(
+        &mut self,
+        who: &str,
+        begins: bool,
+        need: Need,
+        reserve: &Reserve,
+        system: &SystemUsage,
+        now_ms: u64,
+    ) -> Verdict {
         // A clock that was set back must not keep a promise for ever.
-        self.promised.retain(|(_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
-        let promised = |of: fn(&Need) -> f64| self.promised.iter().map(|(need, _)| of(need)).sum::<f64>();
+        self.promised.retain(|_, (_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
+        let own = self.promised.remove(who);
+        let promised = |of: fn(&Need) -> f64| self.promised.values().map(|(need, _)| of(need)).sum::<f64>();
         let (memory, gpu) = (promised(|need| need.memory_mb), promised(|need| need.gpu_memory_mb));
-        let verdict = memory_fits(need, reserve, system, memory).or_else(|| gpu_fits(need, reserve, system, gpu));
-        match verdict {
-            Some(why) => Verdict::Wait(why),
-            None => {
-                self.promised.push((need, now_ms));
-                Verdict::Admit
-            }
+        if let Some(why) = memory_fits(need, reserve, system, memory).or_else(|| gpu_fits(need, reserve, system, gpu)) {
+            return Verdict::Wait(why);
         }
+        if let Some(promise) = if begins { Some((need, now_ms)) } else { own } {
+            self.promised.insert(who.to_owned(), promise);
+        }
+        Verdict::Admit
     }
 }
 
@@ -118,7 +129,7 @@ mod tests {
     fn check(need: (f64, f64), available: f64, expected: Option<&str>) {
         let (need, reserve) =
             (Need { memory_mb: need.0, gpu_memory_mb: need.1 }, Reserve { memory_mb: 500.0, gpu_memory_mb: 0.0 });
-        match (Admission::default().admit(need, &reserve, &machine(available), 0), expected) {
+        match (Admission::default().admit("one", true, need, &reserve, &machine(available), 0), expected) {
             (Verdict::Admit, None) => {}
             (Verdict::Wait(why), Some(part)) => assert!(why.contains(part), "{why}"),
             (verdict, _) => panic!("{verdict:?}"),
@@ -138,6 +149,8 @@ mod tests {
     fn a_machine_without_a_card_says_so() {
         let need = Need { memory_mb: 1.0, gpu_memory_mb: 1.0 };
         let verdict = Admission::default().admit(
+            "one",
+            true,
             need,
             &Reserve::default(),
             &SystemUsage { gpus: Vec::new(), ..machine(4_000.0) },
@@ -148,12 +161,27 @@ mod tests {
 
     #[test]
     fn two_that_begin_at_once_do_not_get_the_same_memory() {
-        let (mut room, need, reserve) =
-            (Admission::default(), Need { memory_mb: 600.0, gpu_memory_mb: 0.0 }, Reserve::default());
-        assert_eq!(room.admit(need, &reserve, &machine(1_000.0), 0), Verdict::Admit);
-        let second = room.admit(need, &reserve, &machine(1_000.0), 1_000);
-        assert!(matches!(second, Verdict::Wait(why) if why.contains("promised")));
+        let (mut room, reserve) = (Admission::default(), Reserve::default());
+        let need = Need { memory_mb: 600.0, gpu_memory_mb: 0.0 };
+        let mut ask = |who: &str, now_ms| room.admit(who, true, need, &reserve, &machine(1_000.0), now_ms);
+        assert_eq!(ask("one", 0), Verdict::Admit);
+        assert!(matches!(ask("two", 1_000), Verdict::Wait(why) if why.contains("promised")));
         // By then the first one's memory is among what is used, or it took none.
-        assert_eq!(room.admit(need, &reserve, &machine(1_000.0), SETTLES_MS), Verdict::Admit);
+        assert_eq!(ask("two", SETTLES_MS), Verdict::Admit);
+    }
+
+    #[test]
+    fn who_goes_on_again_and_again_is_counted_once() {
+        let (mut room, reserve) = (Admission::default(), Reserve::default());
+        let need = Need { memory_mb: 300.0, gpu_memory_mb: 0.0 };
+        let mut ask = |who: &str, begins, now_ms| room.admit(who, begins, need, &reserve, &machine(1_000.0), now_ms);
+        assert_eq!(ask("one", true, 0), Verdict::Admit);
+        for piece in 1..100 {
+            assert_eq!(ask("one", false, piece), Verdict::Admit, "{piece}");
+        }
+        assert_eq!(ask("two", true, 100), Verdict::Admit);
+        assert!(matches!(ask("three", true, 100), Verdict::Wait(_)), "two have begun");
+        // What went on did not begin again.
+        assert_eq!(ask("three", true, SETTLES_MS), Verdict::Admit);
     }
 }

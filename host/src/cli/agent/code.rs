@@ -14,7 +14,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
-#[group(multiple = false)]
 pub struct CodeArgs {
     /// Run this file of Python in the sandbox.
     #[arg(long, value_name = "FILE", group = "code")]

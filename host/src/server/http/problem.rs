@@ -39,7 +39,7 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     #[serde(skip)]
-    header: Option<(HeaderName, HeaderValue)>,
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl Problem {
@@ -65,14 +65,14 @@ impl Problem {
     /// Whoever asks must say who they are.
     pub fn unauthenticated() -> Self {
         let detail = "send a token as `Authorization: Bearer lh_...`; `longhaul token add NAME --scope read` makes one";
-        let header = Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"longhaul\"")));
+        let header = Some(Box::new((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"longhaul\""))));
         Self { header, ..Self::new(StatusCode::UNAUTHORIZED, detail) }
     }
 
     /// Too much at once, or not now: come again after a while.
     pub fn later(status: StatusCode, after: Duration, detail: impl Into<String>) -> Self {
         let seconds = after.as_secs().max(1);
-        Self { header: Some((header::RETRY_AFTER, HeaderValue::from(seconds))), ..Self::new(status, detail) }
+        Self { header: Some(Box::new((header::RETRY_AFTER, HeaderValue::from(seconds)))), ..Self::new(status, detail) }
     }
 
     /// The service answered something that fits no such request, which is our own fault.
@@ -127,7 +127,7 @@ impl IntoResponse for Problem {
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        if let Some((name, value)) = self.header {
+        if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);
         }
         response

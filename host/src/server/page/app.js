@@ -31,6 +31,7 @@ const RUN = () => import("./view_run.js");
 const app = document.getElementById("app");
 let leave = null;
 let inside = null;
+let wasDrawn = false;
 
 start();
 
@@ -220,8 +221,7 @@ function themeSwitch() {
 async function route() {
   leave?.abort();
   leave = new AbortController();
-  const signal = leave.signal;
-  inside.signal.addEventListener("abort", () => signal.aborted || leave.abort(), { once: true });
+  const signal = AbortSignal.any([leave.signal, inside.signal]);
   openMenu(false);
   keys.ofView([]);
   const { path, query } = address(location.hash);
@@ -255,7 +255,9 @@ async function route() {
     if (signal.aborted) return;
     fill(box, failed(error, route));
   }
-  if (!signal.aborted && !sameView && document.activeElement === document.body) main.focus({ preventScroll: true });
+  if (!signal.aborted && wasDrawn && !sameView && document.activeElement === document.body)
+    main.focus({ preventScroll: true });
+  wasDrawn = true;
 }
 
 /** A run and a project keep their frame while one goes between their parts. */

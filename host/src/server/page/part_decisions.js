@@ -42,7 +42,7 @@ export async function decisions(ctx, place, run) {
   const list = h("div", { class: "stack" });
   const none = h("div");
   const ask = h("form", { class: "toolbar", role: "search" }, search, button("Find", { type: "submit" }));
-  fill(place, ask, none, list);
+  fill(place, h("h2", { class: "unseen" }, "Decisions"), ask, none, list);
   const { refresh } = await live(ctx, {
     place: list,
     everyMs: 30_000,

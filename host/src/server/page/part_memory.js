@@ -26,7 +26,7 @@ export async function memory(ctx, place, run) {
   const list = h("div", { class: "stack" });
   const none = h("div");
   const ask = h("form", { class: "toolbar", role: "search" }, search, shelf, button("Search", { type: "submit" }));
-  fill(place, ask, none, list);
+  fill(place, h("h2", { class: "unseen" }, "Memory"), ask, none, list);
   const { refresh } = await live(ctx, {
     place: list,
     everyMs: 30_000,

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
-import { duration, pretty, words } from "./format.js";
+import { bytes, duration, pretty, words } from "./format.js";
 import { live } from "./live.js";
 import { may } from "./session.js";
 import {
@@ -74,10 +74,10 @@ async function one(ctx, name) {
   fill(ctx.box, head, ran, artifact, section("Tasks", { id: "s-tasks" }, own));
   const shown = await live(ctx, {
     place: head,
-    load: async (signal) => ({
-      agent: await api.agent(name, signal),
-      held: await orNothing(api.artifact(name, signal)),
-    }),
+    load: async (signal) => {
+      const [agent, { artifact: held }] = await Promise.all([api.agent(name, signal), api.artifact(name, signal)]);
+      return { agent, held };
+    },
     draw: ({ agent, held }) => {
       redraw(
         head,
@@ -89,13 +89,6 @@ async function one(ctx, name) {
   await tasks(ctx, own, ctx.query, name);
 }
 
-/** Nothing is handed on before the first run. */
-const orNothing = (promise) =>
-  promise.catch((error) => {
-    if (error.status === 404) return null;
-    throw error;
-  });
-
 function agentHead(agent, ran, refresh) {
   return [
     h("p", { class: "crumbs" }, link("#/agents", "Agents")),
@@ -103,7 +96,7 @@ function agentHead(agent, ran, refresh) {
       "div",
       { class: "view-head" },
       h("div", null, h("h1", null, agent.name), agent.description && h("p", { class: "hint" }, agent.description)),
-      may("admin") &&
+      may("run") &&
         h(
           "div",
           { class: "actions" },
@@ -124,26 +117,49 @@ function agentHead(agent, ran, refresh) {
       muted(`${words(agent.kind)} · version ${agent.version} · changed `),
       when(agent.updated_ms),
     ),
-    agent.config &&
-      Object.keys(agent.config).length > 0 &&
-      h(
-        "details",
-        { class: "fold", data: { open: "config" } },
-        h("summary", null, "Configuration"),
-        plain(pretty(agent.config), { code: true }),
-      ),
+    agent.artifact_error && h("p", { class: "failed", role: "alert" }, agent.artifact_error),
+    about(agent),
+  ];
+}
+
+/** What it is made of, and what it may use and reach. */
+function about(agent) {
+  const { kind, source, ...rest } = agent.code ?? {};
+  const grants = [
+    ...(agent.grants?.hosts ?? []),
+    ...(agent.grants?.directories ?? []).map((one) => `${one.host} as ${one.guest}${one.write ? ", to write" : ""}`),
+  ];
+  const limits = agent.limits ?? {};
+  const shown = (name, text, value) =>
+    h(
+      "details",
+      { class: "fold", data: { open: name } },
+      h("summary", null, text),
+      plain(value, { code: true, label: text }),
+    );
+  return [
+    facts([
+      ["May reach", grants.length > 0 ? grants.join("; ") : "nothing outside of its sandbox"],
+      ["Time", duration(limits.timeout_ms)],
+      ["Memory", bytes(limits.memory_bytes_max)],
+      ["Output kept", bytes(limits.output_bytes_max)],
+      ["Schedules", agent.schedules?.length > 0 ? agent.schedules.join(", ") : null],
+      ...Object.entries(rest).map(([name, value]) => [words(name), value === null ? null : String(value)]),
+    ]),
+    source && shown("source", `Source, ${words(kind)}`, source),
+    agent.config && Object.keys(agent.config).length > 0 && shown("config", "Configuration", pretty(agent.config)),
   ];
 }
 
 function execute(agent, ran, refresh) {
   dialog(`Run ${agent.name}`, (close) => {
-    const context = area("{}", { name: "context", class: "code", rows: "4" });
+    const context = area("", { name: "input", class: "code", rows: "4" });
     return form(
       "Run",
       [
-        field("Context, JSON", context, {
-          name: "context",
-          hint: "Left as it is: nothing beside what the agent handed on.",
+        field("Input, JSON", context, {
+          name: "input",
+          hint: "Left empty: nothing beside what the agent handed on.",
         }),
       ],
       {
@@ -151,7 +167,7 @@ function execute(agent, ran, refresh) {
         cancel: close,
         submit: async () => {
           const given = context.value.trim();
-          const body = given === "" || given === "{}" ? {} : { context: parse(given) };
+          const body = given === "" ? {} : { input: parse(given) };
           const result = await api.agentDo(agent.name, "execute", body);
           close();
           redraw(ran, resultCard(result));
@@ -172,7 +188,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw Object.assign(new Error(`This is not JSON: ${error.message}`), { field: "context" });
+    throw Object.assign(new Error(`This is not JSON: ${error.message}`), { field: "input" });
   }
 }
 
@@ -191,6 +207,12 @@ export function resultCard(result) {
         null,
         h("h4", null, "Printed as errors"),
         plain(result.stderr, { code: true, label: "What it printed as errors" }),
+      ),
+    result.notes?.length > 0 &&
+      h(
+        "ul",
+        { class: "dots" },
+        result.notes.map((note) => h("li", null, note)),
       ),
     facts([
       ["Exit code", String(result.exit_code ?? "–")],
@@ -245,7 +267,8 @@ function handOff(ctx, agent, held) {
     facts([
       ["Runs", String(held.run_count)],
       ["Version", String(held.version)],
-      ["Made", when(held.created_at_ms)],
+      ["Made", when(Date.parse(held.created_at))],
+      ["By", held.made_by],
     ]),
     held.summary && plain(held.summary),
     plain(pretty(held.state), { code: true, label: "State" }),

@@ -4,7 +4,7 @@
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
-import { bytes, count, words } from "./format.js";
+import { bytes, count, duration, words } from "./format.js";
 import { live } from "./live.js";
 import { plot } from "./plot.js";
 import { empty, facts, link, mono, redraw, section, table, when } from "./ui.js";
@@ -27,7 +27,8 @@ export async function show(ctx) {
   });
 }
 
-function machine({ system = {}, host, children_usage: children, limits }) {
+function machine({ system = {}, host, cgroups, history = [] }) {
+  const children = history.at(-1)?.children;
   const gpus = (system.gpus ?? []).map((gpu) => [
     gpu.name,
     `${mbWords(gpu.memory_used_mb)} of ${mbWords(gpu.memory_total_mb)}`,
@@ -49,12 +50,7 @@ function machine({ system = {}, host, children_usage: children, limits }) {
       ["Longhaul itself", usageWords(host)],
       ["Its child processes", usageWords(children)],
       ...gpus,
-      [
-        "Limits of a child",
-        limits
-          ? `${mbWords(limits.max_memory_mb)}, ${percentWords(limits.max_cpu_percent)}, ${count(limits.max_processes)} processes`
-          : null,
-      ],
+      ["Control groups", typeof cgroups === "string" ? cgroups : null],
     ]),
   );
 }
@@ -109,22 +105,36 @@ const LISTS = [
   ["waiting", "Waiting for room"],
   ["runs", "Runs"],
   ["tasks", "Tasks"],
-  ["instances", "Instances"],
   ["guests", "Instances"],
   ["children", "Child processes"],
   ["ended", "Ended for their limits"],
 ];
 
+/** Lists that are there also when nothing is in them. */
+const ALWAYS = new Set(["guests", "children"]);
+
+/** Rows of one list that are shown. */
+const ROWS_MAX = 200;
+
 function lists(now) {
-  return LISTS.filter(
-    ([name]) => Array.isArray(now[name]) && (now[name].length > 0 || name === "instances" || name === "children"),
-  ).map(([name, title]) =>
-    section(
-      title,
-      { id: `s-${name}`, count: now[name].length },
-      now[name].length === 0 ? empty("None right now.") : table(title, columnsOf(now[name]), now[name].slice(0, 200)),
-    ),
+  const all = { ...now, waiting: waitingOf(now), guests: now.guests ?? now.instances };
+  return LISTS.filter(([name]) => Array.isArray(all[name]) && (all[name].length > 0 || ALWAYS.has(name))).map(
+    ([name, title]) => {
+      const rows = all[name];
+      const shown =
+        rows.length === 0 ? empty("None right now.") : table(title, columnsOf(rows), rows.slice(0, ROWS_MAX));
+      return section(title, { id: `s-${name}`, count: rows.length }, shown);
+    },
   );
+}
+
+/** Who waits for room, and why. */
+function waitingOf(now) {
+  const own = (list, name) =>
+    (list ?? [])
+      .filter((one) => one.waits)
+      .map((one) => ({ [name]: one[name], of: one.project ?? one.agent, reason: one.waits }));
+  return [...own(now.runs, "run"), ...own(now.tasks, "task")];
 }
 
 /** Columns for whatever these rows say: names first, then figures. */
@@ -148,8 +158,9 @@ function flatUsage(row) {
 
 function cellOf(name, value) {
   if (value === null || value === undefined) return "–";
+  if (name === "invocation") return link(`#/runs/${String(value).split("/")[0]}`, mono(value));
   if (name === "run") return link(`#/runs/${value}`, mono(value));
-  if (name.endsWith("_ms") && value > 1e11) return when(value);
+  if (name.endsWith("_ms")) return value > 1e11 ? when(value) : duration(value);
   if (name.endsWith("_mb")) return mbWords(value);
   if (name.endsWith("_bytes") || name.includes("_bytes_")) return bytes(value);
   if (name.endsWith("_percent")) return percentWords(value);

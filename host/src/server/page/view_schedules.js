@@ -96,8 +96,8 @@ const columns = (refresh) => [
           focus: `run-${one.name}`,
           "aria-label": `Run now: ${one.name}`,
           run: async () => {
-            const { task } = await api.schedule(one.name, "run-now");
-            toast(`Task ${task} is queued.`);
+            const task = await api.schedule(one.name, "run-now");
+            toast(`Task ${task.id} is queued.`);
             await refresh();
           },
         }),
@@ -320,7 +320,7 @@ function addSchedule(refresh) {
         ["once", "are made up for once"],
         ["all", "are all made up for"],
       ],
-      "skip",
+      "once",
       { name: "missed" },
     );
     const overlap = check("May start while its last run goes on", false);

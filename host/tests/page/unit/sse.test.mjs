@@ -32,6 +32,12 @@ test("the last id and the wait that the stream asks for are kept, and an id with
   assert.equal(reader.retryMs, 250);
 });
 
+test("the sign that some put before a text is no part of it", () => {
+  const reader = new EventReader();
+  reader.push("\ufeffretry: 1000\n\n");
+  assert.equal(reader.retryMs, 1000);
+});
+
 test("what is not whole is not told, and fields that nobody knows are passed over", () => {
   assert.deepEqual(read("data: half\n"), []);
   assert.deepEqual(read("event: nothing\n\n"), []);

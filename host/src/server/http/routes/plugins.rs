@@ -80,7 +80,9 @@ fn all(home: &Home) -> anyhow::Result<Vec<Plugin>> {
 }
 
 /// What is known of files, by their time and length: to look into one takes long.
-static KNOWN: LazyLock<Mutex<HashMap<PathBuf, (SystemTime, u64, Plugin)>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Looked>>> = LazyLock::new(Mutex::default);
+
+type Looked = (SystemTime, u64, Plugin);
 
 fn known(name: String, path: &Path) -> Plugin {
     let stamp = path.metadata().ok().and_then(|found| Some((found.modified().ok()?, found.len())));
