@@ -102,10 +102,10 @@ pub struct Service {
     reverts_finished: tokio::sync::OnceCell<()>,
     /// Who wants to hear of runs that are taken up, let go of, or changed.
     news: news::News,
-    /// Held by all who may store content before they name it, and alone by who removes what nothing names.
-    naming: tokio::sync::RwLock<()>,
     /// Runs in short.
     index: Index<InShort>,
+    /// Held by all who may store content before they name it, and alone by who removes what nothing names.
+    naming: tokio::sync::RwLock<()>,
 }
 
 /// What is kept of each run.
