@@ -436,7 +436,7 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     let decision = decisions["items"][0]["id"].as_str().expect("the run decided something").to_owned();
     let judged = web
         .post(
-            &format!("/api/v1/runs/{run}/decisions/{decision}/judge"),
+            &format!("/api/v1/runs/{run}/decisions/{}/judge", decision.replace('/', "%2F")),
             &json!({ "outcome": "success", "score": 7, "lesson": "do it again" }),
         )
         .expect(200)
@@ -483,7 +483,11 @@ fn a_feature_is_added_edited_and_dropped_and_a_run_steered_paused_resumed_and_gi
     web.post(&format!("{path}/pause"), &json!({})).expect(200);
     web.until_status(&run, "paused");
     let four = json!({ "id": "four", "title": "The fourth", "instruction": "Do it.", "criteria": [{ "id": "c", "text": "it is there", "check": "wrote_four" }], "checks": [{ "name": "wrote_four", "language": "native", "body": "wrote_four" }] });
-    web.post(&format!("{path}/features"), &four).expect(201);
+    // The run is paused, and may be about to be let go of.
+    let since = std::time::Instant::now();
+    while web.post(&format!("{path}/features"), &four).status == 409 {
+        assert!(since.elapsed() < Duration::from_secs(20), "{}", web.server.printed());
+    }
     let mut edited = four.clone();
     edited["title"] = json!("The fourth, edited");
     let put = |path: &str, body: &Value| web.ask("PUT", path, &["Content-Type: application/json"], &body.to_string());

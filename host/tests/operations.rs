@@ -201,16 +201,15 @@ fn a_backup_that_is_made_while_a_run_goes_on_is_whole() {
     owner.wait().expect(0);
 
     let home = lab.path("other-home");
-    let other = ["--home", home.to_str().expect("text")];
-    let restored = lab.run(&[&other[..], &["--json", "restore", file]].concat()).expect(0);
+    let restored = lab.run_at(&home, &["--json", "restore", file]).expect(0);
     let restored: Value = serde_json::from_str(&restored.stdout).expect("JSON");
     assert_eq!(restored["manifest"]["rows"], made["rows"]);
     assert!(!home.join("secrets").exists(), "nobody asked for secrets");
     assert_eq!(fs::metadata(&home).expect("made").permissions().mode() & 0o777, 0o700);
-    let runs = lab.run(&[&other[..], &["runs"]].concat()).expect(0).stdout;
+    let runs = lab.run_at(&home, &["runs"]).expect(0).stdout;
     assert!(runs.contains("broken off"), "as after a kill: {runs}");
-    lab.run(&[&other[..], &["doctor", "--store"]].concat()).expect(0);
-    common::refused(&lab.run(&[&other[..], &["restore", file]].concat()), &["is not empty"]);
+    lab.run_at(&home, &["doctor", "--store"]).expect(0);
+    common::refused(&lab.run_at(&home, &["restore", file]), &["is not empty"]);
 }
 
 #[test]
@@ -243,8 +242,7 @@ fn refused_after(lab: &Lab, file: &Path, change: impl FnOnce(&mut Vec<u8>), word
     let changed = lab.path("changed.backup");
     fs::write(&changed, bytes).expect("ours");
     let home = lab.path("never");
-    let args = ["--home", home.to_str().expect("text"), "restore", changed.to_str().expect("text")];
-    common::refused(&lab.run(&args), words);
+    common::refused(&lab.run_at(&home, &["restore", changed.to_str().expect("text")]), words);
     assert!(!home.exists(), "nothing is left");
     let left = fs::read_dir(lab.path("")).expect("ours").flatten();
     let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().contains("restore-")).collect();

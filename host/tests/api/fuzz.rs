@@ -50,7 +50,7 @@ fn fuzz(lab: &Lab, web: &Web) -> Output {
         .arg(lab.path("schemathesis.toml"))
         .args(["run", &format!("http://{}/api/v1/openapi.json", web.address), "--header"])
         .arg(format!("Authorization: Bearer {}", web.token))
-        .args(["--checks", CHECKS, "--max-examples", &examples, "--workers", "2", "--seed", "1", "--no-shrink"])
+        .args(["--checks", CHECKS, "--max-examples", &examples, "--workers", "1", "--seed", "1", "--no-shrink"])
         .args([
             "--phases",
             "examples,coverage,fuzzing",

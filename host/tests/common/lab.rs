@@ -159,8 +159,12 @@ impl Lab {
 
     /// The program, about to start in the project.
     pub fn command(&self, args: &[&str]) -> Command {
+        self.command_at(&self.home(), args)
+    }
+
+    fn command_at(&self, home: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
-        command.arg("--home").arg(self.home()).args(args).stdin(Stdio::null());
+        command.arg("--home").arg(home).args(args).stdin(Stdio::null());
         let project = self.project();
         command.current_dir(if project.is_dir() { &project } else { self.directory.path() });
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LONGHAUL_") || name.contains("PROXY")) {
@@ -200,6 +204,11 @@ impl Lab {
     /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Ran {
         self.start(args).wait()
+    }
+
+    /// Runs the program with another data directory.
+    pub fn run_at(&self, home: &Path, args: &[&str]) -> Ran {
+        self.start_command(self.command_at(home, args)).wait()
     }
 
     /// What the program answers in JSON.

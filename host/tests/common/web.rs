@@ -132,7 +132,7 @@ impl Web {
             .expect("taken");
         let mut frames = Frames { reader: BufReader::new(stream), rest: Vec::new() };
         let head = frames.head();
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(head.starts_with("http/1.1 200"), "{head}");
         assert!(head.contains("content-type: text/event-stream"), "{head}");
         frames
     }

@@ -224,7 +224,7 @@ mod tests {
         check(b"", 400, None);
         check(b"\"\xff\"", 400, None);
         check(br#"{"inner":{"number":1}} {}"#, 400, None);
-        check("[".repeat(100_000).as_bytes(), 400, None);
+        check("[".repeat(100_000).as_bytes(), 422, Some("[0][0]"));
     }
 
     #[test]
