@@ -436,7 +436,7 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     let decision = decisions["items"][0]["id"].as_str().expect("the run decided something").to_owned();
     let judged = web
         .post(
-            &format!("/api/v1/runs/{run}/decisions/{}/judge", decision.replace('/', "%2F")),
+            &format!("/api/v1/runs/{run}/decisions/{}/judge", in_a_path(&decision)),
             &json!({ "outcome": "success", "score": 7, "lesson": "do it again" }),
         )
         .expect(200)
@@ -467,6 +467,12 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     assert_eq!(back["to"], base);
     // Another surface sees the same.
     assert_eq!(lab.json(&["status"])["features"].as_array().map(Vec::len), Some(2));
+}
+
+/// A name as one part of a path.
+fn in_a_path(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 #[test]
