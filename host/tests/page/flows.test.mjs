@@ -86,7 +86,7 @@ test("a run is started from its project and is seen as it goes, word by word", a
   await button("Start a run").click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Start" }).click();
-  await dialog.getByText("was given up").waitFor();
+  await dialog.getByText("was given up with run").waitFor();
   await dialog.getByLabel("Also if the project was given up").check();
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/#\/runs\/r-/);
