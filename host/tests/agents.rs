@@ -8,7 +8,7 @@ mod common;
 
 use common::fake::Kill;
 use common::lab::{Lab, Ran, Started};
-use common::{refused, repository};
+use common::{ASKED_CONFIG, refused, repository};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -362,34 +362,12 @@ fn agents_run_after_each_other_as_their_ends_say() {
     assert_eq!(shown["next_ms"].as_array().map(Vec::len), Some(3), "{shown}");
 }
 
-const ASKED: &str = r#"
-[project]
-name = "asked"
-
-[models.fake]
-provider = "openai"
-id = "fake"
-base_url = "http://{server}/v1"
-
-[agents.one]
-plugin = "react"
-models = ["fake"]
-tools = ["poster"]
-settings = { tries_max = 1, output_tokens_max = 100 }
-
-[tools.poster]
-plugin = "poster"
-hosts = ["http://{server}"]
-settings = { server = "{server}" }
-confirm_effects = true
-"#;
-
 #[test]
 fn an_ask_that_a_kill_cut_off_is_gone_on_with_and_not_asked_twice() {
     let desk = Desk::new();
     let project = desk.lab.project();
     fs::create_dir_all(&project).expect("ours");
-    fs::write(project.join("longhaul.toml"), ASKED.replace("{server}", &desk.lab.fake.address)).expect("ours");
+    fs::write(project.join("longhaul.toml"), ASKED_CONFIG.replace("{server}", &desk.lab.fake.address)).expect("ours");
     desk.lab.run(&["agent", "add", "asker", "--ask", "do alpha; put; put"]).expect(0);
     desk.lab.run(&["schedule", "add", "s", "--agent", "asker", "--paused"]).expect(0);
     desk.lab.run(&["schedule", "run-now", "s"]).expect(0);

@@ -11,7 +11,7 @@ mod fuzz;
 mod load;
 
 use common::lab::Lab;
-use common::web::{Frame, Web, token};
+use common::web::{Frame, Web, in_a_path, token};
 use common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked, gated};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -467,12 +467,6 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     assert_eq!(back["to"], base);
     // Another surface sees the same.
     assert_eq!(lab.json(&["status"])["features"].as_array().map(Vec::len), Some(2));
-}
-
-/// A name as one part of a path.
-fn in_a_path(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 #[test]

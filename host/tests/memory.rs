@@ -5,7 +5,7 @@ mod common;
 mod server;
 
 use common::lab::Lab;
-use common::{DOER_CONFIG, THREE_FEATURES};
+use common::{ASKED_CONFIG, DOER_CONFIG, THREE_FEATURES};
 use serde_json::{Value, json};
 use server::RedisServer;
 use std::net::TcpListener;
@@ -406,29 +406,6 @@ fn silent() -> (TcpListener, String) {
     (listener, address)
 }
 
-const ASKED: &str = r#"
-[project]
-name = "asked"
-
-[models.fake]
-provider = "openai"
-id = "fake"
-base_url = "http://{server}/v1"
-
-[agents.one]
-plugin = "react"
-models = ["fake"]
-tools = ["poster"]
-settings = { tries_max = 1, output_tokens_max = 100 }
-
-[tools.poster]
-plugin = "poster"
-hosts = ["http://{server}"]
-settings = { server = "{server}" }
-confirm_effects = true
-
-"#;
-
 /// It used to be over only when it was remembered, however long the model for that took.
 #[test]
 fn an_ask_is_over_before_a_model_is_waited_for_that_says_what_to_remember() {
@@ -437,7 +414,7 @@ fn an_ask_is_over_before_a_model_is_waited_for_that_says_what_to_remember() {
     let memory = format!("{slow}base_url = \"http://{address}/v1\"\n\n[memory]\nmodel = \"slow\"\n");
     let lab = Lab::empty();
     std::fs::create_dir_all(lab.project()).expect("ours");
-    let config = format!("{ASKED}{memory}").replace("{server}", &lab.fake.address);
+    let config = format!("{ASKED_CONFIG}{memory}").replace("{server}", &lab.fake.address);
     std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
     let mut started = lab.start(&["ask", "do alpha; put"]);
     // The answer is all that goes to standard output.

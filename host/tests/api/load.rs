@@ -4,6 +4,7 @@
 //! Who asks is a process of its own, whose processor time is told beside what it measured, so that nobody takes its
 //! slowness for the server's.
 
+use crate::common::ASKED_CONFIG;
 use crate::common::lab::Lab;
 use crate::common::web::{Web, said};
 use serde_json::{Value, json};
@@ -16,28 +17,6 @@ use std::time::{Duration, Instant};
 
 /// What tells the generator what to do, and that it is one.
 const ORDER: &str = "LONGHAUL_LOAD_ORDER";
-
-const CONFIG: &str = r#"
-[project]
-name = "asked"
-
-[models.fake]
-provider = "openai"
-id = "fake"
-base_url = "http://{server}/v1"
-
-[agents.one]
-plugin = "react"
-models = ["fake"]
-tools = ["poster"]
-settings = { tries_max = 1, output_tokens_max = 100 }
-
-[tools.poster]
-plugin = "poster"
-hosts = ["http://{server}"]
-settings = { server = "{server}" }
-confirm_effects = true
-"#;
 
 /// How much is asked.
 struct Load {
@@ -62,7 +41,8 @@ fn a_server_answers_everybody_while_agents_work() {
     let load = Load::wanted();
     let lab = Lab::empty();
     std::fs::create_dir_all(lab.project()).expect("ours");
-    std::fs::write(lab.project().join("longhaul.toml"), CONFIG.replace("{server}", &lab.fake.address)).expect("ours");
+    std::fs::write(lab.project().join("longhaul.toml"), ASKED_CONFIG.replace("{server}", &lab.fake.address))
+        .expect("ours");
     std::fs::create_dir_all(lab.home()).expect("ours");
     std::fs::set_permissions(lab.home(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("ours");
     let rates = "[server]\nrequests_per_second = 100000\nrequests_burst = 100000\n";

@@ -71,6 +71,29 @@ iterations_max = 2
 unavailable_wait_ms_min = 100
 "#;
 
+/// One agent that is asked, without a repository.
+pub const ASKED_CONFIG: &str = r#"
+[project]
+name = "asked"
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+
+[agents.one]
+plugin = "react"
+models = ["fake"]
+tools = ["poster"]
+settings = { tries_max = 1, output_tokens_max = 100 }
+
+[tools.poster]
+plugin = "poster"
+hosts = ["http://{server}"]
+settings = { server = "{server}" }
+confirm_effects = true
+"#;
+
 /// A goal of three features: two pass, each judged in another way, and one never does.
 pub const THREE_FEATURES: &str = r#"# Three
 

@@ -172,6 +172,12 @@ pub fn token(lab: &Lab, name: &str, args: &[&str]) -> String {
     made.stdout.trim().to_owned()
 }
 
+/// A name as one part of a path.
+pub fn in_a_path(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 /// Takes an answer apart.
 #[track_caller]
 pub fn said(answer: &[u8]) -> Said {
