@@ -464,15 +464,12 @@ impl Work<'_> {
     }
 
     fn add(&mut self, steps: Vec<(String, String)>) -> Result<Answer, GraphError> {
-        let (count, mut failure, mut added) = (steps.len(), None, Vec::with_capacity(steps.len()));
-        let first = steps.first().map(|(name, _)| name.clone()).unwrap_or_default();
-        for (step, source) in steps {
-            acceptable(&step, &source)?;
-            let (id, why) = self.opened.add(&step, source, &mut self.batch)?;
-            failure = failure.or(why);
-            added.push(id);
-        }
-        let what = if count == 1 { format!("added `{first}`") } else { format!("added {count} steps") };
+        steps.iter().try_for_each(|(step, source)| acceptable(step, source))?;
+        let (added, failure) = self.opened.add(steps, &mut self.batch)?;
+        let what = match &added[..] {
+            [one] => format!("added `{one}`"),
+            all => format!("added {} steps", all.len()),
+        };
         self.changed(what, None)?;
         let stale = added.iter().map(ToString::to_string).collect();
         Ok(Answer::Changed(Changes { stale, failure }))

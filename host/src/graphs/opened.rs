@@ -30,6 +30,14 @@ struct Row {
     last_good: Option<Arc<str>>,
 }
 
+/// A step as it lies in a store, with its texts.
+struct Stored {
+    number: u64,
+    row: StepRow<StepHistory>,
+    source: String,
+    last_good: Option<Arc<str>>,
+}
+
 /// What a step was before it was changed or removed.
 pub(super) struct Before {
     pub(super) step: StepId,
@@ -61,17 +69,15 @@ impl Opened {
             let rows = store.scan(Table::Graphs, &record::steps(name), after.as_deref(), PAGE_ROWS).map_err(broken)?;
             let Some((last, _)) = rows.last() else { break };
             after = Some(last.clone());
-            for (key, value) in &rows {
-                let number = Key::last_number(key).unwrap_or_default();
-                let row: StepRow<StepHistory> = serde_json::from_slice(value)
-                    .map_err(|error| GraphError::Failed(format!("a step of `{name}` is damaged: {error}")))?;
-                let id = row.id.clone();
-                let last_good = restore(store, &mut graph, &row)?;
-                opened.rows.insert(id.clone(), Row { number, last_good });
+            let read = |(key, value): &(Vec<u8>, Vec<u8>)| Stored::read(store, name, key, value);
+            let page = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            restore(&mut graph, &page)?;
+            for Stored { number, row, last_good, .. } in page {
+                opened.rows.insert(row.id.clone(), Row { number, last_good });
                 if row.stale {
-                    opened.stale.insert(id.clone());
+                    opened.stale.insert(row.id.clone());
                 }
-                histories.push((id, row.history));
+                histories.push((row.id, row.history));
             }
         }
         opened.replay = Replay::restore(graph, settings(&opened.head), histories).map_err(super::run::refused)?;
@@ -91,20 +97,23 @@ impl Opened {
         self.graph().stale().iter().map(ToString::to_string).collect()
     }
 
-    /// A step more. A source that cannot be read is kept, and answered why.
+    /// Steps more, all or none. A source that cannot be read is kept; why the first of them cannot is answered.
     pub(super) fn add(
         &mut self,
-        step: &str,
-        source: String,
+        steps: Vec<(String, String)>,
         batch: &mut Batch,
-    ) -> Result<(StepId, Option<Failure>), GraphError> {
-        let id = StepId::new(step);
-        self.replay.add_step(id.clone(), source).map_err(super::run::refused)?;
-        self.rows.insert(id.clone(), Row { number: self.head.next_row, last_good: None });
-        self.head.next_row += 1;
-        self.write_step(&id, batch)?;
-        let failure = syntax_failure(self.node(&id)?);
-        Ok((id, failure))
+    ) -> Result<(Vec<StepId>, Option<Failure>), GraphError> {
+        let steps: Vec<(StepId, String)> = steps.into_iter().map(|(id, source)| (StepId::new(id), source)).collect();
+        let ids: Vec<StepId> = steps.iter().map(|(id, _)| id.clone()).collect();
+        self.replay.add_steps(steps).map_err(super::run::refused)?;
+        let mut failure = None;
+        for id in &ids {
+            self.rows.insert(id.clone(), Row { number: self.head.next_row, last_good: None });
+            self.head.next_row += 1;
+            self.write_step(id, batch)?;
+            failure = failure.or(syntax_failure(self.node(id)?));
+        }
+        Ok((ids, failure))
     }
 
     /// Another source for a step: what is stale now because of it, why it cannot be read, and what it was.
@@ -206,6 +215,17 @@ impl Opened {
     }
 }
 
+impl Stored {
+    fn read(store: &dyn Store, graph: &str, key: &[u8], value: &[u8]) -> Result<Self, GraphError> {
+        let row: StepRow<StepHistory> = serde_json::from_slice(value)
+            .map_err(|error| GraphError::Failed(format!("a step of `{graph}` is damaged: {error}")))?;
+        let source = row.source.read(store).map_err(broken)?;
+        let last_good = row.last_good.as_ref().map(|text| text.read(store)).transpose().map_err(broken)?;
+        let (number, last_good) = (Key::last_number(key).unwrap_or_default(), last_good.map(Into::into));
+        Ok(Self { number, row, source, last_good })
+    }
+}
+
 /// What is the same for all steps of a graph.
 fn settings(head: &Head) -> Settings {
     let sees = serde_json::to_vec(&head.surroundings).unwrap_or_default();
@@ -223,24 +243,23 @@ fn language(head: &Head) -> Result<Arc<dyn Language>, GraphError> {
     }
 }
 
-/// Puts a step back: its last good source first, so that a broken one still stands for what it wrote.
-fn restore(store: &dyn Store, graph: &mut Graph, row: &StepRow<StepHistory>) -> Result<Option<Arc<str>>, GraphError> {
-    let source = row.source.read(store).map_err(broken)?;
-    let last_good = row.last_good.as_ref().map(|text| text.read(store)).transpose().map_err(broken)?;
-    match last_good.clone() {
-        Some(good) => {
-            graph.add_step(row.id.clone(), good).map_err(refused)?;
-            graph.change_step(&row.id, source).map_err(refused)?;
+/// Puts steps back: their last good sources first, so that a broken one still stands for what it wrote.
+fn restore(graph: &mut Graph, steps: &[Stored]) -> Result<(), GraphError> {
+    let first = |step: &Stored| step.last_good.as_deref().unwrap_or(&step.source).to_owned();
+    graph.add_steps(steps.iter().map(|step| (step.row.id.clone(), first(step)))).map_err(refused)?;
+    for step in steps.iter().filter(|step| step.last_good.is_some()) {
+        graph.change_step(&step.row.id, step.source.clone()).map_err(refused)?;
+    }
+    // What is fresh is so since its row says it, whatever the changes above made stale.
+    for Stored { row, .. } in steps {
+        let observed =
+            Observed { reads: row.observed_reads.clone(), writes: row.observed_writes.clone(), failed: row.failed };
+        graph.observe(&row.id, &observed).map_err(refused)?;
+        if !row.stale {
+            graph.mark_fresh(&row.id).map_err(refused)?;
         }
-        None => graph.add_step(row.id.clone(), source).map_err(refused)?,
     }
-    let observed =
-        Observed { reads: row.observed_reads.clone(), writes: row.observed_writes.clone(), failed: row.failed };
-    graph.observe(&row.id, &observed).map_err(refused)?;
-    if !row.stale {
-        graph.mark_fresh(&row.id).map_err(refused)?;
-    }
-    Ok(last_good.map(Into::into))
+    Ok(())
 }
 
 /// Why a step's source cannot be read, if it cannot.

@@ -7,11 +7,15 @@
 mod closure;
 mod edges;
 mod index;
+mod many;
+mod marks;
 mod nodes;
 mod places;
 
 use crate::analysis::{Analysis, ByName, Language, Name, Reason, SyntaxError};
+use foldhash::fast::RandomState;
 use index::{Index, Place};
+use marks::Marks;
 use nodes::Nodes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
@@ -175,10 +179,17 @@ pub enum GraphError {
 pub struct Graph {
     language: Arc<dyn Language>,
     nodes: Nodes,
-    places: HashMap<StepId, Place>,
+    places: HashMap<StepId, Place, RandomState>,
     index: Index,
     asked: Asked,
-    stale: BTreeSet<Place>,
+    stale: Marks,
+}
+
+/// A source, and what was found in it.
+struct Analysed {
+    source: Arc<str>,
+    state: NodeState,
+    analysis: Arc<Analysis>,
 }
 
 /// Edges that were asked for.
@@ -197,10 +208,10 @@ impl Graph {
         Self {
             language,
             nodes: Nodes::default(),
-            places: HashMap::new(),
+            places: HashMap::default(),
             index: Index::default(),
             asked: Asked::default(),
-            stale: BTreeSet::new(),
+            stale: Marks::default(),
         }
     }
 
@@ -215,32 +226,28 @@ impl Graph {
     /// # Errors
     /// [`GraphError::DuplicateStep`] and [`GraphError::TooManySteps`]; nothing is changed then.
     pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), GraphError> {
-        let free = match self.places.entry(id.clone()) {
-            hash_map::Entry::Vacant(free) => free,
-            hash_map::Entry::Occupied(_) => return Err(GraphError::DuplicateStep { id }),
-        };
-        if self.nodes.len() >= STEPS_MAX {
-            return Err(GraphError::TooManySteps { steps_max: STEPS_MAX });
-        }
-        let (state, analysis) = analysed(&*self.language, &source, None);
-        let (place, source, last_good) = (self.nodes.next(), source.into(), None);
-        let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
-        let node = Node {
-            id,
-            source,
-            position: place,
-            state,
-            last_good,
-            analysis,
-            observed_reads,
-            observed_writes,
-            failed: false,
-        };
-        self.index.insert(&node);
-        self.nodes.push(node);
-        free.insert(place);
-        self.stale.insert(place);
+        let place = self.nodes.next();
+        self.give(&id, place)?;
+        let read = Analysed::new(&*self.language, source.into(), None);
+        self.push(id, read);
         Ok(())
+    }
+
+    /// Adds steps at the end, as [`Graph::add_step`] would one after another, and analyses many on all cores.
+    ///
+    /// # Errors
+    /// The first that [`Graph::add_step`] would meet; nothing is changed then, and no step is added.
+    pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), GraphError> {
+        let (ids, sources): (Vec<StepId>, Vec<String>) = steps.into_iter().unzip();
+        let language = Arc::clone(&self.language);
+        // Names are given while other threads analyse already.
+        many::analysed(&*language, &sources, |found| {
+            self.give_all(&ids)?;
+            self.index.reserve(ids.len());
+            self.nodes.reserve(ids.len());
+            found.flatten().zip(ids).for_each(|(one, id)| self.push(id, one));
+            Ok(())
+        })
     }
 
     /// Gives a step another source. Answers what is stale now because of it, in replay order; nothing, when the source
@@ -257,14 +264,13 @@ impl Graph {
         if *node.source == *source {
             return Ok(Vec::new());
         }
-        let (state, analysis) = analysed(&*self.language, &source, Some(&node.analysis));
+        let Analysed { source, state, analysis } = Analysed::new(&*self.language, source.into(), Some(&node.analysis));
         let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
         let last_good = match (&state, &node.state) {
             (NodeState::Parsed, _) => None,
             (NodeState::Broken(_), NodeState::Parsed) => Some(node.source.clone()),
             (NodeState::Broken(_), NodeState::Broken(_)) => node.last_good.clone(),
         };
-        let source = source.into();
         let node =
             Node { last_good, source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
         let mut touched = self.dependants(place);
@@ -298,7 +304,7 @@ impl Graph {
         }
         self.nodes.remove(place);
         self.places.remove(id);
-        self.stale.remove(&place);
+        self.stale.remove(place);
         self.stale.extend(&touched);
         Ok(self.ordered(&touched))
     }
@@ -445,14 +451,14 @@ impl Graph {
     /// [`GraphError::UnknownStep`].
     pub fn mark_fresh(&mut self, id: &StepId) -> Result<(), GraphError> {
         let place = self.place(id)?;
-        self.stale.remove(&place);
+        self.stale.remove(place);
         Ok(())
     }
 
     /// The stale steps in replay order.
     #[must_use]
     pub fn stale(&self) -> Vec<StepId> {
-        self.ordered(&self.stale.iter().copied().collect::<Vec<_>>())
+        self.ordered(&self.stale.iter().collect::<Vec<_>>())
     }
 
     /// Whether a step is stale.
@@ -460,11 +466,48 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn is_stale(&self, id: &StepId) -> Result<bool, GraphError> {
-        Ok(self.stale.contains(&self.place(id)?))
+        Ok(self.stale.contains(self.place(id)?))
     }
 
     fn place(&self, id: &StepId) -> Result<Place, GraphError> {
         self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
+    }
+
+    /// Gives a new step its position.
+    fn give(&mut self, id: &StepId, place: Place) -> Result<(), GraphError> {
+        let count = self.places.len();
+        match self.places.entry(id.clone()) {
+            hash_map::Entry::Occupied(_) => Err(GraphError::DuplicateStep { id: id.clone() }),
+            hash_map::Entry::Vacant(_) if count >= STEPS_MAX => Err(GraphError::TooManySteps { steps_max: STEPS_MAX }),
+            hash_map::Entry::Vacant(free) => {
+                free.insert(place);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives new steps their positions, or none of them.
+    fn give_all(&mut self, ids: &[StepId]) -> Result<(), GraphError> {
+        self.places.reserve(ids.len());
+        for (at, (id, place)) in ids.iter().zip(self.nodes.next()..).enumerate() {
+            if let Err(error) = self.give(id, place) {
+                for id in &ids[..at] {
+                    self.places.remove(id);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a step that has its position, the next one, and never ran.
+    fn push(&mut self, id: StepId, Analysed { source, state, analysis }: Analysed) {
+        let (position, observed_reads, observed_writes) = (self.nodes.next(), BTreeSet::new(), BTreeSet::new());
+        let (last_good, failed) = (None, false);
+        let node = Node { id, source, position, state, last_good, analysis, observed_reads, observed_writes, failed };
+        self.index.insert(&node);
+        self.stale.insert(node.position);
+        self.nodes.push(Box::new(node));
     }
 
     /// Puts a node in the place of the one that has its position, and answers that one.
@@ -475,14 +518,22 @@ impl Graph {
     }
 
     fn named<'p>(&self, places: impl IntoIterator<Item = &'p Place>) -> Vec<StepId> {
-        places.into_iter().filter_map(|place| self.nodes.get(*place)).map(|node| node.id.clone()).collect()
+        let places = places.into_iter();
+        let mut ids = Vec::with_capacity(places.size_hint().0);
+        ids.extend(places.filter_map(|place| self.nodes.get(*place)).map(|node| node.id.clone()));
+        ids
     }
 }
 
-fn analysed(language: &dyn Language, source: &str, last_good: Option<&Arc<Analysis>>) -> (NodeState, Arc<Analysis>) {
-    match language.analyse(source) {
-        Ok(analysis) => (NodeState::Parsed, Arc::new(analysis)),
-        Err(error) => (NodeState::Broken(error), last_good.cloned().unwrap_or_default()),
+impl Analysed {
+    /// Of a source that does not parse, what is known is what was `last_good`.
+    fn new(language: &dyn Language, source: Arc<str>, last_good: Option<&Arc<Analysis>>) -> Self {
+        match language.analyse(&source) {
+            Ok(analysis) => Self { source, state: NodeState::Parsed, analysis: Arc::new(analysis) },
+            Err(error) => {
+                Self { source, state: NodeState::Broken(error), analysis: last_good.cloned().unwrap_or_default() }
+            }
+        }
     }
 }
 

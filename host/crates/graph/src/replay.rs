@@ -247,6 +247,14 @@ impl Replay {
         Ok(self.graph.add_step(id, source)?)
     }
 
+    /// Adds steps at the end, all or none.
+    ///
+    /// # Errors
+    /// As [`Graph::add_steps`].
+    pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), ReplayError> {
+        Ok(self.graph.add_steps(steps)?)
+    }
+
     /// Gives a step another source; answers what is stale because of it. Its last run's changes stay until it ran.
     ///
     /// # Errors

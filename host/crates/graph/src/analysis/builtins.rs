@@ -1,5 +1,8 @@
 //! Names that Python has without being told, and which of its functions leave their arguments alone.
 
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
+
 /// Names of the `builtins` module, and those that every module begins with. Sorted.
 const BUILTINS: &[&str] = &[
     "ArithmeticError",
@@ -222,7 +225,9 @@ const LEAVES_ARGUMENTS: &[&str] = &[
 
 /// True for a name that is there without any step.
 pub(super) fn is_builtin(name: &str) -> bool {
-    BUILTINS.binary_search(&name).is_ok()
+    // What is in the table is our own, so a hash that is quick and known to all is safe for it.
+    static TABLE: LazyLock<FxHashSet<&str>> = LazyLock::new(|| BUILTINS.iter().copied().collect());
+    TABLE.contains(name)
 }
 
 /// True for a builtin function that leaves its arguments alone.

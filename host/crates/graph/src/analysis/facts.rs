@@ -42,6 +42,8 @@ struct Known {
     written: bool,
     deleted: bool,
     mutated: Option<Reason>,
+    /// What is certain of it, where the source binds or unbinds it. Known at the end.
+    settled: Option<Status>,
 }
 
 impl Facts {
@@ -62,8 +64,8 @@ impl Facts {
         if self.known.len() >= FEW {
             self.numbers.insert(name.clone(), symbol);
         }
-        let (read, later, mutated) = (None, None, None);
-        self.known.push(Known { name, read, later, builtin: false, written: false, deleted: false, mutated });
+        let (read, later, mutated, settled) = (None, None, None, None);
+        self.known.push(Known { name, read, later, builtin: false, written: false, deleted: false, mutated, settled });
         symbol
     }
 
@@ -144,58 +146,30 @@ impl Facts {
             if let Some(range) = self.known[symbol].later {
                 self.expose(number(symbol), range);
             }
-            self.known[symbol].builtin = self.known[symbol].read.is_some() && is_builtin(&self.known[symbol].name);
+            let known = &mut self.known[symbol];
+            known.builtin = known.read.is_some() && is_builtin(&known.name);
+            known.settled = self.flow.status((0, number(symbol))).filter(|_| known.written || known.deleted);
         }
-        let order = self.order();
-        let writes = self.names(&order, &|one| self.is_written(one));
-        let listed = |wanted: &dyn Fn(Symbol) -> bool| {
-            let as_written = order.iter().all(|one| wanted(*one) == self.is_written(*one));
-            if as_written { writes.clone() } else { self.names(&order, wanted) }
+        // In their order, names have lost their numbers.
+        let mut known = self.known;
+        known.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let writes = names(&known, |one| one.written);
+        let listed = |wanted: fn(&Known) -> bool| {
+            let as_written = known.iter().all(|one| wanted(one) == one.written);
+            if as_written { writes.clone() } else { names(&known, wanted) }
         };
         let mut found = Analysis {
-            reads: self.reads(&order, false),
-            builtins: self.reads(&order, true),
-            definite_writes: listed(&|one| self.settled(one) == Some(Status::Bound)),
-            settles: listed(&|one| self.settled(one).is_some()),
-            deletes: listed(&|one| self.known[one as usize].deleted),
-            mutates: self.mutates(&order),
-            writes: writes.clone(),
-            sees_all: self.sees_all.clone(),
+            reads: reads(&known, false),
+            builtins: reads(&known, true),
+            definite_writes: listed(|one| one.settled == Some(Status::Bound)),
+            settles: listed(|one| one.settled.is_some()),
+            deletes: listed(|one| one.deleted),
+            mutates: mutates(&known),
+            writes,
+            sees_all: self.sees_all,
         };
         lines::locate(source, found.reads.values_mut().chain(found.builtins.values_mut()));
         Ok(found)
-    }
-
-    /// The symbols in the order of their names.
-    fn order(&self) -> Vec<Symbol> {
-        let mut order: Vec<Symbol> = (0..number(self.known.len())).collect();
-        order.sort_unstable_by_key(|symbol| self.name(*symbol));
-        order
-    }
-
-    /// Reads of names that are builtins, or are not, with the bytes of their places alone.
-    fn reads(&self, order: &[Symbol], builtin: bool) -> ByName<Span> {
-        let read = order.iter().map(|symbol| &self.known[*symbol as usize]).filter(|known| known.builtin == builtin);
-        ByName::sorted(read.filter_map(|known| {
-            let (start, end) = known.read?;
-            Some((known.name.clone(), Span { start, end, line: 1, column: 1 }))
-        }))
-    }
-
-    fn names(&self, order: &[Symbol], wanted: &dyn Fn(Symbol) -> bool) -> Names {
-        let those: Vec<&Name> = order.iter().filter(|one| wanted(**one)).map(|one| self.name(*one)).collect();
-        Names::sorted(those.into_iter().cloned())
-    }
-
-    fn mutates(&self, order: &[Symbol]) -> ByName<Reason> {
-        let mutated = order.iter().filter_map(|symbol| Some((*symbol, self.known[*symbol as usize].mutated.as_ref()?)));
-        ByName::sorted(mutated.map(|(symbol, reason)| (self.name(symbol).clone(), reason.clone())))
-    }
-
-    /// What is certain at the end of a name that the source binds or unbinds.
-    fn settled(&self, symbol: Symbol) -> Option<Status> {
-        let known = &self.known[symbol as usize];
-        if known.written || known.deleted { self.flow.status((0, symbol)) } else { None }
     }
 
     /// A variable is read by code that runs here.
@@ -204,6 +178,27 @@ impl Facts {
             self.known[symbol as usize].read.get_or_insert(range);
         }
     }
+}
+
+/// Reads of names that are builtins, or are not, with the bytes of their places alone.
+fn reads(known: &[Known], builtin: bool) -> ByName<Span> {
+    let read = known.iter().filter(|one| one.builtin == builtin && one.read.is_some());
+    ByName::sorted(
+        read.clone().count(),
+        read.filter_map(|one| {
+            let (start, end) = one.read?;
+            Some((one.name.clone(), Span { start, end, line: 1, column: 1 }))
+        }),
+    )
+}
+
+fn names(known: &[Known], wanted: fn(&Known) -> bool) -> Names {
+    Names::sorted(known.iter().filter(|one| wanted(one)).map(|one| &one.name))
+}
+
+fn mutates(known: &[Known]) -> ByName<Reason> {
+    let mutated = known.iter().filter(|one| one.mutated.is_some());
+    ByName::sorted(mutated.clone().count(), mutated.filter_map(|one| Some((one.name.clone(), one.mutated.clone()?))))
 }
 
 /// A source of a million bytes has fewer names than fit.

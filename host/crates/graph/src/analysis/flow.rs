@@ -6,6 +6,10 @@
 //! The numbers of names and scopes are our own, so a hash that is quick and known to all is safe for them.
 
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
+
+/// Names of a module whose statuses are kept without a list.
+const FEW: usize = 8;
 
 /// A name of one scope; the module is scope 0.
 pub(super) type Key = (u32, u32);
@@ -36,11 +40,15 @@ pub(super) struct Branch {
 /// The statuses at the place where the walk is.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// Of the module's names, by number.
+    /// Of the module's first names, by number, so that a small source needs no list.
+    few: [Option<Status>; FEW],
+    /// Of those after them.
     module: Vec<Option<Status>>,
     /// Of all others.
     status: FxHashMap<Key, Status>,
+    /// What changed, once there is a mark to come back to.
     trail: Vec<(Key, Option<Status>)>,
+    marked: Cell<bool>,
     unbound: Vec<Key>,
     /// The walk left by a jump.
     stopped: bool,
@@ -49,7 +57,10 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn status(&self, key: Key) -> Option<Status> {
         match key {
-            (0, name) => self.module.get(name as usize).copied().flatten(),
+            (0, name) => {
+                let name = name as usize;
+                self.few.get(name).or_else(|| self.module.get(name - FEW)).copied().flatten()
+            }
             _ => self.status.get(&key).copied(),
         }
     }
@@ -69,6 +80,7 @@ impl Flow {
     }
 
     pub(super) fn mark(&self) -> Mark {
+        self.marked.set(true);
         Mark { trail: self.trail.len(), unbound: self.unbound.len(), stopped: self.stopped }
     }
 
@@ -149,16 +161,25 @@ impl Flow {
 
     fn set(&mut self, key: Key, status: Option<Status>) {
         let before = self.put(key, status);
-        self.trail.push((key, before));
+        if self.marked.get() {
+            self.trail.push((key, before));
+        }
+    }
+
+    fn of_module(&mut self, name: usize) -> &mut Option<Status> {
+        if name < FEW {
+            return &mut self.few[name];
+        }
+        let name = name - FEW;
+        if name >= self.module.len() {
+            self.module.resize(name + 1, None);
+        }
+        &mut self.module[name]
     }
 
     fn put(&mut self, key: Key, status: Option<Status>) -> Option<Status> {
         if let (0, name) = key {
-            let name = name as usize;
-            if name >= self.module.len() {
-                self.module.resize(name + 1, None);
-            }
-            return std::mem::replace(&mut self.module[name], status);
+            return std::mem::replace(self.of_module(name as usize), status);
         }
         match status {
             Some(status) => self.status.insert(key, status),

@@ -4,6 +4,9 @@ use super::Span;
 
 /// Gives spans whose bytes are known their lines and columns. One pass over the source, however many there are.
 pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>) {
+    if is_one_line(source) {
+        return spans.for_each(|span| (span.line, span.column) = (1, span.start + 1));
+    }
     let mut spans: Vec<&mut Span> = spans.collect();
     spans.sort_unstable_by_key(|span| span.start);
     let mut place = Place::default();
@@ -11,6 +14,11 @@ pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>
         place.advance(source, span.start as usize);
         (span.line, span.column) = (place.line + 1, place.column + 1);
     }
+}
+
+/// True for a line of characters that are a byte each. Most steps are one.
+fn is_one_line(source: &str) -> bool {
+    source.trim_ascii_end().bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'\n' | b'\r'))
 }
 
 /// Line and column of one byte offset, both from 1.
@@ -31,33 +39,19 @@ struct Place {
 impl Place {
     /// Lines end at `\n`, `\r\n` or `\r`, as Python's and JavaScript's do. A byte order mark has no column.
     fn advance(&mut self, source: &str, to: usize) {
-        let bytes = source.as_bytes();
-        let (from, to) = (self.offset, to.min(bytes.len()));
-        let Some(passed) = bytes.get(from..to) else { return };
-        let mut lines = count(passed.iter().filter(|byte| **byte == b'\n'));
-        let mut last = passed.iter().rposition(|byte| *byte == b'\n').map(|at| from + at);
-        if passed.contains(&b'\r') {
-            let alone = |at: &usize| bytes[*at] == b'\r' && bytes.get(*at + 1) != Some(&b'\n');
-            lines += count((from..to).filter(alone));
-            last = last.max((from..to).rev().find(alone));
+        let (bytes, to) = (source.as_bytes(), to.min(source.len()));
+        let mark = if self.offset == 0 && source.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        for (at, byte) in bytes[..to].iter().enumerate().skip(self.offset + mark) {
+            match byte {
+                b'\r' if bytes.get(at + 1) == Some(&b'\n') => {}
+                b'\n' | b'\r' => (self.line, self.column) = (self.line + 1, 0),
+                // The middle of a character has no column.
+                0x80..=0xbf => {}
+                _ => self.column += 1,
+            }
         }
-        let mut line = passed;
-        if let Some(last) = last {
-            self.line += lines;
-            self.column = 0;
-            line = &bytes[last + 1..to];
-        } else if from == 0 && source.starts_with('\u{feff}') {
-            line = passed.get('\u{feff}'.len_utf8()..).unwrap_or_default();
-        }
-        // The middle of a character has no column, and neither has the first half of a line's end.
-        self.column += count(line.iter().filter(|byte| !matches!(byte, 0x80..=0xbf | b'\r')));
         self.offset = to;
     }
-}
-
-/// A source of a million bytes has fewer of anything than fit.
-fn count(things: impl Iterator) -> u32 {
-    u32::try_from(things.count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

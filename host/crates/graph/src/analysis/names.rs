@@ -25,8 +25,10 @@ type Entry<T> = fn(&(Name, T)) -> (&Name, &T);
 
 impl Names {
     /// Of names that are in their order, each once.
-    pub(super) fn sorted(names: impl ExactSizeIterator<Item = Name>) -> Self {
-        let names = (names.len() > 0).then(|| names.collect::<Arc<[Name]>>());
+    pub(super) fn sorted<'n>(mut names: impl Iterator<Item = &'n Name> + Clone) -> Self {
+        // Counted first, so that the list is made in its place.
+        let (count, mut next) = (names.clone().count(), || names.next().expect("it was counted").clone());
+        let names = (count > 0).then(|| (0..count).map(|_| next()).collect::<Arc<[Name]>>());
         debug_assert!(names.iter().all(|names| names.is_sorted_by(|one, next| one < next)));
         Self(names)
     }
@@ -68,10 +70,13 @@ impl Names {
 }
 
 impl<T> ByName<T> {
-    /// Of entries whose names are in their order, each once.
-    pub(super) fn sorted(entries: impl Iterator<Item = (Name, T)> + Clone) -> Self {
-        // Counted first, so that nothing grows or shrinks.
-        let mut exact = Vec::with_capacity(entries.clone().count());
+    /// Of so many entries, whose names are in their order, each once.
+    pub(super) fn sorted(count: usize, entries: impl Iterator<Item = (Name, T)>) -> Self {
+        if count == 0 {
+            return Self::default();
+        }
+        // As long as it has to be, so that nothing grows or shrinks.
+        let mut exact = Vec::with_capacity(count);
         exact.extend(entries);
         debug_assert!(exact.is_sorted_by(|(one, _), (next, _)| one < next));
         Self(exact.into_boxed_slice())

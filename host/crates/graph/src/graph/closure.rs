@@ -7,6 +7,7 @@
 //! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
 
 use super::index::{Place, Symbol};
+use super::marks::Marks;
 use super::{Graph, GraphError, StepId};
 use crate::analysis::Name;
 use rustc_hash::FxHashSet;
@@ -112,7 +113,8 @@ struct Forward<'g> {
     found: Vec<Place>,
     /// Steps before the walk that edges lead back to.
     back: BTreeSet<Place>,
-    tainted: FxHashSet<Symbol>,
+    /// Numbers of names.
+    tainted: Marks,
     /// All names are tainted but those that were settled since.
     all: Option<FxHashSet<Symbol>>,
     watches_all: bool,
@@ -125,7 +127,7 @@ impl<'g> Forward<'g> {
             events: seeds.iter().map(|place| Reverse((*place, Event::Seed))).collect(),
             found: Vec::new(),
             back: BTreeSet::new(),
-            tainted: FxHashSet::default(),
+            tainted: Marks::default(),
             all: None,
             watches_all: false,
         }
@@ -168,11 +170,11 @@ impl<'g> Forward<'g> {
 
     fn event_reads(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.tainted.contains(&symbol) && self.graph.index.users(symbol).readers.contains(place)
+        self.tainted.contains(symbol.into()) && self.graph.index.uses(place).of(symbol).reads
     }
 
     fn is_tainted(&self, symbol: Symbol) -> bool {
-        self.tainted.contains(&symbol) || self.all.as_ref().is_some_and(|settled| !settled.contains(&symbol))
+        self.tainted.contains(symbol.into()) || self.all.as_ref().is_some_and(|settled| !settled.contains(&symbol))
     }
 
     fn affect(&mut self, place: Place) {
@@ -183,7 +185,7 @@ impl<'g> Forward<'g> {
             if let Some(settled) = &mut self.all {
                 settled.remove(symbol);
             }
-            if self.tainted.insert(*symbol) {
+            if self.tainted.insert((*symbol).into()) {
                 self.go_on(place, Event::Uses(*symbol));
             }
         }
@@ -209,7 +211,7 @@ impl<'g> Forward<'g> {
     /// A step that is not affected takes the taint from the names that it settles.
     fn settle(&mut self, place: Place) {
         for (symbol, _) in self.graph.index.uses(place).names.iter().filter(|(_, one)| one.settles) {
-            self.tainted.remove(symbol);
+            self.tainted.remove((*symbol).into());
             if let Some(settled) = &mut self.all {
                 settled.insert(*symbol);
             }
@@ -221,7 +223,7 @@ impl<'g> Forward<'g> {
         let (index, after) = (&self.graph.index, (Excluded(place), Unbounded));
         let next = match event {
             Event::Seed => None,
-            Event::Uses(symbol) if self.tainted.contains(&symbol) => index.users(symbol).after(place),
+            Event::Uses(symbol) if self.tainted.contains(symbol.into()) => index.users(symbol).after(place),
             Event::Uses(_) => None,
             Event::All => index.reading_all.range(after).next().copied(),
             Event::Any => self.graph.nodes.after(place).next().map(|node| node.position),
@@ -321,7 +323,7 @@ impl<'g> Backward<'g> {
 
     fn event_changes(&self, place: Place, event: Event) -> bool {
         let Event::Uses(symbol) = event else { return false };
-        self.wanted.contains(&symbol) && self.graph.index.users(symbol).writers.contains(place)
+        self.wanted.contains(&symbol) && self.graph.index.uses(place).of(symbol).changes
     }
 
     fn is_wanted(&self, symbol: Symbol) -> bool {
@@ -386,7 +388,7 @@ impl<'g> Backward<'g> {
         let next = match event {
             Event::Seed => None,
             Event::Uses(symbol) if self.wanted.contains(&symbol) => {
-                index.users(symbol).writers.range(..place).next_back().map(|(next, _)| next)
+                index.users(symbol).writers.before(place).last().map(|(next, _)| *next)
             }
             Event::Uses(_) => None,
             Event::All => index.changing_all.range(..place).next_back().copied(),

@@ -4,6 +4,7 @@ use super::index::{Place, Symbol};
 use super::{Edge, Graph, GraphError, MISSED_EDGES_MAX, MissedEdge, Node, NodeState, StepId};
 use crate::analysis::{ByName, Name, Reason};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::from_fn;
 
 /// What stands for all names in an edge between two steps that may read and write any.
 const ALL: &str = "*";
@@ -23,19 +24,29 @@ enum About {
     Name(Symbol),
 }
 
+/// A walk over the edges that end at these steps, each with where it ends and all that it is about, by where it starts.
+struct Incoming<'g, N> {
+    graph: &'g Graph,
+    nodes: N,
+    to: Place,
+    /// Of one step after another, so that the list is made once.
+    ends: Ends,
+    passed: usize,
+}
+
 impl Graph {
     /// All edges, made as they are asked for: by the step that depends, in insertion order.
     ///
     /// A list that every step appends to has as many edges as pairs of steps, so take no more than is needed.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
-        self.nodes.iter().flat_map(|node| self.edges_to(node.position))
+        let mut incoming = Incoming::new(self, self.nodes.iter());
+        from_fn(move || incoming.next().map(|(to, about)| self.edge(about[0].0, to, about)))
     }
 
     /// The two ends of every edge, in the order of [`Graph::edges`], without what it is about.
     pub fn links(&self) -> impl Iterator<Item = (&StepId, &StepId)> {
-        self.nodes.iter().flat_map(move |node| {
-            self.starts(node.position).into_iter().map(move |from| (&self.nodes[from].id, &node.id))
-        })
+        let mut incoming = Incoming::new(self, self.nodes.iter());
+        from_fn(move || incoming.next().map(|(to, about)| (&self.nodes[about[0].0].id, &self.nodes[to].id)))
     }
 
     /// The edges that end at a step, by position of where they start.
@@ -43,7 +54,8 @@ impl Graph {
     /// # Errors
     /// [`GraphError::UnknownStep`].
     pub fn edges_into(&self, id: &StepId) -> Result<Vec<Edge>, GraphError> {
-        Ok(self.edges_to(self.place(id)?))
+        let to = self.place(id)?;
+        Ok(self.ends_of(to).chunk_by(same_end).map(|about| self.edge(about[0].0, to, about)).collect())
     }
 
     /// The edges that end at a step from the nearest `most` steps of each name, the nearest last, and whether there are
@@ -97,40 +109,44 @@ impl Graph {
         Ok(self.named(&found))
     }
 
-    fn edges_to(&self, to: Place) -> Vec<Edge> {
-        let mut ends = self.writers(to);
-        ends.extend(self.starts_asked(to).map(|from| (from, About::Asked)));
-        sorted(&mut ends);
-        ends.chunk_by(same_end).map(|about| self.edge(about[0].0, to, about)).collect()
-    }
-
     fn starts_asked(&self, to: Place) -> impl Iterator<Item = Place> {
         self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys).copied()
     }
 
     /// Where the edges that end at a step start, by position.
-    pub(super) fn starts(&self, to: Place) -> Vec<Place> {
-        let mut starts: Vec<Place> = self.writers(to).into_iter().map(|(from, _)| from).collect();
-        starts.extend(self.starts_asked(to));
-        starts.sort_unstable();
-        starts.dedup();
-        starts
+    pub(super) fn starts(&self, to: Place) -> impl Iterator<Item = Place> {
+        let mut ends = self.ends_of(to);
+        ends.dedup_by_key(|(from, _)| *from);
+        ends.into_iter().map(|(from, _)| from)
+    }
+
+    /// Where the edges that end at a step start, each with all that it is about, by position.
+    fn ends_of(&self, to: Place) -> Ends {
+        let mut ends = Ends::new();
+        self.fill_ends_of(to, &mut ends);
+        ends
+    }
+
+    /// The same, in a list that is empty.
+    fn fill_ends_of(&self, to: Place, ends: &mut Ends) {
+        self.writers(to, ends);
+        ends.extend(self.starts_asked(to).map(|from| (from, About::Asked)));
+        sorted(ends);
     }
 
     /// The steps whose changes a step may see, each with the names.
-    fn writers(&self, to: Place) -> Ends {
-        let (mut ends, uses) = (Ends::new(), self.index.uses(to));
+    fn writers(&self, to: Place, ends: &mut Ends) {
+        let uses = self.index.uses(to);
         if uses.reads_all {
             for symbol in self.index.symbols() {
-                self.naming_writers_before(to, symbol, usize::MAX, &mut ends);
+                self.naming_writers_before(to, symbol, usize::MAX, ends);
             }
             ends.extend(self.index.changing_all.range(..to).map(|from| (*from, About::All)));
         } else {
             for (symbol, _) in uses.names.iter().filter(|(_, one)| one.reads) {
-                self.writers_before(to, *symbol, None, &mut ends);
+                self.writers_before(to, *symbol, None, ends);
             }
         }
-        ends
     }
 
     /// Walks back from a reader to the first step that settles the name, or over `most` that change it. True when it
@@ -149,13 +165,13 @@ impl Graph {
 
     /// The same among those that name it; where it came to an end.
     fn naming_writers_before(&self, to: Place, symbol: Symbol, most: usize, ends: &mut Ends) -> Option<Place> {
-        for (count, (place, settles)) in self.index.users(symbol).writers.range(..to).rev().enumerate() {
+        for (count, (place, settles)) in self.index.users(symbol).writers.before(to).iter().rev().enumerate() {
             if count == most {
                 return None;
             }
-            ends.push((place, About::Name(symbol)));
-            if settles {
-                return Some(place);
+            ends.push((*place, About::Name(symbol)));
+            if *settles {
+                return Some(*place);
             }
         }
         Some(0)
@@ -171,9 +187,8 @@ impl Graph {
         };
         for symbol in changed {
             ends.extend(self.readers_after(from, symbol).map(|place| (place, About::Name(symbol))));
-            let (own, settled) = (self.changes_itself(from, symbol), self.settled_after(from, symbol));
-            if own {
-                let seeing = self.index.reading_all.range(from + 1..=settled);
+            if uses.of(symbol).changes {
+                let seeing = self.index.reading_all.range(from + 1..=self.settled_after(from, symbol));
                 ends.extend(seeing.map(|to| (*to, About::Name(symbol))));
             }
         }
@@ -185,17 +200,14 @@ impl Graph {
 
     fn readers_after(&self, from: Place, symbol: Symbol) -> impl Iterator<Item = Place> {
         let settled = self.settled_after(from, symbol);
-        self.index.users(symbol).readers.range(from + 1..=settled).map(|(place, ())| place)
+        let readers = self.index.users(symbol).readers.after(from).iter().map(|(place, ())| *place);
+        readers.take_while(move |place| *place <= settled)
     }
 
     /// The first step after this one that settles the name.
     fn settled_after(&self, from: Place, symbol: Symbol) -> Place {
-        let mut writers = self.index.users(symbol).writers.range(from + 1..);
-        writers.find(|(_, settles)| *settles).map_or(Place::MAX - 1, |(place, _)| place)
-    }
-
-    fn changes_itself(&self, place: Place, symbol: Symbol) -> bool {
-        self.index.users(symbol).writers.contains(place)
+        let mut writers = self.index.users(symbol).writers.after(from).iter();
+        writers.find(|(_, settles)| *settles).map_or(Place::MAX - 1, |(place, _)| *place)
     }
 
     /// The edge between two steps, of all that it is about.
@@ -206,11 +218,12 @@ impl Graph {
             About::All => Some(ALL.into()),
             About::Name(symbol) => Some(self.index.name(*symbol).clone()),
         };
-        let mut variables: Vec<(Name, Reason)> = about
-            .iter()
-            .filter_map(|(_, about)| named(about))
-            .map(|name| (name.clone(), reason(writer, &name)))
-            .collect();
+        // As long as it has to be: most edges are about one name.
+        let mut variables: Vec<(Name, Reason)> = Vec::with_capacity(about.len());
+        for name in about.iter().filter_map(|(_, about)| named(about)) {
+            let reason = reason(writer, &name);
+            variables.push((name, reason));
+        }
         let observed = variables.iter().any(|(name, _)| {
             reader.observed_reads.contains(name) || (writer.observed_writes.contains(name) && !predicted(writer, name))
         });
@@ -239,6 +252,23 @@ impl Graph {
         let id = |place: Place| self.nodes[place].id.clone();
         let edges = found.into_iter().take(MISSED_EDGES_MAX);
         edges.map(|(from, to, name)| MissedEdge { from: id(from), to: id(to), variable: name.clone() }).collect()
+    }
+}
+
+impl<'g, N: Iterator<Item = &'g Node>> Incoming<'g, N> {
+    fn new(graph: &'g Graph, nodes: N) -> Self {
+        Self { graph, nodes, to: 0, ends: Ends::new(), passed: 0 }
+    }
+
+    fn next(&mut self) -> Option<(Place, &[(Place, About)])> {
+        while self.passed == self.ends.len() {
+            (self.to, self.passed) = (self.nodes.next()?.position, 0);
+            self.ends.clear();
+            self.graph.fill_ends_of(self.to, &mut self.ends);
+        }
+        let about = self.ends[self.passed..].chunk_by(same_end).next()?;
+        self.passed += about.len();
+        Some((self.to, about))
     }
 }
 

@@ -3,7 +3,9 @@
 use super::places::Places;
 use super::{Node, NodeState};
 use crate::analysis::{Analysis, Name, Reason};
+use foldhash::fast::RandomState;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Deref;
 
 /// A step's position in insertion order.
 pub(super) type Place = u64;
@@ -40,10 +42,21 @@ impl Use {
 /// What a step does with names altogether.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
-    pub(super) names: Vec<(Symbol, Use)>,
+    /// By symbol.
+    pub(super) names: UsedNames,
     pub(super) reads_all: bool,
     pub(super) changes_all: bool,
 }
+
+/// Most steps use one name or two: those are kept without a list.
+#[derive(Clone, Debug)]
+pub(super) enum UsedNames {
+    Few(u8, [(Symbol, Use); USES_FEW]),
+    Many(Box<[(Symbol, Use)]>),
+}
+
+/// As many as take the room of a list.
+const USES_FEW: usize = 2;
 
 /// The steps that use one name, by position.
 #[derive(Clone, Debug, Default)]
@@ -56,29 +69,81 @@ pub(super) struct Users {
 /// The index of one graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    symbols: HashMap<Name, Symbol>,
+    symbols: HashMap<Name, Symbol, RandomState>,
     names: Vec<Name>,
     users: Vec<Users>,
     /// By position; of one that was removed, nothing.
     uses: Vec<Uses>,
+    /// Where what a step does is put together.
+    draft: Vec<(Symbol, Use)>,
     pub(super) reading_all: BTreeSet<Place>,
     pub(super) changing_all: BTreeSet<Place>,
+}
+
+impl UsedNames {
+    const NONE: Self = Self::Few(0, [(0, Use { reads: false, changes: false, settles: false }); USES_FEW]);
+}
+
+impl From<&[(Symbol, Use)]> for UsedNames {
+    fn from(names: &[(Symbol, Use)]) -> Self {
+        let mut few = [(0, Use::default()); USES_FEW];
+        match (u8::try_from(names.len()), few.get_mut(..names.len())) {
+            (Ok(count), Some(room)) => {
+                room.copy_from_slice(names);
+                Self::Few(count, few)
+            }
+            _ => Self::Many(names.into()),
+        }
+    }
+}
+
+impl Deref for UsedNames {
+    type Target = [(Symbol, Use)];
+
+    fn deref(&self) -> &[(Symbol, Use)] {
+        match self {
+            Self::Few(count, names) => &names[..usize::from(*count)],
+            Self::Many(names) => names,
+        }
+    }
+}
+
+impl Default for UsedNames {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 impl Users {
     /// The next step that reads or may change the name.
     pub(super) fn after(&self, place: Place) -> Option<Place> {
-        let reader = self.readers.range(place + 1..).next().map(|(reader, ())| reader);
-        let writer = self.writers.range(place + 1..).next().map(|(writer, _)| writer);
+        let reader = self.readers.after(place).first().map(|(reader, ())| *reader);
+        let writer = self.writers.after(place).first().map(|(writer, _)| *writer);
         reader.into_iter().chain(writer).min()
     }
 }
 
+impl Uses {
+    /// What is done with one name.
+    pub(super) fn of(&self, symbol: Symbol) -> Use {
+        let at = self.names.binary_search_by_key(&symbol, |(one, _)| *one);
+        at.map_or_else(|_| Use::default(), |at| self.names[at].1)
+    }
+}
+
 impl Index {
+    /// Makes room for steps to come, each with a name of its own.
+    pub(super) fn reserve(&mut self, steps: usize) {
+        self.symbols.reserve(steps);
+        self.names.reserve(steps);
+        self.users.reserve(steps);
+        self.uses.reserve(steps);
+    }
+
     pub(super) fn insert(&mut self, node: &Node) {
         let place = node.position;
         let uses = self.uses_of_node(node);
-        for (symbol, one) in &uses.names {
+        for (symbol, one) in &*uses.names {
             let users = &mut self.users[*symbol as usize];
             if one.reads {
                 users.readers.insert(place, ());
@@ -103,7 +168,7 @@ impl Index {
     pub(super) fn remove(&mut self, node: &Node) {
         let place = node.position;
         let uses = self.uses.get_mut(slot(place)).map(std::mem::take).unwrap_or_default();
-        for (symbol, _) in &uses.names {
+        for (symbol, _) in &*uses.names {
             let users = &mut self.users[*symbol as usize];
             users.readers.remove(place);
             users.writers.remove(place);
@@ -114,7 +179,7 @@ impl Index {
 
     /// What the step at a position does; every step that is in the index has an answer.
     pub(super) fn uses(&self, place: Place) -> &Uses {
-        static NONE: Uses = Uses { names: Vec::new(), reads_all: false, changes_all: false };
+        static NONE: Uses = Uses { names: UsedNames::NONE, reads_all: false, changes_all: false };
         self.uses.get(slot(place)).unwrap_or(&NONE)
     }
 
@@ -136,42 +201,45 @@ impl Index {
     }
 
     pub(super) fn reads(&self, place: Place, name: &str) -> bool {
-        let users = self.symbol(name).map(|symbol| self.users(symbol));
-        self.uses(place).reads_all || users.is_some_and(|users| users.readers.contains(place))
+        let uses = self.uses(place);
+        uses.reads_all || self.symbol(name).is_some_and(|symbol| uses.of(symbol).reads)
     }
 
     pub(super) fn changes(&self, place: Place, name: &str) -> bool {
-        let users = self.symbol(name).map(|symbol| self.users(symbol));
-        self.uses(place).changes_all || users.is_some_and(|users| users.writers.contains(place))
+        let uses = self.uses(place);
+        uses.changes_all || self.symbol(name).is_some_and(|symbol| uses.of(symbol).changes)
     }
 
     fn uses_of_node(&mut self, node: &Node) -> Uses {
         let parsed = node.state == NodeState::Parsed;
         let analysis: &Analysis = &node.analysis;
-        let mut named: Vec<(&Name, Use)> = Vec::new();
-        let changed = analysis.writes.iter().chain(&analysis.deletes).chain(analysis.mutates.keys());
-        let changes = Use { changes: true, ..Use::default() };
-        named.extend(changed.chain(&node.observed_writes).map(|name| (name, changes)));
-        if parsed {
-            let read = analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads);
-            named.extend(read.map(|name| (name, Use { reads: true, ..Use::default() })));
-            let settled = analysis.settles.iter().filter(|_| !node.failed);
-            named.extend(settled.map(|name| (name, Use { settles: true, ..Use::default() })));
+        let mut names = std::mem::take(&mut self.draft);
+        // What is settled is written or deleted.
+        let certain = |name: &Name| parsed && !node.failed && analysis.settles.contains(name);
+        for name in analysis.writes.iter().chain(&analysis.deletes) {
+            names.push((self.intern(name), Use { changes: true, settles: certain(name), reads: false }));
         }
+        for name in analysis.mutates.keys().chain(&node.observed_writes) {
+            names.push((self.intern(name), Use { changes: true, ..Use::default() }));
+        }
+        let read = analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads);
+        for name in read.filter(|_| parsed) {
+            names.push((self.intern(name), Use { reads: true, ..Use::default() }));
+        }
+        names.sort_unstable_by_key(|(symbol, _)| *symbol);
+        names.dedup_by(|(next, more), (one, met)| {
+            let same = next == one;
+            if same {
+                *met = met.and(*more);
+            }
+            same
+        });
         let all = analysis.sees_all.as_ref();
         let reads_all = parsed && all.is_some_and(|reason| !matches!(reason, Reason::StarImport { .. }));
-        Uses { names: self.numbered(named), reads_all, changes_all: all.is_some() }
-    }
-
-    /// What is done with each name, by number. Each name is looked for once.
-    fn numbered(&mut self, mut named: Vec<(&Name, Use)>) -> Vec<(Symbol, Use)> {
-        named.sort_unstable_by_key(|(name, _)| *name);
-        let mut numbered: Vec<(Symbol, Use)> = named
-            .chunk_by(|(one, _), (next, _)| one == next)
-            .map(|same| (self.intern(same[0].0), same.iter().fold(Use::default(), |met, (_, one)| met.and(*one))))
-            .collect();
-        numbered.sort_unstable_by_key(|(symbol, _)| *symbol);
-        numbered
+        let uses = Uses { names: names.as_slice().into(), reads_all, changes_all: all.is_some() };
+        names.clear();
+        self.draft = names;
+        uses
     }
 
     fn intern(&mut self, name: &Name) -> Symbol {

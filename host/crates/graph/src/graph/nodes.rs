@@ -17,9 +17,13 @@ impl Nodes {
         self.slots.len() as Place
     }
 
+    pub(super) fn reserve(&mut self, steps: usize) {
+        self.slots.reserve(steps);
+    }
+
     /// Adds a step whose position is [`Nodes::next`].
-    pub(super) fn push(&mut self, node: Node) {
-        self.slots.push(Some(Box::new(node)));
+    pub(super) fn push(&mut self, node: Box<Node>) {
+        self.slots.push(Some(node));
         self.count += 1;
     }
 

@@ -204,7 +204,7 @@ fn directory() -> PathBuf {
 }
 
 /// Files are picked by their field `suite`, never by their name.
-fn cases_of(suite: &str) -> Vec<Value> {
+pub fn cases_of(suite: &str) -> Vec<Value> {
     let directory = directory();
     let entries = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable directory").path()).collect();

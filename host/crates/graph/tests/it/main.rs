@@ -4,6 +4,7 @@ mod cases;
 mod graphs;
 mod hostile;
 mod javascript;
+mod many;
 mod oracle;
 mod patches;
 mod python;

@@ -208,7 +208,7 @@ impl Draw<'_> {
     }
 }
 
-fn program(seed: u64) -> String {
+pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
     let left = 2 + random.below(10);
     let mut draw = Draw { random: &mut random, left };

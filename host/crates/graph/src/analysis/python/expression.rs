@@ -1,17 +1,20 @@
 //! Expressions: what they read, bind and may change in place.
 
 use super::super::builtins;
-use super::super::facts::Symbol;
+use super::super::facts::{Range, Symbol};
 use super::super::{Name, Reason};
 use super::scope::{Kind, Scope, Variable};
 use super::{Walk, bytes};
 use ruff_python_ast::visitor::{Visitor, walk_arguments, walk_expr};
 use ruff_python_ast::{
-    Arguments, Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, Parameters, Pattern, Stmt,
+    Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, Parameters, Pattern, Stmt,
 };
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::Ranged;
 
 use super::bindings::targets;
+
+/// What is called, where it is neither a name nor an attribute.
+pub(super) const NAMELESS: &str = "a function without a name";
 
 impl<'a> Visitor<'a> for Walk {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -24,10 +27,7 @@ impl<'a> Visitor<'a> for Walk {
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
-            Expr::Name(name) => {
-                let symbol = self.symbol(name.id.as_str());
-                self.read(symbol, name.range);
-            }
+            Expr::Name(name) => self.read_name(name.id.as_str(), bytes(name.range)),
             Expr::Named(named) => {
                 self.visit_expr(&named.value);
                 if let Expr::Name(name) = &*named.target {
@@ -64,7 +64,12 @@ impl Walk {
         }
     }
 
-    fn read(&mut self, symbol: Symbol, range: TextRange) {
+    pub(super) fn read_name(&mut self, name: &str, range: Range) {
+        let symbol = self.symbol(name);
+        self.read(symbol, range);
+    }
+
+    fn read(&mut self, symbol: Symbol, range: Range) {
         match self.scopes.variable(symbol) {
             Variable::Local => return,
             Variable::OfClass(scope) if self.facts.flow.status((scope, symbol)).is_some() => return,
@@ -72,8 +77,13 @@ impl Walk {
         }
         // Each method has `__class__` of its own.
         if self.facts.deferred == 0 || &**self.facts.name(symbol) != "__class__" {
-            self.facts.read(symbol, bytes(range));
+            self.facts.read(symbol, range);
         }
+    }
+
+    pub(super) fn bind_name(&mut self, name: &str) {
+        let symbol = self.symbol(name);
+        self.bind(symbol);
     }
 
     pub(super) fn bind(&mut self, symbol: Symbol) {
@@ -100,10 +110,7 @@ impl Walk {
     /// Stores to a target of an assignment, a loop, a `with`.
     pub(super) fn store(&mut self, target: &Expr) {
         match target {
-            Expr::Name(name) => {
-                let symbol = self.symbol(name.id.as_str());
-                self.bind(symbol);
-            }
+            Expr::Name(name) => self.bind_name(name.id.as_str()),
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|one| self.store(one)),
             Expr::List(list) => list.elts.iter().for_each(|one| self.store(one)),
             Expr::Starred(starred) => self.store(&starred.value),
@@ -119,11 +126,15 @@ impl Walk {
     }
 
     pub(super) fn augmented(&mut self, target: &Expr) {
-        if let Expr::Name(_) = target {
-            self.visit_expr(target);
-            if self.sound() {
-                self.mutate(target, &Reason::Augmented);
-            }
+        if let Expr::Name(name) = target {
+            self.augmented_name(name.id.as_str(), bytes(name.range));
+        }
+    }
+
+    pub(super) fn augmented_name(&mut self, name: &str, range: Range) {
+        self.read_name(name, range);
+        if self.sound() {
+            self.mutate_name(name, &Reason::Augmented);
         }
     }
 
@@ -131,7 +142,7 @@ impl Walk {
         match target {
             Expr::Name(name) => {
                 let symbol = self.symbol(name.id.as_str());
-                self.read(symbol, name.range);
+                self.read(symbol, bytes(name.range));
                 self.unbind(symbol);
             }
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|one| self.delete(one)),
@@ -150,15 +161,16 @@ impl Walk {
                 Expr::Starred(one) => &one.value,
                 Expr::Await(one) => &one.value,
                 Expr::Named(one) => &one.target,
-                Expr::Name(name) => {
-                    let symbol = self.symbol(name.id.as_str());
-                    if self.scopes.variable(symbol) == Variable::Global && !self.is_untouched_builtin(symbol, reason) {
-                        self.facts.mutate(symbol, reason);
-                    }
-                    return;
-                }
+                Expr::Name(name) => return self.mutate_name(name.id.as_str(), reason),
                 _ => return,
             }
+        }
+    }
+
+    pub(super) fn mutate_name(&mut self, name: &str, reason: &Reason) {
+        let symbol = self.symbol(name);
+        if self.scopes.variable(symbol) == Variable::Global && !self.is_untouched_builtin(symbol, reason) {
+            self.facts.mutate(symbol, reason);
         }
     }
 
@@ -255,33 +267,40 @@ impl Walk {
     fn call(&mut self, call: &ExprCall) {
         self.visit_expr(&call.func);
         walk_arguments(self, &call.arguments);
-        match self.builtin_called(&call.func) {
-            Some(name) if self.sees_namespace(&name, &call.arguments) => self.facts.may_call(),
+        let bare = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
+        let keyed = call.arguments.find_keyword("key").is_some();
+        if self.called(name_of(&call.func), bare, keyed) {
+            self.unknown_call(call);
+        }
+    }
+
+    /// Takes in a call, after what is called and what it is given: the name, if it is called by one, whether nothing is
+    /// given, and whether a `key` is. True when who is called may change what it is given, and what it is a method of.
+    pub(super) fn called(&mut self, function: Option<&str>, bare: bool, keyed: bool) -> bool {
+        match function.and_then(|name| self.builtin_called(name)) {
+            Some(name) if self.sees_namespace(&name, bare) => self.facts.may_call(),
             Some(name) if builtins::leaves_arguments(&name) => {
-                if call.arguments.find_keyword("key").is_some() {
+                if keyed {
                     self.facts.may_call();
                 }
             }
             _ => {
                 self.facts.may_call();
-                if self.sound() {
-                    self.unknown_call(call);
-                }
+                return self.sound();
             }
         }
+        false
     }
 
-    /// The builtin that a call names, unless the source gave the name another meaning.
-    pub(super) fn builtin_called(&mut self, function: &Expr) -> Option<Name> {
-        let Expr::Name(name) = function else { return None };
-        let symbol = self.symbol(name.id.as_str());
+    /// The builtin that a call by name is of, unless the source gave the name another meaning.
+    pub(super) fn builtin_called(&mut self, name: &str) -> Option<Name> {
+        let symbol = self.symbol(name);
         let plain = self.scopes.variable(symbol) == Variable::Global && !self.facts.is_written(symbol);
-        (plain && builtins::is_builtin(&name.id)).then(|| self.facts.name(symbol).clone())
+        (plain && builtins::is_builtin(name)).then(|| self.facts.name(symbol).clone())
     }
 
     /// True for a call that may reach every name of the namespace.
-    fn sees_namespace(&mut self, function: &Name, arguments: &Arguments) -> bool {
-        let bare = arguments.args.is_empty() && arguments.keywords.is_empty();
+    fn sees_namespace(&mut self, function: &Name, bare: bool) -> bool {
         let reason = match &**function {
             "exec" | "eval" => Reason::CodeFromText { function: function.clone() },
             "globals" => Reason::Namespace { function: function.clone() },
@@ -302,11 +321,18 @@ impl Walk {
                 self.mutate(&method.value, &Reason::MethodCall { method: name.clone() });
                 name
             }
-            Expr::Name(name) => name.id.as_str().into(),
-            _ => "a function without a name".into(),
+            other => name_of(other).unwrap_or(NAMELESS).into(),
         };
         let reason = Reason::Argument { function };
         call.arguments.args.iter().for_each(|argument| self.given(argument, &reason));
         call.arguments.keywords.iter().for_each(|keyword| self.given(&keyword.value, &reason));
+    }
+}
+
+/// The name that an expression is, if it is no more than that.
+pub(super) fn name_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        _ => None,
     }
 }

@@ -4,6 +4,7 @@ use super::super::Reason;
 use super::super::flow::{Branch, Mark};
 use super::Walk;
 use super::bindings::Bindings;
+use super::expression::name_of;
 use super::scope::{Kind, Scope};
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{
@@ -219,7 +220,8 @@ impl Walk {
 
     /// Files do not swallow exceptions.
     fn never_swallows(&mut self, context: &Expr) -> bool {
-        matches!(context, Expr::Call(call) if self.builtin_called(&call.func).is_some_and(|name| &*name == "open"))
+        let Expr::Call(call) = context else { return false };
+        name_of(&call.func) == Some("open") && self.builtin_called("open").is_some()
     }
 
     fn cases(&mut self, one: &StmtMatch) {
@@ -288,10 +290,7 @@ impl Walk {
     fn import(&mut self, alias: &Alias) {
         match &alias.asname {
             Some(name) => self.bind_identifier(name),
-            None => {
-                let symbol = self.symbol(alias.name.split('.').next().unwrap_or_default());
-                self.bind(symbol);
-            }
+            None => self.bind_name(alias.name.split('.').next().unwrap_or_default()),
         }
     }
 
@@ -307,8 +306,7 @@ impl Walk {
     }
 
     pub(super) fn bind_identifier(&mut self, name: &Identifier) {
-        let symbol = self.symbol(name.as_str());
-        self.bind(symbol);
+        self.bind_name(name.as_str());
     }
 
     fn decorators(&mut self, decorators: &[Decorator]) {

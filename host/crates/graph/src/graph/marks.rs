@@ -1,0 +1,86 @@
+//! A set of small numbers, a bit each.
+
+use super::index::{Place, slot};
+use std::iter::successors;
+
+/// Positions, or numbers of names. Both are given one after another, so that a hundred thousand of them fit in a few
+/// pages of memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marks {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Marks {
+    /// True when it was not there.
+    pub(super) fn insert(&mut self, place: Place) -> bool {
+        let (word, bit) = at(place);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.count += usize::from(new);
+        new
+    }
+
+    pub(super) fn remove(&mut self, place: Place) {
+        let (word, bit) = at(place);
+        if let Some(word) = self.words.get_mut(word) {
+            self.count -= usize::from(*word & bit != 0);
+            *word &= !bit;
+        }
+    }
+
+    pub(super) fn contains(&self, place: Place) -> bool {
+        let (word, bit) = at(place);
+        self.words.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// In their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
+        let words = (0..).step_by(64).zip(&self.words);
+        words.flat_map(|(first, word)| {
+            let lefts = successors(Some(*word), |left| (*left != 0).then(|| left & (left - 1)));
+            lefts.take_while(|left| *left != 0).map(move |left| first + Place::from(left.trailing_zeros()))
+        })
+    }
+}
+
+impl<'p> Extend<&'p Place> for Marks {
+    fn extend<I: IntoIterator<Item = &'p Place>>(&mut self, places: I) {
+        for place in places {
+            self.insert(*place);
+        }
+    }
+}
+
+/// The word of a position, and its bit.
+fn at(place: Place) -> (usize, u64) {
+    (slot(place / 64), 1 << (place % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Marks;
+
+    #[test]
+    fn marked_positions_are_found_in_their_order() {
+        let mut marks = Marks::default();
+        marks.extend(&[64, 0, 63, 130, 130]);
+        assert_eq!((marks.iter().collect::<Vec<_>>(), marks.len()), (vec![0, 63, 64, 130], 4));
+        marks.remove(63);
+        marks.remove(65);
+        marks.remove(10_000);
+        assert_eq!(marks.iter().collect::<Vec<_>>(), [0, 64, 130]);
+        assert!(marks.contains(64) && !marks.contains(63) && !marks.contains(10_000));
+    }
+}
