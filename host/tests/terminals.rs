@@ -18,6 +18,9 @@ const GOAL: &str = "# Two\n
 /// A model that leaves time to look.
 const SLOW: Duration = Duration::from_millis(400);
 
+/// A model that nobody who is tested waits for.
+const TOO_SLOW: Duration = Duration::from_secs(60);
+
 fn lab() -> Lab {
     let lab = Lab::new(DOER_CONFIG, GOAL);
     lab.fake.model_takes(SLOW);
@@ -33,6 +36,16 @@ fn start_other(lab: &Lab, args: &[&str]) -> Started {
     let mut command = lab.command(args);
     command.current_dir(lab.path("other"));
     lab.start_command(command)
+}
+
+/// Kills who works on two runs while both wait for their models, when no effect of theirs can be cut off.
+fn kill_between_effects(lab: &Lab, owner: &mut Started) {
+    while lab.fake.requests().get("model") < Some(&2) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // For whoever goes on.
+    lab.fake.model_takes(Duration::ZERO);
+    assert!(owner.kill(), "the owner was at work");
 }
 
 fn status_of(lab: &Lab, run: &str) -> Value {
@@ -56,6 +69,7 @@ fn features(status: &Value) -> Vec<(String, String)> {
 #[test]
 fn other_terminals_see_and_change_a_run_and_one_of_them_takes_over_when_its_owner_dies() {
     let lab = lab();
+    lab.fake.model_takes(TOO_SLOW);
     with_other(&lab);
     let mut owner = lab.start(&["run"]);
     owner.wait_for("work on one");
@@ -80,7 +94,7 @@ fn other_terminals_see_and_change_a_run_and_one_of_them_takes_over_when_its_owne
     let mut attached = lab.start(&["attach"]);
     attached.wait_for("work on one");
 
-    assert!(owner.kill(), "the owner was at work");
+    kill_between_effects(&lab, &mut owner);
     let ran = attached.wait().expect(0);
     assert!(ran.stdout.contains("completed"), "{}", ran.said());
     let ran = other.wait().expect(0);
@@ -222,16 +236,16 @@ fn of_two_runs_of_one_project_the_second_is_refused() {
 #[test]
 fn a_terminal_that_started_a_run_goes_on_with_it_when_its_owner_dies() {
     let lab = lab();
+    lab.fake.model_takes(TOO_SLOW);
     with_other(&lab);
     let mut owner = lab.start(&["run"]);
     owner.wait_for("work on one");
     let mut other = start_other(&lab, &["run"]);
     other.wait_for("work on one");
-    owner.kill();
+    kill_between_effects(&lab, &mut owner);
     other.wait().expect(0);
     // Nobody was attached to this one.
     assert!(lab.run(&["status"]).expect(0).stdout.contains("broken off"));
-    lab.fake.model_takes(Duration::ZERO);
     lab.run(&["resume"]).expect(0);
 }
 
