@@ -286,6 +286,7 @@ fn began() -> Began {
         seed: [7; 32],
         fingerprint: String::new(),
         context: None,
+        told: None,
         at_ms: Machine.now_ms(),
     }
 }

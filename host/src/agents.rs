@@ -36,6 +36,7 @@ mod words;
 use crate::crash::CrashPoints;
 use crate::exec::Executor;
 use crate::home::Home;
+use crate::notify::Mail;
 use attempt::Start;
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
 use longhaul_core::store::{Batch, Store};
@@ -64,6 +65,8 @@ pub struct Desk {
     clock: Arc<dyn Clock>,
     home: Home,
     crash: CrashPoints,
+    /// Who tells of tasks that failed.
+    mail: Arc<Mail>,
     /// Held by whoever changes anything; read from the store by whoever comes first.
     state: tokio::sync::Mutex<Option<State>>,
     executor: OnceCell<Executor>,
@@ -78,12 +81,13 @@ pub struct Desk {
 
 impl Desk {
     /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, crash: CrashPoints) -> Self {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, crash: CrashPoints, mail: Arc<Mail>) -> Self {
         Self {
             store,
             clock,
             home: home.clone(),
             crash,
+            mail,
             state: tokio::sync::Mutex::default(),
             executor: OnceCell::new(),
             starts: Mutex::default(),
@@ -164,6 +168,7 @@ impl Desk {
             writing.result(&task, &ended)?;
             let actions = edit(&mut state, Input::Ended(task.id.clone(), outcome(&ended)), now_ms)?;
             writing.take(&actions)?;
+            writing.tell(&self.mail, &actions, &ended)?;
         }
         for mut task in rows::direct(&*self.store)? {
             let mut ended = ended.clone();
@@ -178,6 +183,7 @@ impl Desk {
         }
         writing.state(&before, &state)?;
         self.commit(writing.finish()?).await?;
+        self.mail.wake();
         Ok(state)
     }
 

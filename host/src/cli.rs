@@ -139,7 +139,8 @@ enum Command {
         /// Try features again whose rounds were used up.
         #[arg(long)]
         retry_failing: bool,
-        /// Pause again after so many sessions: attempts at a feature. One that was held back is the first.
+        /// Pause again after so many sessions: attempts at a feature. One that was held back is the first. Without it a
+        /// run that broke off goes as far as it was asked to, and one that paused to its end.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
         sessions: Option<u32>,
         #[command(flatten)]

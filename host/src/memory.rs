@@ -17,6 +17,7 @@ mod plugin;
 mod recollect;
 mod remember;
 
+pub use extract::words_heard;
 pub use recollect::{recollect, told_words};
 pub use remember::{is_due, put_due, remember_due, remember_run};
 

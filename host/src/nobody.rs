@@ -2,9 +2,8 @@
 
 use longhaul_capabilities::{Models, Services, Watch};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
-use longhaul_core::event::Used;
 use longhaul_core::graph::{Answered, Ask, GraphError, Graphs};
-use longhaul_core::memory::Embedded;
+use longhaul_core::memory::{Embedded, Trust};
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
@@ -97,9 +96,8 @@ impl Checks for Nobody {
 
 #[async_trait::async_trait]
 impl Delegate for Nobody {
-    async fn run(&self, _child: InvocationId, agent: &str, _task: Task) -> Result<Delegated, BrokenOff> {
-        let answer = Err(DelegateError::UnknownAgent(agent.to_owned()));
-        Ok(Delegated { answer, used: Used::default(), closing: Batch::new() })
+    async fn run(&self, _: InvocationId, agent: &str, _: Task, _: Trust) -> Result<Delegated, BrokenOff> {
+        Ok(Delegated::refused(DelegateError::UnknownAgent(agent.to_owned())))
     }
 }
 

@@ -1,10 +1,11 @@
-//! Somebody is told: when a run asks, parks, fails or completes, a command, an address or a mailbox of the operator's
-//! hears of it.
+//! Somebody is told: when a run asks, parks, fails or completes, or a task of a schedule has failed for good, a
+//! command, an address or a mailbox of the operator's hears of it. Of a run its project's `longhaul.toml` says who; of a
+//! task, `server.toml` of the data directory.
 //!
 //! What is told is a letter in the store, written in the transaction of the event that it is about, so a kill loses
 //! none. A letter is sent once as far as can be known: an attempt is counted before it leaves, and one that a kill cut
-//! off is made again under the same id. It says which run and what to type; what agents wrote, which may hold secrets or
-//! prompts, is in it only where the operator says so.
+//! off is made again under the same id. It says which run or task and what to type; what agents wrote, which may hold
+//! secrets or prompts, is in it only where the operator says so.
 //!
 //! | file | holds |
 //! |---|---|
@@ -16,25 +17,32 @@ pub mod config;
 mod send;
 
 use crate::config::Config;
+use crate::home::Home;
 use crate::run::{self, RunRecord};
+use crate::server::http::settings;
 use crate::wiring::World;
 use anyhow::Context as _;
 use config::{NotifyConfig, Occasion, Way};
+use longhaul_agents::ExecutionResult;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text::{printable, truncate};
-use longhaul_core::{Digest, RunId};
+use longhaul_core::{Digest, Name, RunId};
+use longhaul_schedule::{Task, TaskId};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Letters that are looked at once. Those that are done go after an hour.
 const LETTERS_MAX: usize = 1_000;
 
-/// For how long a letter that is done counts for the limit of its project.
+/// For how long a letter that is done counts for the limit of its project, or of the data directory.
 const HOUR_MS: u64 = 3_600_000;
+
+/// When it is looked again for a `server.toml` that can be read, where a letter waits for one.
+const MEND_WAIT_MS: u64 = 60_000;
 
 /// Longest text of an event that a letter holds, in bytes.
 const TEXT_BYTES_MAX: usize = 500;
@@ -49,12 +57,9 @@ pub struct Letter {
     pub id: String,
     /// What happened.
     pub occasion: Occasion,
-    /// The project.
-    pub project: String,
-    /// The run.
-    pub run: RunId,
-    /// The number of the event.
-    pub event: u64,
+    /// To what. Its fields stand among the others.
+    #[serde(flatten)]
+    pub about: About,
     /// When it happened, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// What to type.
@@ -62,9 +67,70 @@ pub struct Letter {
     /// What was asked, or how it ended; only where `[notify]` has `texts = true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Letters of this project that were not sent in the hour before, since there were too many.
+    /// Letters of the same project, or of the data directory, that were not sent in the hour before, since there were
+    /// too many.
     #[serde(default)]
     pub suppressed: u32,
+}
+
+/// What a letter is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum About {
+    /// An event of a run.
+    Run {
+        /// The project.
+        project: String,
+        /// The run.
+        run: RunId,
+        /// The number of the event.
+        event: u64,
+    },
+    /// The end of a task of a schedule.
+    Task {
+        /// The task.
+        task: TaskId,
+        /// The agent that was to do it.
+        agent: Name,
+        /// The schedule.
+        schedule: Name,
+        /// How often it was tried.
+        attempts: u64,
+        /// The limit that stopped the last attempt, if one did, such as `timeout_ms`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<String>,
+    },
+}
+
+impl About {
+    /// The run or the task.
+    fn name(&self) -> &str {
+        match self {
+            Self::Run { run, .. } => run.as_str(),
+            Self::Task { task, .. } => task.as_str(),
+        }
+    }
+
+    /// Tells apart what happens to it: a task that failed may be tried again by hand, and fail again.
+    fn number(&self) -> u64 {
+        match self {
+            Self::Run { event, .. } => *event,
+            Self::Task { attempts, .. } => *attempts,
+        }
+    }
+
+    /// Whose letters are counted together: those of one project, or of the data directory.
+    fn counted_with(&self) -> Option<&str> {
+        match self {
+            Self::Run { project, .. } => Some(project),
+            Self::Task { .. } => None,
+        }
+    }
+
+    fn letter_id(&self) -> String {
+        let digest = Digest::of_parts(&[self.name().as_bytes(), &self.number().to_be_bytes()]).to_string();
+        format!("n-{}", &digest[..16])
+    }
 }
 
 /// A letter in the store.
@@ -94,17 +160,62 @@ enum SendState {
 }
 
 /// Who sends letters, one process at a time: the owner of the data directory.
-#[derive(Default)]
 pub struct Mail {
+    home: PathBuf,
+    known: Mutex<Known>,
     /// Told when there may be a new one.
     wake: tokio::sync::Notify,
     sending: tokio::sync::Mutex<()>,
 }
 
+/// What is known of `[notify]` of the data directory.
+#[derive(Default)]
+struct Known {
+    /// As it was read last.
+    config: Option<NotifyConfig>,
+    was_read: bool,
+    /// What has been wrong with the file since.
+    complaint: Option<String>,
+}
+
 impl Mail {
+    /// For a data directory.
+    pub fn new(home: &Home) -> Self {
+        Self {
+            home: home.path().to_owned(),
+            known: Mutex::default(),
+            wake: tokio::sync::Notify::new(),
+            sending: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// There may be a new letter.
     pub fn wake(&self) {
         self.wake.notify_one();
+    }
+
+    /// `[notify]` of the data directory as it is now. What is wrong with the file leaves it as it was read before, and
+    /// is logged once.
+    ///
+    /// # Errors
+    /// What is wrong with the file, where nothing was read before.
+    pub(crate) fn config(&self) -> anyhow::Result<Option<NotifyConfig>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match settings::notify(&self.home) {
+            Ok(config) => *known = Known { config, was_read: true, complaint: None },
+            Err(error) => {
+                // What is wrong in TOML is shown over several lines.
+                let complaint = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+                if known.complaint.as_deref() != Some(complaint.as_str()) {
+                    tracing::warn!("who is told of tasks that failed stays as it was: {complaint}");
+                    known.complaint = Some(complaint);
+                }
+                if !known.was_read {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(known.config.clone())
     }
 }
 
@@ -120,24 +231,64 @@ pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) ->
         let Some((occasion, command, text)) = occasion(&event.event).filter(|(one, ..)| config.on.contains(one)) else {
             continue;
         };
-        let number = event.number.to_be_bytes();
-        let digest = Digest::of_parts(&[record.run.as_str().as_bytes(), &number]).to_string();
+        let (project, run) = (record.project.clone(), record.run.clone());
+        let about = About::Run { project, run, event: event.number };
         let letter = Letter {
-            id: format!("n-{}", &digest[..16]),
+            id: about.letter_id(),
             occasion,
-            project: record.project.clone(),
-            run: record.run.clone(),
-            event: event.number,
+            about,
             at_ms: event.at_ms,
             command: command.replace("RUN", record.run.as_str()),
-            text: config.texts.then(|| printable(&truncate(text, TEXT_BYTES_MAX), TEXT_BYTES_MAX * 2)),
+            text: told(&config, text),
             suppressed: 0,
         };
-        let waits = |way| Sending { way, attempts: 0, due_ms: event.at_ms, state: SendState::Waits };
-        let stored = Stored { ways: config.ways().into_iter().map(waits).collect(), letter };
-        batch = batch.put(Table::States, key(&stored.letter), serde_json::to_vec(&stored)?);
+        batch = put(batch, &config, letter)?;
     }
     Ok(batch)
+}
+
+/// Adds the letter about a task that has failed for good to the batch that keeps its end.
+///
+/// As with runs, a configuration that was never read tells nobody: a task must not stay running for it.
+pub(crate) fn put_letter_of(
+    batch: Batch,
+    mail: &Mail,
+    task: &Task,
+    result: &ExecutionResult,
+    at_ms: u64,
+) -> anyhow::Result<Batch> {
+    let config = mail.config().ok().flatten();
+    let Some(config) = config.filter(|config| config.on.contains(&Occasion::Fails)) else { return Ok(batch) };
+    let about = About::Task {
+        task: task.id.clone(),
+        agent: task.agent.clone(),
+        schedule: task.schedule.clone(),
+        attempts: task.attempts.len() as u64,
+        limit: result.limit.clone(),
+    };
+    let letter = Letter {
+        id: about.letter_id(),
+        occasion: Occasion::Fails,
+        about,
+        at_ms,
+        command: format!("longhaul schedule tasks --task {}", task.id),
+        text: result.error_message.as_deref().and_then(|error| told(&config, error)),
+        suppressed: 0,
+    };
+    put(batch, &config, letter)
+}
+
+/// A text as letters have it, where they may have any.
+fn told(config: &NotifyConfig, text: &str) -> Option<String> {
+    config.texts.then(|| printable(&truncate(text, TEXT_BYTES_MAX), TEXT_BYTES_MAX * 2))
+}
+
+/// Adds a letter that waits to be sent on each way.
+fn put(batch: Batch, config: &NotifyConfig, letter: Letter) -> anyhow::Result<Batch> {
+    let due_ms = letter.at_ms;
+    let waits = |way| Sending { way, attempts: 0, due_ms, state: SendState::Waits };
+    let stored = Stored { ways: config.ways().into_iter().map(waits).collect(), letter };
+    Ok(batch.put(Table::States, key(&stored.letter), serde_json::to_vec(&stored)?))
 }
 
 /// What an event is an occasion for, what to type then, and its text.
@@ -187,7 +338,7 @@ pub async fn deliver_last(world: &World, courier: JoinHandle<()>) {
     match tokio::time::timeout(LAST_POST, last).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
-        Err(_) => tracing::warn!("letters are left for the next process that works on a run"),
+        Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
     }
 }
 
@@ -223,13 +374,17 @@ struct Post<'a> {
 impl Post<'_> {
     /// Sends a letter on every way that is due; answers when it is to be tried again.
     async fn send(&self, mut stored: Stored) -> anyhow::Result<Option<u64>> {
-        let Some((config, directory)) = self.config(&stored.letter.run)? else {
+        let is_of_a_task = matches!(stored.letter.about, About::Task { .. });
+        if is_of_a_task && self.world.mail.config().is_err() {
+            // Who mends the file wants to be told still.
+            return Ok(Some(self.world.clock.now_ms().saturating_add(MEND_WAIT_MS)));
+        }
+        let Some((config, directory)) = self.config(&stored.letter.about)? else {
             // Nobody is to be told any more.
             stored.ways.clear();
             return self.keep(&stored).await.map(|()| None);
         };
-        let project = &stored.letter.project;
-        stored.letter.suppressed = self.suppressed(project);
+        stored.letter.suppressed = self.suppressed(&stored.letter.about);
         let is_new = stored.ways.iter().all(|one| one.attempts == 0);
         let over = is_new && self.sent(&stored.letter) >= config.per_hour_max;
         for at in 0..stored.ways.len() {
@@ -266,7 +421,8 @@ impl Post<'_> {
         stored.ways[at].state = match sent {
             Ok(()) => SendState::Sent,
             Err(error) => {
-                tracing::warn!(run = %stored.letter.run, "attempt {attempts} to tell by {way}: {error:#}");
+                let of = stored.letter.about.name();
+                tracing::warn!(of, "attempt {attempts} to tell by {way}: {error:#}");
                 if attempts >= config.attempts_max { SendState::GivenUp } else { SendState::Waits }
             }
         };
@@ -278,26 +434,33 @@ impl Post<'_> {
         Ok(self.world.store.commit(batch).await?)
     }
 
-    fn config(&self, run: &RunId) -> anyhow::Result<Option<(NotifyConfig, std::path::PathBuf)>> {
+    /// Who is told, and where commands run.
+    fn config(&self, about: &About) -> anyhow::Result<Option<(NotifyConfig, PathBuf)>> {
+        let About::Run { run, .. } = about else {
+            let home = self.world.home.path();
+            return Ok(self.world.mail.config()?.map(|config| (config, home.to_owned())));
+        };
         let Some(record) = run::record(&*self.world.store, run)? else { return Ok(None) };
         let config: Option<Config> = record.config_now().ok();
         Ok(config.and_then(|config| config.notify).map(|notify| (notify, record.directory)))
     }
 
-    /// Letters of the project that left in the hour before this one.
+    /// Letters that count with this one and left in the hour before it.
     fn sent(&self, letter: &Letter) -> u32 {
         let since = letter.at_ms.saturating_sub(HOUR_MS);
         let left = |one: &&Stored| one.ways.iter().any(|sending| sending.attempts > 0);
         let counted = |one: &&Stored| {
-            one.letter.project == letter.project && one.letter.at_ms >= since && one.letter.id != letter.id
+            one.letter.about.counted_with() == letter.about.counted_with()
+                && one.letter.at_ms >= since
+                && one.letter.id != letter.id
         };
         u32::try_from(self.letters.iter().filter(counted).filter(left).count()).unwrap_or(u32::MAX)
     }
 
-    fn suppressed(&self, project: &str) -> u32 {
+    fn suppressed(&self, about: &About) -> u32 {
         let since = self.world.clock.now_ms().saturating_sub(HOUR_MS);
         let is_suppressed = |one: &&Stored| {
-            one.letter.project == project
+            one.letter.about.counted_with() == about.counted_with()
                 && one.letter.at_ms >= since
                 && one.ways.iter().any(|sending| sending.state == SendState::Suppressed)
         };
@@ -305,7 +468,7 @@ impl Post<'_> {
     }
 }
 
-/// Every letter, by run and event, and their keys.
+/// Every letter, by run or task, and their keys.
 fn letters(store: &dyn Store) -> anyhow::Result<(Vec<Stored>, Vec<Key>)> {
     let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a letter is damaged");
@@ -324,5 +487,56 @@ fn prefix() -> Key {
 }
 
 fn key(letter: &Letter) -> Key {
-    prefix().and(letter.run.as_str()).number(letter.event)
+    prefix().and(letter.about.name()).number(letter.about.number())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, about: &About) {
+        let letter: Letter = serde_json::from_str(json).expect("a letter");
+        assert_eq!(letter.about, *about);
+        assert_eq!(serde_json::to_string(&letter).expect("JSON"), json);
+    }
+
+    #[test]
+    fn a_letter_about_a_run_is_as_it_always_was_and_one_about_a_task_names_that() {
+        let run = About::Run { project: "kept".into(), run: RunId::from_text("r-1"), event: 7 };
+        check(
+            r#"{"id":"n-0","occasion":"parks","project":"kept","run":"r-1","event":7,"at_ms":5,"command":"c","text":"t","suppressed":2}"#,
+            &run,
+        );
+        let task = |limit: Option<&str>| About::Task {
+            task: TaskId::from_text("t-1"),
+            agent: "a".parse().expect("a name"),
+            schedule: "s".parse().expect("a name"),
+            attempts: 4,
+            limit: limit.map(str::to_owned),
+        };
+        check(
+            r#"{"id":"n-0","occasion":"fails","task":"t-1","agent":"a","schedule":"s","attempts":4,"at_ms":5,"command":"c","suppressed":0}"#,
+            &task(None),
+        );
+        check(
+            r#"{"id":"n-0","occasion":"fails","task":"t-1","agent":"a","schedule":"s","attempts":4,"limit":"timeout_ms","at_ms":5,"command":"c","suppressed":0}"#,
+            &task(Some("timeout_ms")),
+        );
+    }
+
+    #[test]
+    fn letters_of_a_project_and_of_the_data_directory_are_counted_apart() {
+        let run = |project: &str| About::Run { project: project.into(), run: RunId::from_text("r-1"), event: 1 };
+        let task = |id: &str| About::Task {
+            task: TaskId::from_text(id),
+            agent: "a".parse().expect("a name"),
+            schedule: "s".parse().expect("a name"),
+            attempts: 1,
+            limit: None,
+        };
+        assert_eq!(task("t-1").counted_with(), task("t-2").counted_with());
+        assert_ne!(task("t-1").counted_with(), run("").counted_with());
+        assert_ne!(run("a").counted_with(), run("b").counted_with());
+    }
 }

@@ -25,7 +25,7 @@ pub use actor::{Actor, Handle, apply};
 pub use bus::{Bus, Heard, Watching};
 pub use record::{
     ProjectRecord, RunRecord, StoredRun, best_effort, events_after, last_event, last_event_ms, list, load, newest_in,
-    newest_on_branch, put_step, question, record, records,
+    newest_on_branch, put_step, put_until, question, record, records, until,
 };
 pub use revert::Reverted;
 pub use stage::{CHOICE, End, Kept, Stage};

@@ -88,7 +88,7 @@ pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 pub struct Service {
     world: Arc<World>,
     active: Mutex<HashMap<RunId, Active>>,
-    /// Sends letters, from the first run that is worked on here.
+    /// Sends letters, from the first run that is worked on here, or the scheduler.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked for and taken up, so that no run gets two actors.
     turns: Turns,
@@ -98,6 +98,7 @@ pub struct Service {
     rechecking: tokio::sync::Mutex<()>,
     /// Who sends telemetry.
     reporting: Mutex<telemetry::Reporting>,
+    counted: Mutex<telemetry::Counted>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
     /// Who wants to hear of runs that are taken up, let go of, or changed.
@@ -133,6 +134,7 @@ impl Service {
             remembering: Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
+            counted: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
             news: news::News::default(),
             naming: tokio::sync::RwLock::default(),
@@ -228,6 +230,12 @@ impl Service {
     /// Events of a run after a number.
     pub fn events(&self, run: &RunId, after: u64) -> anyhow::Result<Vec<RunEvent>> {
         run::events_after(&*self.world.store, run, after, 1_000)
+    }
+
+    /// Has letters sent from now on.
+    pub(crate) fn send_letters(&self) {
+        let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
+        self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
     }
 
     /// Stops every run without a trace, so that another process goes on with them.

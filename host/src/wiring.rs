@@ -48,7 +48,7 @@ pub struct World {
     /// Where crash tests end the process.
     pub crash: CrashPoints,
     /// Who sends letters.
-    pub mail: Mail,
+    pub mail: Arc<Mail>,
     /// What is used of the machine, and whether there is room.
     pub resources: Arc<Monitor>,
     /// Held while a run that ended is remembered, so that nobody does it twice.
@@ -87,7 +87,8 @@ impl World {
         let (store, touched) = Noticed::new(Arc::new(store));
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
-        let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone());
+        let mail = Arc::new(Mail::new(&home));
+        let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone(), Arc::clone(&mail));
         agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
         Ok(Self {
             resources,
@@ -100,7 +101,7 @@ impl World {
             engine,
             loaded: Loaded::default(),
             crash,
-            mail: Mail::default(),
+            mail,
             remembering: tokio::sync::Mutex::default(),
             _owned: owned,
         })

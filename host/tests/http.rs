@@ -447,6 +447,10 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     assert_eq!(web.get(&format!("/api/v1/runs/{run}/proposals")).expect(200).json()["total"], 0);
     web.post(&format!("/api/v1/runs/{run}/proposals/p-000000000000/accept"), &json!({})).expect(404);
     let metrics = web.get("/metrics").expect(200).body;
+    let counted =
+        |text: &str| text.lines().find(|line| line.starts_with("longhaul_runs_started_total ")).map(str::to_owned);
+    assert!(counted(&metrics).is_some(), "{metrics}");
+    assert_eq!(counted(&web.get("/metrics").expect(200).body), counted(&metrics), "each event counts once");
     let alerts = std::fs::read_to_string(common::repository().join("packaging/alerts.yml")).expect("it is there");
     let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
     let names = alerts.match_indices("longhaul_").map(|(at, _)| &alerts[at..]);
@@ -493,6 +497,11 @@ fn a_feature_is_added_edited_and_dropped_and_a_run_steered_paused_resumed_and_gi
     let put = |path: &str, body: &Value| web.ask("PUT", path, &["Content-Type: application/json"], &body.to_string());
     put(&format!("{path}/features/four"), &edited).expect(200);
     assert_eq!(put(&format!("{path}/features/five"), &edited).expect(422).json()["field"], "id");
+    for priority in [0, 11] {
+        let mut wrong = edited.clone();
+        wrong["priority"] = json!(priority);
+        assert_eq!(put(&format!("{path}/features/four"), &wrong).expect(422).json()["field"], "priority");
+    }
     edited["id"] = json!("five");
     put(&format!("{path}/features/five"), &edited).expect(404);
     let listed = web.get(&format!("{path}/features")).json();

@@ -1,15 +1,21 @@
-//! Somebody is told when a run asks, parks, fails or completes: once, on the ways that are configured, and not more
-//! than they can read.
+//! Somebody is told when a run asks, parks, fails or completes, or a task of a schedule has failed for good: once, on the
+//! ways that are configured, and not more than they can read.
+//!
+//! Tasks need the interpreters of `cargo xtask plugins`.
 
 mod common;
 
 use common::gated;
-use common::lab::Lab;
+use common::lab::{Lab, Started};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a scheduler may take for what a test has it do.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A project with one call that asks, and this `[notify]`, in which `{letters}` is a file beside the project.
 fn lab(calls: &Value, notify: &str) -> Lab {
@@ -216,4 +222,119 @@ fn a_kill_around_a_letter_loses_none_and_repeats_it_under_its_id() {
 fn what_tells_nobody_is_refused_with_its_line() {
     let ran = lab(&json!([]), "per_hour_max = 3").run(&["run"]);
     common::refused(&ran, &["[notify] tells nobody"]);
+}
+
+/// A data directory with this `[notify]`, and an agent in Python with a schedule that fires by hand alone.
+fn scheduled(notify: &str, source: &str, retries_max: &str) -> Lab {
+    let lab = Lab::empty();
+    std::fs::create_dir_all(lab.home()).expect("ours");
+    std::fs::set_permissions(lab.home(), std::fs::Permissions::from_mode(0o700)).expect("ours");
+    let notify = notify.replace("{letters}", &lab.path("letters").display().to_string());
+    std::fs::write(lab.home().join("server.toml"), format!("[notify]\n{notify}\n")).expect("ours");
+    std::fs::write(lab.path("agent.py"), source).expect("ours");
+    lab.run(&["agent", "add", "a", "--python", "agent.py", "--timeout-ms", "2000"]).expect(0);
+    lab.run(&["schedule", "add", "s", "--agent", "a", "--paused", "--retries-max", retries_max]).expect(0);
+    lab
+}
+
+const FAILS: &str = "import sys\nprint('hunter2', file=sys.stderr)\nsys.exit(1)";
+
+fn scheduler(lab: &Lab) -> Started {
+    let mut worker = lab.start(&["schedule", "work"]);
+    worker.wait_for("working");
+    worker
+}
+
+#[track_caller]
+fn wait_until(worker: &mut Started, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(worker.is_running() && since.elapsed() < PATIENCE, "{}", worker.printed());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Has a scheduler work until so many letters were sent, and end then.
+#[track_caller]
+fn told_by_a_scheduler(lab: &Lab, times: usize) -> Vec<Value> {
+    let mut worker = scheduler(lab);
+    wait_until(&mut worker, || letters(lab).len() >= times);
+    worker.interrupt();
+    worker.wait().expect(0);
+    letters(lab)
+}
+
+fn failed(lab: &Lab) -> usize {
+    lab.json(&["schedule", "tasks", "--status", "failed"])["tasks"].as_array().expect("a list").len()
+}
+
+#[test]
+fn a_task_that_failed_for_good_is_told_in_the_data_directory_with_the_limit_and_what_to_type() {
+    let command = "command = [\"sh\", \"-c\", \"pwd > '{letters}.at'; cat >> '{letters}'\"]";
+    let lab = scheduled(command, "print('hunter2')\nwhile True: pass", "1");
+    lab.run(&["schedule", "run-now", "s"]).expect(0);
+    let told = told_by_a_scheduler(&lab, 1);
+    assert_eq!(told.len(), 1, "{told:?}");
+    let tasks = lab.json(&["schedule", "tasks"])["tasks"].clone();
+    let id = tasks[0]["id"].as_str().expect("a name");
+    for (field, value) in [
+        ("occasion", json!("fails")),
+        ("task", json!(id)),
+        ("agent", json!("a")),
+        ("schedule", json!("s")),
+        ("attempts", json!(2)),
+        ("limit", json!("timeout_ms")),
+        ("command", json!(format!("longhaul schedule tasks --task {id}"))),
+    ] {
+        assert_eq!(told[0][field], value, "{field}: {told:?}");
+    }
+    assert!(told[0].get("text").is_none() && told[0].get("run").is_none(), "{told:?}");
+    let at = std::fs::read_to_string(lab.path("letters.at")).expect("it ran");
+    assert_eq!(std::path::Path::new(at.trim()), lab.home().canonicalize().expect("ours"));
+    let words = lab.run(&["schedule", "tasks", "--task", id]).expect(0);
+    assert!(words.stdout.contains(id), "{}", words.said());
+    lab.run(&["agent", "execute", "a"]);
+    assert_eq!(told_by_a_scheduler(&lab, 1).len(), 1, "nothing is told twice, and nothing of what was run by hand");
+}
+
+#[test]
+fn more_tasks_than_anybody_reads_of_are_not_told() {
+    let lab = scheduled(&format!("{COMMAND}\nper_hour_max = 1"), FAILS, "0");
+    let mut worker = scheduler(&lab);
+    for count in 1..=2 {
+        lab.run(&["schedule", "run-now", "s"]).expect(0);
+        wait_until(&mut worker, || failed(&lab) == count && !letters(&lab).is_empty());
+    }
+    worker.interrupt();
+    worker.wait().expect(0);
+    assert_eq!(letters(&lab).len(), 1);
+}
+
+#[test]
+fn a_kill_around_the_letter_of_a_task_loses_none_and_repeats_it_under_its_id() {
+    for (point, times) in [("agents.before-end:1", 1), ("notify.before-send:1", 1), ("notify.after-send:1", 2)] {
+        let lab = scheduled(&format!("{COMMAND}\nretry_wait_ms = 1"), FAILS, "0");
+        lab.run(&["schedule", "run-now", "s"]).expect(0);
+        let killed = lab.start_with(&["schedule", "work"], &[("LONGHAUL_CRASH_AT", point)]).wait();
+        assert!(killed.was_killed(), "{point}: {}", killed.said());
+        let told = told_by_a_scheduler(&lab, times);
+        assert_eq!(told.len(), times, "{point}: {told:?}");
+        assert!(told.iter().all(|letter| letter["id"] == told[0]["id"]), "{told:?}");
+        assert_eq!(failed(&lab), 1, "{point}");
+    }
+}
+
+#[test]
+fn a_data_directory_that_tells_nobody_has_no_server_and_its_tasks_end_all_the_same() {
+    let lab = scheduled("per_hour_max = 3", FAILS, "0");
+    let ran = lab.run(&["serve", "--listen", "127.0.0.1:0"]);
+    common::refused(&ran, &["server.toml", "[notify] tells nobody"]);
+    let mut worker = scheduler(&lab);
+    for count in 1..=2 {
+        lab.run(&["schedule", "run-now", "s"]).expect(0);
+        wait_until(&mut worker, || failed(&lab) == count);
+    }
+    worker.interrupt();
+    let ran = worker.wait().expect(0);
+    assert_eq!(ran.said().matches("tells nobody").count(), 1, "said once: {}", ran.said());
 }

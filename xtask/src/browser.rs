@@ -62,7 +62,8 @@ fn unpack(directory: &Path) -> Result<()> {
     std::fs::remove_dir_all(&debs).context("remove the packages")?;
     // It starts with its own libraries, and nothing else does.
     let script = "#!/bin/sh\nhere=$(dirname \"$(readlink -f \"$0\")\")\n\
-                  for dir in \"$here\"/usr/lib/*-linux-gnu \"$here\"/lib/*-linux-gnu; do\n\
+                  for dir in \"$here\"/usr/lib/*-linux-gnu/pulseaudio \"$here\"/usr/lib/*-linux-gnu \\\n\
+                  \"$here\"/lib/*-linux-gnu; do\n\
                   LD_LIBRARY_PATH=\"$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\ndone\nexport LD_LIBRARY_PATH\n\
                   exec \"$here/usr/lib/chromium/chromium\" \"$@\"\n";
     let program = directory.join(CHROMIUM);

@@ -318,8 +318,10 @@ impl Desk {
             writing.head(&task.agent, head)?;
         }
         writing.result(task, &result)?;
+        writing.tell(&self.mail, &actions, &result)?;
         self.crash.reach("agents.before-end");
         turn.keep(state, &actions, writing).await?;
+        self.mail.wake();
         Ok(result)
     }
 

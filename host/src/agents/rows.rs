@@ -3,6 +3,7 @@
 
 use super::words::Tally;
 use super::{BY_HAND, StatusFilter};
+use crate::notify::{self, Mail};
 use anyhow::Context as _;
 use longhaul_agents::{AgentRecord, Artifact, ExecutionResult, Head, VERSIONS_MAX};
 use longhaul_core::Name;
@@ -313,6 +314,19 @@ impl<'a> Writing<'a> {
                     tally.tasks += 1;
                     *if task.status == TaskStatus::Completed { &mut tally.completed } else { &mut tally.failed } += 1;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody is told of what these actions end for good because an attempt failed with this result. Who ran a task
+    /// by hand has its result; and nobody needs to hear that they withdrew one.
+    pub(super) fn tell(&mut self, mail: &Mail, actions: &[Action], result: &ExecutionResult) -> anyhow::Result<()> {
+        for action in actions {
+            let Action::Ended(task) = action else { continue };
+            if task.status == TaskStatus::Failed && task.schedule.as_str() != BY_HAND {
+                let batch = std::mem::take(&mut self.batch);
+                self.batch = notify::put_letter_of(batch, mail, task, result, self.now_ms)?;
             }
         }
         Ok(())

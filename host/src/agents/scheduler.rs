@@ -32,7 +32,10 @@ impl Scheduler {
     /// # Errors
     /// When one works in this process already, and when the store cannot be read.
     pub async fn start(service: Arc<Service>) -> anyhow::Result<Self> {
+        service.send_letters();
         let (desk, hands) = (service.agents_desk(), service.hands());
+        // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
+        let _ = desk.mail.config();
         Self::over(desk, hands).await
     }
 

@@ -9,6 +9,7 @@ use longhaul_core::{Digest, RunId};
 use longhaul_schedule::{Missed, Schedule, Trigger, When};
 use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -87,8 +88,14 @@ struct Bench {
 
 impl Bench {
     fn over(store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
-        let home = Home::find(Some("/nowhere".into())).expect("a path");
-        let desk = Desk::new(store, Arc::clone(clock) as Arc<dyn Clock>, &home, CrashPoints::default());
+        Self::at(Path::new("/nowhere"), store, clock, hands)
+    }
+
+    /// With the settings of this data directory.
+    fn at(home: &Path, store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
+        let home = Home::find(Some(home.to_owned())).expect("a path");
+        let mail = Arc::new(Mail::new(&home));
+        let desk = Desk::new(store, Arc::clone(clock) as Arc<dyn Clock>, &home, CrashPoints::default(), mail);
         let (sender, starts) = mpsc::unbounded_channel();
         *lock(&desk.starts) = Some(sender);
         let (clock, hands) = (Arc::clone(clock), Arc::clone(hands));
@@ -125,6 +132,12 @@ impl Bench {
             let hands = Arc::clone(&self.hands) as Arc<dyn Hands>;
             self.desk.attempt(start, hands, self.stopping.subscribe()).await;
         }
+    }
+
+    /// Has a schedule fire now, and does what is due by then.
+    async fn fire(&mut self, schedule: &str) {
+        self.schedules(ScheduleAsk::RunNow { name: name(schedule) }).await.expect("a task");
+        self.pass(0).await;
     }
 
     async fn artifact(&self, agent: &str) -> Option<Artifact> {
@@ -626,7 +639,8 @@ async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     drop(bench);
     // Another process, with a scheduler of its own.
     let home = Home::find(Some("/nowhere".into())).expect("a path");
-    let desk = Arc::new(Desk::new(store, Arc::clone(&clock) as _, &home, CrashPoints::default()));
+    let mail = Arc::new(Mail::new(&home));
+    let desk = Arc::new(Desk::new(store, Arc::clone(&clock) as _, &home, CrashPoints::default(), mail));
     let scheduler = Scheduler::over(Arc::clone(&desk), Arc::clone(&hands) as _).await.expect("one");
     assert!(Scheduler::over(Arc::clone(&desk), hands).await.is_err(), "a second one");
     let completed = async || rows::counts(&*desk.store, None).expect("read").of(Some(StatusFilter::Completed));
@@ -657,4 +671,115 @@ async fn a_change_of_an_agent_by_an_old_version_is_refused_and_a_model_that_is_a
     assert!(error.to_string().contains("longhaul agent update a"), "{error:#}");
     bench.agents(AgentAsk::Remove { name: name("a") }).await.expect("nothing uses it");
     assert!(bench.agents(AgentAsk::Show { name: name("a") }).await.is_err());
+}
+
+/// A `server.toml` that tells somebody, texts and all.
+const TELLING: &str = "[notify]\ncommand = [\"true\"]\ntexts = true\n";
+
+fn settings(home: &Path, text: &str) {
+    std::fs::write(home.join("server.toml"), text).expect("ours");
+}
+
+/// What is to be told, in the order of the tasks.
+fn letters(store: &dyn Store) -> Vec<Value> {
+    let rows = store.scan(Table::States, &Key::of("letters"), None, 100).expect("read");
+    let letter = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("JSON")["letter"].clone();
+    rows.iter().map(|(_, bytes)| letter(bytes)).collect()
+}
+
+/// A schedule that fires by hand alone.
+fn by_hand(schedule: &str, agent: &str, retries_max: u32) -> Schedule {
+    Schedule { enabled: false, retries_max, ..each_minute(schedule, agent) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_failed_for_good_is_told_once_and_no_other() {
+    let home = tempfile::tempdir().expect("a directory");
+    settings(home.path(), TELLING);
+    let hands = told(|work, _| match (work.agent().name.as_str(), work.task.attempts.len()) {
+        ("never", _) => {
+            let limit = Some("timeout_ms".to_owned());
+            ExecutionResult { limit, ..ExecutionResult::failed("out of\ntime", true) }
+        }
+        ("late", 1) | ("withdrawn", _) => ExecutionResult::failed("it rained", true),
+        _ => printed("well"),
+    });
+    let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
+    let mut bench = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &hands);
+    for agent in ["never", "late", "withdrawn", "well"] {
+        bench.add(agent).await;
+        bench.put(by_hand(agent, agent, 1)).await;
+        bench.fire(agent).await;
+    }
+    assert!(letters(&*store).is_empty(), "what failed is tried again");
+    bench.schedules(ScheduleAsk::Remove { name: name("withdrawn") }).await.expect("it was there");
+    bench.pass(2_000).await;
+    let (failed, _) = bench.tasks(Some("never"), Some(StatusFilter::Failed)).await;
+    let id = failed[0].id.to_string();
+    let letters_now = letters(&*store);
+    assert_eq!(letters_now.len(), 1, "{letters_now:?}");
+    let (told, now_ms) = (&letters_now[0], bench.clock.now_ms());
+    assert!(told["id"].as_str().is_some_and(|id| id.starts_with("n-")), "{told}");
+    let expected = json!({
+        "id": told["id"], "occasion": "fails", "task": id, "agent": "never", "schedule": "never", "attempts": 2,
+        "limit": "timeout_ms", "at_ms": now_ms, "command": format!("longhaul schedule tasks --task {id}"),
+        "text": "out of time", "suppressed": 0,
+    });
+    assert_eq!(*told, expected);
+    let (_, result) = bench.execute("never", None).await;
+    assert!(!result.success);
+    assert_eq!(letters(&*store).len(), 1, "who runs it by hand sees what became of it");
+    settings(home.path(), "[notify]\ncommand = [\"true\"]\non = [\"asks\"]\n");
+    bench.put(by_hand("once", "never", 0)).await;
+    bench.fire("once").await;
+    assert_eq!(letters(&*store).len(), 1, "nobody wants to hear of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kill_at_any_commit_loses_no_letter_and_adds_none() {
+    let home = tempfile::tempdir().expect("a directory");
+    settings(home.path(), TELLING);
+    let (mut kills, mut failures) = (0, 0);
+    for commits in 0..12 {
+        let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
+        let hands = told(|_, _| ExecutionResult::failed("never", true));
+        let mortal = Arc::new(Mortal { store: Arc::clone(&store), left: AtomicU64::new(u64::MAX) });
+        let mut first = Bench::at(home.path(), Arc::clone(&mortal) as _, &clock, &hands);
+        first.add("a").await;
+        first.put(by_hand("s", "a", 1)).await;
+        mortal.left.store(commits, Ordering::SeqCst);
+        let lived = tokio::time::timeout(Duration::from_secs(3_600), async {
+            first.fire("s").await;
+            first.pass(2_000).await;
+        });
+        kills += u32::from(lived.await.is_err());
+        let failed = || rows::counts(&*store, None).expect("read").of(Some(StatusFilter::Failed));
+        assert_eq!(letters(&*store).len() as u64, failed(), "killed at commit {commits}");
+        let mut second = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &hands);
+        for _ in 0..3 {
+            second.pass(MINUTE).await;
+        }
+        assert_eq!(letters(&*store).len() as u64, failed(), "after a kill at commit {commits}");
+        failures += failed();
+    }
+    // A kill before anything is kept of the task leaves none.
+    assert!(kills >= 3 && failures >= 11, "{kills} {failures}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_server_toml_keeps_no_task_from_its_end_and_leaves_who_is_told() {
+    let home = tempfile::tempdir().expect("a directory");
+    let hands = told(|_, _| ExecutionResult::failed("never", false));
+    let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
+    let mut bench = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &hands);
+    bench.add("a").await;
+    bench.put(by_hand("s", "a", 0)).await;
+    for (text, ended, told) in
+        [("[notify]\n", 1, 0), ("", 2, 0), (TELLING, 3, 1), ("[notify\n", 4, 2), ("[notify]\n", 5, 3), ("", 6, 3)]
+    {
+        settings(home.path(), text);
+        bench.fire("s").await;
+        assert_eq!(bench.tasks(None, Some(StatusFilter::Failed)).await.1, ended, "{text}");
+        assert_eq!(letters(&*store).len(), told, "{text}");
+    }
 }

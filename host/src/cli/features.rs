@@ -56,7 +56,7 @@ pub struct Spec {
     #[arg(long)]
     category: Option<String>,
     /// 1 to 10; higher goes first.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=10))]
     priority: Option<u8>,
     /// A feature that must pass before; may be repeated.
     #[arg(long = "depends-on", value_name = "ID")]

@@ -62,20 +62,22 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> anyho
     Ok(exit)
 }
 
-/// How to go on with the run that an owner took before it stopped, and did not tell, if it did.
+/// How to go on with the run that an owner took before it stopped, and did not tell, if it did. It goes as far as was
+/// asked then.
 async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request> {
-    // To pause at the plan is not in what is stored, so such a run is left to its person.
-    let (directory, sessions, goal) = match request {
-        Request::Run { directory, sessions, plan_only: false, .. } => (directory, *sessions, None),
-        Request::Ask { question } => (&question.directory, None, Some(&question.goal)),
+    let (directory, goal) = match request {
+        Request::Run { directory, .. } => (directory, None),
+        Request::Ask { question } => (&question.directory, Some(&question.goal)),
         _ => return None,
     };
     let Status { summary, asked, .. } = status(door, Which::NewestIn(directory.clone())).await.ok()?;
     let is_later = i64::try_from(summary.created_ms).is_ok_and(|created_ms| created_ms >= asked_ms);
     // Others may ask in the same project: their answer is not ours.
     let is_ours = asked.as_ref() == goal;
+    // One that has paused since, as it was asked to, would be told to go on.
+    let is_ours = is_ours && summary.status != RunStatus::Paused;
     let run = Which::Named(summary.run.to_string());
-    (is_later && is_ours).then_some(Request::Resume { run, retry_failing: false, sessions })
+    (is_later && is_ours).then_some(Request::Resume { run, retry_failing: false, sessions: None })
 }
 
 /// Follows a run that somebody else started.
@@ -283,7 +285,8 @@ impl Follower<'_> {
         let named = Which::Named(self.run.to_string());
         if broke_off(&status(door, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
-            door.ask(Request::Resume { run: named, retry_failing: false, sessions: self.sessions }).await?;
+            // As far as it was asked to: what is left of a number of sessions is stored with it.
+            door.ask(Request::Resume { run: named, retry_failing: false, sessions: None }).await?;
         }
         Ok(())
     }
@@ -299,7 +302,7 @@ impl Follower<'_> {
         }
         let run = Which::Named(self.run.to_string());
         // Who answered elsewhere may have resumed it, too.
-        door.ask(Request::Resume { run, retry_failing: false, sessions: self.sessions }).await?;
+        door.ask(Request::Resume { run, retry_failing: false, sessions: None }).await?;
         self.view = View::new(self.view.form, self.asks);
         Ok(true)
     }

@@ -37,7 +37,9 @@ pub async fn run(context: &Context, args: ServeArgs) -> anyhow::Result<Exit> {
     let settings = settings(context, &args)?;
     let listen = settings.listen;
     // Before the data directory is taken: who cannot serve should not keep others from their runs.
-    let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen at {listen}"))?;
+    let listener = TcpListener::bind(listen).await.with_context(|| {
+        format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
+    })?;
     let address = listener.local_addr()?;
     let door = Door::own_soon(&context.home).await?;
     let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };

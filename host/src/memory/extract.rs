@@ -137,7 +137,9 @@ fn heard(
                 let tool = entry.asked.summary.split('.').next().unwrap_or_default();
                 if crate::cast::is_web_tool(config, tool) { Trust::Web } else { Trust::ToolOutput }
             }
-            "delegate.run" => Trust::ToolOutput,
+            "delegate.run" => {
+                entry.answered.as_ref().map_or(Trust::ToolOutput, |answered| told_by_agent(&answered.answer))
+            }
             _ => continue,
         };
         trust = trust.max(of);
@@ -151,9 +153,24 @@ fn heard(
     Ok((trust, answers))
 }
 
-/// Whose words of earlier runs an agent was handed.
+/// The least trusted words that an agent had heard by the end of an invocation, which may be in its answer.
+pub fn words_heard(store: &dyn Store, invocation: &InvocationId, config: &Config) -> anyhow::Result<Trust> {
+    Ok(heard(store, invocation, config)?.0)
+}
+
+/// Whose words are in the answer of a sub-agent. A journal of before does not say it.
+fn told_by_agent(answer: &str) -> Trust {
+    let kept: Value = serde_json::from_str(answer).unwrap_or_default();
+    serde_json::from_value::<Trust>(kept["heard"].clone()).unwrap_or_default().max(Trust::ToolOutput)
+}
+
+/// Whose words an agent was handed beside those of the goal.
 fn told(store: &dyn Store, invocation: &InvocationId) -> anyhow::Result<Trust> {
     let Some(began) = longhaul_journal::began(store, invocation)? else { return Ok(Trust::OwnWords) };
+    if let Some(told) = began.told {
+        return Ok(told);
+    }
+    // A journal of before does not say it; what was remembered is in the input.
     let input = store.blob(&began.input)?.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     Ok(input.as_ref().and_then(super::told_words).unwrap_or(Trust::OwnWords))
 }

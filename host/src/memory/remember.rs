@@ -20,9 +20,8 @@ use anyhow::Context as _;
 use longhaul_capabilities::{Models as _, turns};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
-use longhaul_core::model::Tally;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_core::supervisor::{Done, More, Supervisor as _};
+use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
 use serde::{Deserialize, Serialize};
@@ -177,9 +176,10 @@ impl Memorist<'_> {
             Ok(held) => held,
             Err(hit) => return Ok((answered(format!("no answer: {hit}"), 0), Batch::new())),
         };
-        let tally = Tally::default();
+        let tries = Tries::new(&*held);
         let mut unheard = |_: &str| {};
-        let replied = tokio::time::timeout(REPLY_MAX, model.ask(&asked, &mut unheard, &tally)).await;
+        let replied = tokio::time::timeout(REPLY_MAX, model.ask(&asked, &mut unheard, &tries)).await;
+        let (tally, _) = tries.end();
         let reply = replied.with_context(|| format!("model `{name}` took longer than {REPLY_MAX:?}"))?;
         let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
         let done = Done { model_calls: u32::from(reply.is_ok()), ..Done::default() };

@@ -11,8 +11,9 @@ use std::fmt;
 pub struct NotifyConfig {
     /// What somebody is told of. Default: all four.
     pub on: Vec<Occasion>,
-    /// A program and its arguments, run in the project's directory, with the letter as one line of JSON on standard
-    /// input. It has 10 s, no shell, and of the environment only what finds programs and a desktop.
+    /// A program and its arguments, run in the project's directory, or of `server.toml` in the data directory, with the
+    /// letter as one line of JSON on standard input. It has 10 s, no shell, and of the environment only what finds
+    /// programs and a desktop.
     pub command: Vec<String>,
     /// An address that the letter is posted to as JSON. Redirects are not followed.
     pub webhook: Option<String>,
@@ -22,7 +23,8 @@ pub struct NotifyConfig {
     pub email: Option<EmailConfig>,
     /// Whether letters hold what agents and models wrote: questions, arguments, results. Default false.
     pub texts: bool,
-    /// Letters of one project in an hour. Those beyond are not sent, and the next one says how many. Default 20.
+    /// Letters of one project, or of the data directory, in an hour. Those beyond are not sent, and the next one says
+    /// how many. Default 20.
     pub per_hour_max: u32,
     /// Attempts for one letter on one way. Default 5.
     pub attempts_max: u32,
@@ -52,7 +54,7 @@ pub enum Occasion {
     Asks,
     /// The run waits for a person for another reason.
     Parks,
-    /// It ended, and not everything passes.
+    /// It ended, and not everything passes. Or a task of a schedule failed, and is not tried again by itself.
     Fails,
     /// It ended, and everything passes.
     Completes,

@@ -4,8 +4,8 @@
 //! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use super::Letter;
 use super::config::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
+use super::{About, Letter};
 use crate::wiring::variable;
 use anyhow::{Context as _, bail};
 use reqwest::Client;
@@ -103,23 +103,37 @@ async fn run(argv: &[String], input: &str, directory: &Path) -> anyhow::Result<(
 
 /// A message as `sendmail -t` takes it. Every part is ASCII without line ends: checked addresses, names of ours.
 fn message(letter: &Letter, email: &EmailConfig) -> String {
-    let Letter { id, project, run, command, text, suppressed, at_ms, .. } = letter;
-    let what = match letter.occasion {
-        Occasion::Asks => "asks for an answer",
-        Occasion::Parks => "waits",
-        Occasion::Fails => "ended, and not everything passes",
-        Occasion::Completes => "is complete",
-    };
+    let Letter { id, about, command, text, suppressed, at_ms, .. } = letter;
+    let (subject, first) = in_words(about, letter.occasion);
     let at = i64::try_from(*at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
     let date = jiff::fmt::rfc2822::to_string(&at.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default();
     let text = text.as_ref().map(|text| format!("\r\n{text}\r\n")).unwrap_or_default();
     let more =
         if *suppressed > 0 { format!("\r\n{suppressed} earlier messages were not sent.\r\n") } else { String::new() };
     format!(
-        "From: {}\r\nTo: {}\r\nSubject: longhaul: {project} {what}\r\nDate: {date}\r\nMessage-ID: <{id}@longhaul>\r\n\
+        "From: {}\r\nTo: {}\r\nSubject: longhaul: {subject}\r\nDate: {date}\r\nMessage-ID: <{id}@longhaul>\r\n\
          Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n\
-         Run {run} of {project} {what}.\r\n{text}\r\n    {command}\r\n{more}",
+         {first}\r\n{text}\r\n    {command}\r\n{more}",
         email.from,
         email.to.join(", "),
     )
+}
+
+/// The subject of a message, and its first line.
+fn in_words(about: &About, occasion: Occasion) -> (String, String) {
+    let what = match occasion {
+        Occasion::Asks => "asks for an answer",
+        Occasion::Parks => "waits",
+        Occasion::Fails => "ended, and not everything passes",
+        Occasion::Completes => "is complete",
+    };
+    match about {
+        About::Run { project, run, .. } => (format!("{project} {what}"), format!("Run {run} of {project} {what}.")),
+        About::Task { task, agent, schedule, attempts, limit } => {
+            let limit = limit.as_ref().map(|limit| format!(", limit: {limit}")).unwrap_or_default();
+            let first =
+                format!("Agent {agent} failed at task {task} of schedule {schedule} (attempts: {attempts}{limit}).");
+            (format!("{agent} failed"), first)
+        }
+    }
 }

@@ -127,6 +127,8 @@ pub struct Actor {
     /// By key.
     running: BTreeMap<String, Running>,
     until: Until,
+    /// As the store has it.
+    until_kept: Until,
     marks: Marks,
     worked: Worked,
     need: Need,
@@ -191,6 +193,7 @@ impl Actor {
         let worked = Worked { before_ms: ledger::wall_ms(&*world.store, &record.run)?, since: None };
         let (running, marks, need) = (BTreeMap::new(), Marks::default(), record.config_now()?.run.needs());
         let let_in = false;
+        let until_kept = record::until(&*world.store, &record.run)?;
         let actor = Self {
             world,
             stage,
@@ -201,6 +204,7 @@ impl Actor {
             orders,
             running,
             until,
+            until_kept,
             marks,
             worked,
             need,
@@ -277,7 +281,18 @@ impl Actor {
     /// Takes up what the state stands at, after a restart.
     async fn go_on(&mut self) -> anyhow::Result<()> {
         self.keep(Batch::new(), vec![Event::RunResumed]).await?;
+        if self.until.was_reached(&self.state) && self.state.status() == RunStatus::Working {
+            self.pause_as_asked().await??;
+            return Ok(());
+        }
         self.act(pending(&self.state)).await
+    }
+
+    /// It has come as far as was asked. The work that comes next is in the state; a resume starts it.
+    async fn pause_as_asked(&mut self) -> anyhow::Result<Result<(), Refusal>> {
+        // Kept with the pause and not before: a kill in between must not let it go on to its end.
+        self.until = Until::End;
+        Box::pin(self.take(Input::PauseRequested, None)).await
     }
 
     fn is_active(&self) -> bool {
@@ -340,8 +355,7 @@ impl Actor {
         self.state = next;
         self.keep_closing(also, events, closing).await?;
         if is_far_enough && self.state.status() == RunStatus::Working {
-            // The work that comes next is in the state; a resume starts it.
-            return Box::pin(self.take(Input::PauseRequested, None)).await;
+            return self.pause_as_asked().await;
         }
         self.act(rest).await?;
         Ok(Ok(()))
@@ -370,6 +384,9 @@ impl Actor {
         if is_a_step_of_the_run {
             record::put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
             batch = ledger::put_wall(batch, run, self.worked.ms());
+            if self.until != self.until_kept {
+                batch = record::put_until(batch, run, self.until)?;
+            }
         } else {
             record::put_events(&mut batch, run, &numbered)?;
         }
@@ -379,6 +396,9 @@ impl Actor {
             None => self.world.store.commit(batch).await?,
         }
         self.marks.stored(marks);
+        if is_a_step_of_the_run {
+            self.until_kept = self.until;
+        }
         self.world.mail.wake();
         for event in numbered {
             self.event_number = event.number;

@@ -126,22 +126,20 @@ pub struct LedgerView {
 pub struct Ledger {
     run: RunId,
     store: Arc<dyn Store>,
-    book: Arc<Mutex<Book>>,
-    /// Something that was held is free again, or there is more room.
-    freed: Arc<Notify>,
+    room: Rooms,
 }
 
 impl Ledger {
     /// The book as it was left. Calls that were under way then are charged.
     pub fn open(store: Arc<dyn Store>, run: &RunId) -> anyhow::Result<Self> {
         let book = Arc::new(Mutex::new(Book::new(rows(&*store, run)?, held(&*store, run)?)));
-        Ok(Self { run: run.clone(), store, book, freed: Arc::default() })
+        Ok(Self { run: run.clone(), store, room: Rooms { book, freed: Arc::default() } })
     }
 
     /// The caps as they are now. Who waits for room looks again.
     pub fn set_caps(&self, limits: &HarnessLimits) {
         self.book().caps = Caps::of(limits);
-        self.freed.notify_waiters();
+        self.room.freed.notify_waiters();
     }
 
     /// An invocation is over for now: what it did and spent in all stands in its row.
@@ -186,7 +184,7 @@ impl Ledger {
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        lock(&self.book)
+        lock(&self.room.book)
     }
 
     /// What a call that was cut off held is charged before it is made again, in a transaction of its own: another kill
@@ -211,15 +209,24 @@ fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
 struct Held {
     invocation: InvocationId,
     number: u64,
+    most: Usage,
     again: bool,
-    book: Arc<Mutex<Book>>,
-    freed: Arc<Notify>,
+    room: Rooms,
     is_settled: bool,
 }
 
+#[async_trait::async_trait]
 impl Reservation for Held {
     fn was_cut_off(&self) -> bool {
         self.again
+    }
+
+    async fn again(&self, wasted: Usage) -> Result<(), LimitHit> {
+        // Who waits holds no more than is spent: two that hold what the other waits for would wait for ever.
+        lock(&self.room.book).holds(&self.invocation, self.number, wasted);
+        self.room.freed.notify_waiters();
+        let most = wasted.plus(self.most);
+        self.room.wait(|book| book.hold_again(&self.invocation, self.number, most)).await.map(|_| ())
     }
 
     fn settle(mut self: Box<Self>) {
@@ -229,8 +236,34 @@ impl Reservation for Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        lock(&self.book).over(&self.invocation, self.number, self.is_settled);
-        self.freed.notify_waiters();
+        lock(&self.room.book).over(&self.invocation, self.number, self.is_settled);
+        self.room.freed.notify_waiters();
+    }
+}
+
+/// The book, and who is told of room in it.
+#[derive(Clone)]
+struct Rooms {
+    book: Arc<Mutex<Book>>,
+    /// Something that was held is free again, or there is more room.
+    freed: Arc<Notify>,
+}
+
+impl Rooms {
+    /// Waits until there is room; the number that it is held under.
+    async fn wait(&self, hold: impl Fn(&mut Book) -> Room) -> Result<u64, LimitHit> {
+        loop {
+            // Listens before it looks, so that nothing is freed in between unheard.
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            let room = hold(&mut lock(&self.book));
+            match room {
+                Room::Over(hit) => return Err(hit),
+                Room::Taken => freed.await,
+                Room::Held(number) => return Ok(number),
+            }
+        }
     }
 }
 
@@ -247,22 +280,9 @@ impl Supervisor for Ledger {
         again: bool,
     ) -> Result<Box<dyn Reservation>, LimitHit> {
         let again = self.charge_cut_off(invocation, most, again).await;
-        loop {
-            // Listens before it looks, so that nothing is freed in between unheard.
-            let freed = self.freed.notified();
-            tokio::pin!(freed);
-            freed.as_mut().enable();
-            let room = self.book().hold(invocation, most);
-            match room {
-                Room::Over(hit) => return Err(hit),
-                Room::Taken => freed.await,
-                Room::Held(number) => {
-                    let (book, freed) = (Arc::clone(&self.book), Arc::clone(&self.freed));
-                    let invocation = invocation.clone();
-                    return Ok(Box::new(Held { invocation, number, again, book, freed, is_settled: false }));
-                }
-            }
-        }
+        let number = self.room.wait(|book| book.hold(invocation, most)).await?;
+        let (invocation, room) = (invocation.clone(), self.room.clone());
+        Ok(Box::new(Held { invocation, number, most, again, room, is_settled: false }))
     }
 
     fn spent(&self, invocation: &InvocationId, done: Done, more: More) -> Batch {

@@ -2,6 +2,7 @@
 
 mod parts;
 
+use super::until::Until;
 use super::{decisions, ledger};
 use crate::cast::Pins;
 use crate::config::Config;
@@ -326,6 +327,26 @@ fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Resu
 /// Questions of a run that are looked at: more lanes than any run has.
 const QUESTIONS_MAX: usize = 1_000;
 
+/// How far a run was asked to go; to its end where nothing else was kept.
+pub fn until(store: &dyn Store, run: &RunId) -> anyhow::Result<Until> {
+    let bytes = store.get(Table::States, &until_key(run))?;
+    let damaged = || format!("how far run {run} was asked to go is damaged");
+    bytes.map_or(Ok(Until::End), |bytes| serde_json::from_slice(&bytes).with_context(damaged))
+}
+
+/// Keeps it with the step that begins the run, resumes it, or changes it.
+pub fn put_until(mut batch: Batch, run: &RunId, until: Until) -> anyhow::Result<Batch> {
+    if until == Until::End {
+        batch.push(Op::Delete(Table::States, until_key(run)));
+        return Ok(batch);
+    }
+    Ok(batch.put(Table::States, until_key(run), serde_json::to_vec(&until)?))
+}
+
+fn until_key(run: &RunId) -> Key {
+    RunRecord::key(run).and("until")
+}
+
 /// What the evaluator judged of a feature, by the digest of all that would be committed.
 pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {
     batch.put(Table::States, RunRecord::key(run).and("judged").and(feature), subject.to_string())
@@ -356,6 +377,19 @@ pub fn best_effort(store: &dyn Store, run: &RunId, feature: &str) -> anyhow::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_run_goes_to_its_end_unless_something_else_is_kept() {
+        let (store, run) = (longhaul_testkit::MemoryStore::new(), RunId::from_text("r-1"));
+        let keep = async |until| store.commit(put_until(Batch::new(), &run, until).unwrap()).await.unwrap();
+        assert_eq!(until(&store, &run).unwrap(), Until::End);
+        for one in [Until::Plan, Until::Sessions(2), Until::Session(7), Until::End] {
+            keep(one).await;
+            assert_eq!(until(&store, &run).unwrap(), one);
+        }
+        let rows = store.scan(Table::States, &RunRecord::key(&run), None, 10).unwrap();
+        assert!(rows.is_empty(), "nothing is kept of a run that goes to its end");
+    }
 
     #[test]
     fn a_revert_is_an_entry_of_the_progress_and_takes_none_away() {

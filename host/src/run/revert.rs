@@ -178,6 +178,7 @@ fn open_journal(world: &World, record: &RunRecord, number: u32, order: &Reverted
         seed: world.fresh_seed(),
         fingerprint: world.engine.fingerprint().to_owned(),
         context: None,
+        told: None,
         at_ms: world.clock.now_ms(),
     };
     let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));

@@ -1,11 +1,16 @@
 //! How far a run goes before it pauses by itself, as the operator asked.
+//!
+//! It is stored with each step that changes it, so that a run that a kill cut off goes as far as it was asked to, and no
+//! further.
 
 use longhaul_core::event::Event;
 use longhaul_harness::State;
 use longhaul_harness::state::Phase;
+use serde::{Deserialize, Serialize};
 
 /// How far a run goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Until {
     /// To its end.
     End,
@@ -24,20 +29,24 @@ impl Until {
         count.map_or(Self::End, Self::Sessions)
     }
 
-    /// Whether the run is to pause after a step, before anything is done about it. True once.
+    /// Whether the run is to pause after a step, before anything is done about it.
     pub fn is_reached(&mut self, before: &State, after: &State, events: &[Event]) -> bool {
         if let Self::Sessions(count) = *self {
             *self = Self::Session(last_session(before, after, count));
         }
-        let reached = match *self {
-            Self::End | Self::Sessions(_) => false,
+        match *self {
             Self::Plan => events.iter().any(|event| matches!(event, Event::Planned { .. })),
-            Self::Session(last) => after.counts.sessions > last,
-        };
-        if reached {
-            *self = Self::End;
+            Self::End | Self::Sessions(_) | Self::Session(_) => self.was_reached(after),
         }
-        reached
+    }
+
+    /// Whether a run that stands so should have paused: a kill came between the step that got so far and the pause.
+    pub fn was_reached(&self, state: &State) -> bool {
+        match *self {
+            Self::End | Self::Sessions(_) => false,
+            Self::Plan => !state.features.is_empty(),
+            Self::Session(last) => state.counts.sessions > last,
+        }
     }
 }
 
@@ -94,6 +103,23 @@ mod tests {
         assert_eq!(steps(1, state(3, false, true), state(4, true, false), &[4, 5]), 1);
         // A run that broke off in a session.
         assert_eq!(steps(1, state(3, true, false), state(4, true, false), &[]), 0);
+    }
+
+    #[test]
+    fn a_run_that_a_kill_cut_off_goes_as_far_as_it_was_asked_to() {
+        let mut until = Until::Sessions(2);
+        assert!(!until.is_reached(&State::new(), &state(0, false, false), &[]));
+        assert!(!until.is_reached(&state(0, false, false), &state(1, true, false), &[]));
+        // What another process finds.
+        let stored = serde_json::to_string(&until).expect("JSON");
+        let mut until: Until = serde_json::from_str(&stored).expect("ours");
+        assert_eq!((stored.as_str(), until), (r#"{"session":2}"#, Until::Session(2)));
+        let (second, third) = (state(2, true, false), state(3, true, false));
+        assert!(!until.was_reached(&state(1, true, false)) && !until.was_reached(&second));
+        assert!(until.is_reached(&second, &third, &[]));
+        // It was killed before it paused.
+        assert!(until.was_reached(&third));
+        assert!(!Until::Plan.was_reached(&state(0, false, false)) && !Until::End.was_reached(&third));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What a process that stays does by itself: it goes on with runs that nobody works on and that should be.
 //!
 //! Those are runs that a kill or a shutdown cut off, and ones whose question was answered. What a person paused, what has
-//! ended and what waits for a person stays as it is. A run that cannot be taken up is tried again later, ever more rarely.
+//! ended and what waits for a person stays as it is. A run goes as far as it was asked to: to its plan, for the sessions
+//! that are left, or to its end. One that cannot be taken up is tried again later, ever more rarely.
 
 use super::http::listen::stopped;
 use crate::service::{Answer, Request, Service, Summary, Which};

@@ -71,6 +71,9 @@ impl Service {
         let mut batch = record.insert(Batch::new())?;
         let events = first_events(&record, before.as_ref(), &state, start.notes);
         run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
+        if until != Until::End {
+            batch = run::put_until(batch, &record.run, until)?;
+        }
         self.world.store.commit(batch).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, stage, bus, Some(begin), until).await?;

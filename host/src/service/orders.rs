@@ -14,9 +14,11 @@ use longhaul_core::journal::Resolution;
 use longhaul_core::shared::Lease;
 use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl Service {
+    /// Goes on with a run. Only what was paused, or has ended, is told anew how far to go: what broke off, or was waiting
+    /// for somebody, goes as far as it was asked to, unless a number is given.
     pub(super) async fn resume(
         self: &Arc<Self>,
         which: &Which,
@@ -38,6 +40,14 @@ impl Service {
             return Ok(Answer::Run { run });
         }
         let stored = &self.told_of_answers(stored.clone()).await?;
+        let is_told_anew = {
+            use RunStatus::{Abandoned, Completed, Failed, Incomplete, Paused};
+            matches!(stored.state.status(), Paused | Completed | Incomplete | Failed | Abandoned)
+        };
+        let until = match until {
+            Until::End if !is_told_anew => run::until(&*self.world.store, &run)?,
+            asked => asked,
+        };
         let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
         let must_be_told = retry_failing || stored.state.features.iter().any(is_cancelled);
         // What broke off goes on as it was; what was paused, cancelled, or ended, needs to be told to go on.
@@ -90,8 +100,7 @@ impl Service {
             service.tell(&own);
             service.remember(own);
         });
-        let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
-        self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
+        self.send_letters();
         self.lock().insert(run.clone(), Active { handle, task });
         self.report(&record, reported);
         let _ = go.send(());

@@ -75,7 +75,7 @@ pub enum Request {
         run: Which,
         /// Try failing features again.
         retry_failing: bool,
-        /// Pause after so many sessions.
+        /// Pause after so many sessions. None: one that broke off goes as far as it was asked to, others to their end.
         #[serde(default)]
         sessions: Option<u32>,
     },

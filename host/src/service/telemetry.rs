@@ -6,6 +6,7 @@ use crate::run::{self, RunRecord};
 use crate::wiring::variable;
 use longhaul_core::RunId;
 use longhaul_telemetry::{Exporter, TelemetryConfig, Totals, Watcher};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -23,6 +24,14 @@ pub(super) struct Reporting {
     /// One for each table that is in use: projects may have collectors of their own.
     exporters: Vec<(TelemetryConfig, Arc<Exporter>)>,
     tasks: Vec<JoinHandle<()>>,
+}
+
+/// What the events so far come to.
+#[derive(Default)]
+pub(super) struct Counted {
+    totals: Totals,
+    /// The number of the last event of each run that is in them.
+    last: HashMap<RunId, u64>,
 }
 
 impl Service {
@@ -74,15 +83,17 @@ impl Service {
         }
     }
 
-    /// All runs of the data directory, summed up.
+    /// All runs of the data directory, summed up. What was counted before is not read again, and stays counted when a run
+    /// is removed.
     pub(super) fn metrics(&self) -> anyhow::Result<Answer> {
-        let mut totals = Totals::default();
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let Counted { totals, last } = &mut *counted;
         for record in run::records(&*self.world.store)? {
-            let mut after = 0;
+            let after = last.entry(record.run.clone()).or_default();
             loop {
-                let page = run::events_after(&*self.world.store, &record.run, after, PAGE)?;
-                let Some(last) = page.last() else { break };
-                after = last.number;
+                let page = run::events_after(&*self.world.store, &record.run, *after, PAGE)?;
+                let Some(newest) = page.last() else { break };
+                *after = newest.number;
                 page.iter().for_each(|event| totals.add(event));
             }
         }

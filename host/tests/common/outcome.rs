@@ -180,8 +180,6 @@ fn home(lab: &Lab) -> Vec<String> {
         walk(&lab.home().join("trees").join(run), &mut files);
         let prefix = format!("{}/", lab.home().join("trees").join(run).display());
         let files: BTreeSet<String> = files.iter().map(|path| path.replace(&prefix, "")).collect();
-        // What a kill left half written stays where nobody looks at it: no scan sees it.
-        let files: BTreeSet<String> = files.into_iter().filter(|path| !path.contains(".longhaul-tmp-")).collect();
         // Others may have committed since, from trees of their own.
         let at = fs::read_to_string(lab.home().join("trees").join(format!("{run}.at"))).expect("it was brought there");
         let kept: BTreeSet<String> =

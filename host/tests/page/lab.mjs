@@ -19,6 +19,9 @@ const axeSource = readFileSync(join(given.modules, "axe-core/axe.min.js"), "utf8
 /** How long something may take before its test fails instead of hanging. */
 export const PATIENCE_MS = 60_000;
 
+/** The same for what agents and their checks do, who share two processors with other tests. */
+export const WORK_MS = 240_000;
+
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until `look` gives something true. */
@@ -142,7 +145,7 @@ export class Model {
 /** A browser whose pages note what goes wrong in them. */
 export async function openBrowser() {
   const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
-  return chromium.launch({ executablePath: given.chromium, args });
+  return chromium.launch({ executablePath: given.chromium, args, timeout: PATIENCE_MS });
 }
 
 /** A page, and what is to be empty when a test is over. */
@@ -157,7 +160,7 @@ export async function openPage(browser, base, options = {}) {
   const wrong = [];
   // The browser itself notes answers of 401 and broken connections, which are what some flows are about.
   const expected =
-    /status of (401|409|412|422)|net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED|ABORTED)/;
+    /status of (401|409|412|422)|net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|CONNECTION_CLOSED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH|SOCKET_NOT_CONNECTED|ABORTED)/;
   page.on(
     "console",
     (message) =>

@@ -117,6 +117,7 @@ impl Lab {
             seed: [7; 32],
             fingerprint: ENGINE.fingerprint().into(),
             context: None,
+            told: None,
             at_ms: self.clock.now_ms(),
         };
         match Recorder::open(self.store.clone(), self.clock.clone(), invocation.clone(), began, limits) {

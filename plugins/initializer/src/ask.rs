@@ -23,7 +23,7 @@ plain sentences. Say only what the given results say. Name what is not done.";
 pub(crate) fn plan(goal: &Goal, settings: &Settings) -> Result<WorkPlan, PlanError> {
     let prompt = format!("{}\n\nSplit this goal into features.", described(goal));
     let steps = steps(&prompt, settings, |steps| {
-        graph::check(&steps)?;
+        graph::check("feature", &steps, &[])?;
         Ok(steps)
     })?;
     let notes = format!("{} features, planned by the model", steps.len());

@@ -7,7 +7,7 @@ use longhaul_sdk::planner::{OnFailure, Step, WorkPlan};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::graph;
+use crate::{bounds, graph};
 
 /// The reply of the model.
 #[derive(Debug, Deserialize)]
@@ -50,21 +50,18 @@ pub(crate) fn schema(features_max: usize) -> Value {
             "features": { "type": "array", "maxItems": features_max, "items": {
                 "type": "object",
                 "properties": {
-                    "id": { "type": "string", "description": "letters, digits and -, unique" },
-                    "title": { "type": "string", "description": "one line" },
-                    "instruction": { "type": "string", "description": "what to do, complete on its own" },
+                    "id": bounds::id(),
+                    "title": bounds::text(120, "one line"),
+                    "instruction": bounds::text(bounds::INSTRUCTION_CHARS_MAX, "what to do, complete on its own"),
                     "category": { "type": "string", "enum": graph::CATEGORIES },
                     "priority": { "type": "integer", "minimum": 1, "maximum": 10 },
-                    "criteria": { "type": "array", "items": { "type": "string" },
-                        "description": "what must hold, each decidable by yes or no" },
-                    "depends_on": { "type": "array", "items": { "type": "string" },
-                        "description": "ids of features that must be done before" }
+                    "criteria": bounds::texts(20, bounds::text(500, "what must hold, decidable by yes or no")),
+                    "depends_on": bounds::ids("ids of features that must be done before")
                 },
                 "required": ["id", "title", "instruction", "category", "priority", "criteria", "depends_on"],
                 "additionalProperties": false
             } },
-            "question": { "type": "string",
-                "description": "empty, or what a person must answer before this can be planned" }
+            "question": bounds::question()
         },
         "required": ["features", "question"],
         "additionalProperties": false
@@ -139,7 +136,7 @@ pub(crate) fn merge(old: WorkPlan, passed: impl Fn(&str) -> bool, new: Vec<Step>
         }
     }
     steps.extend(new);
-    graph::check(&steps)?;
+    graph::check("feature", &steps, &[])?;
     Ok(steps)
 }
 

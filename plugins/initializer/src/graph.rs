@@ -16,30 +16,32 @@ pub(crate) const CATEGORIES: [&str; 7] =
 /// Longest id: it becomes part of branch names and keys.
 const ID_CHARS_MAX: usize = 64;
 
-/// Refuses a plan with an id twice, a dependency on nothing, or a circle.
-pub(crate) fn check(steps: &[Step]) -> Result<(), String> {
+/// Refuses a plan with an id twice, a dependency on nothing, or a circle. `what`: a word for its steps; `known`: ids of
+/// others that they may depend on.
+pub(crate) fn check(what: &str, steps: &[Step], known: &[&str]) -> Result<(), String> {
     let mut ids = BTreeSet::new();
     for step in steps {
         if !ids.insert(step.id.as_str()) {
-            return Err(format!("two features have the id `{}`; give each its own", step.id));
+            return Err(format!("two {what}s have the id `{}`; give each its own", step.id));
         }
     }
     for step in steps {
         for needed in &step.depends_on {
-            if !ids.contains(needed.as_str()) {
+            if !ids.contains(needed.as_str()) && !known.contains(&needed.as_str()) {
+                let there: Vec<_> = ids.iter().chain(known).map(|id| format!("`{id}`")).collect();
                 return Err(format!(
-                    "the feature `{}` depends on `{needed}`, which does not exist; there are: {}",
+                    "the {what} `{}` depends on `{needed}`, which does not exist; there are: {}",
                     step.id,
-                    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+                    there.join(", ")
                 ));
             }
         }
     }
-    check_circles(steps)
+    check_circles(what, steps)
 }
 
 /// Takes away what depends on nothing left, again and again; what stays waits for itself.
-fn check_circles(steps: &[Step]) -> Result<(), String> {
+fn check_circles(what: &str, steps: &[Step]) -> Result<(), String> {
     let mut left: Vec<&Step> = steps.iter().collect();
     loop {
         let waiting: BTreeSet<&str> = left.iter().map(|step| step.id.as_str()).collect();
@@ -51,7 +53,7 @@ fn check_circles(steps: &[Step]) -> Result<(), String> {
         if left.len() == before {
             let names: Vec<_> = left.iter().map(|step| format!("`{}`", step.id)).collect();
             return Err(format!(
-                "these features depend on each other in a circle or wait for one that does: {}; \
+                "these {what}s depend on each other in a circle or wait for one that does: {}; \
                  remove a dependency",
                 names.join(", ")
             ));

@@ -6,6 +6,7 @@
 //! executes anything: it calls no tool and runs no check. A goal that is an ask becomes tasks instead, see [`tasks`].
 
 mod ask;
+mod bounds;
 mod draft;
 mod graph;
 mod markdown;
@@ -27,7 +28,7 @@ impl Planner for Initializer {
         }
         let written = markdown::features(&goal.text)?;
         if !written.is_empty() {
-            graph::check(&written).map_err(PlanError::Unclear)?;
+            graph::check("feature", &written, &[]).map_err(PlanError::Unclear)?;
             let notes = format!("{} features, as the goal writes them", written.len());
             return Ok(WorkPlan { steps: written, notes });
         }

@@ -270,6 +270,7 @@ impl Scene {
             seed: self.seed,
             fingerprint: self.fingerprint.clone(),
             context: Some(self.pinned_context()),
+            told: None,
             at_ms: self.clock.now_ms(),
         };
         Listening::begin(self.invocation(), began, Arc::clone(&self.clock), Arc::clone(&self.store), &self.limits)

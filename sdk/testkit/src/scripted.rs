@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use longhaul_capabilities::{Exchange, Models, Watch};
 use longhaul_core::event::Used;
+use longhaul_core::memory::Trust;
 use longhaul_core::model::{
     Cost, Heard, Message, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, RequestedCall, StopReason,
 };
@@ -272,8 +273,9 @@ impl Checks for Scripted {
 
 #[async_trait::async_trait]
 impl Delegate for Scripted {
-    async fn run(&self, _child: InvocationId, agent: &str, task: Task) -> Result<Delegated, BrokenOff> {
-        Ok(Delegated { answer: self.delegated(agent, &task), used: Used::default(), closing: Batch::new() })
+    async fn run(&self, _: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, BrokenOff> {
+        let (answer, used, closing) = (self.delegated(agent, &task), Used::default(), Batch::new());
+        Ok(Delegated { answer, used, heard: told, closing })
     }
 }
 

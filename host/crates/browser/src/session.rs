@@ -27,6 +27,9 @@ const SETTLE: Duration = Duration::from_millis(400);
 /// What the browser says when what was to be opened is no page, such as a download.
 const ABORTED: &str = "net::ERR_ABORTED";
 
+/// What the browser says of a page that leads to a file or to data.
+const UNSAFE_REDIRECT: &str = "net::ERR_UNSAFE_REDIRECT";
+
 /// Remarks for one answer: dialogs, windows and downloads that were refused.
 const REMARKS_MAX: usize = 10;
 
@@ -160,7 +163,10 @@ impl Session {
 
     /// Why an address was not opened: what the guard refused says more than the browser knows.
     async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
-        if let Some(refusal) = self.proxy.take_refusals().into_iter().next() {
+        // Of what the browser refuses by itself the guard knows nothing: what it refused was asked for by a page before.
+        if why != UNSAFE_REDIRECT
+            && let Some(refusal) = self.proxy.take_refusals().into_iter().next()
+        {
             return refusal.into();
         }
         if why == ABORTED {

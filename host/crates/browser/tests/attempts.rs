@@ -133,8 +133,8 @@ async fn attempts_to_reach_what_was_not_granted() {
         ("another form of it", format!("http://2130706433:{}/", site.port), "may not reach"),
         ("a user in it", format!("http://me:pass@127.0.0.1:{}/", site.port), "an address with a user in it"),
         ("a redirect to metadata", site.url("/metadata"), "may not reach `http://169.254.169.254"),
-        ("a redirect to a file", site.url("/to-file"), "could not be opened"),
-        ("a redirect to data", site.url("/to-data"), "could not be opened"),
+        ("a redirect to a file", site.url("/to-file"), "ERR_UNSAFE_REDIRECT"),
+        ("a redirect to data", site.url("/to-data"), "ERR_UNSAFE_REDIRECT"),
         ("a redirect to another port", site.url("/to-evil"), "may not reach"),
     ] {
         refused(name, &lab.open(&url).await, because);

@@ -24,9 +24,7 @@ use longhaul_bindings::message_types::Message as BoundMessage;
 use longhaul_bindings::types::Usage as BoundUsage;
 use longhaul_core::event::Event;
 use longhaul_core::journal::{EffectClass, Ticket};
-use longhaul_core::model::{
-    self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, Tally, tools_tokens,
-};
+use longhaul_core::model::{self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, tools_tokens};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, LimitHit};
 use std::collections::{BTreeMap, HashMap};
@@ -257,10 +255,11 @@ impl Ctx {
         let (watch, invocation) = (Arc::clone(&self.services.watch), self.invocation.clone());
         watch.begins(&invocation);
         let mut heard = move |text: &str| watch.heard(&invocation, text);
-        let tally = Tally::default();
-        let reply = model.ask(request, &mut heard, &tally).await;
-        self.asked(&tally);
-        Ok(reply)
+        let reply = self.watched.ask(&*model, request, &mut heard).await;
+        reply.map_err(|hit| {
+            self.let_go();
+            Stop::Budget(hit)
+        })
     }
 
     /// Tells the context what a person said; it stays when the context is cut back.

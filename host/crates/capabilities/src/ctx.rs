@@ -148,7 +148,7 @@ pub struct Ctx {
     pub(crate) delegations_asked: u32,
     pub(crate) steps: u32,
     /// The least trusted words that it has heard, which may be in whatever it says from then on.
-    pub(crate) heard: Trust,
+    pub heard: Trust,
     pub(crate) watched: Watched,
     /// Bytes in its key-value space, once they were counted.
     pub(crate) space_bytes: Option<u64>,

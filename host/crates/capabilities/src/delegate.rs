@@ -11,7 +11,6 @@ use longhaul_bindings::types::Outcome as BoundOutcome;
 use longhaul_core::event::Used;
 use longhaul_core::journal::{EffectClass, Ticket};
 use longhaul_core::memory::Trust;
-use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{BrokenOff, Delegate, DelegateError, Delegated};
 use longhaul_core::work::{Outcome, Task};
@@ -29,6 +28,9 @@ type Answer = Result<Outcome, DelegateError>;
 struct Kept {
     answer: Answer,
     used: Used,
+    /// A journal of before does not say it.
+    #[serde(default)]
+    heard: Trust,
 }
 
 impl delegate::Host for Ctx {
@@ -66,12 +68,12 @@ enum Done {
     Worked(Ticket, Result<Delegated, BrokenOff>),
 }
 
-async fn work(delegate: &dyn Delegate, caller: &InvocationId, pending: Pending) -> Done {
+async fn work(delegate: &dyn Delegate, caller: &InvocationId, told: Trust, pending: Pending) -> Done {
     match pending {
         Pending::Known(answer) => Done::Known(answer),
         Pending::Work(ticket, agent, task) => {
             let child = caller.child(ticket.entry);
-            Done::Worked(ticket, delegate.run(child, &agent, *task).await)
+            Done::Worked(ticket, delegate.run(child, &agent, *task, told).await)
         }
     }
 }
@@ -79,6 +81,7 @@ async fn work(delegate: &dyn Delegate, caller: &InvocationId, pending: Pending) 
 impl Ctx {
     /// Announces all in order, has them done beside each other, and gives the answers in order.
     async fn delegate_each(&mut self, assignments: Vec<Assignment>) -> Result<Vec<Answer>, Stop> {
+        let told = self.heard;
         let mut pending = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             pending.push(self.announce_delegation(assignment).await?);
@@ -86,7 +89,7 @@ impl Ctx {
         // A cancelled sub-agent waits for what it has on its way, so its caller waits for it.
         let on_its_way = self.in_flight.leave(EffectClass::Acts);
         let (delegate, invocation) = (Arc::clone(&self.services.delegate), self.invocation.clone());
-        let done = join_all(pending.into_iter().map(|one| work(&*delegate, &invocation, one))).await;
+        let done = join_all(pending.into_iter().map(|one| work(&*delegate, &invocation, told, one))).await;
         drop(on_its_way);
         self.keep_each(done).await
     }
@@ -111,15 +114,12 @@ impl Ctx {
         let summary = truncate(&format!("{agent} {}", task.instruction), 160);
         let known = self.ask_repeatable("delegate.run", summary, &(&agent, &task), EffectClass::Idempotent).await?;
         let ticket = match known {
-            Ok(Kept { answer, used }) => {
-                self.delegated = self.delegated.plus(used);
-                return Ok(Pending::Known(answer));
-            }
+            Ok(kept) => return Ok(Pending::Known(self.delegated(kept))),
             Err(ticket) => ticket,
         };
         if let Some(refusal) = self.refuse_delegation(&agent) {
             // A refusal is an entry too: a replay answers it again, also when the grant was mended meanwhile.
-            let refused = Delegated { answer: Err(refusal), used: Used::default(), closing: Batch::new() };
+            let refused = Delegated::refused(refusal);
             return Ok(Pending::Known(self.keep_delegated(ticket, refused).await?));
         }
         Ok(Pending::Work(ticket, agent, Box::new(task)))
@@ -140,10 +140,15 @@ impl Ctx {
     }
 
     async fn keep_delegated(&mut self, ticket: Ticket, delegated: Delegated) -> Result<Answer, Stop> {
-        let Delegated { answer, used, closing } = delegated;
-        let Kept { answer, used } = self.answer_with(ticket, Kept { answer, used }, closing).await?;
-        self.delegated = self.delegated.plus(used);
-        Ok(answer)
+        let Delegated { answer, used, heard, closing } = delegated;
+        let kept = self.answer_with(ticket, Kept { answer, used, heard }, closing).await?;
+        Ok(self.delegated(kept))
+    }
+
+    fn delegated(&mut self, kept: Kept) -> Answer {
+        self.delegated = self.delegated.plus(kept.used);
+        self.hears(kept.heard);
+        kept.answer
     }
 }
 
@@ -158,3 +163,6 @@ impl From<BrokenOff> for Stop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,9 +7,9 @@ use crate::ctx::{Ctx, Said};
 use crate::gate::Stop;
 use longhaul_core::LimitHit;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::model::{Message, Speaker, Tally, Usage};
+use longhaul_core::model::{Heard, Message, Model, ModelError, ModelReply, ModelRequest, Speaker, Usage};
 use longhaul_core::store::Batch;
-use longhaul_core::supervisor::{Done, More, Reservation};
+use longhaul_core::supervisor::{Done, Free, More, Reservation, Tries};
 
 /// The entry of a correction.
 const STEERED: &str = "conversation.steered";
@@ -23,6 +23,29 @@ pub(crate) struct Watched {
     wasted: Usage,
     /// A batch of calls was looked at as a whole: each is announced before any is made, so none may be refused then.
     is_cleared: bool,
+}
+
+impl Watched {
+    /// Asks a model, each try within what is held. What it costs beside the reply is counted, whatever its end is.
+    ///
+    /// # Errors
+    /// The cap of the run that had no room for one more try.
+    pub(crate) async fn ask(
+        &mut self,
+        model: &dyn Model,
+        request: &ModelRequest,
+        heard: Heard<'_>,
+    ) -> Result<Result<ModelReply, ModelError>, LimitHit> {
+        let free = Free { was_cut_off: false };
+        let tries = Tries::new(self.held.as_deref().unwrap_or(&free));
+        let reply = model.ask(request, heard, &tries).await;
+        let (tally, over) = tries.end();
+        let wasted = tally.wasted();
+        self.more.usage = self.more.usage.plus(wasted);
+        self.more.egress_bytes = self.more.egress_bytes.saturating_add(tally.sent_bytes());
+        self.wasted = self.wasted.plus(wasted);
+        over.map_or(Ok(reply), Err)
+    }
 }
 
 impl Ctx {
@@ -98,14 +121,6 @@ impl Ctx {
         self.used.possibly_paid_twice += u32::from(held.was_cut_off());
         self.watched.held = Some(held);
         Ok(())
-    }
-
-    /// A request has come to its end, whatever that is.
-    pub(crate) fn asked(&mut self, tally: &Tally) {
-        let (wasted, more) = (tally.wasted(), &mut self.watched.more);
-        more.usage = more.usage.plus(wasted);
-        more.egress_bytes = more.egress_bytes.saturating_add(tally.sent_bytes());
-        self.watched.wasted = self.watched.wasted.plus(wasted);
     }
 
     /// Gives back what was held for a request that has no answer to be kept.

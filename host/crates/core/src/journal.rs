@@ -4,6 +4,7 @@
 //! each further entry is one call of an import: what was asked and, once it is known, what came back.
 
 use crate::context::PinnedContext;
+use crate::memory::Trust;
 use crate::store::{Batch, StoreError};
 use crate::{Digest, InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,10 @@ pub struct Began {
     /// thing: never.
     #[serde(default)]
     pub context: Option<PinnedContext>,
+    /// The least trusted words in what it is handed, beside those of the goal. None: there are no others, or the journal
+    /// is from before there was such a thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Trust>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }

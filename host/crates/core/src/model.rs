@@ -326,8 +326,13 @@ pub struct ModelInfo {
 /// Hears what a request costs beside its reply.
 #[async_trait::async_trait]
 pub trait Cost: Send + Sync {
-    /// Returns when the request may be made once more.
-    async fn again(&self) {}
+    /// Returns when the request may be made once more, of this model or of the next one.
+    ///
+    /// # Errors
+    /// The cap that has no room for it.
+    async fn again(&self) -> Result<(), LimitHit> {
+        Ok(())
+    }
 
     /// So many bytes leave for the provider.
     fn sent(&self, _bytes: u64) {}

@@ -1,9 +1,10 @@
 //! Who looks after an invocation from outside while it runs: what it may still spend, and what people say to it.
 
-use crate::model::Usage;
+use crate::model::{Cost, Tally, Usage};
 use crate::store::Batch;
 use crate::{InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, PoisonError};
 
 /// What an invocation used up, in all its attempts, as the ledger of its run keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,9 +83,17 @@ pub struct More {
 
 /// Held while a call of a model is on its way. Dropping it says that nobody knows whether the call was paid: what it
 /// held stays charged.
+#[async_trait::async_trait]
 pub trait Reservation: Send + Sync {
     /// Whether the same call was cut off before, so that it may be paid twice.
     fn was_cut_off(&self) -> bool;
+
+    /// Holds as much for one more try, beside what the tries before it `wasted`. Waits as [`Supervisor::reserve`] does,
+    /// and holds only what was wasted meanwhile.
+    ///
+    /// # Errors
+    /// The cap of the run that has no room for it.
+    async fn again(&self, wasted: Usage) -> Result<(), LimitHit>;
 
     /// The call is over, and what it cost is known. Gives back what was held.
     fn settle(self: Box<Self>);
@@ -97,12 +106,56 @@ pub struct Free {
     pub was_cut_off: bool,
 }
 
+#[async_trait::async_trait]
 impl Reservation for Free {
     fn was_cut_off(&self) -> bool {
         self.was_cut_off
     }
 
+    async fn again(&self, _wasted: Usage) -> Result<(), LimitHit> {
+        Ok(())
+    }
+
     fn settle(self: Box<Self>) {}
+}
+
+/// Counts what a call of a model costs beside its reply, and lets no further try leave that is not held.
+pub struct Tries<'a> {
+    held: &'a dyn Reservation,
+    tally: Tally,
+    over: Mutex<Option<LimitHit>>,
+}
+
+impl<'a> Tries<'a> {
+    /// Those of the call that this is held for.
+    #[must_use]
+    pub fn new(held: &'a dyn Reservation) -> Self {
+        Self { held, tally: Tally::default(), over: Mutex::default() }
+    }
+
+    /// What they cost beside the reply, and the cap that had no room for one more, if that is why they ended.
+    pub fn end(self) -> (Tally, Option<LimitHit>) {
+        (self.tally, self.over.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[async_trait::async_trait]
+impl Cost for Tries<'_> {
+    async fn again(&self) -> Result<(), LimitHit> {
+        let held = self.held.again(self.tally.wasted()).await;
+        if let Err(hit) = &held {
+            *self.over.lock().unwrap_or_else(PoisonError::into_inner) = Some(hit.clone());
+        }
+        held
+    }
+
+    fn sent(&self, bytes: u64) {
+        self.tally.sent(bytes);
+    }
+
+    fn wasted(&self, usage: Usage) {
+        Cost::wasted(&self.tally, usage);
+    }
 }
 
 /// Nobody looks after it.

@@ -2,6 +2,7 @@
 
 use crate::event::Used;
 use crate::journal::{EffectClass, JournalError, Question};
+use crate::memory::Trust;
 use crate::store::Batch;
 use crate::work::{CheckReport, Outcome, Task};
 use crate::{Denial, InvocationId, LimitHit, Outage};
@@ -277,8 +278,18 @@ pub struct Delegated {
     pub answer: Result<Outcome, DelegateError>,
     /// What it used, its own sub-agents included.
     pub used: Used,
+    /// The least trusted words that it heard, which may be in its answer.
+    pub heard: Trust,
     /// The end of its journal, to be kept in one transaction with the caller's entry.
     pub closing: Batch,
+}
+
+impl Delegated {
+    /// A delegation that no agent worked on.
+    #[must_use]
+    pub fn refused(error: DelegateError) -> Self {
+        Self { answer: Err(error), used: Used::default(), heard: Trust::OwnWords, closing: Batch::new() }
+    }
 }
 
 /// Why a sub-agent came to no end. Its caller comes to none either, and finds it where it was later.
@@ -304,9 +315,10 @@ pub enum BrokenOff {
 /// Sub-agents. Whether one was granted, and how many may be asked, the capability has checked before.
 #[async_trait::async_trait]
 pub trait Delegate: Send + Sync {
-    /// Runs the agent on the task, as the invocation `child`, which continues where it was cut off.
+    /// Runs the agent on the task, as the invocation `child`, which continues where it was cut off. `told`: the least
+    /// trusted words that its caller has heard, which may be in the task.
     ///
     /// # Errors
     /// Every [`BrokenOff`]; the call is made again when the caller goes on.
-    async fn run(&self, child: InvocationId, agent: &str, task: Task) -> Result<Delegated, BrokenOff>;
+    async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, BrokenOff>;
 }

@@ -11,6 +11,7 @@ use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
 use longhaul_core::census::{Entry, Guest, Listed as _};
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::Journal;
+use longhaul_core::memory::Trust;
 use longhaul_core::supervisor::{Done, More};
 use longhaul_core::text::truncate;
 use longhaul_core::{LimitHit, Limits};
@@ -31,6 +32,8 @@ pub struct Called<T> {
     pub used: Used,
     /// What its sub-agents used.
     pub delegated: Used,
+    /// The least trusted words that it heard, which may be in its result.
+    pub heard: Trust,
     /// What it did since its start, for the ledger of its run.
     pub done: Done,
     /// What it used up besides that the ledger was not told.
@@ -53,6 +56,7 @@ impl<T> Called<T> {
             result: Err(error),
             used: Used::default(),
             delegated: Used::default(),
+            heard: Trust::OwnWords,
             done: Done::default(),
             more: More::default(),
             events: Vec::new(),
@@ -64,8 +68,8 @@ impl<T> Called<T> {
 
     /// With something made of what was returned.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Called<U> {
-        let Self { result, used, delegated, done, more, events, refused, log, log_dropped } = self;
-        Called { result: result.map(make), used, delegated, done, more, events, refused, log, log_dropped }
+        let Self { result, used, delegated, heard, done, more, events, refused, log, log_dropped } = self;
+        Called { result: result.map(make), used, delegated, heard, done, more, events, refused, log, log_dropped }
     }
 }
 
@@ -232,7 +236,8 @@ impl Callee {
         let _ = frame.leash.set(Leash::new(cancel, limits));
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight, &frame.guest).await;
         let used = used(&mut store, limits.fuel_max);
-        let (delegated, refused) = (store.data().delegated, store.data().meter.refused.clone());
+        let (delegated, heard, refused) =
+            (store.data().delegated, store.data().heard, store.data().meter.refused.clone());
         let done = Done { fuel: used.fuel, ..store.data().done() };
         let more = store.data_mut().take_more();
         let events = std::mem::take(&mut store.data_mut().events);
@@ -242,7 +247,7 @@ impl Callee {
         store.data_mut().close();
         self.clear(store);
         let (log, log_dropped) = frame.log.take();
-        Called { result, used, delegated, done, more, events, refused, log, log_dropped }
+        Called { result, used, delegated, heard, done, more, events, refused, log, log_dropped }
     }
 
     fn clear(&self, store: Store<Ctx>) {

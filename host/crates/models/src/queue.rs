@@ -6,7 +6,7 @@
 //! of. A request that is made again is one more, and waits for the rates like any. Nothing is refused here.
 
 use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
-use longhaul_core::{Digest, InvocationId};
+use longhaul_core::{Digest, InvocationId, LimitHit};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -232,9 +232,9 @@ struct Paced<'a> {
 
 #[async_trait::async_trait]
 impl Cost for Paced<'_> {
-    async fn again(&self) {
+    async fn again(&self) -> Result<(), LimitHit> {
         self.queue.pace(self.who, self.tokens).await;
-        self.cost.again().await;
+        self.cost.again().await
     }
 
     fn sent(&self, bytes: u64) {

@@ -165,6 +165,9 @@ impl Model for Routed {
             if is_full && window <= window_max {
                 continue;
             }
+            if !failed.is_empty() {
+                cost.again().await.map_err(ModelError::Limit)?;
+            }
             let own = ModelRequest { model: member.name.clone(), ..request.clone() };
             let error = match member.model.ask(&own, heard, cost).await {
                 Ok(reply) => return Ok(routed(reply, member, &self.members, failed)),

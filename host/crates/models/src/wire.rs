@@ -176,8 +176,9 @@ impl Wire {
             }
             let Some(failure) = failure else { return Err(retries.timed_out(self.total)) };
             retries.wait(failure).await?;
-            if timeout_at(retries.deadline(), cost.again()).await.is_err() {
-                return Err(retries.timed_out(self.total));
+            match timeout_at(retries.deadline(), cost.again()).await {
+                Ok(may) => may.map_err(ModelError::Limit)?,
+                Err(_) => return Err(retries.timed_out(self.total)),
             }
             if std::mem::take(&mut spoke) {
                 heard("\n[the answer broke off; asked again]\n");

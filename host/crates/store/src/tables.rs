@@ -30,7 +30,9 @@
 //! | | run, `judged`, feature | the digest of what was judged last; text |
 //! | | run, `best-effort`, feature | the digest of a blob with what a failing feature, or a revert, left; text |
 //! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
+//! | | run, `until` | where it pauses by itself, as it was asked to; none: it goes to its end |
 //! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
+//! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |
 //! | | `projects`, directory | a project that was made, with its name and when |
 //! | | `tokens`, id | a token of the HTTP API: name, scopes, until when, and the digest of its secret |
 //! | | `remember`, run | a run that ended and is to be remembered, with what its model answered; gone once it is |

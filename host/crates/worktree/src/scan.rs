@@ -120,6 +120,8 @@ pub(crate) struct Item {
 pub(crate) struct Seen {
     pub(crate) base: Base,
     pub(crate) items: Vec<Item>,
+    /// What a kill left half written, or half removed.
+    pub(crate) left_over: Vec<Vec<u8>>,
 }
 
 /// Blob ids by path, valid as long as the stamp is the same.
@@ -169,10 +171,10 @@ impl Seen {
         let repo = project.repo()?;
         let base = Base::read(&repo, parent, caps)?;
         let steps = Cell::new(0);
-        let mut walk =
-            Walk { repo: &repo, root, base: &base, caps, known, steps, items: Vec::new(), seen: 0, bytes: 0 };
+        let (items, left_over) = (Vec::new(), Vec::new());
+        let mut walk = Walk { repo: &repo, root, base: &base, caps, known, steps, items, left_over, seen: 0, bytes: 0 };
         let met = walk.run()?;
-        let mut items = walk.items;
+        let (mut items, left_over) = (walk.items, walk.left_over);
         let gone = base.files.iter().filter(|(path, entry)| entry.mode != Mode::Module && !met.contains(*path));
         let gone = gone.map(|(path, _)| path).filter(|path| !path.split(|byte| *byte == b'/').any(is_passed_over));
         items.extend(gone.map(|path| Item {
@@ -183,7 +185,7 @@ impl Seen {
             left_out: None,
         }));
         items.sort_by(|a, b| a.raw.cmp(&b.raw));
-        Ok(Self { base, items })
+        Ok(Self { base, items, left_over })
     }
 
     /// What would be committed.
@@ -233,6 +235,7 @@ struct Walk<'a> {
     /// Of matching `.gitignore`.
     steps: Cell<u64>,
     items: Vec<Item>,
+    left_over: Vec<Vec<u8>>,
     seen: u64,
     bytes: u64,
 }
@@ -254,9 +257,11 @@ impl Walk<'_> {
             cap("depth_max", dir.depth, self.caps.depth_max, &dir.path)?;
             let rules = dir.rules.map(|rules| rules.within(self.root, &dir.path)).transpose()?;
             let entries = self.root.list(&dir.path).map_err(TreeError::io("list", self.root.path(&dir.path)))?;
-            for (name, stamp) in entries.into_iter().filter(|(name, _)| !is_passed_over(name)) {
+            for (name, stamp) in entries {
                 let path = join(&dir.path, &name);
                 match stamp.sort {
+                    _ if name.starts_with(TEMPORARY) => self.left_over.push(path),
+                    _ if is_passed_over(&name) => {}
                     Sort::Other => {}
                     Sort::Dir => waiting.extend(self.below(path, dir.depth + 1, rules.as_ref())?),
                     Sort::File { .. } | Sort::Link => {

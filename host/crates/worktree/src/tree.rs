@@ -261,10 +261,11 @@ impl Tree {
     fn restore(&self, project: &Project, root: &Root, seen: &Seen, hook: Hook<'_>) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let is_base = |path: &[u8]| seen.base.files.contains_key(path);
-        for item in seen.items.iter().filter(|item| item.kind == Kind::Added) {
+        let added = seen.items.iter().filter(|item| item.kind == Kind::Added).map(|item| &item.raw);
+        for path in seen.left_over.iter().chain(added) {
             hook("tree.before-restore-file");
-            root.remove(&item.raw).map_err(TreeError::io("remove", root.path(&item.raw)))?;
-            root.remove_empty_above(&item.raw, is_base);
+            root.remove(path).map_err(TreeError::io("remove", root.path(path)))?;
+            root.remove_empty_above(path, is_base);
         }
         for item in seen.items.iter().filter(|item| item.kind != Kind::Added) {
             if let Some(entry) = seen.base.files.get(&item.raw) {

@@ -278,6 +278,8 @@ fn a_discarded_tree_is_the_commit_again_but_for_ignored_files() {
     write(tree.dir(), "a.txt", "agent");
     write(tree.dir(), "new/deep/x", "agent");
     write(tree.dir(), "cache/x", "kept");
+    write(tree.dir(), "d/.longhaul-tmp-1", "half written when it was killed");
+    write(tree.dir(), "half/.longhaul-tmp-2/x", "half removed");
     std::fs::remove_file(tree.dir().join("d/b.txt")).unwrap();
     let kept: serde_json::Value = serde_json::from_slice(&tree.best_effort(&project, &base, 1_000).unwrap()).unwrap();
     assert_eq!(kept["files"]["a.txt"]["text"], "agent");
@@ -286,6 +288,7 @@ fn a_discarded_tree_is_the_commit_again_but_for_ignored_files() {
     tree.discard(&project, &base, &no_hook).unwrap();
     assert!(listed(&tree, &project, &base).is_empty());
     assert!(!tree.dir().join("new").exists());
+    assert!(!tree.dir().join("d/.longhaul-tmp-1").exists() && !tree.dir().join("half").exists());
     assert_eq!(read(tree.dir(), "cache/x"), "kept");
     assert_eq!(read(tree.dir(), "d/b.txt"), "two");
 }

@@ -88,22 +88,37 @@ impl Book {
 
     /// Room for a call of a model that may cost this.
     pub(super) fn hold(&mut self, invocation: &InvocationId, most: Usage) -> Room {
+        let number = self.row(invocation).settled.saturating_add(1);
+        let room = self.hold_again(invocation, number, most);
+        if matches!(room, Room::Held(_)) {
+            self.ended.remove(invocation);
+            self.rows_fresh.remove(invocation);
+        }
+        room
+    }
+
+    /// Room for one more try of a call, which may come to this with those before it. What the call holds until then is
+    /// part of it.
+    pub(super) fn hold_again(&mut self, invocation: &InvocationId, number: u64, most: Usage) -> Room {
         let charged = self.total.charged();
         let calls = u64::from(self.total.model_calls);
         if let Some(hit) = self.caps.over(charged.plus(most), calls.saturating_add(1)) {
             return Room::Over(hit);
         }
-        let held = self.held.values().fold(Usage::default(), |sum, held| sum.plus(held.most));
-        let under_way = self.held.len() as u64;
+        let others = || self.held.values().filter(|held| held.invocation != *invocation);
+        let held = others().fold(Usage::default(), |sum, held| sum.plus(held.most));
+        let under_way = others().count() as u64;
         if self.caps.over(charged.plus(held).plus(most), calls.saturating_add(under_way + 1)).is_some() {
             return Room::Taken;
         }
-        let number = self.row(invocation).settled.saturating_add(1);
-        self.ended.remove(invocation);
-        self.rows_fresh.remove(invocation);
+        self.holds(invocation, number, most);
+        Room::Held(number)
+    }
+
+    /// A call holds this, whatever it held before.
+    pub(super) fn holds(&mut self, invocation: &InvocationId, number: u64, most: Usage) {
         self.held_fresh.insert(invocation.clone());
         self.held.insert(invocation.clone(), HeldRow { invocation: invocation.clone(), number, most });
-        Room::Held(number)
     }
 
     /// A call is over. One that is not settled was cut off, and stays charged.

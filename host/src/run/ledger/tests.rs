@@ -2,6 +2,8 @@
 
 use super::book::microdollars;
 use super::*;
+use longhaul_core::model::Cost as _;
+use longhaul_core::supervisor::Tries;
 use longhaul_testkit::MemoryStore;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -226,6 +228,50 @@ async fn steps_of_a_run_are_counted_with_those_under_way() {
     let (waited, ()) = tokio::join!(waits, refused);
     let hit = waited.err().expect("no third step");
     assert_eq!((hit.name.as_str(), hit.used, hit.max), ("model_calls_max", 3.0, 2.0));
+}
+
+/// Retries used to pass what their call held: each wasted answer came on top of it.
+#[tokio::test]
+async fn a_further_try_is_made_only_where_the_run_has_room_for_it_beside_what_was_wasted() {
+    let store = store();
+    let ledger = ledger(&store, 250);
+    let who = invocation("f-a/1/generate");
+    let held = ledger.reserve(&who, cost(100.0), false).await.expect("room");
+    let tries = Tries::new(&*held);
+    for _ in 0..2 {
+        tries.wasted(cost(75.0));
+        tries.again().await.expect("150 are wasted at the most, and 100 may come");
+    }
+    tries.wasted(cost(1.0));
+    let hit = tries.again().await.expect_err("no room");
+    assert_eq!((hit.name.as_str(), hit.used, hit.max), ("cost_microdollars_max", 251.0, 250.0));
+    let (tally, over) = tries.end();
+    assert_eq!((microdollars(tally.wasted().cost_microdollars), over), (151, Some(hit)));
+}
+
+/// Each wastes what it held, and tries again beside the other: none waits for what the other holds while that waits.
+#[tokio::test]
+async fn calls_that_try_again_side_by_side_wait_for_each_other_and_not_for_ever() {
+    let store = store();
+    let ledger = Arc::new(ledger(&store, 500));
+    let calls = ["plan", "f-a/1/generate"].map(|name| {
+        let ledger = Arc::clone(&ledger);
+        tokio::spawn(async move {
+            let who = invocation(name);
+            let held = ledger.reserve(&who, cost(150.0), false).await?;
+            tokio::task::yield_now().await;
+            let tries = Tries::new(&*held);
+            tries.wasted(cost(150.0));
+            tries.again().await?;
+            let _ = ledger.spent(&who, done(1, 0, 0), paid(160.0));
+            drop(tries);
+            held.settle();
+            Ok::<(), LimitHit>(())
+        })
+    });
+    let all = futures_util::future::try_join_all(calls);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), all).await.expect("an end");
+    assert_eq!(ended.expect("no panic"), [Ok(()), Ok(())]);
 }
 
 /// It used to wait until something else was free, be the new cap as high as it may.

@@ -9,8 +9,8 @@ use longhaul_capabilities::{Models as _, Watch as _};
 use longhaul_core::Digest;
 use longhaul_core::event::Used;
 use longhaul_core::journal::{EffectClass, Finished, Journal as _, NewCall, Next, Ticket};
-use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, ReplyFormat, Speaker, Tally};
-use longhaul_core::supervisor::{Done, More, Supervisor as _};
+use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
 use longhaul_core::text::truncate;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Report, Work};
@@ -96,8 +96,9 @@ impl Stage {
         let own = invocation.clone();
         bus.begins(&own);
         let mut heard = move |text: &str| bus.heard(&own, text);
-        let tally = Tally::default();
-        let chosen = model.ask(request, &mut heard, &tally).await;
+        let tries = Tries::new(&*held);
+        let chosen = model.ask(request, &mut heard, &tries).await;
+        let (tally, over) = tries.end();
         let usage = chosen.as_ref().map(|reply| reply.usage).unwrap_or_default();
         let answer = serde_json::to_string(&chosen)?;
         let done = Done { model_calls: u32::from(chosen.is_ok()), ..Done::default() };
@@ -107,10 +108,15 @@ impl Stage {
             stored_bytes: answer.len() as u64,
             ..More::default()
         };
-        if let Err(ModelError::Unavailable(outage)) = chosen {
+        let end = match (&chosen, over) {
+            (_, Some(hit)) => Some(End::Report(Report::Failed(Failure::Budget(hit)))),
+            (Err(ModelError::Unavailable(outage)), None) => Some(End::Outage(outage.clone())),
+            _ => None,
+        };
+        if let Some(end) = end {
             let batch = self.ledger.close(invocation, done, More { stored_bytes: 0, ..more });
             held.settle();
-            return Ok(Err(Ended { batch, ..Ended::of(End::Outage(outage)) }));
+            return Ok(Err(Ended { batch, ..Ended::of(end) }));
         }
         let batch = self.ledger.spent(invocation, done, more);
         let cut_off = u32::from(held.was_cut_off());

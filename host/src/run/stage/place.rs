@@ -5,7 +5,7 @@ use super::orientation::{self, Found, orientation};
 use super::troupe::Team;
 use super::{Desk, Stage, rushed};
 use crate::cast::Part;
-use crate::memory::{recollect, told_words};
+use crate::memory::{recollect, told_words, words_heard};
 use crate::nobody::Nobody;
 use crate::run::checks::PinnedChecks;
 use crate::run::record::put_judged;
@@ -16,7 +16,7 @@ use longhaul_core::memory::Trust;
 use longhaul_core::tool::{CheckError, Checks};
 use longhaul_core::work::{CheckSpec, Criterion, Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Task};
 use longhaul_engine::{Called, Cancel};
-use longhaul_harness::{Job, Report, State, StepReport, Work};
+use longhaul_harness::{Feature, Job, Report, State, StepReport, Work};
 use longhaul_journal::Opened;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -199,6 +199,23 @@ impl Place<'_> {
         })
     }
 
+    /// The least trusted words that those had heard whose answers are in what a plugin is handed: of a feature those
+    /// before it and its own, of what is about no feature all. None: nobody answered anything.
+    fn told_answers(&self) -> anyhow::Result<Option<Trust>> {
+        let feature = self.work.feature().and_then(|feature| self.state.feature(feature));
+        let answered: Vec<&Feature> = match feature {
+            Some(feature) => {
+                let before = feature.spec.depends_on.iter().filter_map(|id| self.state.feature(id));
+                before.chain([feature]).collect()
+            }
+            None => self.state.features.iter().collect(),
+        };
+        let Stage { world, config, record, .. } = self.stage;
+        let of = |key: &String| words_heard(&*world.store, &InvocationId::of_action(&record.run, key), config);
+        let heard: Result<Vec<Trust>, _> = answered.iter().filter_map(|one| one.generated.as_ref()).map(of).collect();
+        Ok(heard?.into_iter().max())
+    }
+
     fn part(&self, table: &str) -> anyhow::Result<&Part> {
         self.desk.cast.part(table).ok_or_else(|| anyhow::anyhow!("there is no [{table}] in longhaul.toml"))
     }
@@ -215,7 +232,8 @@ impl Place<'_> {
     ) -> anyhow::Result<Ended> {
         let (troupe, world) = (&self.desk.troupe, &self.stage.world);
         let invocation = self.stage.invocation(self.work);
-        let recorder = match troupe.open(&invocation, part, export, input).await {
+        let told = told_by(input).max(self.told_answers()?);
+        let recorder = match troupe.open(&invocation, part, export, input, told).await {
             Ok(Opened::Running(recorder)) => recorder,
             Ok(Opened::Finished { finished, .. }) => {
                 let kept: Kept<T> = serde_json::from_str(&finished.result)?;
@@ -226,7 +244,6 @@ impl Place<'_> {
         world.crash.reach("invocation.start");
         let team = Arc::new(Team::new(troupe, Arc::clone(&checks), self.cancel));
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
-        let setup = Setup { told: told_by(input), ..setup };
         let called = call(setup).await;
         world.crash.reach("invocation.end");
         let row = troupe.ledger.close(&invocation, called.done, called.more);

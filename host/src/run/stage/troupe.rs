@@ -14,7 +14,7 @@ use longhaul_capabilities::{Models as _, Services, Setup};
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::{Began, JournalError};
-use longhaul_core::memory::MemoryBackend;
+use longhaul_core::memory::{MemoryBackend, Trust};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{BrokenOff, Checks, Delegate, DelegateError, Delegated};
@@ -37,18 +37,19 @@ pub(super) struct Troupe {
 }
 
 impl Troupe {
-    /// Begins the journal of an invocation, or finds it.
+    /// Begins the journal of an invocation, or finds it. `told`: the least trusted words in its input.
     pub(super) async fn open(
         &self,
         invocation: &InvocationId,
         part: &Part,
         export: &str,
         input: &impl Serialize,
+        told: Option<Trust>,
     ) -> Result<Opened, JournalError> {
         let input = serde_json::to_vec(input).unwrap_or_default();
         let context = Some(self.context(part));
         let began = began(&self.world, part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
-        let began = Began { context, ..began };
+        let began = Began { context, told, ..began };
         let store = Arc::clone(&self.world.store);
         let opened = Recorder::open(store, Arc::clone(&self.world.clock), invocation.clone(), began, &part.limits)?;
         if let Opened::Running(recorder) = &opened
@@ -115,7 +116,7 @@ impl Troupe {
             context: recorder.began().context.clone(),
             console: None,
             keyring: Arc::default(),
-            told: None,
+            told: recorder.began().told,
             invocation,
         }
     }
@@ -132,6 +133,7 @@ pub(super) fn began(world: &World, plugin: &str, table: &str, component: Digest,
         seed: world.fresh_seed(),
         fingerprint: world.engine.fingerprint().to_owned(),
         context: None,
+        told: None,
         at_ms: world.clock.now_ms(),
     }
 }
@@ -150,18 +152,25 @@ impl Team {
         Self { troupe: Arc::clone(troupe), checks, cancel: cancel.clone() }
     }
 
-    async fn work(&self, child: InvocationId, agent: &str, mut task: Task) -> Result<Delegated, BrokenOff> {
+    async fn work(
+        &self,
+        child: InvocationId,
+        agent: &str,
+        mut task: Task,
+        told: Trust,
+    ) -> Result<Delegated, BrokenOff> {
         let Some(part) = self.troupe.cast.part(&format!("agents.{agent}")) else {
-            return Ok(unanswered(DelegateError::UnknownAgent(truncate(agent, 120))));
+            return Ok(Delegated::refused(DelegateError::UnknownAgent(truncate(agent, 120))));
         };
         task.settings = part.settings.clone();
-        let recorder = match self.troupe.open(&child, part, "agent.run", &task).await {
+        let recorder = match self.troupe.open(&child, part, "agent.run", &task, Some(told)).await {
             Ok(Opened::Running(recorder)) => recorder,
             Ok(Opened::Finished { finished, .. }) => {
                 let kept: Kept<Outcome> = serde_json::from_str(&finished.result).unwrap_or_else(|error| {
                     Kept::Trapped(format!("the journal of `{child}` holds no outcome: {error}"))
                 });
-                return Ok(Delegated { answer: answer(kept), used: Used::default(), closing: Batch::new() });
+                let (answer, used, heard) = (answer(kept), Used::default(), Trust::Unknown);
+                return Ok(Delegated { answer, used, heard, closing: Batch::new() });
             }
             Err(error) => return Err(of_journal(error)),
         };
@@ -171,14 +180,14 @@ impl Team {
         let called = part.plugin.run(setup, &self.cancel, task).await;
         self.troupe.world.crash.reach("delegate.end");
         let row = self.troupe.ledger.close(&child, called.done, called.more);
-        let used = called.used.plus(called.delegated);
+        let (used, heard) = (called.used.plus(called.delegated), called.heard);
         let events = called.events.clone();
         let at_ms = self.troupe.world.clock.now_ms();
         let (finished, concluded) = finish(&recorder, called, at_ms).map_err(broken_off)?;
         self.tell_end(&child, part, events, &concluded.kept, used);
         let mut closing = recorder.finish_batch(finished).await.map_err(of_journal)?;
         closing.ops.extend(row.ops);
-        Ok(Delegated { answer: answer(concluded.kept), used, closing })
+        Ok(Delegated { answer: answer(concluded.kept), used, heard, closing })
     }
 
     /// Before its first step.
@@ -207,13 +216,14 @@ impl Team {
 
 #[async_trait::async_trait]
 impl Delegate for Team {
-    async fn run(&self, child: InvocationId, agent: &str, task: Task) -> Result<Delegated, BrokenOff> {
+    async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, BrokenOff> {
         let (team, agent) = (self.clone(), agent.to_owned());
         // A task of its own, so that its time on a processor is not its caller's. It ends with its caller.
-        let task = tokio::spawn(async move { team.work(child, &agent, task).await });
+        let task = tokio::spawn(async move { team.work(child, &agent, task, told).await });
         let _ends = AbortOnDrop(task.abort_handle());
-        task.await
-            .unwrap_or_else(|stopped| Ok(unanswered(DelegateError::Failed(format!("a defect of longhaul: {stopped}")))))
+        task.await.unwrap_or_else(|stopped| {
+            Ok(Delegated::refused(DelegateError::Failed(format!("a defect of longhaul: {stopped}"))))
+        })
     }
 }
 
@@ -223,10 +233,6 @@ impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-fn unanswered(error: DelegateError) -> Delegated {
-    Delegated { answer: Err(error), used: Used::default(), closing: Batch::new() }
 }
 
 fn answer(kept: Kept<Outcome>) -> Result<Outcome, DelegateError> {

@@ -1,8 +1,10 @@
-//! `server.toml` of the data directory: how the server is reached, and by whom.
+//! `server.toml` of the data directory: how the server is reached and by whom, and who is told of tasks that failed.
 //!
-//! It is read when the server starts and at SIGHUP. What only a start can change is named then, and left as it was.
+//! `[server]` is read when the server starts and at SIGHUP. What only a start can change is named then, and left as it
+//! was. `[notify]` is read whenever somebody may be told.
 
 use super::rate::Rate;
+use crate::notify::config::NotifyConfig;
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,6 +21,36 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 #[serde(default, deny_unknown_fields)]
 struct Written {
     server: Settings,
+    /// Who is told of tasks of schedules that failed for good. Default: nobody.
+    notify: Option<NotifyConfig>,
+}
+
+impl Written {
+    /// Reads the file of a data directory; without one everything is as by default.
+    fn read(home: &Path) -> anyhow::Result<Self> {
+        let path = home.join(FILE);
+        let found = match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            found => found.with_context(|| format!("cannot read `{}`", path.display()))?,
+        };
+        if found.len() > FILE_BYTES_MAX {
+            bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len());
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        Self::parse(&text).with_context(|| format!("`{}`", path.display()))
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let written: Self = toml::from_str(text)?;
+        written.server.check()?;
+        written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
+        Ok(written)
+    }
+}
+
+/// `[notify]` of a data directory; none: nobody is told. A file that is wrong elsewhere is wrong here, too.
+pub fn notify(home: &Path) -> anyhow::Result<Option<NotifyConfig>> {
+    Ok(Written::read(home)?.notify)
 }
 
 /// `[server]`.
@@ -62,24 +94,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the file of a data directory; without one everything is as by default.
+    /// `[server]` of a data directory; without the file everything is as by default.
     pub fn read(home: &Path) -> anyhow::Result<Self> {
-        let path = home.join(FILE);
-        let found = match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            found => found.with_context(|| format!("cannot read `{}`", path.display()))?,
-        };
-        if found.len() > FILE_BYTES_MAX {
-            bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len());
-        }
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        Self::parse(&text).with_context(|| format!("`{}`", path.display()))
-    }
-
-    fn parse(text: &str) -> anyhow::Result<Self> {
-        let Written { server } = toml::from_str(text)?;
-        server.check()?;
-        Ok(server)
+        Ok(Written::read(home)?.server)
     }
 
     /// Refuses to stand open to a network, and figures that would let nobody in.
@@ -138,16 +155,20 @@ mod tests {
 
     #[test]
     fn a_file_may_leave_everything_out_and_a_wrong_word_is_refused() {
-        assert_eq!(Settings::parse("").unwrap(), Settings::default());
-        assert_eq!(Settings::parse("[server]\nhosts = ['a.example']").unwrap().hosts, ["a.example"]);
+        let nothing = Written::parse("").unwrap();
+        assert_eq!((nothing.server, nothing.notify.is_none()), (Settings::default(), true));
+        assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
+        assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
         for wrong in [
             "[server]\nlisten = '0.0.0.0:1'\ntokens = false",
             "[server]\nrequests_per_second = 0",
             "[server]\nbody_bytes_max = 17000000",
             "[server]\nno_such = 1",
             "[sever]\n",
+            "[notify]\n",
+            "[notify]\ncommand = ['true']\nno_such = 1",
         ] {
-            assert!(Settings::parse(wrong).is_err(), "{wrong}");
+            assert!(Written::parse(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -340,9 +340,9 @@ function startAdding(box, place) {
 
 /** The form of a feature. `submit(spec)` gets all of it; what is not in the form stays as it was. */
 function editor(feature, { submit, cancel, isNew = false }) {
-  const id = input({ name: "id", readonly: !isNew, prop: { value: feature.id }, class: "code" });
+  const id = input({ name: "id", readonly: !isNew, required: isNew, prop: { value: feature.id }, class: "code" });
   const title = input({ name: "title", prop: { value: feature.title } });
-  const instruction = area(feature.instruction, { name: "instruction", rows: "6" });
+  const instruction = area(feature.instruction, { name: "instruction", rows: "6", required: true });
   const categories =
     CATEGORIES.includes(feature.category) || !feature.category ? CATEGORIES : [feature.category, ...CATEGORIES];
   const category = select(
@@ -354,6 +354,7 @@ function editor(feature, { submit, cancel, isNew = false }) {
     type: "number",
     min: "1",
     max: "10",
+    required: true,
     name: "priority",
     prop: { value: String(feature.priority) },
   });

@@ -327,8 +327,27 @@ export function check(label, checked, props = {}) {
 }
 
 /**
- * A form. `submit()` is asynchronous; where the server names the field at fault its words go under that field and the
- * focus goes there, and otherwise under the form.
+ * What is wrong with what somebody put into a control, by the control's own bounds; null where nothing is. `step` is
+ * how far the arrows of a number go: only where there is none, the number has to be whole.
+ */
+export function fault({ type, validity, min, max, step }) {
+  if (!validity || validity.valid) return null;
+  if (type !== "number") return validity.valueMissing ? "Fill this in." : null;
+  const isOut = validity.valueMissing || validity.badInput || validity.rangeUnderflow || validity.rangeOverflow;
+  if (!isOut && (step || !validity.stepMismatch)) return null;
+  return `Write a ${step ? "number" : "whole number"}${bounds(min, max)}.`;
+}
+
+function bounds(min, max) {
+  if (min && max) return ` from ${min} to ${max}`;
+  if (min) return `, at least ${min}`;
+  return max ? `, at most ${max}` : "";
+}
+
+/**
+ * A form. What is outside of the bounds of its field is said under that field and not sent, since the server takes some
+ * of it in silence: of a priority of 99 it makes 10. `submit()` is asynchronous; where the server names the field at
+ * fault its words go under that field and the focus goes there, and otherwise under the form.
  */
 export function form(label, fields, { submit, action = "Save", cancel = null, danger = false }) {
   const error = h("p", { class: "form-error", role: "alert" });
@@ -346,6 +365,7 @@ export function form(label, fields, { submit, action = "Save", cancel = null, da
     for (const one of element.querySelectorAll(".field-error")) fill(one);
     for (const one of element.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
     if (send.getAttribute("aria-busy") === "true") return;
+    if (blameFaulty(element, error)) return;
     send.setAttribute("aria-busy", "true");
     try {
       await submit();
@@ -356,6 +376,19 @@ export function form(label, fields, { submit, action = "Save", cancel = null, da
     }
   });
   return element;
+}
+
+/** Says of each control at fault what is wrong with it, and goes to the first; false where there is none. */
+function blameFaulty(element, error) {
+  const wrong = [...element.elements].filter((control) => fault(control) !== null);
+  for (const control of wrong) blame(control, document.getElementById(`${control.id}-error`) ?? error, fault(control));
+  wrong[0]?.focus();
+  return wrong.length > 0;
+}
+
+function blame(control, place, text) {
+  fill(place, text);
+  control?.setAttribute("aria-invalid", "true");
 }
 
 function atField(element, problem) {
@@ -369,9 +402,8 @@ function atField(element, problem) {
       name.endsWith(`.${one.dataset.field}`));
   const place = [...element.querySelectorAll(".field-error")].find(own);
   if (!place) return false;
-  fill(place, problem.message);
   const control = document.getElementById(place.id.replace(/-error$/, ""));
-  control?.setAttribute("aria-invalid", "true");
+  blame(control, place, problem.message);
   control?.focus();
   return true;
 }

@@ -298,13 +298,19 @@ function addSchedule(refresh) {
       "cron",
       { name: "type" },
     );
-    const cron = input({ name: "cron", class: "code", prop: { value: "0 * * * *" } });
+    const cron = input({ name: "cron", class: "code", required: true, prop: { value: "0 * * * *" } });
     const zone = input({
       name: "timezone",
       prop: { value: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC" },
     });
-    const seconds = input({ type: "number", min: "1", name: "interval_seconds", prop: { value: "3600" } });
-    const after = input({ name: "after", class: "code", list: "agent-names" });
+    const seconds = input({
+      type: "number",
+      min: "1",
+      required: true,
+      name: "interval_seconds",
+      prop: { value: "3600" },
+    });
+    const after = input({ name: "after", class: "code", list: "agent-names", required: true });
     const on = select(
       [
         ["success", "it succeeded"],

@@ -76,7 +76,7 @@ fn a_goal_without_sections_writes_no_features() {
 fn refused(body: &str, expected: &str) {
     let text = format!("## Feature: A\n{body}");
     let steps = features(&text).and_then(|steps| {
-        graph::check(&steps).map_err(PlanError::Unclear)?;
+        graph::check("feature", &steps, &[]).map_err(PlanError::Unclear)?;
         Ok(steps)
     });
     match steps {

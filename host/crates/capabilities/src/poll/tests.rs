@@ -5,6 +5,7 @@ use crate::ctx::{Models, Scope, Services, Setup, Watch};
 use longhaul_core::event::Used;
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Journal, JournalError, NewCall, Next, Question, Ticket};
+use longhaul_core::memory::Trust;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
@@ -156,7 +157,7 @@ impl longhaul_core::graph::Graphs for Nobody {
 
 #[async_trait::async_trait]
 impl Delegate for Nobody {
-    async fn run(&self, _: InvocationId, _: &str, _: Task) -> Result<Delegated, BrokenOff> {
+    async fn run(&self, _: InvocationId, _: &str, _: Task, _: Trust) -> Result<Delegated, BrokenOff> {
         unreachable!()
     }
 }

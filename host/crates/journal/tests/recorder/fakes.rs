@@ -207,6 +207,7 @@ pub(crate) fn began() -> Began {
         seed: [7; 32],
         fingerprint: "engine 1".to_owned(),
         context: None,
+        told: None,
         at_ms: START_MS,
     }
 }

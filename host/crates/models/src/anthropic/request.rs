@@ -84,10 +84,53 @@ pub(super) fn body(config: &AnthropicConfig, request: &ModelRequest) -> Result<V
     }
     if let (ReplyFormat::Schema(schema), AnthropicSchema::Native) = (&request.format, config.schema) {
         let mut output = config.extra_body.get("output_config").cloned().unwrap_or_else(|| json!({}));
-        output["format"] = json!({ "type": "json_schema", "schema": schema });
+        output["format"] = json!({ "type": "json_schema", "schema": without_bounds(schema) });
         set("output_config", output);
     }
     Ok(Value::Object(body))
+}
+
+/// What the provider refuses in a schema for replies.
+const BOUNDS: [&str; 12] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "contains",
+];
+
+/// A schema whose bounds are words in its descriptions. Who reads the reply holds it to them, as it has to anyway.
+fn without_bounds(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else { return schema.clone() };
+    let (bounds, rest): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| BOUNDS.contains(&name.as_str()));
+    let mut taken: Map<String, Value> =
+        rest.into_iter().map(|(name, value)| (name.clone(), below(name, value))).collect();
+    if !bounds.is_empty() {
+        let told = bounds.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ");
+        let said = taken.get("description").and_then(Value::as_str).filter(|said| !said.is_empty());
+        let description = said.map_or_else(|| told.clone(), |said| format!("{said} ({told})"));
+        taken.insert("description".to_owned(), description.into());
+    }
+    Value::Object(taken)
+}
+
+/// The schemas in a field of one: names of properties are none of its words.
+fn below(name: &str, value: &Value) -> Value {
+    match (name, value) {
+        ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
+            schemas.iter().map(|(name, schema)| (name.clone(), without_bounds(schema))).collect()
+        }
+        ("items" | "additionalProperties", schema) => without_bounds(schema),
+        ("anyOf" | "allOf" | "oneOf", Value::Array(schemas)) => schemas.iter().map(without_bounds).collect(),
+        _ => value.clone(),
+    }
 }
 
 fn offered(tool: &OfferedTool) -> Value {

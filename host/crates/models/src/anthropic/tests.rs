@@ -241,6 +241,27 @@ async fn thinking_is_asked_for_beside_the_reply_and_takes_no_temperature() {
     assert_eq!((&body["thinking"], body.get("temperature")), (&json!({ "type": "adaptive" }), None));
 }
 
+/// They used to be sent as they were, which the provider refuses.
+#[tokio::test]
+async fn bounds_of_a_schema_are_told_in_words_where_the_provider_takes_none() {
+    let count = |description: Option<&str>| {
+        let bounds = json!({ "type": "integer", "minimum": 0, "maximum": 5 });
+        description.map_or(bounds, |description| json!({ "type": "integer", "description": description }))
+    };
+    let schema = |names: Value, count: Value| {
+        let one =
+            json!({ "type": "object", "properties": { "maximum": names, "count": count }, "required": ["count"] });
+        json!({ "type": "array", "items": { "anyOf": [one] } })
+    };
+    let sent = schema(json!({ "type": "string", "maxLength": 9, "description": "a name" }), count(None));
+    let asked = ModelRequest { format: ReplyFormat::Schema(sent), ..request() };
+    let script = vec![stream("", [GOOD.as_bytes().to_vec()])];
+    let body = check(script, "schema = \"native\"", &asked).await.server.body(0);
+    let name = json!({ "type": "string", "description": "a name (maxLength: 9)" });
+    let told = ["maximum: 5, minimum: 0", "minimum: 0, maximum: 5"].map(|told| schema(name.clone(), count(Some(told))));
+    assert!(told.contains(&body["output_config"]["format"]["schema"]), "{body:#}");
+}
+
 #[tokio::test]
 async fn errors_are_told_apart_as_the_documentation_does() {
     let cases = [

@@ -136,7 +136,7 @@ impl Model for Failing {
 
     async fn ask(&self, _request: &ModelRequest, _heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         for _ in 0..self.0 {
-            cost.again().await;
+            cost.again().await.expect("room");
         }
         Ok(ModelReply::default())
     }

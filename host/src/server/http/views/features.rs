@@ -4,7 +4,8 @@ use super::spent::Used;
 use super::words;
 use longhaul_core::work as inner;
 use longhaul_harness::Feature as InnerFeature;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 words! {
@@ -88,7 +89,8 @@ pub struct FeatureSpec {
     #[serde(default = "category")]
     pub category: String,
     /// From 1 to 10; higher ones come first. Default 5.
-    #[serde(default = "priority")]
+    #[serde(default = "priority", deserialize_with = "of_priorities")]
+    #[schema(minimum = 1, maximum = 10)]
     pub priority: u8,
     /// The agent that does it; null: the one of its category.
     #[serde(default)]
@@ -110,6 +112,14 @@ fn category() -> String {
 
 fn priority() -> u8 {
     5
+}
+
+fn of_priorities<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    let priority = u8::deserialize(from)?;
+    if (1..=10).contains(&priority) {
+        return Ok(priority);
+    }
+    Err(D::Error::custom(format!("{priority} is no priority; write a number from 1 to 10")))
 }
 
 /// Something that is wrong with an output.
