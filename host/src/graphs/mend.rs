@@ -51,7 +51,7 @@ struct Mended {
     values: Values,
     did: Replayed,
     step: StepId,
-    before: Arc<str>,
+    before: String,
     source: String,
     why: String,
     /// Whether nothing at all fails, also none of what was blocked before.
@@ -232,8 +232,8 @@ impl Work<'_> {
     ) -> Result<Result<Mended, String>, GraphError> {
         let before = views::states(&self.opened.replay);
         let mut copy = self.opened.replay.clone();
-        let old = Arc::clone(&self.opened.node(&step)?.source);
-        if *old == *source {
+        let old = self.opened.node(&step)?.source.clone();
+        if old == source {
             return Ok(Err("it is the source that failed".to_owned()));
         }
         if let Err(error) = copy.change_step(&step, source.clone()) {
@@ -343,7 +343,7 @@ fn view(diagnosis: &Diagnosis, failure: Failure) -> DiagnosisView {
 
 /// What the step reads of others, as far as names are that a source of ours can have in it.
 fn names_of(node: &Node) -> BTreeSet<Name> {
-    let names = node.analysis.reads.keys().chain(node.analysis.mutates.keys()).chain(&node.observed_reads);
+    let names = node.analysis.reads().chain(node.analysis.mutates()).chain(&node.observed().reads);
     let is_plain =
         |name: &&Name| name.chars().all(|char| char == '_' || char.is_ascii_alphanumeric()) && !name.starts_with("__");
     names.filter(is_plain).take(NAMES_MAX).cloned().collect()

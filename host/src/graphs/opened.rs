@@ -125,7 +125,7 @@ impl Opened {
     ) -> Result<(Vec<String>, Option<Failure>, Before), GraphError> {
         let id = StepId::new(step);
         let node = self.node(&id)?;
-        let (old, was_good) = (Arc::clone(&node.source), node.state == NodeState::Parsed);
+        let (old, was_good) = (Arc::from(node.source.as_str()), node.state == NodeState::Parsed);
         let touched = self.replay.change_step(&id, source).map_err(super::run::refused)?;
         let failure = syntax_failure(self.node(&id)?);
         if let Some(row) = self.rows.get_mut(&id) {
@@ -143,7 +143,7 @@ impl Opened {
     /// A step less: what is stale now because of it, and what it was.
     pub(super) fn remove(&mut self, step: &str, batch: &mut Batch) -> Result<(Vec<String>, Before), GraphError> {
         let id = StepId::new(step);
-        let old = Arc::clone(&self.node(&id)?.source);
+        let old = self.node(&id)?.source.clone();
         let touched = self.replay.remove_step(&id).map_err(super::run::refused)?;
         if let Some(row) = self.rows.remove(&id) {
             batch.push(Op::Delete(Table::Graphs, record::step_key(&self.head.name, row.number)));
@@ -189,9 +189,9 @@ impl Opened {
             source: Text::keep(&node.source, batch),
             last_good: row.last_good.as_ref().map(|source| Text::keep(source, batch)),
             stale,
-            observed_reads: node.observed_reads.clone(),
-            observed_writes: node.observed_writes.clone(),
-            failed: node.failed,
+            observed_reads: node.observed().reads.clone(),
+            observed_writes: node.observed().writes.clone(),
+            failed: node.observed().failed,
             history: self.replay.history(id).ok().flatten().cloned().unwrap_or_default(),
         };
         if stale {

@@ -88,13 +88,12 @@ fn view(opened: &Opened, node: &Node, state: State) -> StepView {
         id: node.id.to_string(),
         source: node.source.to_string(),
         state,
-        reads: node.analysis.reads.keys().chain(&node.observed_reads).map(ToString::to_string).collect(),
+        reads: node.analysis.reads().chain(&node.observed().reads).map(ToString::to_string).collect(),
         writes: node
             .analysis
-            .writes
-            .iter()
-            .chain(node.analysis.mutates.keys())
-            .chain(&node.observed_writes)
+            .writes()
+            .chain(node.analysis.mutates())
+            .chain(&node.observed().writes)
             .map(ToString::to_string)
             .collect(),
         failure: failure(opened, node, state),
@@ -152,7 +151,7 @@ fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> State {
         State::Broken
     } else if history.is_some_and(|history| history.started) {
         State::Unknown
-    } else if node.failed && history.is_some_and(StepHistory::has_failed) && (!is_stale || stopped) {
+    } else if node.observed().failed && history.is_some_and(StepHistory::has_failed) && (!is_stale || stopped) {
         State::Failed
     } else if is_stale {
         State::Stale
@@ -188,7 +187,7 @@ pub(super) fn failure(opened: &Opened, node: &Node, state: State) -> Option<Fail
 }
 
 fn source_of(opened: &Opened, step: &str) -> Option<Arc<str>> {
-    opened.graph().node(&StepId::new(step)).ok().map(|node| Arc::clone(&node.source))
+    opened.graph().node(&StepId::new(step)).ok().map(|node| node.source.as_str().into())
 }
 
 fn export(opened: &Opened, format: Format) -> String {

@@ -10,15 +10,12 @@ mod facts;
 mod flow;
 mod javascript;
 mod lines;
-mod names;
 mod nesting;
 mod python;
 mod stack;
 
 pub(crate) use builtins::all as python_builtins;
 pub(crate) use python::with_module as with_python;
-
-pub use names::{ByName, Names};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -81,24 +78,42 @@ pub enum Mode {
 }
 
 /// What a source reads, writes and mutates in the steps' namespace.
+///
+/// All that is known of a name is one entry: a graph keeps an analysis for each of its steps, most of which use two or
+/// three names, and asks of each of them what it is used for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Analysis {
-    /// Names read before the source has bound them on every path, with the first such place. Without builtins.
-    pub reads: ByName<Span>,
-    /// Builtins read as [`Analysis::reads`] are: they matter only when an earlier step binds the name.
-    pub builtins: ByName<Span>,
-    /// Names that may be bound or bound anew.
-    pub writes: Names,
-    /// Names that are bound when the source came to its end, whichever path it took.
-    pub definite_writes: Names,
-    /// Names whose value may be changed in place, with the first reason.
-    pub mutates: ByName<Reason>,
-    /// Names that may be unbound.
-    pub deletes: Names,
-    /// Names that every path to the end bound or unbound: what they were before cannot be seen after.
-    pub settles: Names,
-    /// Why the source may read and write any name at all, if it may.
-    pub sees_all: Option<Reason>,
+    /// In the order of the names, each once.
+    names: Arc<[NameUse]>,
+    sees_all: Option<Box<Reason>>,
+}
+
+/// What a source does with one name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NameUse {
+    /// The name.
+    pub name: Name,
+    /// The first place that reads it before the source has bound it on every path.
+    pub read: Option<Span>,
+    /// True when it is read and a builtin: the read matters only when an earlier step binds the name.
+    pub builtin: bool,
+    /// True when it may be bound or bound anew.
+    pub written: bool,
+    /// True when it may be unbound.
+    pub deleted: bool,
+    /// What is certain of it at the end, whichever path the source took.
+    pub settled: Option<Settled>,
+    /// Why its value may be changed in place, if it may: the first reason.
+    pub mutated: Option<Box<Reason>>,
+}
+
+/// What is certain of a name: what it was before cannot be seen after.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Settled {
+    /// It is bound on every path.
+    Bound,
+    /// On every path it is bound or unbound.
+    Either,
 }
 
 /// A place in a source.
@@ -170,6 +185,83 @@ pub struct SyntaxError {
     pub line: u32,
     /// Column, from 1, in characters.
     pub column: u32,
+}
+
+impl Analysis {
+    /// Of names in any order; of several entries of one name, the first.
+    #[must_use]
+    pub fn new(mut names: Vec<NameUse>, sees_all: Option<Reason>) -> Self {
+        names.sort_by(|one, other| one.name.cmp(&other.name));
+        names.dedup_by(|later, first| later.name == first.name);
+        Self { names: names.into(), sees_all: sees_all.map(Box::new) }
+    }
+
+    /// Why the source may read and write any name at all, if it may.
+    #[must_use]
+    pub fn sees_all(&self) -> Option<&Reason> {
+        self.sees_all.as_deref()
+    }
+
+    /// Every name that the source does something with, in their order.
+    #[must_use]
+    pub fn names(&self) -> &[NameUse] {
+        &self.names
+    }
+
+    /// What the source does with a name, if it does something with it.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<&NameUse> {
+        let at = self.names.binary_search_by(|one| (*one.name).cmp(name)).ok()?;
+        Some(&self.names[at])
+    }
+
+    /// Names read before the source has bound them on every path. Without builtins.
+    pub fn reads(&self) -> impl Iterator<Item = &Name> {
+        self.that(|one| one.read.is_some() && !one.builtin)
+    }
+
+    /// Builtins that are read so.
+    pub fn builtins(&self) -> impl Iterator<Item = &Name> {
+        self.that(|one| one.builtin)
+    }
+
+    /// Names that may be bound or bound anew.
+    pub fn writes(&self) -> impl Iterator<Item = &Name> {
+        self.that(|one| one.written)
+    }
+
+    /// Names that are bound when the source came to its end, whichever path it took.
+    pub fn definite_writes(&self) -> impl Iterator<Item = &Name> {
+        self.that(|one| one.settled == Some(Settled::Bound))
+    }
+
+    /// Names whose value may be changed in place.
+    pub fn mutates(&self) -> impl Iterator<Item = &Name> {
+        self.that(|one| one.mutated.is_some())
+    }
+
+    /// Names that may be unbound.
+    pub fn deletes(&self) -> impl Iterator<Item = &Name> {
+        self.that(|one| one.deleted)
+    }
+
+    fn that(&self, wanted: fn(&NameUse) -> bool) -> impl Iterator<Item = &Name> {
+        self.names.iter().filter(move |one| wanted(one)).map(|one| &one.name)
+    }
+}
+
+impl NameUse {
+    /// A name that nothing is done with yet.
+    #[must_use]
+    pub fn new(name: Name) -> Self {
+        Self { name, read: None, builtin: false, written: false, deleted: false, settled: None, mutated: None }
+    }
+
+    /// True when it may be bound, unbound or changed in place.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.written || self.deleted || self.mutated.is_some()
+    }
 }
 
 impl fmt::Display for Reason {

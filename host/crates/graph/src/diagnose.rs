@@ -130,10 +130,11 @@ fn involved(graph: &Graph, failure: &Failure) -> Result<Vec<Involved>, GraphErro
     let node = graph.node(&failure.step)?;
     let (edges, _) = graph.nearest_edges_into(&failure.step, PRODUCERS_MAX)?;
     let mut names: Vec<(bool, &Name)> = Vec::new();
-    for (name, span) in &node.analysis.reads {
-        names.push((failure.line != Some(span.line), name));
+    for known in node.analysis.names().iter().filter(|known| !known.builtin) {
+        names.extend(known.read.map(|span| (failure.line != Some(span.line), &known.name)));
     }
-    let seen = failure.values.keys().filter(|name| !node.analysis.reads.contains_key(name));
+    let is_read = |name: &Name| node.analysis.of(name).is_some_and(|known| known.read.is_some() && !known.builtin);
+    let seen = failure.values.keys().filter(|name| !is_read(name));
     names.extend(seen.map(|name| (true, name)));
     names.sort();
     let one = |name: &Name| Involved {
@@ -183,7 +184,7 @@ fn blame_for_name(graph: &Graph, failure: &Failure, name: &str) -> (StepId, Stri
     for node in graph.steps() {
         if node.id == *here {
             passed = true;
-        } else if node.analysis.writes.contains(name) {
+        } else if node.analysis.of(name).is_some_and(|known| known.written) {
             if passed {
                 after = after.or(Some(node));
             } else {
@@ -194,7 +195,7 @@ fn blame_for_name(graph: &Graph, failure: &Failure, name: &str) -> (StepId, Stri
     if let Some(writer) = before {
         let reason = match &writer.state {
             NodeState::Broken(error) => format!("it would define `{name}`, and does not parse: {error}"),
-            NodeState::Parsed if writer.failed => format!("it would define `{name}`, and raised before"),
+            NodeState::Parsed if writer.observed().failed => format!("it would define `{name}`, and raised before"),
             NodeState::Parsed => format!("it may define `{name}`, and did not"),
         };
         return (writer.id.clone(), reason);
@@ -212,7 +213,7 @@ fn blame_for_name(graph: &Graph, failure: &Failure, name: &str) -> (StepId, Stri
 /// The names that steps before this one may have bound.
 pub(crate) fn names_before(graph: &Graph, step: &StepId) -> BTreeSet<Name> {
     let before = graph.steps().take_while(|node| node.id != *step);
-    before.flat_map(|node| node.analysis.writes.iter().cloned()).collect()
+    before.flat_map(|node| node.analysis.writes().cloned()).collect()
 }
 
 /// A variable that is `None`, with the step that it comes from.

@@ -45,7 +45,7 @@ pub fn lines<'g>(
 pub fn state_of(graph: &Graph, node: &Node) -> &'static str {
     match node.state {
         NodeState::Broken(_) => "broken",
-        NodeState::Parsed if node.failed => "failed",
+        NodeState::Parsed if node.observed().failed => "failed",
         NodeState::Parsed if graph.is_stale(&node.id).unwrap_or(true) => "stale",
         NodeState::Parsed => "fresh",
     }

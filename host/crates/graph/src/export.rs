@@ -2,7 +2,7 @@
 //!
 //! An export is a picture and no backup: what runs left behind is not in it.
 
-use crate::analysis::{Name, Reason, SyntaxError};
+use crate::analysis::{Name, NameUse, Reason, SyntaxError};
 use crate::graph::{Edge, Graph, Node, NodeState, StepId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,19 +108,21 @@ fn exported(graph: &Graph, node: &Node) -> ExportedStep {
     let analysis = &node.analysis;
     let error = match &node.state {
         NodeState::Parsed => None,
-        NodeState::Broken(error) => Some(error.clone()),
+        NodeState::Broken(error) => Some((**error).clone()),
     };
-    let reads = if error.is_some() { BTreeSet::new() } else { analysis.reads.keys().cloned().collect() };
+    let reads = if error.is_some() { BTreeSet::new() } else { analysis.reads().cloned().collect() };
+    let mutated = |known: &NameUse| Some((known.name.clone(), known.mutated.as_deref()?.clone()));
+    let mutates = analysis.names().iter().filter_map(mutated);
     ExportedStep {
         id: node.id.clone(),
-        source: node.source.clone(),
+        source: node.source.as_str().into(),
         stale: graph.is_stale(&node.id).unwrap_or(true),
-        failed: node.failed,
+        failed: node.observed().failed,
         error,
-        reads: reads.into_iter().chain(node.observed_reads.iter().cloned()).collect(),
-        writes: analysis.writes.iter().cloned().collect(),
-        mutates: analysis.mutates.iter().map(|(name, reason)| (name.clone(), reason.clone())).collect(),
-        deletes: analysis.deletes.iter().cloned().collect(),
+        reads: reads.into_iter().chain(node.observed().reads.iter().cloned()).collect(),
+        writes: analysis.writes().cloned().collect(),
+        mutates: mutates.collect(),
+        deletes: analysis.deletes().cloned().collect(),
     }
 }
 

@@ -11,8 +11,9 @@ mod many;
 mod marks;
 mod nodes;
 mod places;
+mod variables;
 
-use crate::analysis::{Analysis, ByName, Language, Name, Reason, SyntaxError};
+use crate::analysis::{Analysis, Language, Name, SyntaxError};
 use foldhash::fast::RandomState;
 use index::{Index, Place};
 use marks::Marks;
@@ -21,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::fmt;
 use std::sync::Arc;
+
+pub use variables::Variables;
 
 /// Most steps of one graph: 100,000.
 ///
@@ -72,7 +75,7 @@ pub struct Node {
     /// Its name.
     pub id: StepId,
     /// Its source.
-    pub source: Arc<str>,
+    pub source: String,
     /// Its place in insertion order; places of removed steps are not given again.
     pub position: u64,
     /// Whether its source parses.
@@ -81,13 +84,9 @@ pub struct Node {
     /// and then changes it.
     pub last_good: Option<Arc<str>>,
     /// What its source does, or what its last source that parsed did.
-    pub analysis: Arc<Analysis>,
-    /// Names that its runs were seen to read, which analysis missed.
-    pub observed_reads: BTreeSet<Name>,
-    /// Names that its runs were seen to change, which analysis missed.
-    pub observed_writes: BTreeSet<Name>,
-    /// True when its last run raised, so that nothing that it writes is certain.
-    pub failed: bool,
+    pub analysis: Analysis,
+    /// What its runs were seen to do, where there is something that analysis missed.
+    seen: Option<Arc<Observed>>,
 }
 
 /// Whether a step's source parses.
@@ -96,7 +95,7 @@ pub enum NodeState {
     /// It does.
     Parsed,
     /// It does not; nothing is read, and what the last good source wrote may be written.
-    Broken(SyntaxError),
+    Broken(Box<SyntaxError>),
 }
 
 /// A dependency of one step on another.
@@ -107,21 +106,21 @@ pub struct Edge {
     /// The step that depends.
     pub to: StepId,
     /// The names that it is about, with why `from` matters to each. Empty for an edge that was asked for without names.
-    pub variables: ByName<Reason>,
+    pub variables: Variables,
     /// True when some name of it was not predicted and seen when a step ran.
     pub observed: bool,
     /// True when it was asked for.
     pub explicit: bool,
 }
 
-/// What a run of a step was seen to do.
+/// What a run of a step was seen to do, or what several were.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Observed {
     /// Names that it looked up, also absent ones, and not those that it had bound itself by then.
     pub reads: BTreeSet<Name>,
     /// Names that it bound, changed in place or unbound.
     pub writes: BTreeSet<Name>,
-    /// True when it raised.
+    /// True when it raised, the last of several: nothing that it writes is certain then.
     pub failed: bool,
 }
 
@@ -179,17 +178,20 @@ pub enum GraphError {
 pub struct Graph {
     language: Arc<dyn Language>,
     nodes: Nodes,
-    places: HashMap<StepId, Place, RandomState>,
+    places: Positions,
     index: Index,
     asked: Asked,
     stale: Marks,
 }
 
+/// The positions of steps.
+type Positions = HashMap<StepId, Place, RandomState>;
+
 /// A source, and what was found in it.
 struct Analysed {
-    source: Arc<str>,
+    source: String,
     state: NodeState,
-    analysis: Arc<Analysis>,
+    analysis: Analysis,
 }
 
 /// Edges that were asked for.
@@ -227,9 +229,9 @@ impl Graph {
     /// [`GraphError::DuplicateStep`] and [`GraphError::TooManySteps`]; nothing is changed then.
     pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), GraphError> {
         let place = self.nodes.next();
-        self.give(&id, place)?;
-        let read = Analysed::new(&*self.language, source.into(), None);
-        self.push(id, read);
+        give(&mut self.places, &id, place)?;
+        let analysed = Analysed::new(&*self.language, source, None);
+        self.push(Arc::new(Node::new(id, place, analysed)));
         Ok(())
     }
 
@@ -238,16 +240,19 @@ impl Graph {
     /// # Errors
     /// The first that [`Graph::add_step`] would meet; nothing is changed then, and no step is added.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), GraphError> {
-        let (ids, sources): (Vec<StepId>, Vec<String>) = steps.into_iter().unzip();
-        let language = Arc::clone(&self.language);
-        // Names are given while other threads analyse already.
-        many::analysed(&*language, &sources, |found| {
-            self.give_all(&ids)?;
-            self.index.reserve(ids.len());
-            self.nodes.reserve(ids.len());
-            found.flatten().zip(ids).for_each(|(one, id)| self.push(id, one));
-            Ok(())
-        })
+        let (language, first, steps) = (Arc::clone(&self.language), self.nodes.next(), steps.into_iter());
+        let mut places = std::mem::take(&mut self.places);
+        let count = steps.size_hint().0.min(STEPS_MAX);
+        places.reserve(count);
+        self.index.reserve(count);
+        self.nodes.reserve(count);
+        let added =
+            many::analysed(&*language, first, steps, |id, place| give(&mut places, id, place), |node| self.push(node));
+        if added.is_err() {
+            places.retain(|_, place| *place < first);
+        }
+        self.places = places;
+        added
     }
 
     /// Gives a step another source. Answers what is stale now because of it, in replay order; nothing, when the source
@@ -261,18 +266,17 @@ impl Graph {
     pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, GraphError> {
         let place = self.place(id)?;
         let node = &self.nodes[place];
-        if *node.source == *source {
+        if node.source == source {
             return Ok(Vec::new());
         }
-        let Analysed { source, state, analysis } = Analysed::new(&*self.language, source.into(), Some(&node.analysis));
-        let (observed_reads, observed_writes) = (BTreeSet::new(), BTreeSet::new());
+        let Analysed { source, state, analysis } = Analysed::new(&*self.language, source, Some(&node.analysis));
         let last_good = match (&state, &node.state) {
             (NodeState::Parsed, _) => None,
-            (NodeState::Broken(_), NodeState::Parsed) => Some(node.source.clone()),
+            (NodeState::Broken(_), NodeState::Parsed) => Some(node.source.as_str().into()),
             (NodeState::Broken(_), NodeState::Broken(_)) => node.last_good.clone(),
         };
-        let node =
-            Node { last_good, source, state, analysis, observed_reads, observed_writes, failed: false, ..node.clone() };
+        let (id, position) = (node.id.clone(), node.position);
+        let node = Node { id, source, position, state, last_good, analysis, seen: None };
         let mut touched = self.dependants(place);
         let before = self.put(node);
         if let Some(cycle) = self.cycle() {
@@ -342,13 +346,13 @@ impl Graph {
             observed.reads.iter().filter(|name| !self.index.reads(place, name)).cloned().collect();
         let writes: BTreeSet<Name> =
             observed.writes.iter().filter(|name| !self.index.changes(place, name)).cloned().collect();
-        if reads.is_empty() && writes.is_empty() && node.failed == observed.failed {
+        if reads.is_empty() && writes.is_empty() && node.observed().failed == observed.failed {
             return Ok(Vec::new());
         }
-        let mut node = Node { failed: observed.failed, ..node.clone() };
-        node.observed_reads.extend(reads.iter().cloned());
-        node.observed_writes.extend(writes.iter().cloned());
-        let before = self.put(node);
+        let mut seen = Observed { failed: observed.failed, ..node.observed().clone() };
+        seen.reads.extend(reads.iter().cloned());
+        seen.writes.extend(writes.iter().cloned());
+        let before = self.put(Node { seen: Some(Arc::new(seen)), ..node.clone() });
         if self.cycle().is_some() {
             self.put(before);
             return Ok(Vec::new());
@@ -473,45 +477,16 @@ impl Graph {
         self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
     }
 
-    /// Gives a new step its position.
-    fn give(&mut self, id: &StepId, place: Place) -> Result<(), GraphError> {
-        let count = self.places.len();
-        match self.places.entry(id.clone()) {
-            hash_map::Entry::Occupied(_) => Err(GraphError::DuplicateStep { id: id.clone() }),
-            hash_map::Entry::Vacant(_) if count >= STEPS_MAX => Err(GraphError::TooManySteps { steps_max: STEPS_MAX }),
-            hash_map::Entry::Vacant(free) => {
-                free.insert(place);
-                Ok(())
-            }
-        }
-    }
-
-    /// Gives new steps their positions, or none of them.
-    fn give_all(&mut self, ids: &[StepId]) -> Result<(), GraphError> {
-        self.places.reserve(ids.len());
-        for (at, (id, place)) in ids.iter().zip(self.nodes.next()..).enumerate() {
-            if let Err(error) = self.give(id, place) {
-                for id in &ids[..at] {
-                    self.places.remove(id);
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
     /// Takes in a step that has its position, the next one, and never ran.
-    fn push(&mut self, id: StepId, Analysed { source, state, analysis }: Analysed) {
-        let (position, observed_reads, observed_writes) = (self.nodes.next(), BTreeSet::new(), BTreeSet::new());
-        let (last_good, failed) = (None, false);
-        let node = Node { id, source, position, state, last_good, analysis, observed_reads, observed_writes, failed };
+    fn push(&mut self, node: Arc<Node>) {
         self.index.insert(&node);
         self.stale.insert(node.position);
-        self.nodes.push(Box::new(node));
+        self.nodes.push(node);
     }
 
     /// Puts a node in the place of the one that has its position, and answers that one.
-    fn put(&mut self, node: Node) -> Node {
+    fn put(&mut self, node: impl Into<Arc<Node>>) -> Arc<Node> {
+        let node = node.into();
         self.index.remove(&self.nodes[node.position]);
         self.index.insert(&node);
         self.nodes.replace(node)
@@ -525,14 +500,43 @@ impl Graph {
     }
 }
 
+/// Gives a new step its position.
+fn give(places: &mut Positions, id: &StepId, place: Place) -> Result<(), GraphError> {
+    let count = places.len();
+    match places.entry(id.clone()) {
+        hash_map::Entry::Occupied(_) => Err(GraphError::DuplicateStep { id: id.clone() }),
+        hash_map::Entry::Vacant(_) if count >= STEPS_MAX => Err(GraphError::TooManySteps { steps_max: STEPS_MAX }),
+        hash_map::Entry::Vacant(free) => {
+            free.insert(place);
+            Ok(())
+        }
+    }
+}
+
+impl Node {
+    /// A step that never ran.
+    fn new(id: StepId, position: u64, Analysed { source, state, analysis }: Analysed) -> Self {
+        Self { id, source, position, state, last_good: None, analysis, seen: None }
+    }
+
+    /// What its runs were seen to do, of which names those that analysis missed.
+    #[must_use]
+    pub fn observed(&self) -> &Observed {
+        static NOTHING: Observed = Observed { reads: BTreeSet::new(), writes: BTreeSet::new(), failed: false };
+        self.seen.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
 impl Analysed {
     /// Of a source that does not parse, what is known is what was `last_good`.
-    fn new(language: &dyn Language, source: Arc<str>, last_good: Option<&Arc<Analysis>>) -> Self {
+    fn new(language: &dyn Language, source: String, last_good: Option<&Analysis>) -> Self {
         match language.analyse(&source) {
-            Ok(analysis) => Self { source, state: NodeState::Parsed, analysis: Arc::new(analysis) },
-            Err(error) => {
-                Self { source, state: NodeState::Broken(error), analysis: last_good.cloned().unwrap_or_default() }
-            }
+            Ok(analysis) => Self { source, state: NodeState::Parsed, analysis },
+            Err(error) => Self {
+                source,
+                state: NodeState::Broken(Box::new(error)),
+                analysis: last_good.cloned().unwrap_or_default(),
+            },
         }
     }
 }

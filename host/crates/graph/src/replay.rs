@@ -520,7 +520,7 @@ impl Replay {
     fn request(&self, at: Position, step: &StepId) -> Result<Result<(StepRequest, BTreeSet<Name>), Skip>, ReplayError> {
         let node = self.graph.node(step)?;
         let attempt = self.walk.missing.get(&at).map_or(0, |missing| missing.attempts);
-        let wants_all = self.settings.acts || node.analysis.sees_all.is_some() || attempt >= ATTEMPTS_MAX;
+        let wants_all = self.settings.acts || node.analysis.sees_all().is_some() || attempt >= ATTEMPTS_MAX;
         let mut names =
             if wants_all { self.namespace.names(at) } else { self.namespace.with_needs(self.predicted(at, step)?, at) };
         let (mut given, live) = self.namespace.groups(&names, at);
@@ -536,7 +536,7 @@ impl Replay {
         }
         let request = StepRequest {
             step: step.clone(),
-            source: Arc::clone(&node.source),
+            source: node.source.as_str().into(),
             seed: self.seed_of(step),
             given,
             before,
@@ -561,8 +561,8 @@ impl Replay {
         let node = self.graph.node(step)?;
         let analysis = &node.analysis;
         let mut names: BTreeSet<Name> = [RANDOM, DECIMAL].into_iter().map(Name::from).collect();
-        names.extend(analysis.reads.keys().chain(analysis.builtins.keys()).chain(analysis.mutates.keys()).cloned());
-        names.extend(analysis.deletes.iter().chain(&node.observed_reads).cloned());
+        names.extend(analysis.reads().chain(analysis.builtins()).chain(analysis.mutates()).cloned());
+        names.extend(analysis.deletes().chain(&node.observed().reads).cloned());
         names.extend(self.walk.missing.get(&at).into_iter().flat_map(|missing| &missing.names).cloned());
         if let Some(run) = self.histories.get(&at).and_then(|(_, history)| history.current.as_ref()) {
             names.extend(run.reads.keys().cloned());
@@ -595,7 +595,7 @@ impl Replay {
         ran.filter_map(|(_, (id, _))| self.graph.node(id).ok())
             .map(|node| Before {
                 step: node.id.clone(),
-                source: Arc::clone(&node.source),
+                source: node.source.as_str().into(),
                 seed: self.seed_of(&node.id),
             })
             .collect()

@@ -2,9 +2,9 @@
 //!
 //! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
 
-use super::flow::{Flow, Status};
-use super::names::{ByName, Names};
-use super::{Analysis, Name, Reason, Span, lines};
+use super::flow::Flow;
+use super::{Analysis, Name, NameUse, Reason, Span, lines};
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// A name, numbered within one source.
@@ -19,31 +19,19 @@ const FEW: usize = 16;
 /// The findings of one walk.
 #[derive(Default)]
 pub(super) struct Facts {
-    known: Vec<Known>,
+    /// By number. Locals that the walk met are among them, and nothing is done with those.
+    known: Vec<NameUse>,
     /// The numbers of names, once there are more than [`FEW`].
     numbers: HashMap<Name, Symbol>,
     pub(super) flow: Flow,
     /// How many bodies that run later the walk is in.
     pub(super) deferred: usize,
+    /// Where such bodies read names first.
+    later: FxHashMap<Symbol, Range>,
     /// What such bodies read, until something has had the chance to call them.
     pending: Vec<Symbol>,
     pub(super) sees_all: Option<Reason>,
     error: Option<(usize, &'static str)>,
-}
-
-/// What is known of one name as a variable of the namespace.
-struct Known {
-    name: Name,
-    read: Option<Range>,
-    /// Read by a body that runs later.
-    later: Option<Range>,
-    /// Read, and there without any step. Known at the end.
-    builtin: bool,
-    written: bool,
-    deleted: bool,
-    mutated: Option<Reason>,
-    /// What is certain of it, where the source binds or unbinds it. Known at the end.
-    settled: Option<Status>,
 }
 
 impl Facts {
@@ -64,8 +52,7 @@ impl Facts {
         if self.known.len() >= FEW {
             self.numbers.insert(name.clone(), symbol);
         }
-        let (read, later, mutated, settled) = (None, None, None, None);
-        self.known.push(Known { name, read, later, builtin: false, written: false, deleted: false, mutated, settled });
+        self.known.push(NameUse::new(name));
         symbol
     }
 
@@ -78,7 +65,7 @@ impl Facts {
         if self.deferred == 0 {
             self.expose(symbol, range);
         } else {
-            self.known[symbol as usize].later.get_or_insert(range);
+            self.later.entry(symbol).or_insert(range);
             self.pending.push(symbol);
         }
     }
@@ -101,7 +88,7 @@ impl Facts {
 
     /// The value of a variable of the namespace may be changed in place.
     pub(super) fn mutate(&mut self, symbol: Symbol, reason: &Reason) {
-        self.known[symbol as usize].mutated.get_or_insert_with(|| reason.clone());
+        self.known[symbol as usize].mutated.get_or_insert_with(|| Box::new(reason.clone()));
     }
 
     /// True when the source binds the variable somewhere before.
@@ -115,8 +102,8 @@ impl Facts {
             return;
         }
         for symbol in std::mem::take(&mut self.pending) {
-            if let Some(range) = self.known[symbol as usize].later {
-                self.expose(symbol, range);
+            if let Some(range) = self.later.get(&symbol) {
+                self.expose(symbol, *range);
             }
         }
     }
@@ -142,63 +129,25 @@ impl Facts {
             return Err(error);
         }
         // A later step may call what was defined here; what is not certain by now is read from what comes before.
-        for symbol in 0..self.known.len() {
-            if let Some(range) = self.known[symbol].later {
-                self.expose(number(symbol), range);
-            }
-            let known = &mut self.known[symbol];
-            known.builtin = known.read.is_some() && is_builtin(&known.name);
-            known.settled = self.flow.status((0, number(symbol))).filter(|_| known.written || known.deleted);
+        for (symbol, range) in std::mem::take(&mut self.later) {
+            self.expose(symbol, range);
         }
-        // In their order, names have lost their numbers.
+        for (known, symbol) in self.known.iter_mut().zip(0..) {
+            known.builtin = known.read.is_some() && is_builtin(&known.name);
+            known.settled = self.flow.status((0, symbol)).filter(|_| known.written || known.deleted);
+        }
         let mut known = self.known;
-        known.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        let writes = names(&known, |one| one.written);
-        let listed = |wanted: fn(&Known) -> bool| {
-            let as_written = known.iter().all(|one| wanted(one) == one.written);
-            if as_written { writes.clone() } else { names(&known, wanted) }
-        };
-        let mut found = Analysis {
-            reads: reads(&known, false),
-            builtins: reads(&known, true),
-            definite_writes: listed(|one| one.settled == Some(Status::Bound)),
-            settles: listed(|one| one.settled.is_some()),
-            deletes: listed(|one| one.deleted),
-            mutates: mutates(&known),
-            writes,
-            sees_all: self.sees_all,
-        };
-        lines::locate(source, found.reads.values_mut().chain(found.builtins.values_mut()));
-        Ok(found)
+        known.retain(|one| one.read.is_some() || one.is_changed());
+        lines::locate(source, known.iter_mut().filter_map(|one| one.read.as_mut()));
+        Ok(Analysis::new(known, self.sees_all))
     }
 
     /// A variable is read by code that runs here.
-    fn expose(&mut self, symbol: Symbol, range: Range) {
+    fn expose(&mut self, symbol: Symbol, (start, end): Range) {
         if self.flow.status((0, symbol)).is_none() {
-            self.known[symbol as usize].read.get_or_insert(range);
+            self.known[symbol as usize].read.get_or_insert(Span { start, end, line: 1, column: 1 });
         }
     }
-}
-
-/// Reads of names that are builtins, or are not, with the bytes of their places alone.
-fn reads(known: &[Known], builtin: bool) -> ByName<Span> {
-    let read = known.iter().filter(|one| one.builtin == builtin && one.read.is_some());
-    ByName::sorted(
-        read.clone().count(),
-        read.filter_map(|one| {
-            let (start, end) = one.read?;
-            Some((one.name.clone(), Span { start, end, line: 1, column: 1 }))
-        }),
-    )
-}
-
-fn names(known: &[Known], wanted: fn(&Known) -> bool) -> Names {
-    Names::sorted(known.iter().filter(|one| wanted(one)).map(|one| &one.name))
-}
-
-fn mutates(known: &[Known]) -> ByName<Reason> {
-    let mutated = known.iter().filter(|one| one.mutated.is_some());
-    ByName::sorted(mutated.clone().count(), mutated.filter_map(|one| Some((one.name.clone(), one.mutated.clone()?))))
 }
 
 /// A source of a million bytes has fewer names than fit.

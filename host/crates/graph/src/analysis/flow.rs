@@ -5,6 +5,7 @@
 //!
 //! The numbers of names and scopes are our own, so a hash that is quick and known to all is safe for them.
 
+use super::Settled;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
@@ -13,15 +14,6 @@ const FEW: usize = 8;
 
 /// A name of one scope; the module is scope 0.
 pub(super) type Key = (u32, u32);
-
-/// What is certain of a name. A name without a status may be what it was before the source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Status {
-    /// Bound on every path.
-    Bound,
-    /// Bound or unbound, on every path one of both.
-    Settled,
-}
 
 /// A place of the trail to come back to.
 #[derive(Clone, Copy)]
@@ -33,7 +25,7 @@ pub(super) struct Mark {
 
 /// What a branch changed.
 pub(super) struct Branch {
-    changed: FxHashMap<Key, Option<Status>>,
+    changed: FxHashMap<Key, Option<Settled>>,
     live: bool,
 }
 
@@ -41,13 +33,13 @@ pub(super) struct Branch {
 #[derive(Default)]
 pub(super) struct Flow {
     /// Of the module's first names, by number, so that a small source needs no list.
-    few: [Option<Status>; FEW],
+    few: [Option<Settled>; FEW],
     /// Of those after them.
-    module: Vec<Option<Status>>,
+    module: Vec<Option<Settled>>,
     /// Of all others.
-    status: FxHashMap<Key, Status>,
+    status: FxHashMap<Key, Settled>,
     /// What changed, once there is a mark to come back to.
-    trail: Vec<(Key, Option<Status>)>,
+    trail: Vec<(Key, Option<Settled>)>,
     marked: Cell<bool>,
     unbound: Vec<Key>,
     /// The walk left by a jump.
@@ -55,7 +47,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn status(&self, key: Key) -> Option<Status> {
+    pub(super) fn status(&self, key: Key) -> Option<Settled> {
         match key {
             (0, name) => {
                 let name = name as usize;
@@ -66,12 +58,12 @@ impl Flow {
     }
 
     pub(super) fn bind(&mut self, key: Key) {
-        self.set(key, Some(Status::Bound));
+        self.set(key, Some(Settled::Bound));
     }
 
     pub(super) fn unbind(&mut self, key: Key) {
         self.unbound.push(key);
-        self.set(key, Some(Status::Settled));
+        self.set(key, Some(Settled::Either));
     }
 
     /// The walk left by a jump: what follows is not reached from here.
@@ -115,7 +107,7 @@ impl Flow {
             self.stopped = true;
             return;
         }
-        let mut met: FxHashMap<Key, (usize, Option<Status>)> = FxHashMap::default();
+        let mut met: FxHashMap<Key, (usize, Option<Settled>)> = FxHashMap::default();
         for (key, status) in live.flat_map(|branch| &branch.changed) {
             met.entry(*key)
                 .and_modify(|(seen, other)| {
@@ -145,8 +137,8 @@ impl Flow {
     pub(super) fn doubt_unbound(&mut self, began: Mark, ended: Mark) {
         for at in began.unbound..ended.unbound {
             let key = self.unbound[at];
-            if self.status(key) == Some(Status::Bound) {
-                self.set(key, Some(Status::Settled));
+            if self.status(key) == Some(Settled::Bound) {
+                self.set(key, Some(Settled::Either));
             }
         }
     }
@@ -159,14 +151,14 @@ impl Flow {
         self.stopped |= !branch.live;
     }
 
-    fn set(&mut self, key: Key, status: Option<Status>) {
+    fn set(&mut self, key: Key, status: Option<Settled>) {
         let before = self.put(key, status);
         if self.marked.get() {
             self.trail.push((key, before));
         }
     }
 
-    fn of_module(&mut self, name: usize) -> &mut Option<Status> {
+    fn of_module(&mut self, name: usize) -> &mut Option<Settled> {
         if name < FEW {
             return &mut self.few[name];
         }
@@ -177,7 +169,7 @@ impl Flow {
         &mut self.module[name]
     }
 
-    fn put(&mut self, key: Key, status: Option<Status>) -> Option<Status> {
+    fn put(&mut self, key: Key, status: Option<Settled>) -> Option<Settled> {
         if let (0, name) = key {
             return std::mem::replace(self.of_module(name as usize), status);
         }
@@ -195,9 +187,9 @@ impl Branch {
     }
 }
 
-fn meet(one: Option<Status>, other: Option<Status>) -> Option<Status> {
+fn meet(one: Option<Settled>, other: Option<Settled>) -> Option<Settled> {
     match (one?, other?) {
-        (Status::Bound, Status::Bound) => Some(Status::Bound),
-        _ => Some(Status::Settled),
+        (Settled::Bound, Settled::Bound) => Some(Settled::Bound),
+        _ => Some(Settled::Either),
     }
 }

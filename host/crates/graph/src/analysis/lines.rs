@@ -4,10 +4,16 @@ use super::Span;
 
 /// Gives spans whose bytes are known their lines and columns. One pass over the source, however many there are.
 pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>) {
-    if is_one_line(source) {
-        return spans.for_each(|span| (span.line, span.column) = (1, span.start + 1));
-    }
-    let mut spans: Vec<&mut Span> = spans.collect();
+    let mut begin = Beginning { bytes: source.as_bytes(), known: 0, ended: false };
+    let mut spans: Vec<&mut Span> = spans
+        .filter_map(|span| {
+            if !begin.reaches(span.start as usize) {
+                return Some(span);
+            }
+            (span.line, span.column) = (1, span.start + 1);
+            None
+        })
+        .collect();
     spans.sort_unstable_by_key(|span| span.start);
     let mut place = Place::default();
     for span in spans {
@@ -16,9 +22,24 @@ pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>
     }
 }
 
-/// True for a line of characters that are a byte each. Most steps are one.
-fn is_one_line(source: &str) -> bool {
-    source.trim_ascii_end().bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'\n' | b'\r'))
+/// The characters of a byte each that the first line begins with. Most steps are no more than that.
+struct Beginning<'s> {
+    bytes: &'s [u8],
+    /// It reaches at least to here.
+    known: usize,
+    ended: bool,
+}
+
+impl Beginning<'_> {
+    fn reaches(&mut self, to: usize) -> bool {
+        if to > self.known && !self.ended {
+            let rest = self.bytes.get(self.known..to).unwrap_or_default();
+            let end = rest.iter().position(|byte| !byte.is_ascii() || matches!(byte, b'\n' | b'\r'));
+            self.known += end.unwrap_or(rest.len());
+            self.ended = end.is_some();
+        }
+        to <= self.known
+    }
 }
 
 /// Line and column of one byte offset, both from 1.

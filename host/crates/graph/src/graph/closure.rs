@@ -6,7 +6,7 @@
 //!
 //! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
 
-use super::index::{Place, Symbol};
+use super::index::{Place, Symbol, Uses};
 use super::marks::Marks;
 use super::{Graph, GraphError, StepId};
 use crate::analysis::Name;
@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// What comes next on a walk.
+/// What comes next on a walk back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A step that the walk was sent to.
@@ -33,10 +33,8 @@ impl Graph {
     pub(super) fn dependants(&self, place: Place) -> Vec<Place> {
         let mut seeds = BTreeSet::from([place]);
         loop {
-            let (mut forward, mut events) = (Forward::new(self, &seeds), Vec::new());
-            while let Some(place) = forward.next(&mut events) {
-                forward.visit(place, &events);
-            }
+            let mut forward = Forward::new(self, &seeds);
+            forward.walk();
             if forward.back.iter().all(|place| contains(&forward.found, *place)) {
                 return forward.found;
             }
@@ -108,7 +106,12 @@ pub(super) fn contains(places: &[Place], place: Place) -> bool {
 /// The walk along the positions: which names hold something that an earlier affected step may have left.
 struct Forward<'g> {
     graph: &'g Graph,
-    events: BinaryHeap<Reverse<(Place, Event)>>,
+    /// Where the walk began; positions of `due` and `sent` count from here.
+    first: Place,
+    /// Positions that the walk comes to: a bit each, so that the next is found at a look for 64 of those between.
+    due: Marks,
+    /// Those of them that it was sent to, whatever they read.
+    sent: Marks,
     /// In their order, as the walk comes to them.
     found: Vec<Place>,
     /// Steps before the walk that edges lead back to.
@@ -117,91 +120,67 @@ struct Forward<'g> {
     tainted: Marks,
     /// All names are tainted but those that were settled since.
     all: Option<FxHashSet<Symbol>>,
-    watches_all: bool,
 }
 
 impl<'g> Forward<'g> {
     fn new(graph: &'g Graph, seeds: &BTreeSet<Place>) -> Self {
-        Self {
-            graph,
-            events: seeds.iter().map(|place| Reverse((*place, Event::Seed))).collect(),
-            found: Vec::new(),
-            back: BTreeSet::new(),
-            tainted: Marks::default(),
-            all: None,
-            watches_all: false,
+        let first = seeds.first().copied().unwrap_or_default();
+        let (due, sent, tainted) = (Marks::default(), Marks::default(), Marks::default());
+        let mut forward =
+            Self { graph, first, due, sent, found: Vec::new(), back: BTreeSet::new(), tainted, all: None };
+        seeds.iter().for_each(|seed| forward.send(*seed));
+        forward
+    }
+
+    /// Comes to every position that is due, those that become due on the way too.
+    fn walk(&mut self) {
+        let mut next = 0;
+        while let Some(at) = self.due.next_from(next) {
+            self.visit(self.first + at);
+            next = at + 1;
         }
     }
 
-    /// The next position, with all that leads to it.
-    fn next(&mut self, events: &mut Vec<Event>) -> Option<Place> {
-        let Reverse((place, first)) = self.events.pop()?;
-        events.clear();
-        events.push(first);
-        while let Some(Reverse((_, event))) = self.events.peek().filter(|Reverse((at, _))| *at == place) {
-            if events.last() != Some(event) {
-                events.push(*event);
-            }
-            self.events.pop();
-        }
-        Some(place)
+    fn send(&mut self, place: Place) {
+        self.sent.insert(place - self.first);
+        self.due.insert(place - self.first);
     }
 
-    fn visit(&mut self, place: Place, events: &[Event]) {
-        let graph = self.graph;
-        let uses = graph.index.uses(place);
-        let sees = |one: &(Symbol, super::index::Use)| one.1.reads && self.is_tainted(one.0);
-        let affected = events.contains(&Event::Seed)
-            || (uses.reads_all && (self.all.is_some() || !self.tainted.is_empty()))
-            || if self.all.is_some() {
-                uses.names.iter().any(sees)
-            } else {
-                events.iter().any(|event| self.event_reads(place, *event))
-            };
+    fn visit(&mut self, place: Place) {
+        let uses = self.graph.index.uses(place);
+        let affected = self.sent.contains(place - self.first)
+            || (uses.reads_all && self.is_any_tainted())
+            || uses.names.iter().any(|(symbol, one)| one.reads && self.is_tainted(*symbol));
         if affected {
-            self.affect(place);
+            self.affect(place, uses);
         } else {
-            self.settle(place);
+            self.settle(uses);
         }
-        for event in events {
-            self.go_on(place, *event);
-        }
+        self.go_on(place, uses);
     }
 
-    fn event_reads(&self, place: Place, event: Event) -> bool {
-        let Event::Uses(symbol) = event else { return false };
-        self.tainted.contains(symbol.into()) && self.graph.index.uses(place).of(symbol).reads
+    fn is_any_tainted(&self) -> bool {
+        self.all.is_some() || !self.tainted.is_empty()
     }
 
     fn is_tainted(&self, symbol: Symbol) -> bool {
         self.tainted.contains(symbol.into()) || self.all.as_ref().is_some_and(|settled| !settled.contains(&symbol))
     }
 
-    fn affect(&mut self, place: Place) {
+    fn affect(&mut self, place: Place, uses: &Uses) {
         self.found.push(place);
-        let graph = self.graph;
-        let uses = graph.index.uses(place);
         for (symbol, _) in uses.names.iter().filter(|(_, one)| one.changes) {
+            self.tainted.insert((*symbol).into());
             if let Some(settled) = &mut self.all {
                 settled.remove(symbol);
             }
-            if self.tainted.insert((*symbol).into()) {
-                self.go_on(place, Event::Uses(*symbol));
-            }
         }
         if uses.changes_all {
-            if self.all.is_none() {
-                self.go_on(place, Event::Any);
-            }
             self.all = Some(FxHashSet::default());
         }
-        if !self.watches_all && !self.tainted.is_empty() {
-            self.watches_all = true;
-            self.go_on(place, Event::All);
-        }
-        for to in graph.asked.out.get(&place).into_iter().flatten() {
+        for to in self.graph.asked.out.get(&place).into_iter().flatten() {
             if *to > place {
-                self.events.push(Reverse((*to, Event::Seed)));
+                self.send(*to);
             } else {
                 self.back.insert(*to);
             }
@@ -209,8 +188,8 @@ impl<'g> Forward<'g> {
     }
 
     /// A step that is not affected takes the taint from the names that it settles.
-    fn settle(&mut self, place: Place) {
-        for (symbol, _) in self.graph.index.uses(place).names.iter().filter(|(_, one)| one.settles) {
+    fn settle(&mut self, uses: &Uses) {
+        for (symbol, _) in uses.names.iter().filter(|(_, one)| one.settles) {
             self.tainted.remove((*symbol).into());
             if let Some(settled) = &mut self.all {
                 settled.insert(*symbol);
@@ -218,18 +197,27 @@ impl<'g> Forward<'g> {
         }
     }
 
-    /// Sends the walk to the next step that an event is about.
-    fn go_on(&mut self, place: Place, event: Event) {
-        let (index, after) = (&self.graph.index, (Excluded(place), Unbounded));
-        let next = match event {
-            Event::Seed => None,
-            Event::Uses(symbol) if self.tainted.contains(symbol.into()) => index.users(symbol).after(place),
-            Event::Uses(_) => None,
-            Event::All => index.reading_all.range(after).next().copied(),
-            Event::Any => self.graph.nodes.after(place).next().map(|node| node.position),
-        };
-        if let Some(next) = next {
-            self.events.push(Reverse((next, event)));
+    /// Makes the next step due that uses a tainted name of this one, may read any, or, where any may be tainted, comes
+    /// next.
+    fn go_on(&mut self, place: Place, uses: &Uses) {
+        let index = &self.graph.index;
+        for (symbol, _) in uses.names.iter() {
+            if self.tainted.contains((*symbol).into())
+                && let Some(next) = index.users(*symbol).after(place)
+            {
+                self.due.insert(next - self.first);
+            }
+        }
+        if !index.reading_all.is_empty()
+            && self.is_any_tainted()
+            && let Some(next) = index.reading_all.range((Excluded(place), Unbounded)).next()
+        {
+            self.due.insert(next - self.first);
+        }
+        if self.all.is_some()
+            && let Some(next) = self.graph.nodes.after(place).next()
+        {
+            self.due.insert(next.position - self.first);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Edges, made from the index as they are asked for.
 
 use super::index::{Place, Symbol};
+use super::variables::Variables;
 use super::{Edge, Graph, GraphError, MISSED_EDGES_MAX, MissedEdge, Node, NodeState, StepId};
-use crate::analysis::{ByName, Name, Reason};
+use crate::analysis::{Name, NameUse, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::from_fn;
 
@@ -213,24 +214,23 @@ impl Graph {
     /// The edge between two steps, of all that it is about.
     fn edge(&self, from: Place, to: Place, about: &[(Place, About)]) -> Edge {
         let (writer, reader) = (&self.nodes[from], &self.nodes[to]);
+        let (from, to) = (writer.id.clone(), reader.id.clone());
+        if let [(_, About::Name(symbol))] = about {
+            let name = self.index.name(*symbol);
+            let variables = Variables::one(name.clone(), reason(writer, name));
+            return Edge { from, to, variables, observed: observed(writer, reader, name), explicit: false };
+        }
         let named = |about: &About| match about {
             About::Asked => None,
             About::All => Some(ALL.into()),
             About::Name(symbol) => Some(self.index.name(*symbol).clone()),
         };
-        // As long as it has to be: most edges are about one name.
-        let mut variables: Vec<(Name, Reason)> = Vec::with_capacity(about.len());
-        for name in about.iter().filter_map(|(_, about)| named(about)) {
-            let reason = reason(writer, &name);
-            variables.push((name, reason));
-        }
-        let observed = variables.iter().any(|(name, _)| {
-            reader.observed_reads.contains(name) || (writer.observed_writes.contains(name) && !predicted(writer, name))
-        });
-        let asked = self.asked.into.get(&to).and_then(|into| into.get(&from));
+        let named = about.iter().filter_map(|(_, about)| named(about));
+        let mut variables: Vec<(Name, Reason)> = named.map(|name| (name.clone(), reason(writer, &name))).collect();
+        let observed = variables.iter().any(|(name, _)| observed(writer, reader, name));
+        let asked = self.asked.into.get(&reader.position).and_then(|into| into.get(&writer.position));
         variables.extend(asked.into_iter().flatten().map(|name| (name.clone(), Reason::Explicit)));
-        let (from, to, variables) = (writer.id.clone(), reader.id.clone(), ByName::first_of_each(variables));
-        Edge { from, to, variables, observed, explicit: asked.is_some() }
+        Edge { from, to, variables: Variables::first_of_each(variables), observed, explicit: asked.is_some() }
     }
 
     /// The edges that these names, read and changed against expectation, make.
@@ -282,20 +282,22 @@ fn same_end(one: &(Place, About), next: &(Place, About)) -> bool {
     one.0 == next.0
 }
 
-fn predicted(writer: &Node, name: &Name) -> bool {
-    let analysis = &writer.analysis;
-    analysis.writes.contains(name) || analysis.mutates.contains_key(name) || analysis.deletes.contains(name)
+/// Whether a run showed what analysis missed of a name between two steps.
+fn observed(writer: &Node, reader: &Node, name: &Name) -> bool {
+    let predicted = || writer.analysis.of(name).is_some_and(NameUse::is_changed);
+    reader.observed().reads.contains(name) || (writer.observed().writes.contains(name) && !predicted())
 }
 
 /// Why a step matters to who reads the name after it.
 fn reason(writer: &Node, name: &Name) -> Reason {
-    let analysis = &writer.analysis;
-    if analysis.writes.contains(name) {
+    let known = writer.analysis.of(name);
+    if known.is_some_and(|known| known.written) {
         return Reason::Written;
     }
-    if analysis.deletes.contains(name) {
+    if known.is_some_and(|known| known.deleted) {
         return Reason::Deleted;
     }
-    let all = || analysis.sees_all.clone().filter(|_| writer.state == NodeState::Parsed);
-    analysis.mutates.get(name).cloned().or_else(all).unwrap_or(Reason::Observed)
+    let mutated = known.and_then(|known| known.mutated.as_deref().cloned());
+    let all = || writer.analysis.sees_all().cloned().filter(|_| writer.state == NodeState::Parsed);
+    mutated.or_else(all).unwrap_or(Reason::Observed)
 }

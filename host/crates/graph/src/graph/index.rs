@@ -2,9 +2,11 @@
 
 use super::places::Places;
 use super::{Node, NodeState};
-use crate::analysis::{Analysis, Name, Reason};
+use crate::analysis::{Name, Reason};
 use foldhash::fast::RandomState;
-use std::collections::{BTreeSet, HashMap};
+use hashbrown::hash_table::{Entry, HashTable};
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 use std::ops::Deref;
 
 /// A step's position in insertion order.
@@ -69,7 +71,9 @@ pub(super) struct Users {
 /// The index of one graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    symbols: HashMap<Name, Symbol, RandomState>,
+    /// By the names.
+    symbols: HashTable<Symbol>,
+    hasher: RandomState,
     names: Vec<Name>,
     users: Vec<Users>,
     /// By position; of one that was removed, nothing.
@@ -117,9 +121,10 @@ impl Default for UsedNames {
 impl Users {
     /// The next step that reads or may change the name.
     pub(super) fn after(&self, place: Place) -> Option<Place> {
-        let reader = self.readers.after(place).first().map(|(reader, ())| *reader);
-        let writer = self.writers.after(place).first().map(|(writer, _)| *writer);
-        reader.into_iter().chain(writer).min()
+        match (self.readers.next(place), self.writers.next(place)) {
+            (Some(reader), Some(writer)) => Some(reader.min(writer)),
+            (reader, writer) => reader.or(writer),
+        }
     }
 }
 
@@ -134,7 +139,7 @@ impl Uses {
 impl Index {
     /// Makes room for steps to come, each with a name of its own.
     pub(super) fn reserve(&mut self, steps: usize) {
-        self.symbols.reserve(steps);
+        self.symbols.reserve(steps, |symbol| self.hasher.hash_one(&*self.names[*symbol as usize]));
         self.names.reserve(steps);
         self.users.reserve(steps);
         self.uses.reserve(steps);
@@ -159,10 +164,11 @@ impl Index {
             self.changing_all.insert(place);
         }
         let at = slot(place);
-        if at >= self.uses.len() {
-            self.uses.resize_with(at + 1, Uses::default);
+        if at == self.uses.len() {
+            self.uses.push(uses);
+        } else {
+            self.uses[at] = uses;
         }
-        self.uses[at] = uses;
     }
 
     pub(super) fn remove(&mut self, node: &Node) {
@@ -188,7 +194,8 @@ impl Index {
     }
 
     pub(super) fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.symbols.get(name).copied()
+        let is_it = |symbol: &Symbol| *self.names[*symbol as usize] == *name;
+        self.symbols.find(self.hasher.hash_one(name), is_it).copied()
     }
 
     pub(super) fn name(&self, symbol: Symbol) -> &Name {
@@ -212,18 +219,16 @@ impl Index {
 
     fn uses_of_node(&mut self, node: &Node) -> Uses {
         let parsed = node.state == NodeState::Parsed;
-        let analysis: &Analysis = &node.analysis;
         let mut names = std::mem::take(&mut self.draft);
-        // What is settled is written or deleted.
-        let certain = |name: &Name| parsed && !node.failed && analysis.settles.contains(name);
-        for name in analysis.writes.iter().chain(&analysis.deletes) {
-            names.push((self.intern(name), Use { changes: true, settles: certain(name), reads: false }));
+        for one in node.analysis.names() {
+            let reads = parsed && one.read.is_some();
+            let settles = parsed && !node.observed().failed && one.settled.is_some();
+            names.push((self.intern(&one.name), Use { reads, changes: one.is_changed(), settles }));
         }
-        for name in analysis.mutates.keys().chain(&node.observed_writes) {
+        for name in &node.observed().writes {
             names.push((self.intern(name), Use { changes: true, ..Use::default() }));
         }
-        let read = analysis.reads.keys().chain(analysis.builtins.keys()).chain(&node.observed_reads);
-        for name in read.filter(|_| parsed) {
+        for name in node.observed().reads.iter().filter(|_| parsed) {
             names.push((self.intern(name), Use { reads: true, ..Use::default() }));
         }
         names.sort_unstable_by_key(|(symbol, _)| *symbol);
@@ -234,7 +239,7 @@ impl Index {
             }
             same
         });
-        let all = analysis.sees_all.as_ref();
+        let all = node.analysis.sees_all();
         let reads_all = parsed && all.is_some_and(|reason| !matches!(reason, Reason::StarImport { .. }));
         let uses = Uses { names: names.as_slice().into(), reads_all, changes_all: all.is_some() };
         names.clear();
@@ -243,15 +248,18 @@ impl Index {
     }
 
     fn intern(&mut self, name: &Name) -> Symbol {
-        if let Some(symbol) = self.symbols.get(name) {
-            return *symbol;
-        }
+        let Self { symbols, hasher, names, .. } = self;
+        let hash = |symbol: &Symbol| hasher.hash_one(&*names[*symbol as usize]);
+        let free = match symbols.entry(hasher.hash_one(&**name), |symbol| names[*symbol as usize] == *name, hash) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(free) => free,
+        };
         // 100,000 steps of a million bytes each would come near; the last number is shared then, which errs towards
         // more edges.
-        let symbol = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        self.names.push(name.clone());
+        let symbol = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        free.insert(symbol);
+        names.push(name.clone());
         self.users.push(Users::default());
-        self.symbols.insert(name.clone(), symbol);
         symbol
     }
 }

@@ -1,75 +1,175 @@
 //! Steps that are added at once: their sources are analysed on all cores.
 //!
 //! What a source does depends on no other, so the graph becomes what it would be if they had been added one after
-//! another. The calling thread takes what is done into the graph, in the steps' order, and analyses while nothing waits
-//! for that. Where the system gives no threads, it does all of it.
+//! another. The calling thread gives the steps their positions while others analyse already, takes what is done into
+//! the graph, in the steps' order, and analyses while nothing waits for that. Where the system gives no threads, it does
+//! all of it.
 
-use super::Analysed;
+use super::index::Place;
+use super::{Analysed, GraphError, Node, StepId};
 use crate::analysis::Language;
-use std::collections::HashMap;
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::mpsc::channel;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Most steps that a thread takes at a time.
 const CHUNK_STEPS_MAX: usize = 64;
 
-/// Chunks of each thread, so that all end at about the same time, whatever their sources are.
-const CHUNKS_PER_THREAD: usize = 8;
+/// Bytes of sources, after which a thread's part has enough of them.
+const CHUNK_BYTES: usize = 8 << 10;
 
-/// Work that is worth one thread more, in bytes of sources with 20 for each step.
+/// Work that is worth a thread more, in bytes of sources with 20 for each step.
 ///
 /// On two cores, of which other work had some, two threads were as quick as one from 20,000 of them in 600 short steps
 /// that are read plainly, and from 3,250 in steps that are parsed. Where other work had both cores, a second thread cost
 /// up to a fifth more than none.
-const SHARED_BYTES_MIN: usize = 16 << 10;
+const SHARED_BYTES_MIN: usize = 4 << 10;
 
-/// Asked for once: Linux answers with what several files say, which takes as long as some steps.
-static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, NonZeroUsize::get));
+/// The threads beside the calling one, one for each other core. They are not those that all of a process share: what
+/// waits there may be long.
+static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+    let others = thread::available_parallelism().map_or(1, NonZeroUsize::get) - 1;
+    let builder = ThreadPoolBuilder::new().num_threads(others).thread_name(|_| "analysis".into());
+    (others > 0).then(|| builder.build().ok()).flatten()
+});
 
-/// Analyses sources, and gives `take` what was found in their order, in parts. Other threads begin before it is called;
-/// what it leaves is not analysed.
-pub(super) fn analysed<T>(
+/// Steps that follow each other, and the position of the first.
+struct Chunk {
+    first: Place,
+    steps: Vec<(StepId, String)>,
+}
+
+/// What became of a chunk.
+struct Done {
+    first: Place,
+    nodes: Vec<Arc<Node>>,
+}
+
+/// Steps that are still to come, and what gives each of them its position.
+struct Coming<I, G> {
+    steps: I,
+    give: G,
+    next: Place,
+    bytes: usize,
+}
+
+/// Chunks that nobody has taken yet.
+struct Line<'l> {
+    language: &'l dyn Language,
+    chunks: Mutex<VecDeque<Chunk>>,
+}
+
+/// Analyses steps, whose positions begin at `first`, and hands them to `take` in their order, after `give` was called
+/// for all of them.
+///
+/// # Errors
+/// The first of `give`; nothing is taken then.
+pub(super) fn analysed(
     language: &dyn Language,
-    sources: &[String],
-    take: impl FnOnce(&mut dyn Iterator<Item = Vec<Analysed>>) -> T,
-) -> T {
-    let threads = threads(sources);
-    let size = (sources.len() / (threads * CHUNKS_PER_THREAD)).clamp(1, CHUNK_STEPS_MAX);
-    let chunks = Mutex::new((0..).zip(sources.chunks(size)));
-    let work = || {
-        // What leads to the next chunk is no more than two numbers, which a panic elsewhere leaves whole.
-        let (at, chunk): (usize, _) = chunks.lock().unwrap_or_else(PoisonError::into_inner).next()?;
-        // Copied and not moved: sources that other threads freed would have all wait for the allocator.
-        let copy = |source: &String| Analysed::new(language, source.as_str().into(), None);
-        Some((at, chunk.iter().map(copy).collect::<Vec<_>>()))
-    };
-    thread::scope(|scope| {
-        let (done, finished) = channel();
-        for _ in 1..threads {
-            let (done, work) = (done.clone(), &work);
-            let analyse = move || while work().is_some_and(|found| done.send(found).is_ok()) {};
-            let _ = thread::Builder::new().name("analysis".into()).spawn_scoped(scope, analyse);
+    first: Place,
+    steps: impl Iterator<Item = (StepId, String)>,
+    give: impl FnMut(&StepId, Place) -> Result<(), GraphError>,
+    take: impl FnMut(Arc<Node>),
+) -> Result<(), GraphError> {
+    let (line, mut coming) = (&Line::new(language), Coming { steps, give, next: first, bytes: 0 });
+    while coming.bytes < SHARED_BYTES_MIN {
+        let Some(chunk) = coming.chunk()? else {
+            in_order(first, || line.work(), take);
+            return Ok(());
+        };
+        line.push(chunk);
+    }
+    let Some(helpers) = &*HELPERS else {
+        while let Some(chunk) = coming.chunk()? {
+            line.push(chunk);
         }
-        // The last sender goes with the last of the threads.
+        in_order(first, || line.work(), take);
+        return Ok(());
+    };
+    helpers.in_place_scope(|scope| {
+        let (done, finished) = channel();
+        // Whoever comes to it finds a chunk in the line, or that others were quicker.
+        let call = || {
+            let done = done.clone();
+            scope.spawn(move |_| drop(line.work().map(|one| done.send(one))));
+        };
+        (0..line.len()).for_each(|_| call());
+        while let Some(chunk) = coming.chunk().inspect_err(|_| line.clear())? {
+            line.push(chunk);
+            call();
+        }
+        // The last sender goes with the last of the chunks.
         drop(done);
-        let mut waiting = HashMap::new();
-        let parts = (0..).map_while(|next| {
-            while !waiting.contains_key(&next) {
-                let (at, found) = finished.try_recv().ok().or_else(&work).or_else(|| finished.recv().ok())?;
-                waiting.insert(at, found);
-            }
-            waiting.remove(&next)
-        });
-        take(&mut { parts })
+        let next = || finished.try_recv().ok().or_else(|| line.work()).or_else(|| finished.recv().ok());
+        in_order(first, next, take);
+        Ok(())
     })
 }
 
-/// How many threads are worth their start, with the calling one.
-fn threads(sources: &[String]) -> usize {
-    let bytes: usize = sources.iter().map(|source| source.len() + 20).sum();
-    let worth = bytes / SHARED_BYTES_MIN + 1;
-    // The system is asked only when it matters.
-    if worth == 1 { 1 } else { worth.min(*CORES) }
+/// Takes what is done in the order of its positions.
+fn in_order(first: Place, mut next_done: impl FnMut() -> Option<Done>, mut take: impl FnMut(Arc<Node>)) {
+    let (mut next, mut early) = (first, HashMap::new());
+    while let Some(done) = early.remove(&next).or_else(&mut next_done) {
+        if done.first == next {
+            next += done.nodes.len() as Place;
+            done.nodes.into_iter().for_each(&mut take);
+        } else {
+            early.insert(done.first, done);
+        }
+    }
+}
+
+impl<I, G> Coming<I, G>
+where
+    I: Iterator<Item = (StepId, String)>,
+    G: FnMut(&StepId, Place) -> Result<(), GraphError>,
+{
+    fn chunk(&mut self) -> Result<Option<Chunk>, GraphError> {
+        let (first, enough) = (self.next, self.bytes + CHUNK_BYTES);
+        let mut steps = Vec::with_capacity(self.steps.size_hint().0.clamp(1, CHUNK_STEPS_MAX));
+        while steps.len() < CHUNK_STEPS_MAX
+            && self.bytes < enough
+            && let Some((id, source)) = self.steps.next()
+        {
+            (self.give)(&id, self.next)?;
+            self.next += 1;
+            self.bytes += source.len() + 20;
+            steps.push((id, source));
+        }
+        Ok((!steps.is_empty()).then_some(Chunk { first, steps }))
+    }
+}
+
+impl<'l> Line<'l> {
+    fn new(language: &'l dyn Language) -> Self {
+        Self { language, chunks: Mutex::default() }
+    }
+
+    /// What is in the line is whole, wherever a thread panicked.
+    fn chunks(&self) -> MutexGuard<'_, VecDeque<Chunk>> {
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn len(&self) -> usize {
+        self.chunks().len()
+    }
+
+    fn push(&self, chunk: Chunk) {
+        self.chunks().push_back(chunk);
+    }
+
+    fn clear(&self) {
+        self.chunks().clear();
+    }
+
+    /// Analyses the first chunk in the line, if there is one.
+    fn work(&self) -> Option<Done> {
+        let Chunk { first, steps } = self.chunks().pop_front()?;
+        let analysed =
+            |((id, source), position)| Arc::new(Node::new(id, position, Analysed::new(self.language, source, None)));
+        Some(Done { first, nodes: steps.into_iter().zip(first..).map(analysed).collect() })
+    }
 }

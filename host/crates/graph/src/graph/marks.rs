@@ -37,6 +37,19 @@ impl Marks {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
+    /// The first that is not below this one.
+    pub(super) fn next_from(&self, place: Place) -> Option<Place> {
+        let (word, _) = at(place);
+        let mut words = (word..).zip(self.words.get(word..)?);
+        let (number, rest) = words.next().map(|(number, first)| (number, first & (u64::MAX << (place % 64))))?;
+        let found = if rest == 0 {
+            words.find(|(_, word)| **word != 0).map(|(number, word)| (number, *word))?
+        } else {
+            (number, rest)
+        };
+        Some(found.0 as Place * 64 + Place::from(found.1.trailing_zeros()))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -81,6 +94,8 @@ mod tests {
         marks.remove(65);
         marks.remove(10_000);
         assert_eq!(marks.iter().collect::<Vec<_>>(), [0, 64, 130]);
+        let next = [0, 1, 64, 65, 130, 131, 5_000].map(|from| marks.next_from(from));
+        assert_eq!(next, [Some(0), Some(64), Some(64), Some(130), Some(130), None, None]);
         assert!(marks.contains(64) && !marks.contains(63) && !marks.contains(10_000));
     }
 }

@@ -3,11 +3,13 @@
 use super::Node;
 use super::index::{Place, slot};
 use std::ops::Index;
+use std::sync::Arc;
 
 /// Positions are given one after another, so that they number a list; of one that was removed, nothing is left in it.
+/// A copy of the graph, on which a patch is tried, shares the steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nodes {
-    slots: Vec<Option<Box<Node>>>,
+    slots: Vec<Option<Arc<Node>>>,
     count: usize,
 }
 
@@ -22,15 +24,15 @@ impl Nodes {
     }
 
     /// Adds a step whose position is [`Nodes::next`].
-    pub(super) fn push(&mut self, node: Box<Node>) {
+    pub(super) fn push(&mut self, node: Arc<Node>) {
         self.slots.push(Some(node));
         self.count += 1;
     }
 
     /// Puts a step in the place of the one that has its position, and answers that one.
-    pub(super) fn replace(&mut self, node: Node) -> Node {
+    pub(super) fn replace(&mut self, node: Arc<Node>) -> Arc<Node> {
         match self.slots.get_mut(slot(node.position)) {
-            Some(Some(kept)) => std::mem::replace(&mut **kept, node),
+            Some(Some(kept)) => std::mem::replace(kept, node),
             _ => node,
         }
     }

@@ -54,6 +54,15 @@ impl<T: Copy> Places<T> {
         &all[count_to(all, place)..]
     }
 
+    /// The next after a position.
+    pub(super) fn next(&self, place: Place) -> Option<Place> {
+        match self {
+            Self::None => None,
+            Self::One((at, _)) => (*at > place).then_some(*at),
+            Self::Many(all) => all.get(count_to(all, place)).map(|(at, _)| *at),
+        }
+    }
+
     fn all(&self) -> &[(Place, T)] {
         match self {
             Self::None => &[],

@@ -4,7 +4,7 @@
 //! makes what cannot be kept.
 
 use super::{Ran, Replay, Settings, Skip, StepHistory, Todo};
-use crate::analysis::{Analysis, Language, Name, Reason, Span, SyntaxError};
+use crate::analysis::{Analysis, Language, Name, NameUse, Reason, Span, SyntaxError};
 use crate::graph::{Graph, StepId};
 use crate::step::{Delta, Ended, Exception, Group, Kept, StepReport, StepRequest};
 use longhaul_core::Digest;
@@ -15,41 +15,39 @@ struct Toy;
 
 impl Language for Toy {
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
-        let mut found = Analysis::default();
+        let mut found: BTreeMap<Name, NameUse> = BTreeMap::new();
         for line in source.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let name = |at: usize| Name::from(words[at]);
-            let read = |name: Name, found: &mut Analysis| {
-                if !found.definite_writes.contains(&name) {
-                    found.reads.insert(name, Span { start: 0, end: 0, line: 1, column: 1 });
-                }
-            };
+            let read = Some(Span { start: 0, end: 0, line: 1, column: 1 });
             match words[0] {
                 "broken" => return Err(SyntaxError { message: "broken".into(), line: 1, column: 1 }),
                 "fail" => {}
                 "push" => {
-                    read(name(1), &mut found);
-                    read(name(2), &mut found);
-                    found.mutates.insert(name(1), Reason::MethodCall { method: "push".into() });
+                    of(&mut found, words[1]).read = read;
+                    of(&mut found, words[2]).read = read;
+                    of(&mut found, words[1]).mutated = Some(Box::new(Reason::MethodCall { method: "push".into() }));
                 }
                 "del" => {
-                    read(name(1), &mut found);
-                    found.deletes.insert(name(1));
-                    found.writes.insert(name(1));
+                    let known = of(&mut found, words[1]);
+                    (known.read, known.deleted, known.written) = (read, true, true);
                 }
                 word => {
                     let hidden = if word == "peek" { words.len() } else { 2 };
-                    words[hidden..].iter().for_each(|word| read(Name::from(*word), &mut found));
-                    found.writes.insert(name(1));
+                    words[hidden..].iter().for_each(|word| of(&mut found, word).read = read);
+                    of(&mut found, words[1]).written = true;
                 }
             }
         }
-        Ok(found)
+        Ok(Analysis::new(found.into_values().collect(), None))
     }
 
     fn name(&self) -> &'static str {
         "toy"
     }
+}
+
+fn of<'f>(found: &'f mut BTreeMap<Name, NameUse>, name: &str) -> &'f mut NameUse {
+    found.entry(name.into()).or_insert_with(|| NameUse::new(name.into()))
 }
 
 /// Names that share cells.

@@ -86,10 +86,10 @@ fn reads_and_writes(case: &Value, mode: Mode) -> Outcome {
 
 fn shown(found: &Analysis) -> Value {
     json!({
-        "reads": found.reads.keys().collect::<Vec<_>>(),
-        "writes": found.writes,
-        "definite_writes": found.definite_writes,
-        "mutates": found.mutates.keys().collect::<Vec<_>>(),
+        "reads": found.reads().collect::<Vec<_>>(),
+        "writes": found.writes().collect::<Vec<_>>(),
+        "definite_writes": found.definite_writes().collect::<Vec<_>>(),
+        "mutates": found.mutates().collect::<Vec<_>>(),
     })
 }
 

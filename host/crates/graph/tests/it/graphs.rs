@@ -113,7 +113,7 @@ fn edges_against_insertion_order_are_followed_and_close_no_cycle() {
     assert!(graph.change_step(&"a".into(), "y = 1".into()).is_ok());
     assert!(matches!(graph.change_step(&"c".into(), "print(x, y)".into()), Err(GraphError::Cycle { .. })));
     assert_eq!(graph.edges().collect::<Vec<_>>(), before);
-    assert_eq!(&*graph.node(&"c".into()).expect("known").source, "print(x)");
+    assert_eq!(graph.node(&"c".into()).expect("known").source, "print(x)");
     let observed = Observed { reads: names(&["y"]), ..Observed::default() };
     assert!(graph.observe(&"c".into(), &observed).expect("known").is_empty());
 }
@@ -206,7 +206,7 @@ impl Edited {
     fn made_at_once(&self) -> Graph {
         let mut graph = Graph::new(self.graph.language().clone());
         for node in self.graph.steps() {
-            let first = node.last_good.as_ref().unwrap_or(&node.source);
+            let first = node.last_good.as_deref().unwrap_or(&node.source);
             graph.add_step(node.id.clone(), first.to_string()).expect("a new step");
             graph.change_step(&node.id, node.source.to_string()).expect("no edge was asked for yet");
         }
@@ -214,8 +214,8 @@ impl Edited {
             graph.add_edge(from, to, variables.clone()).expect("it was there");
         }
         for node in self.graph.steps() {
-            let (reads, writes) = (node.observed_reads.clone(), node.observed_writes.clone());
-            graph.observe(&node.id, &Observed { reads, writes, failed: node.failed }).expect("known");
+            let (reads, writes) = (node.observed().reads.clone(), node.observed().writes.clone());
+            graph.observe(&node.id, &Observed { reads, writes, failed: node.observed().failed }).expect("known");
         }
         graph
     }
@@ -227,17 +227,14 @@ fn defined_edges(edited: &Edited) -> BTreeSet<(StepId, StepId)> {
     let parsed = |node: &Node| node.state == NodeState::Parsed;
     let all = |node: &Node, reads: bool| {
         node.analysis
-            .sees_all
-            .as_ref()
+            .sees_all()
             .is_some_and(|reason| !reads || (parsed(node) && !matches!(reason, Reason::StarImport { .. })))
     };
     let writes = |node: &Node, name: &Name| {
         let analysis = &node.analysis;
         all(node, false)
-            || analysis.writes.contains(name)
-            || analysis.deletes.contains(name)
-            || analysis.mutates.contains_key(name)
-            || node.observed_writes.contains(name)
+            || analysis.writes().chain(analysis.deletes()).chain(analysis.mutates()).any(|one| one == name)
+            || node.observed().writes.contains(name)
     };
     let universe: BTreeSet<Name> = (0..5).map(|number| Name::from(format!("v{number}"))).collect();
     let mut edges: BTreeSet<_> = edited.edges.keys().cloned().collect();
@@ -245,7 +242,7 @@ fn defined_edges(edited: &Edited) -> BTreeSet<(StepId, StepId)> {
         let analysis = &reader.analysis;
         let mut read: BTreeSet<Name> = BTreeSet::new();
         if parsed(reader) {
-            read.extend(analysis.reads.keys().chain(analysis.builtins.keys()).chain(&reader.observed_reads).cloned());
+            read.extend(analysis.reads().chain(analysis.builtins()).chain(&reader.observed().reads).cloned());
         }
         if all(reader, true) {
             read.extend(universe.iter().cloned());
@@ -258,7 +255,10 @@ fn defined_edges(edited: &Edited) -> BTreeSet<(StepId, StepId)> {
                 if writes(writer, name) {
                     edges.insert((writer.id.clone(), reader.id.clone()));
                 }
-                if parsed(writer) && !writer.failed && writer.analysis.settles.contains(name) {
+                if parsed(writer)
+                    && !writer.observed().failed
+                    && writer.analysis.of(name).is_some_and(|known| known.settled.is_some())
+                {
                     break;
                 }
             }

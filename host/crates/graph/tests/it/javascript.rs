@@ -8,9 +8,9 @@ fn found(source: &str) -> String {
     match (JavaScript { mode: Mode::Precise }).analyse(source) {
         Ok(found) => {
             let list = |names: Vec<&str>| names.join(" ");
-            let reads = list(found.reads.keys().map(|name| &**name).collect());
-            let writes = list(found.writes.iter().map(|name| &**name).collect());
-            let certain = list(found.definite_writes.iter().map(|name| &**name).collect());
+            let reads = list(found.reads().map(|name| &**name).collect());
+            let writes = list(found.writes().map(|name| &**name).collect());
+            let certain = list(found.definite_writes().map(|name| &**name).collect());
             format!("{reads} / {writes} / {certain}")
         }
         Err(error) => format!("error at {}:{}", error.line, error.column),
@@ -73,10 +73,10 @@ fn values_that_may_change_have_their_reasons_in_javascript() {
     let found = JavaScript::default()
         .analyse("xs.push(a); o.p = 1; delete q.r; f(b, {c}); console.log(d); Object.assign(e, g);");
     let found = found.expect("it parses");
-    let names: Vec<&str> = found.mutates.keys().map(|name| &**name).collect();
+    let names: Vec<&str> = found.mutates().map(|name| &**name).collect();
     assert_eq!(names, ["a", "b", "c", "e", "g", "o", "q", "xs"]);
-    assert!(JavaScript::default().analyse("eval(s)").expect("it parses").sees_all.is_some());
-    assert!(JavaScript::default().analyse("globalThis.x = 1").expect("it parses").sees_all.is_some());
+    assert!(JavaScript::default().analyse("eval(s)").expect("it parses").sees_all().is_some());
+    assert!(JavaScript::default().analyse("globalThis.x = 1").expect("it parses").sees_all().is_some());
 }
 
 #[test]

@@ -4,7 +4,8 @@ use crate::cases::cases_of;
 use crate::oracle::program;
 use crate::random::{count, first_seed};
 use longhaul_graph::graph::STEPS_MAX;
-use longhaul_graph::{Graph, GraphError, JavaScript, Language, Mode, Python, StepId};
+use longhaul_graph::{Analysis, Graph, GraphError, JavaScript, Language, Mode, Python, StepId, SyntaxError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 type Steps = Vec<(StepId, String)>;
@@ -120,4 +121,29 @@ fn steps_that_do_not_all_fit_are_not_added() {
     graph.add_steps(two).expect("they fit");
     assert_eq!(graph.len(), STEPS_MAX);
     graph.add_steps([]).expect("none always fit");
+}
+
+/// Fails in one of many sources.
+struct Failing;
+
+impl Language for Failing {
+    fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
+        assert_ne!(source, "v300 = 1", "here");
+        Ok(Analysis::default())
+    }
+
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+}
+
+#[test]
+fn a_language_that_panics_does_so_where_the_steps_were_added() {
+    let sources: Vec<String> = (0..1_000).map(|at| format!("v{at} = 1")).collect();
+    for _ in 0..20 {
+        let mut graph = Graph::new(Arc::new(Failing));
+        let add = AssertUnwindSafe(|| graph.add_steps(steps(sources.iter().map(String::as_str))));
+        assert!(catch_unwind(add).is_err(), "nothing was added, and nobody was told");
+    }
+    check(Python::default(), &sources);
 }

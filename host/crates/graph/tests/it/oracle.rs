@@ -255,8 +255,8 @@ fn scopes_are_those_that_python_sees() {
         let text = |list: &Value| -> BTreeSet<String> {
             list.as_array().into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
         };
-        let bound: BTreeSet<String> = found.writes.iter().chain(&found.deletes).map(ToString::to_string).collect();
-        let read: BTreeSet<String> = found.reads.keys().chain(found.builtins.keys()).map(ToString::to_string).collect();
+        let bound: BTreeSet<String> = found.writes().chain(found.deletes()).map(ToString::to_string).collect();
+        let read: BTreeSet<String> = found.reads().chain(found.builtins()).map(ToString::to_string).collect();
         let (reads, binds, maybe) = (text(reads), text(binds), text(maybe));
         let told = || format!("LONGHAUL_SEED={seed}: of\n{source}\n{found:#?}");
         // `del a` and `a += 1` look `a` up, which the judge does not call a reference.
@@ -288,12 +288,12 @@ fn runs_read_and_bind_what_was_found() {
         };
         let told = || format!("LONGHAUL_SEED={seed}: {seen} of\n{source}\n{found:#?}");
         for name in reads.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            let predicted = found.reads.contains_key(name) || found.builtins.contains_key(name);
+            let predicted = found.of(name).is_some_and(|known| known.read.is_some());
             assert!(predicted, "read, and not found: {name}\n{}", told());
         }
         let Some(bound) = bound.as_array() else { continue };
         ended += 1;
-        for name in &found.definite_writes {
+        for name in found.definite_writes() {
             assert!(bound.iter().any(|one| one == &**name), "certain, and not bound: {name}\n{}", told());
         }
     }

@@ -106,6 +106,9 @@ impl<'s> Reader<'s> {
 
     fn statement(&mut self) -> Option<()> {
         self.operators = 0;
+        if !matches!(self.text.byte(), b'c' | b'f' | b'i' | b'm' | b'p' | b't') {
+            return self.assignment();
+        }
         match self.text.peek_word() {
             "pass" => self.text.take_word("pass").then_some(()),
             "import" => self.import(),
@@ -117,6 +120,11 @@ impl<'s> Reader<'s> {
     }
 
     fn assignment(&mut self) -> Option<()> {
+        if let Some(name) = self.only_name() {
+            self.expressions()?;
+            self.walk.bind_name(name);
+            return Some(());
+        }
         let (begin, assigned) = (self.text.at, self.look_ahead());
         if let Some(Assigned::Augmented) = assigned {
             return self.augmented(begin);
@@ -130,6 +138,16 @@ impl<'s> Reader<'s> {
         }
         self.text.at = end;
         Some(())
+    }
+
+    /// Goes over a name and `=`, where no other target follows: most statements begin so.
+    fn only_name(&mut self) -> Option<&'s str> {
+        let begin = self.text.at;
+        let name = self.text.name().filter(|_| self.text.takes_equals() && !self.text.is_assigned());
+        if name.is_none() {
+            self.text.at = begin;
+        }
+        name
     }
 
     fn augmented(&mut self, begin: usize) -> Option<()> {
@@ -584,7 +602,8 @@ impl<'s> Reader<'s> {
 
     /// A name or a constant.
     fn word(&mut self) -> Option<Value<'s>> {
-        if matches!(self.text.peek_word(), "None" | "True" | "False") {
+        if matches!(self.text.byte(), b'N' | b'T' | b'F') && matches!(self.text.peek_word(), "None" | "True" | "False")
+        {
             self.text.at += self.text.peek_word().len();
             return (!is_quote(self.text.byte())).then_some(OTHER);
         }

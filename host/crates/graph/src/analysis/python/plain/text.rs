@@ -87,6 +87,25 @@ impl<'s> Text<'s> {
         fits.then_some(word)
     }
 
+    /// Goes over `=` and the spaces on both sides of it, unless it is part of a longer operator.
+    pub(super) fn takes_equals(&mut self) -> bool {
+        self.space();
+        let takes = is_equals(self.bytes_here());
+        if takes {
+            self.at += 1;
+            self.space();
+        }
+        takes
+    }
+
+    /// Whether `=` stands behind the word that begins here, if one does.
+    pub(super) fn is_assigned(&self) -> bool {
+        let here = self.bytes_here();
+        let word = here.iter().position(|byte| !is_word(*byte)).unwrap_or(here.len());
+        let behind = here[word..].iter().position(|byte| *byte != b' ').unwrap_or(here.len() - word);
+        is_equals(&here[word + behind..])
+    }
+
     pub(super) fn name_and_place(&mut self) -> Option<(&'s str, Range)> {
         let begin = u32::try_from(self.at).ok()?;
         let name = self.name()?;
@@ -166,6 +185,10 @@ impl<'s> Text<'s> {
     }
 }
 
+fn is_equals(here: &[u8]) -> bool {
+    here.first() == Some(&b'=') && here.get(1) != Some(&b'=')
+}
+
 fn is_word(byte: u8) -> bool {
     static WORD: [bool; 256] = {
         let (mut word, mut byte) = ([false; 256], 0);
@@ -185,7 +208,9 @@ pub(super) fn is_quote(byte: u8) -> bool {
 /// Keywords, and a name that nobody may bind.
 #[rustfmt::skip]
 fn is_reserved(word: &str) -> bool {
-    matches!(
+    // They are short, and no number stands at their end.
+    let may_be = matches!(word.as_bytes(), [_, .., last] if word.len() <= 9 && !last.is_ascii_digit());
+    may_be && matches!(
         word,
         "False" | "None" | "True" | "and" | "as" | "assert" | "async" | "await" | "break" | "class" | "continue"
             | "def" | "del" | "elif" | "else" | "except" | "finally" | "for" | "from" | "global" | "if" | "import"
