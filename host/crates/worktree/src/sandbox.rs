@@ -34,7 +34,7 @@ pub(crate) struct Spec {
     pub(crate) sandbox: Sandbox,
     /// True for the inner process.
     pub(crate) is_inner: bool,
-    /// How the inner process stands to others: as the host does.
+    /// How what is started stands to others: as the host does.
     pub(crate) nice: i32,
     /// Arguments that lead to [`check_child`], for the inner process.
     pub(crate) prefix_args: Vec<String>,
@@ -70,7 +70,7 @@ pub(crate) const END: u8 = b'e';
 /// can reach it, so that nothing inside can pretend it.
 pub(crate) const CROWDED: Signal = Signal::USR1;
 
-/// Before all that runs inside; see [`processes`].
+/// Before all that runs inside; see [`inner`] and [`processes`].
 const WATCHER_NICE: i32 = -20;
 
 /// How late the end of the check is noticed.
@@ -109,31 +109,41 @@ fn outer(spec: Spec) -> i32 {
 }
 
 fn inner(spec: &Spec) -> i32 {
-    let _ = rustix::process::setpriority_process(None, spec.nice);
     if let Err((doing, error)) = give_up_rights(spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
     }
-    if let Err(error) = limit(spec) {
-        return say(REFUSED, &format!("cannot set a limit: {error}"));
+    // Only what is started stands to others as the host does, which is a matter of threads. We stay before it: all of
+    // it dies with us, and among thousands of processes we would have to wait for our turn to die.
+    let started = std::thread::scope(|scope| {
+        let starter = std::thread::Builder::new().spawn_scoped(scope, || start(spec));
+        starter.map(|starter| starter.join().unwrap_or(Err(FAILED)))
+    });
+    match started {
+        Ok(Ok(child)) => wait_or_ask_to_end(child, spec.sandbox),
+        Ok(Err(code)) => code,
+        Err(error) => say(REFUSED, &format!("cannot start a thread: {error}")),
     }
+}
+
+/// Starts what is asked for; else the exit code.
+fn start(spec: &Spec) -> Result<Child, i32> {
+    let _ = rustix::process::setpriority_process(None, spec.nice);
+    limit(spec).map_err(|error| say(REFUSED, &format!("cannot set a limit: {error}")))?;
     say("ready", "");
-    let Some((program, arguments)) = spec.argv.split_first() else { return FAILED };
+    let (program, arguments) = spec.argv.split_first().ok_or(FAILED)?;
     if let Err(error) = go_to(&spec.work(), &spec.cwd) {
         eprintln!("cannot start in `{}`: {error}", spec.cwd.display());
-        return FAILED;
+        return Err(FAILED);
     }
     let mut command = Command::new(program);
     if spec.sandbox != Sandbox::None {
         // It dies with us, so that it can have a group of its own, which is asked to end as one.
         command.process_group(0);
     }
-    match command.args(arguments).stdin(Stdio::null()).spawn() {
-        Ok(child) => wait_or_ask_to_end(child, spec.sandbox),
-        Err(error) => {
-            eprintln!("cannot start `{program}`: {error}");
-            127
-        }
-    }
+    command.args(arguments).stdin(Stdio::null()).spawn().map_err(|error| {
+        eprintln!("cannot start `{program}`: {error}");
+        127
+    })
 }
 
 impl Spec {
@@ -263,8 +273,9 @@ fn limit(spec: &Spec) -> std::io::Result<()> {
     let kill = within(Resource::Cpu, spec.cpu_seconds_max.saturating_add(5));
     setrlimit(Resource::Cpu, Rlimit { current: Some(spec.cpu_seconds_max.min(kill)), maximum: Some(kill) })?;
     if spec.sandbox != Sandbox::None {
-        // Counted within the user namespace. Without one it would count all that the user runs.
-        only(Resource::Nproc, spec.processes_max)?;
+        // Counted within the user namespace. Without one it would count all that the user runs. The two of us are in
+        // it, and, while the first program starts, the thread that starts it.
+        only(Resource::Nproc, spec.processes_max.max(2).saturating_add(2))?;
     }
     Ok(())
 }
