@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 type Steps = Vec<(String, String)>;
 
-/// Steps of all rounds of a row, so that small graphs have more rounds, 100 and 20. The quickest of each side are compared:
-/// what else runs on the machine only adds to a round.
+/// Steps of all rounds of a row, so that small graphs have more rounds, 100 and 20. The quickest of each side are
+/// compared: what else runs on the machine only adds to a round.
 const ROUND_STEPS: usize = 100_000;
 
 /// Changes that are timed in each graph.

@@ -231,7 +231,7 @@ impl Graph {
         let place = self.nodes.next();
         give(&mut self.places, &id, place)?;
         let analysed = Analysed::new(&*self.language, source, None);
-        self.push(Arc::new(Node::new(id, place, analysed)));
+        take_in(&mut self.index, &mut self.stale, &mut self.nodes, Arc::new(Node::new(id, place, analysed)));
         Ok(())
     }
 
@@ -240,18 +240,17 @@ impl Graph {
     /// # Errors
     /// The first that [`Graph::add_step`] would meet; nothing is changed then, and no step is added.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), GraphError> {
-        let (language, first, steps) = (Arc::clone(&self.language), self.nodes.next(), steps.into_iter());
-        let mut places = std::mem::take(&mut self.places);
+        let Self { language, nodes, places, index, stale, .. } = self;
+        let (first, steps) = (nodes.next(), steps.into_iter());
         let count = steps.size_hint().0.min(STEPS_MAX);
         places.reserve(count);
-        self.index.reserve(count);
-        self.nodes.reserve(count);
-        let added =
-            many::analysed(&*language, first, steps, |id, place| give(&mut places, id, place), |node| self.push(node));
+        index.reserve(count);
+        nodes.reserve(count);
+        let take = |node| take_in(index, stale, nodes, node);
+        let added = many::analysed(language, first, steps, |id, place| give(places, id, place), take);
         if added.is_err() {
             places.retain(|_, place| *place < first);
         }
-        self.places = places;
         added
     }
 
@@ -477,13 +476,6 @@ impl Graph {
         self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
     }
 
-    /// Takes in a step that has its position, the next one, and never ran.
-    fn push(&mut self, node: Arc<Node>) {
-        self.index.insert(&node);
-        self.stale.insert(node.position);
-        self.nodes.push(node);
-    }
-
     /// Puts a node in the place of the one that has its position, and answers that one.
     fn put(&mut self, node: impl Into<Arc<Node>>) -> Arc<Node> {
         let node = node.into();
@@ -511,6 +503,13 @@ fn give(places: &mut Positions, id: &StepId, place: Place) -> Result<(), GraphEr
             Ok(())
         }
     }
+}
+
+/// Takes in a step that has its position, the next one, and never ran.
+fn take_in(index: &mut Index, stale: &mut Marks, nodes: &mut Nodes, node: Arc<Node>) {
+    index.insert(&node);
+    stale.insert(node.position);
+    nodes.push(node);
 }
 
 impl Node {

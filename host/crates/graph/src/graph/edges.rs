@@ -215,7 +215,8 @@ impl Graph {
     fn edge(&self, from: Place, to: Place, about: &[(Place, About)]) -> Edge {
         let (writer, reader) = (&self.nodes[from], &self.nodes[to]);
         let (from, to) = (writer.id.clone(), reader.id.clone());
-        if let [(_, About::Name(symbol))] = about {
+        let asked = self.asked.into.get(&reader.position).and_then(|into| into.get(&writer.position));
+        if let ([(_, About::Name(symbol))], None) = (about, asked) {
             let name = self.index.name(*symbol);
             let variables = Variables::one(name.clone(), reason(writer, name));
             return Edge { from, to, variables, observed: observed(writer, reader, name), explicit: false };
@@ -228,7 +229,6 @@ impl Graph {
         let named = about.iter().filter_map(|(_, about)| named(about));
         let mut variables: Vec<(Name, Reason)> = named.map(|name| (name.clone(), reason(writer, &name))).collect();
         let observed = variables.iter().any(|(name, _)| observed(writer, reader, name));
-        let asked = self.asked.into.get(&reader.position).and_then(|into| into.get(&writer.position));
         variables.extend(asked.into_iter().flatten().map(|name| (name.clone(), Reason::Explicit)));
         Edge { from, to, variables: Variables::first_of_each(variables), observed, explicit: asked.is_some() }
     }

@@ -222,7 +222,7 @@ impl Index {
         let mut names = std::mem::take(&mut self.draft);
         for one in node.analysis.names() {
             let reads = parsed && one.read.is_some();
-            let settles = parsed && !node.observed().failed && one.settled.is_some();
+            let settles = parsed && !node.observed().failed && one.settled.is_some() && (one.written || one.deleted);
             names.push((self.intern(&one.name), Use { reads, changes: one.is_changed(), settles }));
         }
         for name in &node.observed().writes {

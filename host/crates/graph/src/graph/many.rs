@@ -11,7 +11,9 @@ use crate::analysis::Language;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
-use std::sync::mpsc::channel;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -30,7 +32,7 @@ const SHARED_BYTES_MIN: usize = 4 << 10;
 /// waits there may be long.
 static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let others = thread::available_parallelism().map_or(1, NonZeroUsize::get) - 1;
-    let builder = ThreadPoolBuilder::new().num_threads(others).thread_name(|_| "analysis".into());
+    let builder = ThreadPoolBuilder::new().num_threads(others).thread_name(|_| "analysis of many".into());
     (others > 0).then(|| builder.build().ok()).flatten()
 });
 
@@ -55,8 +57,8 @@ struct Coming<I, G> {
 }
 
 /// Chunks that nobody has taken yet.
-struct Line<'l> {
-    language: &'l dyn Language,
+struct Line {
+    language: Arc<dyn Language>,
     chunks: Mutex<VecDeque<Chunk>>,
 }
 
@@ -66,51 +68,54 @@ struct Line<'l> {
 /// # Errors
 /// The first of `give`; nothing is taken then.
 pub(super) fn analysed(
-    language: &dyn Language,
+    language: &Arc<dyn Language>,
     first: Place,
     steps: impl Iterator<Item = (StepId, String)>,
     give: impl FnMut(&StepId, Place) -> Result<(), GraphError>,
     take: impl FnMut(Arc<Node>),
 ) -> Result<(), GraphError> {
-    let (line, mut coming) = (&Line::new(language), Coming { steps, give, next: first, bytes: 0 });
-    while coming.bytes < SHARED_BYTES_MIN {
-        let Some(chunk) = coming.chunk()? else {
-            in_order(first, || line.work(), take);
-            return Ok(());
-        };
+    let line = Arc::new(Line { language: Arc::clone(language), chunks: Mutex::default() });
+    let mut coming = Coming { steps, give, next: first, bytes: 0 };
+    let (done, finished) = channel();
+    let mut is_worth_it = false;
+    while let Some(chunk) = coming.chunk().inspect_err(|_| line.chunks().clear())? {
         line.push(chunk);
+        if is_worth_it {
+            call_for(&line, &done);
+        }
+        // What has come by now is work enough for us.
+        is_worth_it = coming.bytes >= SHARED_BYTES_MIN;
     }
-    let Some(helpers) = &*HELPERS else {
-        while let Some(chunk) = coming.chunk()? {
-            line.push(chunk);
-        }
-        in_order(first, || line.work(), take);
-        return Ok(());
-    };
-    helpers.in_place_scope(|scope| {
-        let (done, finished) = channel();
-        // Whoever comes to it finds a chunk in the line, or that others were quicker.
-        let call = || {
-            let done = done.clone();
-            scope.spawn(move |_| drop(line.work().map(|one| done.send(one))));
-        };
-        (0..line.len()).for_each(|_| call());
-        while let Some(chunk) = coming.chunk().inspect_err(|_| line.clear())? {
-            line.push(chunk);
-            call();
-        }
-        // The last sender goes with the last of the chunks.
-        drop(done);
-        let next = || finished.try_recv().ok().or_else(|| line.work()).or_else(|| finished.recv().ok());
-        in_order(first, next, take);
-        Ok(())
-    })
+    // The last sender goes with the last of those who were called.
+    drop(done);
+    let own = || line.work().map(Ok);
+    let next = || finished.try_recv().ok().or_else(own).or_else(|| finished.recv().ok());
+    in_order(first..coming.next, next, take);
+    Ok(())
 }
 
-/// Takes what is done in the order of its positions.
-fn in_order(first: Place, mut next_done: impl FnMut() -> Option<Done>, mut take: impl FnMut(Arc<Node>)) {
-    let (mut next, mut early) = (first, HashMap::new());
-    while let Some(done) = early.remove(&next).or_else(&mut next_done) {
+/// Has a helper take a chunk. When it comes to it, it may find that others were quicker; nobody waits for it then, since
+/// what else it has to do may be long.
+fn call_for(line: &Arc<Line>, done: &Sender<thread::Result<Done>>) {
+    let Some(helpers) = &*HELPERS else { return };
+    let (line, done) = (Arc::clone(line), done.clone());
+    helpers.spawn(move || {
+        let found = catch_unwind(AssertUnwindSafe(|| line.work())).transpose();
+        // Nobody listens where the steps are not added after all.
+        let _ = found.map(|found| done.send(found));
+    });
+}
+
+/// Takes what is done in the order of its positions, up to the last; or panics as who did it.
+fn in_order(
+    places: Range<Place>,
+    mut next_done: impl FnMut() -> Option<thread::Result<Done>>,
+    mut take: impl FnMut(Arc<Node>),
+) {
+    let (mut next, mut early) = (places.start, HashMap::new());
+    while next < places.end {
+        let done = early.remove(&next).map(Ok).or_else(&mut next_done).expect("whoever takes a chunk answers for it");
+        let done = done.unwrap_or_else(|panic| resume_unwind(panic));
         if done.first == next {
             next += done.nodes.len() as Place;
             done.nodes.into_iter().for_each(&mut take);
@@ -141,33 +146,21 @@ where
     }
 }
 
-impl<'l> Line<'l> {
-    fn new(language: &'l dyn Language) -> Self {
-        Self { language, chunks: Mutex::default() }
-    }
-
+impl Line {
     /// What is in the line is whole, wherever a thread panicked.
     fn chunks(&self) -> MutexGuard<'_, VecDeque<Chunk>> {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn len(&self) -> usize {
-        self.chunks().len()
     }
 
     fn push(&self, chunk: Chunk) {
         self.chunks().push_back(chunk);
     }
 
-    fn clear(&self) {
-        self.chunks().clear();
-    }
-
     /// Analyses the first chunk in the line, if there is one.
     fn work(&self) -> Option<Done> {
         let Chunk { first, steps } = self.chunks().pop_front()?;
         let analysed =
-            |((id, source), position)| Arc::new(Node::new(id, position, Analysed::new(self.language, source, None)));
+            |((id, source), position)| Arc::new(Node::new(id, position, Analysed::new(&*self.language, source, None)));
         Some(Done { first, nodes: steps.into_iter().zip(first..).map(analysed).collect() })
     }
 }

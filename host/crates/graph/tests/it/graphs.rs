@@ -316,3 +316,19 @@ fn a_graph_after_any_edits_is_the_graph_made_at_once() {
         assert!(checked.is_ok(), "LONGHAUL_SEED={seed}: after {:#?}", edited.told);
     }
 }
+
+#[test]
+fn an_edge_that_was_asked_for_is_told_as_one_also_where_more_were_than_are_told() {
+    let mut graph = Graph::new(Arc::new(Python::default()));
+    let many: Vec<StepId> = (0..10).map(|at| StepId::new(format!("s{at}"))).collect();
+    many.iter().for_each(|id| graph.add_step(id.clone(), "y = 1".to_owned()).expect("a new step"));
+    let reader: StepId = "t".into();
+    graph.add_step(reader.clone(), "print(y, z)".to_owned()).expect("a new step");
+    for id in &many {
+        graph.add_edge(id, &reader, [Name::from("z")].into()).expect("no cycle");
+    }
+    let (edges, _) = graph.nearest_edges_into(&reader, 8).expect("known");
+    let nearest = edges.last().expect("it reads `y`");
+    assert!(nearest.from == many[9] && nearest.explicit, "{nearest:?}");
+    assert_eq!(nearest.variables.keys().map(|name| &**name).collect::<Vec<_>>(), ["y", "z"]);
+}

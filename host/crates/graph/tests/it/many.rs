@@ -142,8 +142,10 @@ fn a_language_that_panics_does_so_where_the_steps_were_added() {
     let sources: Vec<String> = (0..1_000).map(|at| format!("v{at} = 1")).collect();
     for _ in 0..20 {
         let mut graph = Graph::new(Arc::new(Failing));
+        graph.add_step("before".into(), String::new()).expect("added");
         let add = AssertUnwindSafe(|| graph.add_steps(steps(sources.iter().map(String::as_str))));
         assert!(catch_unwind(add).is_err(), "nothing was added, and nobody was told");
+        assert_eq!(graph.node(&"before".into()).map(|node| node.position), Ok(0));
     }
     check(Python::default(), &sources);
 }

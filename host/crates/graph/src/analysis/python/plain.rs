@@ -140,7 +140,7 @@ impl<'s> Reader<'s> {
         Some(())
     }
 
-    /// Goes over a name and `=`, where no other target follows: most statements begin so.
+    /// Goes over a name and `=`, where no other name is assigned behind it: most statements begin so.
     fn only_name(&mut self) -> Option<&'s str> {
         let begin = self.text.at;
         let name = self.text.name().filter(|_| self.text.takes_equals() && !self.text.is_assigned());
