@@ -2,8 +2,8 @@
 //!
 //! What a source does depends on no other, so the graph becomes what it would be if they had been added one after
 //! another. The calling thread gives the steps their positions while others analyse already, takes what is done into
-//! the graph, in the steps' order, and analyses while nothing waits for that. Where the system gives no threads, it does
-//! all of it.
+//! the graph, in the steps' order, and analyses while nothing waits for that. Where the system gives no threads, it
+//! does all of it. Refuses to wait for a thread that has other work.
 
 use super::index::Place;
 use super::{Analysed, GraphError, Node, StepId};
@@ -94,8 +94,8 @@ pub(super) fn analysed(
     Ok(())
 }
 
-/// Has a helper take a chunk. When it comes to it, it may find that others were quicker; nobody waits for it then, since
-/// what else it has to do may be long.
+/// Has a helper take a chunk. When it comes to it, it may find that others were quicker; nobody waits for it then,
+/// since what else it has to do may be long.
 fn call_for(line: &Arc<Line>, done: &Sender<thread::Result<Done>>) {
     let Some(helpers) = &*HELPERS else { return };
     let (line, done) = (Arc::clone(line), done.clone());
