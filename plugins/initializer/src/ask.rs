@@ -109,9 +109,12 @@ fn read(text: &str, reason: StopReason) -> Result<Draft, String> {
     }
 }
 
+/// A model that is asked again as it was would fail the same way.
+const TEMPERATURE_RETRY: f32 = 0.2;
+
 pub(crate) fn options(settings: &Settings, attempt: u32, format: ReplyFormat) -> Options {
     Options {
-        temperature: Some(settings.temperature),
+        temperature: settings.temperature.or((attempt > 0).then_some(TEMPERATURE_RETRY)),
         seed: Some(settings.seed.wrapping_add(attempt)),
         output_tokens_max: settings.output_tokens_max,
         format,

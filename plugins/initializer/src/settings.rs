@@ -26,8 +26,8 @@ pub(crate) struct Settings {
     pub(crate) tries_max: u32,
     /// How many features a plan of the model may have. Default 200.
     pub(crate) features_max: usize,
-    /// Default 0.2.
-    pub(crate) temperature: f32,
+    /// Default: the model's own in the first try, and 0.2 in each further one.
+    pub(crate) temperature: Option<f32>,
     /// Default 0; each further try adds 1.
     pub(crate) seed: u32,
     /// Default: the operator's limit.
@@ -40,7 +40,7 @@ impl Default for Settings {
             model: UseModel::Auto,
             tries_max: 3,
             features_max: 200,
-            temperature: 0.2,
+            temperature: None,
             seed: 0,
             output_tokens_max: None,
         }

@@ -53,8 +53,8 @@ pub(crate) struct Settings {
     /// Replies in a row that cannot be used; in the style `file` also writings. Default 3, at most 20.
     #[serde(alias = "max_tries")]
     pub(crate) tries_max: u32,
-    /// Default 0.
-    pub(crate) temperature: f32,
+    /// Of the first round and try. Default: the model's own.
+    pub(crate) temperature: Option<f32>,
     /// From the second round or try on. Default 0.8.
     pub(crate) temperature_retry: f32,
     /// Default 0; the second round adds 1, the third 2.
@@ -79,7 +79,7 @@ impl Default for Settings {
             self_check: false,
             steps_max: 10,
             tries_max: 3,
-            temperature: 0.0,
+            temperature: None,
             temperature_retry: 0.8,
             seed: 0,
             output_tokens_max: None,
@@ -104,7 +104,7 @@ impl Settings {
         // Far enough apart that a try never repeats the seed of a later round.
         let offset = rounds.wrapping_add(tried.wrapping_mul(1_000));
         Options {
-            temperature: Some(if is_first { self.temperature } else { self.temperature_retry }),
+            temperature: if is_first { self.temperature } else { Some(self.temperature_retry) },
             seed: Some(self.seed.wrapping_add(offset)),
             output_tokens_max: self.output_tokens_max,
             ..Options::default()
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn each_round_and_each_try_has_a_seed_of_its_own() {
-        let settings = Settings { seed: 7, temperature: 0.1, ..Settings::default() };
+        let settings = Settings { seed: 7, temperature: Some(0.1), ..Settings::default() };
         let of = |attempt, tried| {
             let options = settings.options(attempt, tried);
             (options.seed, options.temperature)

@@ -107,7 +107,7 @@ fn reported(report: &CheckReport, settings: &Settings) -> Found {
 
 fn options(settings: &Settings, schema: &str, tried: u32) -> Options {
     Options {
-        temperature: Some(settings.temperature),
+        temperature: settings.temperature,
         seed: Some(settings.seed.wrapping_add(tried)),
         output_tokens_max: settings.output_tokens_max,
         format: ReplyFormat::Schema(schema.to_owned()),

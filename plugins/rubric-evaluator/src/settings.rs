@@ -8,8 +8,8 @@ use serde::Deserialize;
 pub(crate) struct Settings {
     /// The role in the system prompt. Default: a strict reviewer.
     pub(crate) prompt: Option<String>,
-    /// Default 0.
-    pub(crate) temperature: f32,
+    /// Default: the model's own.
+    pub(crate) temperature: Option<f32>,
     /// Default 0.
     pub(crate) seed: u32,
     /// Default: the operator's limit.
@@ -28,7 +28,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             prompt: None,
-            temperature: 0.0,
+            temperature: None,
             seed: 0,
             output_tokens_max: None,
             tries_max: 3,
