@@ -298,7 +298,7 @@ enum Command {
     },
     /// Hold the contract's rules against a component: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
-    /// Look at models, and fetch a small one.
+    /// Look at models, test whether they work, and fetch a small one.
     Models {
         #[command(subcommand)]
         command: models::Command,

@@ -258,8 +258,28 @@ impl Config {
         for (table, part) in self.parts() {
             self.check_part(&table, part)?;
         }
+        self.check_cost_caps()?;
         if let Some((name, _)) = self.checks.iter().find(|(_, check)| check.argv.is_empty()) {
             bail!("[checks] {name} has no command; write argv = [\"program\", \"argument\"]");
+        }
+        Ok(())
+    }
+
+    /// A cap on money that nobody can hold is worse than none.
+    fn check_cost_caps(&self) -> anyhow::Result<()> {
+        let name = "cost_microdollars_max";
+        let table = match self.run.limits.cost_microdollars_max {
+            Some(_) => "[run.limits]",
+            None if self.ask.limits.contains_key(name) => "[ask.limits]",
+            None => return Ok(()),
+        };
+        let used: Vec<String> = self.models.keys().filter(|model| self.uses_model(model)).cloned().collect();
+        if let Some(model) = longhaul_models::config::without_prices(&self.models, &used).first() {
+            bail!(
+                "{table} {name} cannot be held: nobody knows what model `{model}` costs; add to [models.{model}], in \
+                 US dollars, 0.0 where it costs nothing: price_input_usd_per_million = 0.0 and \
+                 price_output_usd_per_million = 0.0, or remove the cap"
+            );
         }
         Ok(())
     }
@@ -491,6 +511,31 @@ mod tests {
         check("[context]\nfull_percent_max = 0", "[context]: full_percent_max is 0; take 1 to 100");
         check("[agents.code.context]\nfull = 1", "[agents.code.context]: unknown field `full`");
         check("[agents.code.context]\nreset_percent_max = 80", "[agents.code.context]: compact_percent_max is 40");
+    }
+
+    #[test]
+    fn a_cap_on_money_needs_prices() {
+        let model = |id: &str, more: &str| {
+            format!("models = [\"m\"]\n[models.m]\nprovider = \"openai\"\nid = \"{id}\"\n{more}")
+        };
+        let cap = "[run.limits]\ncost_microdollars_max = 5";
+        let unknown = "[run.limits] cost_microdollars_max cannot be held: nobody knows what model `m` costs; add to \
+                       [models.m], in US dollars, 0.0 where it costs nothing: price_input_usd_per_million = 0.0";
+        check(&format!("{}{cap}", model("mine", "")), unknown);
+        check(
+            &format!("{}[ask.limits]\ncost_microdollars_max = 5", model("mine", "")),
+            "[ask.limits] cost_microdollars_max",
+        );
+        // Another host may ask another price for the same name.
+        check(&format!("{}{cap}", model("gpt-5-mini", "base_url = \"http://127.0.0.1:1/v1\"\n")), unknown);
+        let prices = "price_input_usd_per_million = 0.0\nprice_output_usd_per_million = 0.0\n";
+        for known in [model("mine", prices), model("gpt-5-mini", "")] {
+            Config::parse(&format!("{SMALL}{known}{cap}")).expect(&known);
+        }
+        // A model that nobody asks costs nothing.
+        let unused = model("mine", "").replacen("models = [\"m\"]\n", "", 1);
+        Config::parse(&format!("{SMALL}{unused}{cap}")).expect("unused");
+        Config::parse(&format!("{SMALL}{}", model("mine", ""))).expect("no cap");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use longhaul_core::model::Model;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
-use longhaul_models::{ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
+use longhaul_models::{Adaptations, ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
 use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_store::{Options, RedbStore};
 use longhaul_worktree::CheckHost;
@@ -224,6 +224,9 @@ impl Clock for MachineClock {
 /// Where requests to models wait for their turn, in all runs of this process.
 static QUEUES: LazyLock<Queues> = LazyLock::new(Queues::default);
 
+/// What was learned of providers, in all runs of this process.
+static ADAPTATIONS: LazyLock<Adaptations> = LazyLock::new(Adaptations::default);
+
 /// The models of a run.
 pub struct ModelSet(HashMap<String, Arc<dyn Model>>);
 
@@ -243,8 +246,13 @@ pub struct ModelOptions {
 }
 
 impl ModelSet {
-    /// Makes the models that some plugin may use. Nothing is sent yet.
-    pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> anyhow::Result<Self> {
+    /// Makes one model by its name. Nothing is sent yet.
+    pub fn one(config: &Config, project: &Path, name: &str) -> anyhow::Result<Arc<dyn Model>> {
+        let mut models = Self::live(config, project, vec![name.to_owned()])?;
+        models.remove(name).with_context(|| format!("there is no model `{name}`; add [models.{name}]"))
+    }
+
+    fn live(config: &Config, project: &Path, names: Vec<String>) -> anyhow::Result<HashMap<String, Arc<dyn Model>>> {
         let cache = cache()?;
         let surroundings = Surroundings {
             variable: &variable,
@@ -252,7 +260,16 @@ impl ModelSet {
             cache: &cache,
             child_command: vec![own_program()?.into_os_string(), "model-child".into()],
             queues: &QUEUES,
+            adaptations: &ADAPTATIONS,
         };
+        let asked = longhaul_models::config::asked(&config.models, &names);
+        let mut asked = config.models.iter().filter(|(name, _)| asked.contains(*name));
+        asked.try_for_each(|(name, model)| refuse_unbuilt(name, model))?;
+        Ok(longhaul_models::config::build(&config.models, names, &surroundings)?)
+    }
+
+    /// Makes the models that some plugin may use. Nothing is sent yet.
+    pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> anyhow::Result<Self> {
         let used = config.models.keys().filter(|name| config.uses_model(name));
         let used: Vec<String> = used.cloned().collect();
         let mut models: HashMap<String, Arc<dyn Model>> = match options.replay_from.as_deref() {
@@ -261,12 +278,7 @@ impl ModelSet {
                 let recorded = || Arc::new(Recorded::new(Arc::clone(&recording), RECORDED_CONTEXT_TOKENS));
                 used.into_iter().map(|name| (name, recorded() as Arc<dyn Model>)).collect()
             }
-            None => {
-                let asked = longhaul_models::config::asked(&config.models, &used);
-                let mut asked = config.models.iter().filter(|(name, _)| asked.contains(*name));
-                asked.try_for_each(|(name, model)| refuse_unbuilt(name, model))?;
-                longhaul_models::config::build(&config.models, used, &surroundings)?
-            }
+            None => Self::live(config, project, used)?,
         };
         if let Some(path) = &options.record_to {
             for model in models.values_mut() {

@@ -62,7 +62,11 @@ Read file after file; each names the next. NEXT-FILE: a00.txt
 ";
 
 fn lab(policy: &str) -> Lab {
-    let lab = Lab::new(&CONFIG.replace("{policy}", policy), GOAL);
+    lab_of(&CONFIG.replace("{policy}", policy))
+}
+
+fn lab_of(config: &str) -> Lab {
+    let lab = Lab::new(config, GOAL);
     for number in 0..FILES {
         let next = if number + 1 < FILES { format!("a{:02}.txt", number + 1) } else { "none".to_owned() };
         let text = format!("{NEXT}{next}\n{}", format!("line of file {number}\n").repeat(150));
@@ -112,6 +116,22 @@ fn every_policy_keeps_a_long_conversation_within_its_window_and_on_its_way() {
         assert!(most > WINDOW / 2 && most <= WINDOW, "{policy}: {most} tokens");
         lab.run(&["replay"]).expect(0);
     }
+}
+
+/// The window used to be taken for 128,000 tokens, and each round ended in the same refusal.
+#[test]
+fn a_window_that_the_server_names_is_told_and_cut_back_to() {
+    let config = CONFIG.replace("{policy}", "compact").replace("context_tokens_max = 6000\n", "");
+    let lab = lab_of(&config);
+    lab.fake.has_window(WINDOW);
+    let ran = lab.run(&["--json", "run"]).expect(0);
+    let warned = ran.stdout.lines().any(|line| {
+        line.contains("refused a conversation of") && line.contains("tokens as longer than its window of 6000")
+    });
+    assert!(warned, "{}", ran.said());
+    assert!(ran.stdout.contains("\"context_compacted\""), "{}", ran.said());
+    assert!(lab.fake.tokens_most() <= WINDOW);
+    lab.run(&["replay"]).expect(0);
 }
 
 #[test]

@@ -28,6 +28,8 @@ enum Command {
     FirstRun,
     /// Check the format, the lints and the licences, and run every test
     Test,
+    /// Refresh the table of prices and context windows from the newest Python package `genai-prices`
+    Prices,
 }
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Plugins(args) => guests::plugins(&workspace_root(), &args),
         Command::FirstRun => stages::first_run(&workspace_root()),
         Command::Test => stages::test(&workspace_root()),
+        Command::Prices => stages::prices(&workspace_root()),
     };
     if let Err(error) = done {
         // With its causes on one line and without a back trace, which would bury the remedy.

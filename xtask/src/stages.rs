@@ -1,7 +1,7 @@
-//! The two commands of the README: `first-run` and `test`.
+//! The two commands of the README, `first-run` and `test`, and `prices`.
 //!
-//! Both do all the set-up they need through ordinary package clients, into the cache outside the tree,
-//! and say how long each stage took. Neither asks for an account or a key.
+//! All do all the set-up they need through ordinary package clients, into the cache outside the tree,
+//! and the first two say how long each stage took. None asks for an account or a key.
 
 use crate::browser;
 use crate::guests::{self, PluginsArgs};
@@ -90,6 +90,13 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     })?;
     stages.print();
     Ok(())
+}
+
+/// Writes the table of prices anew; what changed is for a person to read before it is committed.
+pub(crate) fn prices(root: &Path) -> Result<()> {
+    let script = root.join("xtask/src/prices.py");
+    let table = root.join("host/crates/models/src/prices/table.tsv");
+    run("make the table of prices, which needs Python 3 with pip", Command::new("python3").arg(script).arg(table))
 }
 
 /// The SDKs without a host, each in its own language; C's examples are tested as components.

@@ -59,7 +59,7 @@ fn request(model: &str, output: &str) -> ModelRequest {
         prefill: None,
         stop: Vec::new(),
         output_tokens_max: OUTPUT_TOKENS_MAX,
-        temperature: 0.0,
+        temperature: None,
         seed: Some(0),
     }
 }

@@ -1,4 +1,6 @@
-//! `longhaul models`: what is configured, and fetching a small model.
+//! `longhaul models`: what is configured, whether it works, and fetching a small model.
+
+mod test;
 
 use super::{Context, Exit};
 use crate::config::Config;
@@ -9,6 +11,11 @@ use clap::Subcommand;
 pub enum Command {
     /// List the models of this project.
     List,
+    /// Send each model one small request of each kind that runs use, and say what works.
+    Test {
+        /// One model, by its name under `[models]`. Default: all.
+        name: Option<String>,
+    },
     /// Fetch a small model that runs on the processor, and check its digest.
     Pull {
         /// Its name: `smollm2`, which answers, or `minilm`, which says what sentences mean.
@@ -30,6 +37,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
             }
             Ok(Exit::Done)
         }
+        Command::Test { name } => test::run(context, name.as_deref()).await,
         Command::Pull { name } => {
             let mut told = |text: &str| eprintln!("{text}");
             let path = longhaul_models::pull(&name, &cache()?, &mut told).await?;

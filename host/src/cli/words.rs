@@ -4,6 +4,7 @@ use crate::run::ledger::LedgerView;
 use crate::service::Answer;
 use longhaul_core::context::Anxiety;
 use longhaul_core::event::{ContextCut, Event, RunEvent, Used};
+use longhaul_core::model::Usage;
 use longhaul_core::supervisor::Spent;
 use longhaul_core::work::{FeatureStatus, Mark};
 
@@ -162,9 +163,7 @@ pub fn used_words(used: &Used) -> String {
     if used.usage.tokens() > 0 {
         parts.push(format!("{} tokens", used.usage.tokens()));
     }
-    if used.usage.cost_microdollars > 0.0 {
-        parts.push(format!("${:.4}", used.usage.cost_microdollars / 1e6));
-    }
+    parts.extend(cost_words(used.usage));
     parts.push(format!("{} fuel", short_number(used.fuel)));
     if used.context_resets + used.context_compactions > 0 {
         parts.push(format!("{} context resets, {} compactions", used.context_resets, used.context_compactions));
@@ -173,6 +172,15 @@ pub fn used_words(used: &Used) -> String {
         parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }
     parts.join(", ")
+}
+
+/// What models were paid, where that is anything or is not known.
+pub fn cost_words(usage: Usage) -> Option<String> {
+    match usage.cost() {
+        Some(cost) => (cost > 0.0).then(|| usage.cost_text()),
+        None if usage.cost_microdollars > 0.0 => Some(usage.cost_text()),
+        None => Some("cost unknown".to_owned()),
+    }
 }
 
 /// What a run spent, and of how much.
@@ -187,7 +195,11 @@ pub fn ledger_words(ledger: &LedgerView) -> String {
     [
         format!(
             "ledger: {}{}",
-            dollars(total.usage.cost_microdollars),
+            if total.usage.cost_unknown {
+                format!("cost {}", total.usage.cost_text())
+            } else {
+                total.usage.cost_text()
+            },
             of(caps.cost_microdollars_max.map(micro).map(dollars))
         ),
         format!("{}{} tokens", total.usage.tokens(), of_count(caps.tokens_max)),
@@ -215,10 +227,11 @@ fn memory_at_once(ledger: &LedgerView) -> u64 {
 /// Calls of models that were cut off, and what stays charged for them.
 fn possibly_paid_twice(total: &Spent) -> String {
     let Spent { possibly_paid_twice, cut_off, .. } = total;
-    let (tokens, dollars) = (cut_off.tokens(), cut_off.cost_microdollars / 1e6);
+    let (tokens, cost) =
+        (cut_off.tokens(), if cut_off.cost_unknown { "an unknown sum".to_owned() } else { cut_off.cost_text() });
     match possibly_paid_twice {
         0 => String::new(),
-        _ => format!("possibly paid twice: {possibly_paid_twice} (up to ${dollars:.4} and {tokens} tokens, charged)"),
+        _ => format!("possibly paid twice: {possibly_paid_twice} (up to {cost} and {tokens} tokens, charged)"),
     }
 }
 

@@ -124,7 +124,7 @@ impl Adviser {
             prefill: None,
             stop: Vec::new(),
             output_tokens_max: OUTPUT_TOKENS_MAX,
-            temperature: 0.0,
+            temperature: None,
             seed: Some(0),
         }
     }

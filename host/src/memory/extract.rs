@@ -281,7 +281,7 @@ pub(super) fn request(model: &str, material: &Material) -> ModelRequest {
         prefill: None,
         stop: Vec::new(),
         output_tokens_max: OUTPUT_TOKENS_MAX,
-        temperature: 0.0,
+        temperature: None,
         seed: None,
     }
 }

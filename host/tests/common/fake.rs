@@ -38,6 +38,9 @@ struct Seen {
     posts_take: Duration,
     kill: Option<Kill>,
     last_request: Value,
+    schemas: BTreeMap<String, Value>,
+    window: Option<u64>,
+    refuses: Option<(u16, String)>,
     models: BTreeMap<String, String>,
     remembers: Option<String>,
     advises: Option<String>,
@@ -150,6 +153,21 @@ impl Fake {
         self.inner.seen().tokens_most
     }
 
+    /// A model whose window is so many tokens, as it counts, and that says so when it is asked for more.
+    pub fn has_window(&self, tokens: u64) {
+        self.inner.seen().window = Some(tokens);
+    }
+
+    /// The model answers with this status and these words until it is told otherwise.
+    pub fn refuses(&self, refusal: Option<(u16, &str)>) {
+        self.inner.seen().refuses = refusal.map(|(status, message)| (status, message.to_owned()));
+    }
+
+    /// The schemas of replies that were asked for, by their fields.
+    pub fn schemas(&self) -> BTreeMap<String, Value> {
+        self.inner.seen().schemas.clone()
+    }
+
     /// How often each kind was requested.
     pub fn requests(&self) -> BTreeMap<&'static str, u32> {
         self.inner.seen().requests.clone()
@@ -181,10 +199,13 @@ impl Inner {
     fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let Some((path, body)) = request(&stream)? else { return Ok(()) };
-        let Some((answer, pause)) = self.take(&path, &body) else { return Ok(()) };
+        // It lists no models, and who asks for them does not count.
+        let answered = if path == "/v1/models" { Some((json!({}), Duration::ZERO)) } else { self.take(&path, &body) };
+        let Some((answer, pause)) = answered else { return Ok(()) };
         std::thread::sleep(pause);
+        let status = answer["error"]["status"].as_u64().unwrap_or(200);
         let answer = answer.to_string();
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+        let head = format!("HTTP/1.1 {status} Fake\r\nContent-Type: application/json\r\nConnection: close\r\n");
         write!(&stream, "{head}Content-Length: {}\r\n\r\n{answer}", answer.len())
     }
 
@@ -210,7 +231,28 @@ impl Inner {
 }
 
 impl Seen {
+    fn refusal(&self, body: &Value) -> Option<Value> {
+        if let Some((status, message)) = &self.refuses {
+            return Some(refusal(*status, message));
+        }
+        let (window, asked) = (self.window?, reader::tokens(body));
+        let text = format!(
+            "This model's maximum context length is {window} tokens. However, your messages resulted in {asked} tokens."
+        );
+        (asked > window).then(|| refusal(400, &text))
+    }
+
     fn answer(&mut self, kind: &str, text: &str, body: &Value) -> (Value, Duration) {
+        let schema = &body["response_format"]["json_schema"]["schema"];
+        if let Some(fields) = schema["properties"].as_object() {
+            let fields: Vec<&str> = fields.keys().map(String::as_str).collect();
+            self.schemas.insert(fields.join(" "), schema.clone());
+        }
+        if kind == "model"
+            && let Some(refusal) = self.refusal(body)
+        {
+            return (refusal, Duration::ZERO);
+        }
         let key = body["key"].as_str().unwrap_or_default().to_owned();
         match kind {
             "post" => self.posts.push(Told { key, text: text.to_owned() }),
@@ -242,6 +284,11 @@ impl Seen {
         let pause = if kind == "post" { self.posts_take } else { Duration::ZERO };
         (answer_to(kind, text), pause)
     }
+}
+
+/// As OpenAI words it.
+fn refusal(status: u16, message: &str) -> Value {
+    json!({ "error": { "message": message, "type": "invalid_request_error", "status": status } })
 }
 
 /// What the place answers, which follows from what it was told.

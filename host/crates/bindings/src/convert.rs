@@ -126,7 +126,7 @@ impl From<ModelReply> for conversation::Turn {
 impl From<ModelError> for conversation::ModelError {
     fn from(error: ModelError) -> Self {
         match error {
-            ModelError::Denied(denial) => Self::Denied(denial.into()),
+            ModelError::Denied(denial) | ModelError::Rejected(denial) => Self::Denied(denial.into()),
             ModelError::Limit(hit) => Self::Limit(hit.into()),
             ModelError::Unavailable(outage) => Self::Unavailable(outage.into()),
             ModelError::ContextFull(hit) => Self::ContextFull(hit.into()),

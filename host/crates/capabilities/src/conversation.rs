@@ -106,9 +106,14 @@ impl HostConversation for Ctx {
         let Err(model::ModelError::ContextFull(hit)) = &first else { return Ok(first.map_err(Into::into)) };
         // It is longer, or its window smaller, than we knew: once more, if anything can be cut back.
         self.told_window(&asking, hit);
+        let (model, tokens, window) = (asking.model(), tokens_of(hit.used), tokens_of(hit.max));
+        let text = format!(
+            "model `{model}` refused a conversation of {tokens} tokens as longer than its window of {window}; it is cut back to that"
+        );
         if !self.make_room(&asking, true).await? {
             return Ok(first.map_err(Into::into));
         }
+        self.tell(Event::Warning { text });
         Ok(self.turn(&asking, &options, tools).await?.map_err(Into::into))
     }
 
@@ -204,6 +209,9 @@ impl Ctx {
         };
         if let Ok(reply) = &reply {
             self.tell_thought(&request.model, reply, took_ms);
+            for note in &reply.notes {
+                self.tell(Event::Warning { text: note.clone() });
+            }
         }
         let context = &mut self.conversations.open[asking.at];
         match &reply {
@@ -216,7 +224,8 @@ impl Ctx {
         Ok(Ok(self.heard(asking, reply)?))
     }
 
-    /// What the chosen model says to a request. An outage ends the invocation.
+    /// What the chosen model says to a request. An outage ends the invocation, and so does a refusal that a person has to
+    /// mend: what the guest made of it would be a round that nobody could have passed.
     async fn ask_model(
         &mut self,
         ticket: &Ticket,
@@ -230,11 +239,13 @@ impl Ctx {
             Err(hit) => Err(model::ModelError::Limit(hit)),
             Ok(()) => self.complete_live(request, ticket.repeated).await?,
         };
-        if let Err(model::ModelError::Unavailable(outage)) = reply {
-            self.let_go();
-            return Err(Stop::Unavailable(outage));
-        }
-        Ok(reply)
+        let stop = match reply {
+            Err(model::ModelError::Unavailable(outage)) => Stop::Unavailable(outage),
+            Err(model::ModelError::Rejected(denial)) => Stop::Rejected(denial),
+            reply => return Ok(reply),
+        };
+        self.let_go();
+        Err(stop)
     }
 
     /// `again`: the request may have been made before.
@@ -311,7 +322,7 @@ impl Ctx {
             stop: options.stop.clone(),
             output_tokens_max: options.output_tokens_max.unwrap_or(OUTPUT_TOKENS_DEFAULT),
             // Guest-controlled: outside of 0 to 2, or not a number, no provider takes it.
-            temperature: options.temperature.filter(|t| t.is_finite()).unwrap_or(0.0).clamp(0.0, 2.0),
+            temperature: options.temperature.map(|t| if t.is_finite() { t.clamp(0.0, 2.0) } else { 0.0 }),
             seed: options.seed,
         })
     }

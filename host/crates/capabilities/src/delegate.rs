@@ -158,6 +158,7 @@ impl From<BrokenOff> for Stop {
             BrokenOff::Parked(question) => Self::Journal(longhaul_core::journal::JournalError::Parked(question)),
             BrokenOff::Unavailable(outage) => Self::Unavailable(outage),
             BrokenOff::Budget(hit) => Self::Budget(hit),
+            BrokenOff::Rejected(denial) => Self::Rejected(denial),
             BrokenOff::Journal(error) => Self::Journal(error),
             BrokenOff::Cancelled => Self::Cancelled,
         }

@@ -3,7 +3,7 @@
 use crate::ctx::Ctx;
 use longhaul_core::journal::{EffectClass, Journal, JournalError, NewCall, Next, Ticket};
 use longhaul_core::store::Batch;
-use longhaul_core::{Digest, LimitHit, Outage};
+use longhaul_core::{Denial, Digest, LimitHit, Outage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -26,6 +26,10 @@ pub enum Stop {
     /// The store or a record in it is not as it should be.
     #[error("{0}")]
     Broken(String),
+    /// A provider refuses the call for good: the same call is made again once a person has mended what it names, so it is
+    /// not journaled and the guest never sees it.
+    #[error(transparent)]
+    Rejected(Denial),
     /// A cap of the run has no room for the call: the same call is made again after a resume with a higher one, so it
     /// is not journaled and the guest never sees it.
     #[error("{0}")]

@@ -1,6 +1,7 @@
 //! What the rest asks of a model, in words of no provider.
 
 mod tokens;
+mod usage;
 
 use crate::{Denial, Digest, InvocationId, LimitHit, Outage};
 use schemars::JsonSchema;
@@ -166,8 +167,11 @@ pub struct ModelRequest {
     pub stop: Vec<String>,
     /// Tokens that the reply may have.
     pub output_tokens_max: u32,
-    /// 0: the most likely token each time.
-    pub temperature: f32,
+    /// 0: the most likely token each time. None: nobody asked for one, and the model's own default holds.
+    ///
+    /// Its JSON is a number, 0 where there is none: recordings and journals know a request by that.
+    #[serde(with = "temperature")]
+    pub temperature: Option<f32>,
     /// Equal seeds and requests give equal replies where the provider can promise that.
     pub seed: Option<u32>,
 }
@@ -192,28 +196,37 @@ impl ModelRequest {
     }
 }
 
+mod temperature {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(temperature: &Option<f32>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f32(temperature.unwrap_or(0.0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f32>, D::Error> {
+        Ok(Option::<f32>::deserialize(deserializer)?.filter(|temperature| *temperature != 0.0))
+    }
+}
+
 /// What a reply cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "usage::Document", into = "usage::Document")]
 pub struct Usage {
     /// Tokens that the model read, the cached ones included.
     pub input_tokens: u32,
     /// Of these, the ones that it had read before.
     pub cached_tokens: u32,
     /// Of these, the ones that it put aside to have read them before next time, where that costs extra.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_written_tokens: u32,
     /// Tokens that it wrote.
     pub output_tokens: u32,
     /// Of these, the ones that it thought with.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u32,
-    /// In millionths of a US dollar; 0 where no price is known.
+    /// In millionths of a US dollar, as far as it is known.
     pub cost_microdollars: f64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+    /// Whether a part of it has no known price, so that it cost more than [`Self::cost_microdollars`].
+    pub cost_unknown: bool,
 }
 
 impl Usage {
@@ -227,6 +240,24 @@ impl Usage {
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cost_microdollars: self.cost_microdollars + other.cost_microdollars,
+            cost_unknown: self.cost_unknown || other.cost_unknown,
+        }
+    }
+
+    /// All that it cost, in millionths of a US dollar; none where the price of a part is not known.
+    #[must_use]
+    pub fn cost(self) -> Option<f64> {
+        (!self.cost_unknown).then_some(self.cost_microdollars)
+    }
+
+    /// What it cost, for people: `$0.0123`, `unknown`, or `at least $0.0123` where the price of a part is not known.
+    #[must_use]
+    pub fn cost_text(self) -> String {
+        let dollars = format!("${:.4}", self.cost_microdollars / 1e6);
+        match (self.cost_unknown, self.cost_microdollars > 0.0) {
+            (false, _) => dollars,
+            (true, true) => format!("at least {dollars}"),
+            (true, false) => "unknown".to_owned(),
         }
     }
 
@@ -266,6 +297,9 @@ pub struct ModelReply {
     /// What the model thought before, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
+    /// What people should hear of it once, for example which parameter its provider does not take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How it came about, where that was not by asking the model that was meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Route>,
@@ -291,9 +325,13 @@ pub struct Route {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelError {
-    /// Not allowed, for example no key.
+    /// Not allowed, for example no grant.
     #[error(transparent)]
     Denied(Denial),
+    /// Its provider refuses it for good: a key that is not valid, a model that it does not have, a request that it does not
+    /// take. It refuses the same again until a person mends something, so that the guest never sees it.
+    #[error("{}; {}", .0.reason, .0.fix)]
+    Rejected(Denial),
     /// A cap of the run was reached.
     #[error(transparent)]
     Limit(LimitHit),

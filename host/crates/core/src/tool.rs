@@ -307,6 +307,9 @@ pub enum BrokenOff {
     /// A cap of the run has no room for what it does next.
     #[error(transparent)]
     Budget(LimitHit),
+    /// A provider refuses what it needs, until a person mends something.
+    #[error(transparent)]
+    Rejected(Denial),
     /// The run is paused or called off.
     #[error("cancelled")]
     Cancelled,

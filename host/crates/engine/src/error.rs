@@ -2,7 +2,7 @@
 
 use longhaul_capabilities::Stop;
 use longhaul_core::journal::{JournalError, Question};
-use longhaul_core::{LimitHit, Outage};
+use longhaul_core::{Denial, LimitHit, Outage};
 use std::path::PathBuf;
 
 /// Why a file is not a plugin that can be called.
@@ -112,6 +112,9 @@ pub enum CallError {
     /// A cap of the run has no room for what it does next; the same invocation goes on with a higher one.
     #[error("{0}")]
     Budget(LimitHit),
+    /// A provider refuses what it needs, until a person mends something; the same invocation goes on then.
+    #[error(transparent)]
+    Rejected(Denial),
     /// The journal ended it.
     #[error(transparent)]
     Journal(JournalError),
@@ -136,7 +139,12 @@ impl CallError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::Cancelled | Self::Host { .. } => true,
-            Self::Limit { .. } | Self::Budget(_) | Self::Trapped { .. } | Self::Parked(_) | Self::Journal(_) => false,
+            Self::Limit { .. }
+            | Self::Budget(_)
+            | Self::Rejected(_)
+            | Self::Trapped { .. }
+            | Self::Parked(_)
+            | Self::Journal(_) => false,
         }
     }
 
@@ -149,6 +157,7 @@ impl CallError {
             Stop::Journal(error) => Self::Journal(error),
             Stop::Unavailable(outage) => Self::Unavailable(outage),
             Stop::Budget(hit) => Self::Budget(hit),
+            Stop::Rejected(denial) => Self::Rejected(denial),
             Stop::Cancelled => Self::Cancelled,
             other => Self::Host { plugin: plugin.to_owned(), export, reason: other.to_string() },
         }

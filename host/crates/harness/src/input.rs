@@ -284,6 +284,9 @@ pub enum Failure {
     /// A cap of the run has no room for what comes next. The invocation has not ended: the same work goes on from
     /// its journal.
     Budget(LimitHit),
+    /// A provider refuses what the work needs, until a person mends something. The invocation has not ended: the same
+    /// work goes on from its journal.
+    Rejected(Denial),
     /// Anything else, a trap included.
     Failed(String),
 }
@@ -298,6 +301,7 @@ impl Failure {
             Self::Denied(denial) => format!("denied: {denial}"),
             Self::Limit(limit) | Self::Budget(limit) => limit.to_string(),
             Self::Unavailable(outage) | Self::Suspended(outage) => format!("unavailable: {outage}"),
+            Self::Rejected(Denial { reason, fix }) => format!("{reason}; {fix}"),
             Self::Failed(text) => text.clone(),
         }
     }

@@ -113,6 +113,8 @@ pub enum WaitFor {
     Plan,
     /// A person, to mend the repository.
     Repository,
+    /// A person, to mend what a provider refuses, for example a key or the name of a model.
+    Provider,
     /// A resume with a higher cap. Once every lane waits for one, the run ends.
     Cap(Cap),
 }
@@ -121,7 +123,7 @@ impl WaitFor {
     /// Whether [`crate::Input::Answered`] ends it.
     #[must_use]
     pub fn is_for_a_person(self) -> bool {
-        matches!(self, Self::Work | Self::Plan | Self::Repository)
+        matches!(self, Self::Work | Self::Plan | Self::Repository | Self::Provider)
     }
 }
 

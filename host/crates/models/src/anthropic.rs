@@ -7,19 +7,21 @@
 mod reply;
 mod request;
 
-use crate::ModelsError;
 use crate::http::Endpoint;
 use crate::prefill::PrefillMode;
-use crate::prices::Prices;
+use crate::prices::{PriceSettings, Prices, table};
 use crate::retry::RetryConfig;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Connection, Wire};
+use crate::wire::{Ask, Connection, Known, Problem, Wire};
+use crate::{Adaptations, ModelsError};
 use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use reply::AnthropicAssembly;
+use request::Sending;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// A table `[models.NAME]` with `provider = "anthropic"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,9 +50,13 @@ pub struct AnthropicConfig {
     /// Features that are asked for by name, in the header `anthropic-beta`. Default: none.
     #[serde(default)]
     pub beta: Vec<String>,
-    /// The window, in tokens. Default 200 000. It is not asked from the provider.
-    #[serde(default = "default_context")]
-    pub context_tokens_max: u32,
+    /// The window, in tokens. Default: that of the table that comes with the program, or what the endpoint lists, or
+    /// 200 000. One that the provider names when it refuses a request as too long goes before a larger one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens_max: Option<u32>,
+    /// Where the most likely token is left for others, 0 to 1, for requests that name none. Default: not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
     /// Tokens that the model may think with before it replies, 1 024 or more. They come on top of those of the
     /// reply, and no temperature is sent beside them. Default: it is not told to think. Models that choose
     /// themselves how long they think are told with `extra_body = { thinking = { type = "adaptive" } }`.
@@ -74,19 +80,19 @@ pub struct AnthropicConfig {
     /// Fields that are sent besides ours, for example `{ output_config = { effort = "low" } }`. Default: none.
     #[serde(default)]
     pub extra_body: serde_json::Map<String, Value>,
-    /// US dollars for a million tokens read, or nothing where the price is unknown. A cost that a gateway
-    /// states goes before these prices.
-    #[serde(default)]
-    pub price_input_usd_per_million: f64,
+    /// US dollars for a million tokens read; 0 where they cost nothing. Default: that of the table that comes with the
+    /// program, or unknown. A cost that a gateway states goes before these prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_input_usd_per_million: Option<f64>,
     /// US dollars for a million tokens read from the provider's cache. Default: a tenth of the others.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_cached_usd_per_million: Option<f64>,
     /// US dollars for a million tokens written to the provider's cache. Default: 1.25 times the others.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_cache_written_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens written, those of thinking among them.
-    #[serde(default)]
-    pub price_output_usd_per_million: f64,
+    /// US dollars for a million tokens written, those of thinking among them. Default: that of the table, or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_output_usd_per_million: Option<f64>,
     /// Longest time to connect, in milliseconds. Default 10 000.
     #[serde(default = "default_connect")]
     pub connect_ms_max: u64,
@@ -114,7 +120,8 @@ pub enum AnthropicSchema {
     /// In the system prompt. Works everywhere.
     #[default]
     Prompt,
-    /// As `output_config.format`, which binds the models that know it.
+    /// As `output_config.format`, which binds the models that know it, in the form that the provider takes. A schema that
+    /// cannot be said so goes into the system prompt.
     Native,
 }
 
@@ -124,9 +131,13 @@ fn default_base_url() -> String {
 fn default_version() -> String {
     "2023-06-01".to_owned()
 }
-fn default_context() -> u32 {
-    200_000
-}
+/// What is taken for the window where nobody says it, in tokens.
+const WINDOW_TOKENS_DEFAULT: u32 = 200_000;
+
+/// What the provider asks for tokens that it reads from its cache and writes to it, as a share of the price of others.
+const CACHED_SHARE: f64 = 0.1;
+const WRITTEN_SHARE: f64 = 1.25;
+
 fn default_true() -> bool {
     true
 }
@@ -164,17 +175,25 @@ impl Anthropic {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelsError> {
         request::check_settings(name, &config)?;
-        let prices = config.prices(name)?;
-        let wire = Wire::new(&config.connection(name, prices), variable)?;
+        let known = config.known(name)?;
+        let wire = Wire::new(&config.connection(name, known), variable)?;
         let headers = headers(name, &config, &wire.endpoint)?;
         Ok(Self { config, headers, wire })
+    }
+
+    /// With what this process has learned of providers.
+    #[must_use]
+    pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
+        self.wire.adaptations = adaptations.clone();
+        self
     }
 }
 
 impl AnthropicConfig {
-    fn connection<'a>(&'a self, name: &'a str, prices: Prices) -> Connection<'a> {
+    fn connection<'a>(&'a self, name: &'a str, known: Known) -> Connection<'a> {
         Connection {
             name,
+            id: &self.id,
             base_url: &self.base_url,
             api_key_env: self.api_key_env.as_deref(),
             api_key_file: self.api_key_file.as_deref(),
@@ -186,15 +205,28 @@ impl AnthropicConfig {
             response_bytes_max: self.response_bytes_max,
             line_bytes_max: self.line_bytes_max,
             retry: &self.retry,
-            prices,
+            known,
         }
     }
 
-    fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
-        let input = self.price_input_usd_per_million;
-        let cached = self.price_cached_usd_per_million.unwrap_or(input / 10.0);
-        let written = self.price_cache_written_usd_per_million.unwrap_or(input * 1.25);
-        Prices::of(name, input, Some(cached), Some(written), self.price_output_usd_per_million)
+    /// What is known of the model before it is asked.
+    fn known(&self, name: &str) -> Result<Known, ModelsError> {
+        let entry = table::find_at(&self.base_url, &self.id, CACHED_SHARE, WRITTEN_SHARE);
+        let settings = PriceSettings {
+            input: self.price_input_usd_per_million,
+            cached: self.price_cached_usd_per_million,
+            written: self.price_cache_written_usd_per_million,
+            output: self.price_output_usd_per_million,
+        };
+        let prices = entry.map_or(Prices::Unknown, |entry| entry.prices);
+        let prices = settings.over(name, prices, CACHED_SHARE, WRITTEN_SHARE)?;
+        let window_tokens = entry.and_then(|entry| entry.window_tokens);
+        Ok(Known { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
+    }
+
+    /// Whether what it costs is known.
+    pub(crate) fn has_prices(&self, name: &str) -> bool {
+        self.known(name).is_ok_and(|known| known.prices.is_known())
     }
 }
 
@@ -219,7 +251,7 @@ fn headers(name: &str, config: &AnthropicConfig, endpoint: &Endpoint) -> Result<
 #[async_trait::async_trait]
 impl Model for Anthropic {
     fn info(&self) -> ModelInfo {
-        ModelInfo { id: format!("anthropic/{}", self.config.id), context_tokens_max: self.config.context_tokens_max }
+        ModelInfo { id: format!("anthropic/{}", self.config.id), context_tokens_max: self.wire.window_tokens() }
     }
 
     fn cost_most(&self, request: &ModelRequest) -> Usage {
@@ -227,21 +259,38 @@ impl Model for Anthropic {
     }
 
     async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
-        let body = request::body(&self.config, request)?;
+        self.wire.find_window(&self.headers, request).await;
+        let sending = |adaptation| Sending::of(&self.config, adaptation, request);
+        let sent = Mutex::new((sending(self.wire.adaptation())?, Vec::new()));
+        let adapt = |problem: &Problem, body: &Value| {
+            let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+            let note = self.wire.learn(&sent.0.adaptation, problem, body);
+            sent.0 = sending(self.wire.adaptation()).ok()?;
+            sent.1.extend(note);
+            Some(sent.0.body.clone())
+        };
+        let body = sent.lock().unwrap_or_else(PoisonError::into_inner).0.body.clone();
         let is_native = self.config.prefill == PrefillMode::Native;
+        let is_heard = request.prefill.is_none() || is_native;
         let ask = Ask {
             path: "messages",
             headers: self.headers.clone(),
-            body: &body,
+            body,
+            adapt: &adapt,
             request,
             opening: request.prefill.as_deref().filter(|_| is_native),
-            is_heard: request.prefill.is_none() || is_native,
+            is_heard,
         };
         let begin = || AnthropicAssembly::new(self.wire.endpoint.key.as_ref());
         let (assembly, headers) = self.wire.complete(&ask, begin, heard, cost).await?;
         let names = Names::of(&request.tools);
-        let reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
-        if !ask.is_heard {
+        let mut reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
+        let (sent, notes) = sent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lowered) = &sent.lowered {
+            reply.text = lowered.raise(reply.text);
+        }
+        reply.notes = notes;
+        if !is_heard {
             heard(&reply.text);
         }
         Ok(reply)

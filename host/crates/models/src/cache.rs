@@ -1,8 +1,8 @@
 //! Replies that are kept and given again to the same request. Off unless the operator wants it.
 //!
 //! A reply is found by a digest over all that it can depend on: the request, the provider's whole table, and
-//! the key. So no key, endpoint or setting ever sees a reply that another one paid for. Only requests that ask
-//! for the likeliest reply, or name a seed, are kept: any other one wants a new answer. The files are for the
+//! the key. So no key, endpoint or setting ever sees a reply that another one paid for. A request with a
+//! temperature and without a seed wants a new answer each time, so its reply is not kept. The files are for the
 //! owner only, bounded in size, and can be deleted at any time; one that is damaged is no reply. Failures are
 //! never kept.
 
@@ -109,13 +109,14 @@ impl Model for Cached {
     /// A reply that was kept costs nothing; its tokens count as they did, so that a run with a cache ends at the
     /// same limits as one without.
     async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
-        if request.temperature > 0.0 && request.seed.is_none() {
+        if request.temperature.is_some_and(|temperature| temperature > 0.0) && request.seed.is_none() {
             return self.inner.ask(request, heard, cost).await;
         }
         let (shelf, own) = (Arc::clone(&self.shelf), request.clone());
         if let Ok(Some(mut reply)) = tokio::task::spawn_blocking(move || shelf.get(&own)).await {
             heard(&reply.text);
-            reply.usage.cost_microdollars = 0.0;
+            (reply.usage.cost_microdollars, reply.usage.cost_unknown) = (0.0, false);
+            reply.notes.clear();
             return Ok(route::cached(reply, &self.name, self.info().id));
         }
         let reply = self.inner.ask(request, heard, cost).await?;

@@ -10,7 +10,7 @@ use crate::openai::{OpenAi, OpenAiConfig};
 use crate::queue::{Queued, Queues, Rates};
 use crate::recorded::{Recorded, Recording};
 use crate::route::{FallsThrough, Member, RouteBy, RouteConfig, Routed};
-use crate::{ModelsError, Secret, pull};
+use crate::{Adaptations, ModelsError, Secret, pull};
 use longhaul_core::Digest;
 use longhaul_core::model::Model;
 use serde::{Deserialize, Serialize};
@@ -72,8 +72,8 @@ pub struct ModelConfig {
     /// begins, and corrected by what the provider counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute_max: Option<u32>,
-    /// Keeps replies on disk, and gives them to equal requests. Default false. Only requests of temperature 0
-    /// or with a seed; under the same key, endpoint and settings.
+    /// Keeps replies on disk, and gives them to equal requests. Default false. Not for
+    /// requests with a temperature above 0 and without a seed; under the same key, endpoint and settings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache: bool,
     /// Bytes of the replies of this model that are kept. Default 256 MiB. The one not used for longest goes.
@@ -130,6 +130,8 @@ pub struct Surroundings<'a> {
     pub child_command: Vec<OsString>,
     /// Where requests wait for their turn.
     pub queues: &'a Queues,
+    /// What was learned of providers.
+    pub adaptations: &'a Adaptations,
 }
 
 /// How long a model rests that failed, where the operator says nothing.
@@ -170,6 +172,17 @@ pub fn build(
 pub fn asked(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> BTreeSet<String> {
     let behind = |name: &String| configs.get(name).map(|config| needed(name, config)).unwrap_or_default();
     wanted.iter().flat_map(behind).collect()
+}
+
+/// The models that are asked when the models `wanted` are, and whose price nobody knows: a cap on money cannot be held
+/// with them.
+pub fn without_prices(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> Vec<String> {
+    let has_prices = |name: &String| match configs.get(name).map(|config| &config.provider) {
+        Some(Provider::OpenAi(config)) => config.has_prices(name),
+        Some(Provider::Anthropic(config)) => config.has_prices(name),
+        Some(Provider::Local(_) | Provider::Recorded(_) | Provider::Route(_)) | None => true,
+    };
+    asked(configs, wanted).into_iter().filter(|name| !has_prices(name)).collect()
 }
 
 /// The plain models behind a name, in order.
@@ -308,12 +321,12 @@ impl Provider {
             Self::OpenAi(config) => {
                 let mut config = config.as_ref().clone();
                 config.api_key_file = below(&config.api_key_file);
-                Arc::new(OpenAi::new(name, config, surroundings.variable)?)
+                Arc::new(OpenAi::new(name, config, surroundings.variable)?.adapting(surroundings.adaptations))
             }
             Self::Anthropic(config) => {
                 let mut config = config.as_ref().clone();
                 config.api_key_file = below(&config.api_key_file);
-                Arc::new(Anthropic::new(name, config, surroundings.variable)?)
+                Arc::new(Anthropic::new(name, config, surroundings.variable)?.adapting(surroundings.adaptations))
             }
             Self::Local(config) => {
                 let file = local_file(config, surroundings)?;
@@ -371,6 +384,7 @@ mod tests {
             cache: Path::new("/nowhere/cache"),
             child_command: vec!["true".into()],
             queues: &Queues::default(),
+            adaptations: &Adaptations::default(),
         };
         let first = tables[0].0.to_owned();
         let mut models = build(&configs, [first.clone()], &surroundings).map_err(|error| error.to_string())?;

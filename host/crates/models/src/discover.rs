@@ -5,6 +5,7 @@
 
 use crate::http::{Endpoint, Reach, read_body};
 use futures_util::future::join_all;
+use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -29,6 +30,12 @@ pub const PORTS: [(&str, u16); 4] = [("ollama", 11434), ("llama-server", 8080), 
 
 /// Longest time that a port gets to answer. A server on this machine needs a few.
 const ANSWER: Duration = Duration::from_millis(300);
+
+/// Longest time that an endpoint gets to list its models. Without an answer a default stands in.
+const LIST: Duration = Duration::from_secs(5);
+
+/// How much of the list is read, in bytes; OpenRouter's has about a million.
+const LIST_BYTES_MAX: usize = 8 << 20;
 
 /// How much of an answer is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
@@ -84,6 +91,18 @@ async fn models(base_url: &str) -> Option<Vec<String>> {
     Some(listed.data.unwrap_or_default().into_iter().take(NAMES_MAX).map(|model| calm(&model.id)).collect())
 }
 
+/// The window of a model, in tokens, as its endpoint lists it.
+pub(crate) async fn window(endpoint: &Endpoint, headers: HeaderMap, id: &str) -> Option<u32> {
+    let asked = endpoint.client.get(endpoint.url("models")).headers(headers).send();
+    let mut response = timeout(LIST, asked).await.ok()?.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let (body, _) = read_body(&mut response, LIST_BYTES_MAX, LIST).await.ok()?;
+    let listed: Listed = serde_json::from_slice(&body).ok()?;
+    listed.data?.iter().find(|model| model.id == id)?.window_tokens()
+}
+
 #[derive(Deserialize)]
 struct Listed {
     // Ollama without a model says null.
@@ -93,6 +112,35 @@ struct Listed {
 #[derive(Deserialize)]
 struct ListedModel {
     id: String,
+    /// vLLM and SGLang.
+    #[serde(default)]
+    max_model_len: Option<u64>,
+    /// OpenRouter and Together.
+    #[serde(default)]
+    context_length: Option<u64>,
+    /// Groq.
+    #[serde(default)]
+    context_window: Option<u64>,
+    /// Mistral and LM Studio.
+    #[serde(default)]
+    max_context_length: Option<u64>,
+    /// Anthropic.
+    #[serde(default)]
+    max_input_tokens: Option<u64>,
+}
+
+impl ListedModel {
+    fn window_tokens(&self) -> Option<u32> {
+        let windows = [
+            self.max_model_len,
+            self.context_length,
+            self.context_window,
+            self.max_context_length,
+            self.max_input_tokens,
+        ];
+        let window = windows.into_iter().flatten().find(|window| *window > 0)?;
+        Some(u32::try_from(window).unwrap_or(u32::MAX))
+    }
 }
 
 /// The name is the server's and ends on a terminal.

@@ -33,6 +33,24 @@ impl FakeServer {
         Self { port, requests, task }
     }
 
+    /// Answers every request by what it is, headers and body, until it is dropped.
+    pub(crate) async fn serving(answer: impl Fn(&str) -> Script + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
+        let task = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let request = read_request(&mut stream).await;
+                let script = answer(&request);
+                seen.lock().unwrap().push(request);
+                play(stream, script).await;
+            }
+        });
+        Self { port, requests, task }
+    }
+
     /// The requests so far, headers and body.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()

@@ -72,6 +72,11 @@ impl Endpoint {
         headers
     }
 
+    /// Whether it is on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        is_loopback(&self.base)
+    }
+
     /// Who it is, for messages.
     pub(crate) fn host(&self) -> String {
         let port = self.base.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -80,9 +85,12 @@ impl Endpoint {
 
     /// The endpoint's words, fit to be shown: no key, no control characters, short.
     pub(crate) fn excerpt(&self, text: &str) -> String {
-        let text = self.scrub(text);
-        let calm: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        truncate(calm.trim(), EXCERPT_BYTES_MAX)
+        truncate(self.calm(text).trim(), EXCERPT_BYTES_MAX)
+    }
+
+    /// `text` without the key and without control characters.
+    pub(crate) fn calm(&self, text: &str) -> String {
+        self.scrub(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
     }
 
     /// `text` without the key.

@@ -6,6 +6,7 @@
 //! operator named one, and bounds everything that comes back. A key never leaves [`Secret`] except in the header
 //! of its own endpoint.
 
+mod adaptation;
 pub mod anthropic;
 mod cache;
 mod calls;
@@ -18,11 +19,13 @@ pub mod openai;
 mod picture;
 pub mod prefill;
 mod prices;
+pub mod probe;
 pub mod pull;
 mod queue;
 pub mod recorded;
 pub mod retry;
 pub mod route;
+pub mod schema;
 mod secret;
 mod sse;
 mod tool_names;
@@ -31,6 +34,7 @@ mod wire;
 #[cfg(test)]
 mod fake_server;
 
+pub use adaptation::Adaptations;
 pub use config::{ModelConfig, Provider, Surroundings};
 pub use discover::{Discovery, discover};
 pub use error::ModelsError;

@@ -7,17 +7,20 @@
 mod reply;
 mod request;
 
-use crate::ModelsError;
 use crate::prefill::PrefillMode;
-use crate::prices::Prices;
+use crate::prices::{PriceSettings, Prices, table};
 use crate::retry::RetryConfig;
+use crate::schema::Dialect;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Connection, Wire};
+use crate::wire::{Ask, Connection, Known, Problem, Wire};
+use crate::{Adaptations, ModelsError};
 use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use reply::OpenAiAssembly;
+use request::Sending;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// A table `[models.NAME]` with `provider = "openai"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,9 +40,13 @@ pub struct OpenAiConfig {
     /// Sends the key over plain HTTP to another machine. Default false. Loopback needs no permission.
     #[serde(default)]
     pub allow_plain_http: bool,
-    /// The window, in tokens. Default 128 000. It is not asked from the provider.
-    #[serde(default = "default_context")]
-    pub context_tokens_max: u32,
+    /// The window, in tokens. Default: that of the table that comes with the program, or what the endpoint lists, or
+    /// 128 000. One that the provider names when it refuses a request as too long goes before a larger one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens_max: Option<u32>,
+    /// Where the most likely token is left for others, 0 to 2, for requests that name none. Default: not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
     /// How the provider calls the cap of a reply. Default: `max_completion_tokens` at api.openai.com,
     /// `max_tokens` elsewhere.
     #[serde(default)]
@@ -62,16 +69,16 @@ pub struct OpenAiConfig {
     /// Fields that are sent besides ours, for example `{ reasoning_effort = "low" }`. Default: none.
     #[serde(default)]
     pub extra_body: serde_json::Map<String, Value>,
-    /// US dollars for a million tokens read, or nothing where the price is unknown. A cost that the
-    /// provider states goes before these prices.
-    #[serde(default)]
-    pub price_input_usd_per_million: f64,
+    /// US dollars for a million tokens read; 0 where they cost nothing. Default: that of the table that comes with the
+    /// program, or unknown. A cost that the provider states goes before these prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_input_usd_per_million: Option<f64>,
     /// US dollars for a million tokens read that the provider had cached. Default: as the others.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_cached_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens written.
-    #[serde(default)]
-    pub price_output_usd_per_million: f64,
+    /// US dollars for a million tokens written. Default: that of the table, or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_output_usd_per_million: Option<f64>,
     /// Longest time to connect, in milliseconds. Default 10 000.
     #[serde(default = "default_connect")]
     pub connect_ms_max: u64,
@@ -119,10 +126,11 @@ pub enum ImageDetail {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// `json_schema` with `strict`. OpenAI wants `additionalProperties: false` and every property required.
+    /// `json_schema` with `strict`, in the form that the provider takes: an optional field becomes one that may be null,
+    /// and a value of any shape JSON in a text; the reply is turned back. What cannot be said so is sent without `strict`.
     #[default]
     Strict,
-    /// `json_schema` without `strict`.
+    /// `json_schema` without `strict`, as the plugin wrote it.
     Loose,
     /// In the system prompt, with `json_object`, for providers that know no schema.
     Prompt,
@@ -131,9 +139,12 @@ pub enum SchemaMode {
 fn default_base_url() -> String {
     "https://api.openai.com/v1".to_owned()
 }
-fn default_context() -> u32 {
-    128_000
-}
+/// Forms of a schema that one refusal may lead through.
+const FORMS: u32 = 4;
+
+/// What is taken for the window where nobody says it, in tokens.
+const WINDOW_TOKENS_DEFAULT: u32 = 128_000;
+
 fn default_connect() -> u64 {
     10_000
 }
@@ -167,16 +178,35 @@ impl OpenAi {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelsError> {
         request::check_settings(name, &config)?;
-        let prices = config.prices(name)?;
-        let wire = Wire::new(&config.connection(name, prices), variable)?;
+        let known = config.known(name)?;
+        let wire = Wire::new(&config.connection(name, known), variable)?;
         Ok(Self { config, wire })
+    }
+
+    /// With what this process has learned of providers.
+    #[must_use]
+    pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
+        self.wire.adaptations = adaptations.clone();
+        self
+    }
+
+    /// Whose rules a schema has to keep to, by the address.
+    fn dialect(&self) -> Dialect {
+        let host = self.wire.endpoint.base.host_str().unwrap_or_default();
+        if host.ends_with(".googleapis.com") {
+            return Dialect::Gemini;
+        }
+        // A server on this machine runs an open model, which ends a text where a bound says so; a gateway that passes on to
+        // another provider says when it does not take that.
+        if self.wire.endpoint.is_loopback() { Dialect::Vllm } else { Dialect::OpenAi }
     }
 }
 
 impl OpenAiConfig {
-    fn connection<'a>(&'a self, name: &'a str, prices: Prices) -> Connection<'a> {
+    fn connection<'a>(&'a self, name: &'a str, known: Known) -> Connection<'a> {
         Connection {
             name,
+            id: &self.id,
             base_url: &self.base_url,
             api_key_env: self.api_key_env.as_deref(),
             api_key_file: self.api_key_file.as_deref(),
@@ -188,20 +218,36 @@ impl OpenAiConfig {
             response_bytes_max: self.response_bytes_max,
             line_bytes_max: self.line_bytes_max,
             retry: &self.retry,
-            prices,
+            known,
         }
     }
 
-    fn prices(&self, name: &str) -> Result<Prices, ModelsError> {
-        let cached = self.price_cached_usd_per_million;
-        Prices::of(name, self.price_input_usd_per_million, cached, None, self.price_output_usd_per_million)
+    /// What is known of the model before it is asked.
+    fn known(&self, name: &str) -> Result<Known, ModelsError> {
+        let (entry, settings) = (
+            table::find_at(&self.base_url, &self.id, 1.0, 1.0),
+            PriceSettings {
+                input: self.price_input_usd_per_million,
+                cached: self.price_cached_usd_per_million,
+                written: None,
+                output: self.price_output_usd_per_million,
+            },
+        );
+        let prices = settings.over(name, entry.map_or(Prices::Unknown, |entry| entry.prices), 1.0, 1.0)?;
+        let window_tokens = entry.and_then(|entry| entry.window_tokens);
+        Ok(Known { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
+    }
+
+    /// Whether what it costs is known.
+    pub(crate) fn has_prices(&self, name: &str) -> bool {
+        self.known(name).is_ok_and(|known| known.prices.is_known())
     }
 }
 
 #[async_trait::async_trait]
 impl Model for OpenAi {
     fn info(&self) -> ModelInfo {
-        ModelInfo { id: format!("openai/{}", self.config.id), context_tokens_max: self.config.context_tokens_max }
+        ModelInfo { id: format!("openai/{}", self.config.id), context_tokens_max: self.wire.window_tokens() }
     }
 
     fn cost_most(&self, request: &ModelRequest) -> Usage {
@@ -210,13 +256,32 @@ impl Model for OpenAi {
 
     async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
         let endpoint = &self.wire.endpoint;
-        let body = request::body(&self.config, endpoint, request)?;
+        self.wire.find_window(&endpoint.bearer(), request).await;
+        let sending = |adaptation| Sending::of(&self.config, endpoint, self.dialect(), adaptation, request);
+        let sent = Mutex::new((sending(self.wire.adaptation())?, Vec::new()));
+        let adapt = |problem: &Problem, body: &Value| {
+            let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+            // A simpler form of a schema may be the same body, so that the next one is tried at once.
+            for _ in 0..FORMS {
+                let note = self.wire.learn(&sent.0.adaptation, problem, body);
+                let next = sending(self.wire.adaptation()).ok()?;
+                let is_new = next.adaptation != sent.0.adaptation;
+                sent.0 = next;
+                sent.1.extend(note);
+                if sent.0.body != *body || !is_new {
+                    break;
+                }
+            }
+            Some(sent.0.body.clone())
+        };
         let is_heard = request.prefill.is_none() || self.config.prefill != PrefillMode::Prompt;
         let opens = matches!(self.config.prefill, PrefillMode::Native | PrefillMode::Continue);
+        let body = sent.lock().unwrap_or_else(PoisonError::into_inner).0.body.clone();
         let ask = Ask {
             path: "chat/completions",
             headers: endpoint.bearer(),
-            body: &body,
+            body,
+            adapt: &adapt,
             request,
             opening: request.prefill.as_deref().filter(|_| opens),
             is_heard,
@@ -224,7 +289,12 @@ impl Model for OpenAi {
         let names = Names::of(&request.tools);
         let begin = || OpenAiAssembly::new(endpoint.key.as_ref());
         let (assembly, headers) = self.wire.complete(&ask, begin, heard, cost).await?;
-        let reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
+        let mut reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
+        let (sent, notes) = sent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lowered) = &sent.lowered {
+            reply.text = lowered.raise(reply.text);
+        }
+        reply.notes = notes;
         if !is_heard {
             heard(&reply.text);
         }
@@ -232,5 +302,7 @@ impl Model for OpenAi {
     }
 }
 
+#[cfg(test)]
+mod like_openai;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,7 @@
-//! What tokens cost. A cost that the provider or a gateway states goes before a price; neither is asked for.
+//! What tokens cost. A cost that the provider or a gateway states goes before a price; neither is asked for. A price
+//! is the operator's, or else that of the table that comes with the program, or else unknown: never 0.
+
+pub(crate) mod table;
 
 use crate::ModelsError;
 use longhaul_core::model::{ModelRequest, Usage};
@@ -13,36 +16,87 @@ const COST_HEADERS: [&str; 3] = ["x-litellm-response-cost", "x-cost-usd", "x-hel
 
 /// What tokens cost, in millionths of a dollar each, which is dollars a million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Prices {
-    input: f64,
-    cached: f64,
-    written: f64,
-    output: f64,
+pub(crate) struct Rates {
+    pub(crate) input: f64,
+    pub(crate) cached: f64,
+    pub(crate) written: f64,
+    pub(crate) output: f64,
+}
+
+/// Rates that hold for requests that read more than so many tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LongPrompts {
+    pub(crate) above_tokens: u32,
+    pub(crate) rates: Rates,
+}
+
+/// What a model costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Prices {
+    /// So much.
+    Known { rates: Rates, long: Option<LongPrompts> },
+    /// Nobody said.
+    Unknown,
+}
+
+/// What the operator says of prices, in US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PriceSettings {
+    pub(crate) input: Option<f64>,
+    pub(crate) cached: Option<f64>,
+    pub(crate) written: Option<f64>,
+    pub(crate) output: Option<f64>,
+}
+
+impl PriceSettings {
+    /// The prices of a model. `cached_share` and `written_share` are what the provider asks for tokens of a cache, as a
+    /// share of the price of others, where nobody says it.
+    pub(crate) fn over(
+        self,
+        model: &str,
+        known: Prices,
+        cached_share: f64,
+        written_share: f64,
+    ) -> Result<Prices, ModelsError> {
+        let fields = [
+            ("price_input_usd_per_million", self.input),
+            ("price_cached_usd_per_million", self.cached),
+            ("price_cache_written_usd_per_million", self.written),
+            ("price_output_usd_per_million", self.output),
+        ];
+        let wrong = |field, value: String, remedy: &str| {
+            Err(ModelsError::Setting { model: model.to_owned(), field, value, remedy: remedy.to_owned() })
+        };
+        for (field, price) in fields {
+            if let Some(price) = price.filter(|price| !(0.0..=1e9).contains(price)) {
+                return wrong(field, price.to_string(), "give dollars for a million tokens, 0 or more");
+            }
+        }
+        let known_rates = if let Prices::Known { rates, .. } = known { Some(rates) } else { None };
+        let input = self.input.or(known_rates.map(|rates| rates.input));
+        let output = self.output.or(known_rates.map(|rates| rates.output));
+        match (input, output) {
+            _ if fields.iter().all(|(_, price)| price.is_none()) => Ok(known),
+            (Some(input), Some(output)) => {
+                // What is said of a cache by others belongs to their price of tokens that are read.
+                let share = |set: Option<f64>, known: Option<f64>, share: f64| match self.input {
+                    None => set.or(known).unwrap_or(input * share),
+                    Some(_) => set.unwrap_or(input * share),
+                };
+                let cached = share(self.cached, known_rates.map(|rates| rates.cached), cached_share);
+                let written = share(self.written, known_rates.map(|rates| rates.written), written_share);
+                Ok(Prices::Known { rates: Rates { input, cached, written, output }, long: None })
+            }
+            (None, _) => wrong("price_input_usd_per_million", "not set".to_owned(), "give it beside the other prices"),
+            (_, None) => wrong("price_output_usd_per_million", "not set".to_owned(), "give it beside the other prices"),
+        }
+    }
 }
 
 impl Prices {
-    /// Of the settings of a model. What is not set for cached tokens is as for others.
-    pub(crate) fn of(
-        model: &str,
-        input: f64,
-        cached: Option<f64>,
-        written: Option<f64>,
-        output: f64,
-    ) -> Result<Self, ModelsError> {
-        let fields = [
-            ("price_input_usd_per_million", input),
-            ("price_cached_usd_per_million", cached.unwrap_or(input)),
-            ("price_cache_written_usd_per_million", written.unwrap_or(input)),
-            ("price_output_usd_per_million", output),
-        ];
-        for (field, price) in fields {
-            if !(0.0..=1e9).contains(&price) {
-                let remedy = "give dollars for a million tokens, 0 or more".to_owned();
-                return Err(ModelsError::Setting { model: model.to_owned(), field, value: price.to_string(), remedy });
-            }
-        }
-        let [(_, input), (_, cached), (_, written), (_, output)] = fields;
-        Ok(Self { input, cached, written, output })
+    /// Whether a cap on money can be held with them.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self, Self::Known { .. })
     }
 
     /// What was used, with its cost.
@@ -51,29 +105,41 @@ impl Prices {
         usage.cache_written_tokens = usage.cache_written_tokens.min(usage.input_tokens - usage.cached_tokens);
         usage.reasoning_tokens = usage.reasoning_tokens.min(usage.output_tokens);
         let stated_usd = cost_in(headers).or_else(|| believed(stated?.get("cost")?.as_f64()?));
-        usage.cost_microdollars = stated_usd.map_or_else(|| self.cost(usage), |usd| usd * 1e6);
-        usage
+        let cost = stated_usd.map(|usd| usd * 1e6).or_else(|| self.cost(usage));
+        Usage { cost_microdollars: cost.unwrap_or(0.0), cost_unknown: cost.is_none(), ..usage }
     }
 
     /// The most that a request is expected to use and to cost: the longest reply, and the dearest way to read it.
     pub(crate) fn most(&self, request: &ModelRequest) -> Usage {
-        let mut most = Usage {
+        let most = Usage {
             input_tokens: estimate(request.tokens_most()),
             output_tokens: request.output_tokens_max,
             ..Usage::default()
         };
         // Anything of it may be written to the provider's cache, which some charge more for.
-        let dearest = Self { input: self.input.max(self.cached).max(self.written), ..*self };
-        most.cost_microdollars = dearest.cost(most);
-        most
+        let dearest = |rates: Rates| Rates { input: rates.input.max(rates.cached).max(rates.written), ..rates };
+        let dearest = match *self {
+            Self::Known { rates, long } => {
+                let long = long.map(|long| LongPrompts { rates: dearest(long.rates), ..long });
+                Self::Known { rates: dearest(rates), long }
+            }
+            Self::Unknown => Self::Unknown,
+        };
+        let cost = dearest.cost(most);
+        Usage { cost_microdollars: cost.unwrap_or(0.0), cost_unknown: cost.is_none(), ..most }
     }
 
-    fn cost(&self, usage: Usage) -> f64 {
+    fn cost(&self, usage: Usage) -> Option<f64> {
+        let Self::Known { rates, long } = *self else { return None };
+        let long = long.filter(|long| usage.input_tokens > long.above_tokens);
+        let rates = long.map_or(rates, |long| long.rates);
         let fresh = usage.input_tokens - usage.cached_tokens - usage.cache_written_tokens;
-        f64::from(fresh) * self.input
-            + f64::from(usage.cached_tokens) * self.cached
-            + f64::from(usage.cache_written_tokens) * self.written
-            + f64::from(usage.output_tokens) * self.output
+        Some(
+            f64::from(fresh) * rates.input
+                + f64::from(usage.cached_tokens) * rates.cached
+                + f64::from(usage.cache_written_tokens) * rates.written
+                + f64::from(usage.output_tokens) * rates.output,
+        )
     }
 }
 
@@ -113,10 +179,8 @@ mod tests {
     use super::*;
     use longhaul_core::model::ReplyFormat;
 
-    #[test]
-    fn a_request_holds_what_it_costs_to_write_it_to_a_cache() {
-        let prices = Prices::of("m", 4.0, Some(0.4), Some(5.0), 0.0).expect("prices");
-        let request = ModelRequest {
+    fn request() -> ModelRequest {
+        ModelRequest {
             model: "m".into(),
             system: "word ".repeat(300),
             messages: Vec::new(),
@@ -125,10 +189,56 @@ mod tests {
             prefill: None,
             stop: Vec::new(),
             output_tokens_max: 10,
-            temperature: 0.0,
+            temperature: None,
             seed: None,
-        };
-        let most = prices.most(&request);
+        }
+    }
+
+    #[test]
+    fn a_request_holds_what_it_costs_to_write_it_to_a_cache() {
+        let rates = Rates { input: 4.0, cached: 0.4, written: 5.0, output: 0.0 };
+        let most = Prices::Known { rates, long: None }.most(&request());
         assert!(most.input_tokens > 300 && most.cost_microdollars >= f64::from(most.input_tokens) * 5.0, "{most:?}");
+    }
+
+    #[test]
+    fn a_cost_without_a_price_is_unknown_until_somebody_states_it() {
+        let usage = Usage { input_tokens: 10, ..Usage::default() };
+        assert_eq!(Prices::Unknown.most(&request()).cost(), None);
+        assert_eq!(Prices::Unknown.charged(usage, &HeaderMap::new(), None).cost(), None);
+        let stated = serde_json::json!({ "cost": 0.5 });
+        assert_eq!(Prices::Unknown.charged(usage, &HeaderMap::new(), Some(&stated)).cost(), Some(500_000.0));
+        let free = PriceSettings { input: Some(0.0), output: Some(0.0), ..PriceSettings::default() };
+        let free = free.over("m", Prices::Unknown, 1.0, 1.0).unwrap();
+        assert_eq!(free.charged(usage, &HeaderMap::new(), None).cost(), Some(0.0));
+    }
+
+    #[test]
+    fn a_long_prompt_costs_what_long_prompts_cost() {
+        let rates = Rates { input: 1.0, cached: 0.0, written: 0.0, output: 0.0 };
+        let long = LongPrompts { above_tokens: 10, rates: Rates { input: 2.0, ..rates } };
+        let prices = Prices::Known { rates, long: Some(long) };
+        let cost = |input_tokens| prices.cost(Usage { input_tokens, ..Usage::default() });
+        assert_eq!((cost(10), cost(11)), (Some(10.0), Some(22.0)));
+    }
+
+    #[test]
+    fn the_operators_prices_go_before_the_tables() {
+        let rates = Rates { input: 1.0, cached: 0.1, written: 1.25, output: 5.0 };
+        let known = Prices::Known { rates, long: None };
+        let over = |settings: PriceSettings| match settings.over("m", known, 0.5, 1.0).unwrap() {
+            Prices::Known { rates, .. } => rates,
+            Prices::Unknown => panic!("unknown"),
+        };
+        assert_eq!(over(PriceSettings::default()), rates);
+        assert_eq!(
+            over(PriceSettings { output: Some(9.0), ..PriceSettings::default() }),
+            Rates { output: 9.0, ..rates }
+        );
+        let dearer = over(PriceSettings { input: Some(4.0), ..PriceSettings::default() });
+        assert_eq!(dearer, Rates { input: 4.0, cached: 2.0, written: 4.0, output: 5.0 });
+        let half = PriceSettings { output: Some(1.0), ..PriceSettings::default() };
+        let error = half.over("m", Prices::Unknown, 1.0, 1.0).unwrap_err().to_string();
+        assert!(error.contains("`[models.m] price_input_usd_per_million` is `not set`"), "{error}");
     }
 }

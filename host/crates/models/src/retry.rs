@@ -4,6 +4,7 @@
 //! one that names a time longer than we are ready to wait gets no second request, and the caller is
 //! told the time. This module sends nothing and knows no HTTP.
 
+use crate::wire::Problem;
 use longhaul_core::Outage;
 use longhaul_core::model::ModelError;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub(crate) enum Failure {
     Final(ModelError),
     /// Asking again may help, after the time that the provider named, if it did.
     Passing { reason: String, after: Option<Duration> },
+    /// Another request may be taken; if there is none, this is the end.
+    Refused { error: ModelError, problem: Box<Problem> },
 }
 
 impl Failure {
@@ -76,7 +79,7 @@ impl Retries {
     /// What the caller gets instead of a reply, when there will be no next request.
     pub(crate) async fn wait(&mut self, failure: Failure) -> Result<(), ModelError> {
         let (reason, after) = match failure {
-            Failure::Final(error) => return Err(error),
+            Failure::Final(error) | Failure::Refused { error, .. } => return Err(error),
             Failure::Passing { reason, after } => (reason, after),
         };
         self.made += 1;

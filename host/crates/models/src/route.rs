@@ -1,7 +1,7 @@
 //! Several models behind one name: the next one is asked where one fails.
 //!
 //! A failure falls through only where another model may do better: not when a model refused, since asking on
-//! until one agrees would be a way around it; not when the request is wrong, since it is wrong for all; and not
+//! until one agrees would be a way around it; not when the request cannot be made, since it is wrong for all; and not
 //! at a cap of the run. A model that failed rests, so that each request of a long outage does not wait for it
 //! anew. Which model replied, and which failed why, is kept with the reply; this file keeps nothing durable.
 
@@ -23,7 +23,8 @@ const WHY_BYTES_MAX: usize = 300;
 pub enum FallsThrough {
     /// It is not there, or overloaded, after the retries that were due.
     Unavailable,
-    /// Its provider does not let us: a key that is refused, no credit.
+    /// Its provider does not let us: a key that is refused, no credit, a model that it does not have, a request that it
+    /// does not take.
     Denied,
     /// Its answer cannot be used.
     Failed,
@@ -38,7 +39,7 @@ impl FallsThrough {
     fn of(error: &ModelError) -> Option<Self> {
         match error {
             ModelError::Unavailable(_) => Some(Self::Unavailable),
-            ModelError::Denied(_) => Some(Self::Denied),
+            ModelError::Denied(_) | ModelError::Rejected(_) => Some(Self::Denied),
             ModelError::Failed(_) => Some(Self::Failed),
             ModelError::ContextFull(_) => Some(Self::ContextFull),
             ModelError::Limit(_) | ModelError::Refused(_) | ModelError::Invalid(_) => None,
@@ -64,8 +65,8 @@ pub enum RouteBy {
     /// The first on the list whose window holds the request.
     #[default]
     Order,
-    /// The one that the request costs least with at most, by the prices of its table: all of it read the dearest way,
-    /// and the longest reply. Of equal ones the first on the list.
+    /// The one that the request costs least with at most, by its prices: all of it read the dearest way, and the longest
+    /// reply. Of equal ones the first on the list; those without a known price come last.
     Cost,
 }
 
@@ -109,7 +110,8 @@ impl Routed {
         };
         let mut order: Vec<&Member> = self.members.iter().collect();
         if self.by == RouteBy::Cost {
-            let most = |member: &Member| member.model.cost_most(request).cost_microdollars;
+            // Where nobody knows a price, it may be any.
+            let most = |member: &Member| member.model.cost_most(request).cost().unwrap_or(f64::INFINITY);
             order.sort_by(|a, b| most(a).total_cmp(&most(b)));
         }
         let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +127,7 @@ impl Routed {
             ModelError::Unavailable(outage) => {
                 self.rest.max(Duration::from_millis(outage.retry_after_ms.unwrap_or(0).into()))
             }
-            ModelError::Denied(_) => self.rest,
+            ModelError::Denied(_) | ModelError::Rejected(_) => self.rest,
             _ => return,
         };
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,6 +153,7 @@ impl Model for Routed {
             input_tokens: one.input_tokens.max(other.input_tokens),
             output_tokens: one.output_tokens.max(other.output_tokens),
             cost_microdollars: one.cost_microdollars.max(other.cost_microdollars),
+            cost_unknown: one.cost_unknown || other.cost_unknown,
             ..one
         })
         .unwrap_or_default()

@@ -4,11 +4,12 @@
 //! short and without the key. What the pieces mean is the [`Assembly`]'s affair; when to ask again, that of
 //! [`crate::retry`]. This file never follows a redirect, and keeps nothing between two requests.
 
+use crate::adaptation::{Adaptation, Adaptations, Key, TRIES_MAX};
 use crate::http::{self, Endpoint, Reach};
 use crate::prices::Prices;
 use crate::retry::{Failure, Retries, RetryConfig};
 use crate::sse::{Decoder, Fault};
-use crate::{ModelsError, Secret, secret};
+use crate::{ModelsError, Secret, discover, secret};
 use longhaul_core::model::{Cost, Heard, ModelError, ModelRequest, Usage};
 use longhaul_core::{Denial, LimitHit};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -20,6 +21,9 @@ use tokio::time::{timeout, timeout_at};
 
 /// How much of an error's body is read, in bytes.
 pub(crate) const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
+
+/// A request that is shorter than this, in tokens by a rough count, fits the smallest window that servers have by default.
+const WINDOW_TOKENS_MIN: u64 = 1_500;
 
 /// A reply in the making.
 pub(crate) trait Assembly: Send {
@@ -49,6 +53,8 @@ pub(crate) enum Wrong {
 /// What the table of a model says of its endpoint, whatever the protocol.
 pub(crate) struct Connection<'a> {
     pub(crate) name: &'a str,
+    /// The provider's own name of the model.
+    pub(crate) id: &'a str,
     pub(crate) base_url: &'a str,
     pub(crate) api_key_env: Option<&'a str>,
     pub(crate) api_key_file: Option<&'a Path>,
@@ -56,11 +62,22 @@ pub(crate) struct Connection<'a> {
     pub(crate) connect_ms_max: u64,
     pub(crate) idle_ms_max: u64,
     pub(crate) total_ms_max: u64,
-    pub(crate) context_tokens_max: u32,
+    /// The window, if the operator set it.
+    pub(crate) context_tokens_max: Option<u32>,
     pub(crate) response_bytes_max: usize,
     pub(crate) line_bytes_max: usize,
     pub(crate) retry: &'a RetryConfig,
+    pub(crate) known: Known,
+}
+
+/// What is known of a model before its endpoint is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
     pub(crate) prices: Prices,
+    /// Its window, in tokens.
+    pub(crate) window_tokens: Option<u32>,
+    /// What is taken for the window where nobody says it.
+    pub(crate) window_tokens_default: u32,
 }
 
 /// An endpoint, and what an exchange with it may cost.
@@ -69,7 +86,11 @@ pub(crate) struct Wire {
     pub(crate) endpoint: Endpoint,
     /// What helps against a key that is refused.
     pub(crate) key_fix: String,
-    pub(crate) context_tokens_max: u32,
+    window_tokens_set: Option<u32>,
+    known: Known,
+    /// What was learned of the model.
+    pub(crate) adaptations: Adaptations,
+    pub(crate) adaptation_key: Key,
     pub(crate) total: Duration,
     pub(crate) response_bytes_max: usize,
     pub(crate) line_bytes_max: usize,
@@ -82,7 +103,9 @@ pub(crate) struct Ask<'a> {
     /// Below the endpoint's base.
     pub(crate) path: &'a str,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: &'a Value,
+    pub(crate) body: Value,
+    /// What is sent instead after a refusal, if anything.
+    pub(crate) adapt: &'a (dyn Fn(&Problem, &Value) -> Option<Value> + Send + Sync),
     pub(crate) request: &'a ModelRequest,
     /// What a watcher hears before the first piece.
     pub(crate) opening: Option<&'a str>,
@@ -129,13 +152,46 @@ impl Wire {
             name: name.to_owned(),
             endpoint: Endpoint::new(reach)?,
             key_fix: secret::fix(name, api_key_env, api_key_file),
-            context_tokens_max: connection.context_tokens_max,
+            window_tokens_set: connection.context_tokens_max,
+            known: connection.known,
+            adaptations: Adaptations::default(),
+            adaptation_key: (connection.base_url.trim_end_matches('/').to_owned(), connection.id.to_owned()),
             total: Duration::from_millis(connection.total_ms_max),
             response_bytes_max: connection.response_bytes_max,
             line_bytes_max: connection.line_bytes_max,
             retry: connection.retry.clone(),
-            prices: connection.prices,
+            prices: connection.known.prices,
         })
+    }
+
+    /// What is sent otherwise by now.
+    pub(crate) fn adaptation(&self) -> Adaptation {
+        self.adaptations.of(&self.adaptation_key)
+    }
+
+    /// Takes in why a request was refused. The note is for people.
+    pub(crate) fn learn(&self, sent: &Adaptation, problem: &Problem, body: &Value) -> Option<String> {
+        let said = self.adaptations.learn(&self.adaptation_key, sent, problem, body)?;
+        let note = format!("{}: {}", self.who(), self.endpoint.calm(&said));
+        tracing::warn!("{note}");
+        Some(note)
+    }
+
+    /// The window, in tokens, as far as it is known by now.
+    pub(crate) fn window_tokens(&self) -> u32 {
+        let known = self.known;
+        self.adaptation().window(self.window_tokens_set, known.window_tokens, known.window_tokens_default)
+    }
+
+    /// Asks the endpoint for the window where nobody else says it: once, and only for a request that could be too long.
+    pub(crate) async fn find_window(&self, headers: &HeaderMap, request: &ModelRequest) {
+        let is_known = self.window_tokens_set.or(self.known.window_tokens).is_some();
+        if is_known || request.tokens_estimated() < WINDOW_TOKENS_MIN || !self.adaptation().wants_window() {
+            return;
+        }
+        let id = &self.adaptation_key.1;
+        let window = discover::window(&self.endpoint, headers.clone(), id).await;
+        self.adaptations.window_listed(&self.adaptation_key, window);
     }
 
     /// Asks until there is a whole answer, or asking again cannot help. An answer that began and cannot be used is
@@ -149,7 +205,9 @@ impl Wire {
         heard: Heard<'_>,
         cost: &dyn Cost,
     ) -> Result<(A, HeaderMap), ModelError> {
-        let body = serde_json::to_vec(ask.body).map_err(|error| ModelError::Invalid(error.to_string()))?;
+        let bytes = |body: &Value| serde_json::to_vec(body).map_err(|error| ModelError::Invalid(error.to_string()));
+        let (mut sent, mut body) = (ask.body.clone(), bytes(&ask.body)?);
+        let mut adapted = 0;
         let mut retries = Retries::new(self.retry.clone(), self.total);
         let mut spoke = false;
         loop {
@@ -175,6 +233,17 @@ impl Wire {
                 cost.wasted(self.prices.charged(used, &headers, stated.as_ref()));
             }
             let Some(failure) = failure else { return Err(retries.timed_out(self.total)) };
+            let failure = match failure {
+                Failure::Refused { error, problem } => {
+                    let other = (ask.adapt)(&problem, &sent).filter(|other| *other != sent && adapted < TRIES_MAX);
+                    let Some(other) = other else { return Err(error) };
+                    // It was refused before an answer began, so nothing was paid and nothing is waited for.
+                    (body, sent) = (bytes(&other)?, other);
+                    adapted += 1;
+                    continue;
+                }
+                failure => failure,
+            };
             retries.wait(failure).await?;
             match timeout_at(retries.deadline(), cost.again()).await {
                 Ok(may) => may.map_err(ModelError::Limit)?,
@@ -316,23 +385,36 @@ impl Wire {
         }
         if status == StatusCode::PAYMENT_REQUIRED || is(&["insufficient_quota", "billing_error"]) || problem.is_broke()
         {
-            return denied(text, "add credit at the provider, or choose another model".to_owned());
+            return rejected(text, "add credit at the provider, or choose another model".to_owned());
         }
         if problem.is_context_full() {
             return Failure::Final(ModelError::ContextFull(self.overflow(&problem, request)));
         }
+        let name = &self.name;
         match status.as_u16() {
-            401 | 403 => denied(text, self.key_fix.clone()),
+            401 | 403 => rejected(text, self.key_fix.clone()),
             408 | 425 | 429 | 500..=599 => Failure::Passing { reason: text, after },
-            300..=399 => failed(format!("{text}; redirects are not followed: set base_url to the final address")),
-            404 => invalid(format!("{text}; check `base_url` and `id` of [models.{}]", self.name)),
-            _ => invalid(text),
+            300..=399 => rejected(text, "redirects are not followed: set base_url to the final address".to_owned()),
+            404 => rejected(text, format!("check `base_url` and `id` of [models.{name}]")),
+            _ if problem.is_unknown_model() => rejected(text, format!("check `id` of [models.{name}]")),
+            status => {
+                let fix = format!("mend [models.{name}], and see what works with: longhaul models test {name}");
+                let error = ModelError::Rejected(Denial { reason: text, fix });
+                if matches!(status, 400 | 422) {
+                    Failure::Refused { error, problem: Box::new(problem) }
+                } else {
+                    Failure::Final(error)
+                }
+            }
         }
     }
 
     /// The endpoint's own numbers where it tells them; ours are an estimate and a setting.
     fn overflow(&self, problem: &Problem, request: &ModelRequest) -> LimitHit {
-        let max = problem.window_tokens.unwrap_or(u64::from(self.context_tokens_max));
+        if let Some(told) = problem.window_tokens {
+            self.adaptations.window_told(&self.adaptation_key, told);
+        }
+        let max = problem.window_tokens.unwrap_or_else(|| self.window_tokens().into());
         let used = problem.asked_tokens.unwrap_or_else(|| request.tokens_estimated());
         LimitHit::new("context_tokens_max", used.max(max.saturating_add(1)), max)
     }
@@ -368,9 +450,12 @@ impl Wire {
 }
 
 /// What an endpoint says is wrong.
-struct Problem {
-    message: String,
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) message: String,
     codes: Vec<String>,
+    /// The field of the request that it is about.
+    pub(crate) param: Option<String>,
     /// llama-server tells both.
     asked_tokens: Option<u64>,
     window_tokens: Option<u64>,
@@ -380,9 +465,26 @@ impl Problem {
     /// There is no one word for it.
     fn is_context_full(&self) -> bool {
         let named = ["context_length_exceeded", "exceed_context_size_error"];
-        let said = ["maximum context length", "context window", "context size", "prompt is too long"];
+        let said = [
+            "maximum context length",
+            "context window",
+            "context size",
+            "context limit",
+            "prompt is too long",
+            "input token count",
+            "maximum prompt length",
+            "loaded with context length",
+        ];
         let message = self.message.to_lowercase();
         self.codes.iter().any(|code| named.contains(&code.as_str())) || said.iter().any(|words| message.contains(words))
+    }
+
+    /// Most say it with 404, some with 400.
+    fn is_unknown_model(&self) -> bool {
+        let message = self.message.to_lowercase();
+        let said = ["does not exist", "not a valid model", "unknown model", "model not found", "invalid model"];
+        self.codes.iter().any(|code| code == "model_not_found")
+            || message.contains("model") && said.iter().any(|words| message.contains(words))
     }
 
     /// Anthropic says it with the status of a request that is wrong.
@@ -392,25 +494,64 @@ impl Problem {
 }
 
 /// Reads `{"error": {"message", "type", "code"}}` and its relatives; any other body is its own message.
-fn problem(body: &str) -> Problem {
-    let value: Value = serde_json::from_str(body).unwrap_or_default();
+pub(crate) fn problem(body: &str) -> Problem {
+    let mut value: Value = serde_json::from_str(body).unwrap_or_default();
+    // Gemini answers with a list of one.
+    if let Some(first) = value.as_array_mut().and_then(|all| all.first_mut()) {
+        value = first.take();
+    }
     let error = value.get("error").unwrap_or(&value);
     let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
     let message = text("message").or_else(|| text("detail")).or_else(|| error.as_str().map(str::to_owned));
     let message = message.unwrap_or_else(|| body.to_owned());
-    let told = tokens_told(&message);
+    let number = |field: &str| error.get(field).and_then(Value::as_u64);
     Problem {
         codes: [text("code"), text("type")].into_iter().flatten().collect(),
-        asked_tokens: error.get("n_prompt_tokens").and_then(Value::as_u64).or(told.map(|told| told.0)),
-        window_tokens: error.get("n_ctx").and_then(Value::as_u64).or(told.map(|told| told.1)),
+        param: text("param").filter(|param| !param.is_empty()),
+        asked_tokens: number("n_prompt_tokens").or_else(|| number_after(&message, &ASKED)),
+        window_tokens: number("n_ctx").or_else(|| number_after(&message, &WINDOW)).or_else(|| window_last(&message)),
         message,
     }
 }
 
-/// The numbers of `prompt is too long: 208310 tokens > 200000 maximum`.
-fn tokens_told(message: &str) -> Option<(u64, u64)> {
-    let (asked, window) = message.split_once("too long: ")?.1.split_once(" tokens > ")?;
-    Some((asked.trim().parse().ok()?, window.split(' ').next()?.parse().ok()?))
+/// The requests for a window, and the windows, of OpenAI, vLLM, OpenRouter and DeepSeek (`This model's maximum context
+/// length is 8192 tokens. However, you requested 9000 tokens`), Anthropic (`prompt is too long: 208310 tokens > 200000
+/// maximum`), Gemini (`The input token count (2845475) exceeds the maximum number of tokens allowed (1048576)`),
+/// llama-server (`the available context size (4096 tokens)`), LM Studio and xAI.
+const ASKED: [&str; 8] = [
+    "too long: ",
+    "token count (",
+    "you requested about ",
+    "you requested ",
+    "resulted in ",
+    "prompt contains ",
+    "request contains ",
+    "request (",
+];
+
+const WINDOW: [&str; 9] = [
+    " tokens > ",
+    "maximum context length is ",
+    "maximum context length of ",
+    "number of tokens allowed (",
+    "number of tokens allowed ",
+    "available context size (",
+    "context length of only ",
+    "maximum prompt length is ",
+    "too large for model with ",
+];
+
+/// The number after the first of these words that stand before one.
+fn number_after(message: &str, words: &[&str]) -> Option<u64> {
+    let message = message.to_lowercase();
+    let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+    words.iter().find_map(|words| message.split_once(words).and_then(|(_, rest)| digits(rest)))
+}
+
+/// The last number of `exceed context limit: 188240 + 21333 > 200000`.
+fn window_last(message: &str) -> Option<u64> {
+    let (_, window) = message.split_once("context limit: ")?.1.split_once(" > ")?;
+    number_after(&format!("> {window}"), &["> "])
 }
 
 /// An error object in the middle of an answer.
@@ -455,14 +596,10 @@ fn limit(name: &str, max: usize) -> Failure {
     Failure::Final(ModelError::Limit(LimitHit::new(name, max as u64 + 1, max as u64)))
 }
 
-fn denied(reason: String, fix: String) -> Failure {
-    Failure::Final(ModelError::Denied(Denial { reason, fix }))
+fn rejected(reason: String, fix: String) -> Failure {
+    Failure::Final(ModelError::Rejected(Denial { reason, fix }))
 }
 
 fn failed(text: String) -> Failure {
     Failure::Final(ModelError::Failed(text))
-}
-
-fn invalid(text: String) -> Failure {
-    Failure::Final(ModelError::Invalid(text))
 }

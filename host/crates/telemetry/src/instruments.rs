@@ -66,6 +66,8 @@ impl Instruments {
         if let Some(took_ms) = took_ms.and_then(|took| u32::try_from(took).ok()) {
             self.duration.record(f64::from(took_ms) / 1e3, &common);
         }
-        self.cost.add(usage.cost_microdollars / 1e6, &common);
+        if !usage.cost_unknown || usage.cost_microdollars > 0.0 {
+            self.cost.add(usage.cost_microdollars / 1e6, &common);
+        }
     }
 }

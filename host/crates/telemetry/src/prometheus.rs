@@ -26,7 +26,8 @@ pub struct Totals {
 struct OfModel {
     replies: u64,
     usage: [u64; 5],
-    microdollars: f64,
+    /// None until a cost is known.
+    microdollars: Option<f64>,
     seconds: f64,
 }
 
@@ -86,8 +87,8 @@ impl Totals {
             }
         }
         text.family("longhaul_model_cost_usd_total", "What replies cost, in US dollars, as far as prices are known.");
-        for (model, of) in &self.models {
-            text.line("longhaul_model_cost_usd_total", &[("model", model)], of.microdollars / 1e6);
+        for (model, cost) in self.models.iter().filter_map(|(model, of)| Some((model, of.microdollars?))) {
+            text.line("longhaul_model_cost_usd_total", &[("model", model)], cost / 1e6);
         }
         text.family("longhaul_model_seconds_total", "Time that replies took, waiting for a turn included.");
         for (model, of) in &self.models {
@@ -104,7 +105,9 @@ impl OfModel {
         for (sum, more) in self.usage.iter_mut().zip(more) {
             *sum = sum.saturating_add(more.into());
         }
-        self.microdollars += usage.cost_microdollars;
+        if !usage.cost_unknown || usage.cost_microdollars > 0.0 {
+            *self.microdollars.get_or_insert(0.0) += usage.cost_microdollars;
+        }
         self.seconds += f64::from(u32::try_from(took_ms).unwrap_or(u32::MAX)) / 1e3;
     }
 }

@@ -279,14 +279,16 @@ fn messages(text: &str) -> String {
 }
 
 fn of_usage(usage: Usage) -> Vec<KeyValue> {
-    vec![
+    let mut attributes = vec![
         number("gen_ai.usage.input_tokens", usage.input_tokens.into()),
         number("gen_ai.usage.output_tokens", usage.output_tokens.into()),
         number("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens.into()),
         number("gen_ai.usage.cache_creation.input_tokens", usage.cache_written_tokens.into()),
         number("gen_ai.usage.reasoning.output_tokens", usage.reasoning_tokens.into()),
-        KeyValue::new("longhaul.cost_usd", usage.cost_microdollars / 1e6),
-    ]
+    ];
+    // A cost that is not known is no attribute: 0 would say that nothing was paid.
+    attributes.extend(usage.cost().map(|cost| KeyValue::new("longhaul.cost_usd", cost / 1e6)));
+    attributes
 }
 
 fn number(name: &'static str, value: u64) -> KeyValue {

@@ -69,11 +69,10 @@ fn plots(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<div class=\"plots\">")?;
     writeln!(to, "{}", plot::steps("Features that pass", from..=until, &passing, report.passing.1 as u64))?;
     writeln!(to, "{}", plot::steps("Tokens used", from..=until, &report.tokens_over_time, 0))?;
-    let cost = |share: &Share| share.used.usage.cost_microdollars / 1e6;
     let tokens = report.agents.iter().map(|share| (share.agent.as_str(), share.used.usage.tokens(), None)).collect();
     // Bars are drawn in whole units, so money is in millionths and shown in dollars.
     let costs = report.agents.iter().map(|share| {
-        (share.agent.as_str(), microdollars(share.used.usage.cost_microdollars), Some(format!("${:.4}", cost(share))))
+        (share.agent.as_str(), microdollars(share.used.usage.cost_microdollars), Some(share.used.usage.cost_text()))
     });
     writeln!(to, "{}", plot::bars("Tokens by agent", tokens))?;
     writeln!(to, "{}\n</div>", plot::bars("Cost by agent", costs.collect()))?;
@@ -99,7 +98,7 @@ fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
             failed.to_string(),
             span(*worked_ms),
             used.usage.tokens().to_string(),
-            format!("${:.4}", used.usage.cost_microdollars / 1e6),
+            used.usage.cost_text(),
             short_number(used.fuel),
         ] {
             write!(to, "<td class=\"number\">{cell}")?;

@@ -92,9 +92,9 @@ fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
         "\n## Who used what\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
     )?;
     for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
-        let (tokens, cost) = (used.usage.tokens(), used.usage.cost_microdollars / 1e6);
+        let (tokens, cost) = (used.usage.tokens(), used.usage.cost_text());
         let (agent, plugin, time, fuel) = (plain(agent), plain(plugin), span(*worked_ms), short_number(used.fuel));
-        writeln!(to, "| {agent} | {plugin} | {calls} | {failed} | {time} | {tokens} | ${cost:.4} | {fuel} |")?;
+        writeln!(to, "| {agent} | {plugin} | {calls} | {failed} | {time} | {tokens} | {cost} | {fuel} |")?;
     }
     Ok(())
 }

@@ -85,6 +85,8 @@ fn without(used: Used, others: Used) -> Used {
             reasoning_tokens: all.reasoning_tokens.saturating_sub(less.reasoning_tokens),
             output_tokens: all.output_tokens.saturating_sub(less.output_tokens),
             cost_microdollars: (all.cost_microdollars - less.cost_microdollars).max(0.0),
+            // Whose part it is that has no price is not known here.
+            cost_unknown: all.cost_unknown,
         },
     }
 }

@@ -111,6 +111,9 @@ impl Stage {
         let end = match (&chosen, over) {
             (_, Some(hit)) => Some(End::Report(Report::Failed(Failure::Budget(hit)))),
             (Err(ModelError::Unavailable(outage)), None) => Some(End::Outage(outage.clone())),
+            (Err(ModelError::Rejected(denial)), None) => {
+                Some(End::Report(Report::Failed(Failure::Rejected(denial.clone()))))
+            }
             _ => None,
         };
         if let Some(end) = end {
@@ -136,7 +139,7 @@ fn request(model: &str, system: &str, prompt: &str, among: &[String]) -> ModelRe
         prefill: None,
         stop: Vec::new(),
         output_tokens_max: CHOICE_TOKENS_MAX,
-        temperature: 0.0,
+        temperature: None,
         seed: Some(0),
     }
 }

@@ -178,6 +178,7 @@ fn unfinished(error: CallError) -> End {
         CallError::Parked(question) => End::Parked(question),
         CallError::Unavailable(outage) => End::Outage(outage),
         CallError::Budget(hit) => End::Report(Report::Failed(Failure::Budget(hit))),
+        CallError::Rejected(denial) => End::Report(Report::Failed(Failure::Rejected(denial))),
         CallError::Cancelled => End::Cancelled,
         CallError::Journal(error) => stuck(error),
         other => End::Outage(Outage { reason: other.to_string(), retry_after_ms: None }),

@@ -253,6 +253,7 @@ fn broken_off(error: CallError) -> BrokenOff {
         CallError::Parked(question) => BrokenOff::Parked(question),
         CallError::Unavailable(outage) => BrokenOff::Unavailable(outage),
         CallError::Budget(hit) => BrokenOff::Budget(hit),
+        CallError::Rejected(denial) => BrokenOff::Rejected(denial),
         CallError::Cancelled => BrokenOff::Cancelled,
         CallError::Journal(error) => of_journal(error),
         other => BrokenOff::Unavailable(Outage { reason: other.to_string(), retry_after_ms: None }),

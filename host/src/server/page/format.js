@@ -112,6 +112,20 @@ export function money(microdollars) {
   return `$${dollars.toFixed(2)}`;
 }
 
+/** What models were paid; the price of a part may not be known. */
+export function cost(usage) {
+  if (!usage || usage.cost_microdollars === undefined) return NONE;
+  if (usage.cost_microdollars !== null) return money(usage.cost_microdollars);
+  return usage.cost_microdollars_min > 0 ? `at least ${money(usage.cost_microdollars_min)}` : "unknown";
+}
+
+/** The same as a note beside others: nothing where nothing was paid. */
+export function costNote(usage) {
+  if (!usage || usage.cost_microdollars === undefined || usage.cost_microdollars === 0) return "";
+  const said = cost(usage);
+  return said === "unknown" ? "cost unknown" : said;
+}
+
 /** A part of a whole, 0 to 100. */
 export function percent(part, whole) {
   return whole > 0 ? Math.round((100 * part) / whole) : 0;

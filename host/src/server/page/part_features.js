@@ -5,7 +5,7 @@
 
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
-import { cut, money, plural, short, words } from "./format.js";
+import { cost, costNote, cut, plural, short, words } from "./format.js";
 import { may } from "./session.js";
 import {
   area,
@@ -188,7 +188,7 @@ function show(box, element, body, feature) {
         "Tokens",
         feature.used ? short((feature.used.usage?.input_tokens ?? 0) + (feature.used.usage?.output_tokens ?? 0)) : null,
       ],
-      ["Money", feature.used?.usage?.cost_microdollars > 0 ? money(feature.used.usage.cost_microdollars) : null],
+      ["Money", costNote(feature.used?.usage) ? cost(feature.used.usage) : null],
     ]),
     feature.status === "blocked" && feature.blocked_by === "question" && may("run") && answer(box, feature),
     may("run") && actions(box, element, body, feature),

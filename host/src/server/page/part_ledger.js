@@ -1,7 +1,7 @@
 // What a run spent and what it still may: its caps as bars, and a row for each invocation.
 
 import { fill, h } from "./dom.js";
-import { bytes, count, duration, money, percent, short } from "./format.js";
+import { bytes, cost, count, duration, money, percent, short } from "./format.js";
 import { shortName } from "./part_timeline.js";
 import { button, empty, facts, link, redraw, section, table } from "./ui.js";
 
@@ -15,7 +15,7 @@ export function ledger(place, run) {
     const total = book.total;
     const rows = [...book.rows].sort(
       (a, b) =>
-        b.spent.usage.cost_microdollars - a.spent.usage.cost_microdollars ||
+        knownCost(b.spent.usage) - knownCost(a.spent.usage) ||
         tokensOf(b.spent.usage) - tokensOf(a.spent.usage),
     );
     redraw(
@@ -24,7 +24,7 @@ export function ledger(place, run) {
         "Spent",
         { id: "s-spent" },
         facts([
-          ["Money", money(total.usage.cost_microdollars)],
+          ["Money", cost(total.usage)],
           ["Tokens read", count(total.usage.input_tokens)],
           ["of these cached", total.usage.cached_tokens > 0 ? count(total.usage.cached_tokens) : null],
           ["Tokens written", count(total.usage.output_tokens)],
@@ -59,12 +59,14 @@ export function ledger(place, run) {
   return draw;
 }
 
+const knownCost = (usage) => usage?.cost_microdollars ?? usage?.cost_microdollars_min ?? 0;
+
 const tokensOf = (usage) => usage.input_tokens + usage.output_tokens;
 
 function caps(book, total) {
   const charged = (name) => (total.usage[name] ?? 0) + (total.cut_off?.[name] ?? 0);
   const all = [
-    ["Money", charged("cost_microdollars"), book.caps.cost_microdollars_max, money],
+    ["Money", knownCost(total.usage) + knownCost(total.cut_off), book.caps.cost_microdollars_max, money],
     ["Tokens", charged("input_tokens") + charged("output_tokens"), book.caps.tokens_max, short],
     ["Time at work", book.wall_ms, book.wall_ms_max, duration],
     ["Answers of models", total.model_calls, book.caps.model_calls_max, count],
@@ -119,7 +121,7 @@ const columns = (run) => [
     name: "Work",
     cell: (row) => link(`#/runs/${run.run}/journal?i=${encodeURIComponent(row.invocation)}`, shortName(row.invocation)),
   },
-  { name: "Money", numeric: true, cell: (row) => money(row.spent.usage.cost_microdollars) },
+  { name: "Money", numeric: true, cell: (row) => cost(row.spent.usage) },
   { name: "Tokens read", numeric: true, cell: (row) => count(row.spent.usage.input_tokens) },
   { name: "Written", numeric: true, cell: (row) => count(row.spent.usage.output_tokens) },
   { name: "Model", numeric: true, hide: "phone", cell: (row) => count(row.spent.model_calls) },

@@ -4,7 +4,7 @@
 // saying right now is kept apart until it is said. The list is bounded: what was read long ago is dropped from its
 // beginning, and can be asked for again. An event of a kind that is not known is shown by its name, never dropped.
 
-import { count, cut, duration, money, oneLine, short, words } from "./format.js";
+import { costNote, count, cut, duration, oneLine, short, words } from "./format.js";
 
 /** Most items that are kept while nobody asks for earlier ones. */
 export const ITEMS_MAX = 600;
@@ -354,7 +354,7 @@ function thoughtNotes(p) {
   return [
     p.model,
     tokens > 0 ? `${short(tokens)} tokens` : "",
-    usage.cost_microdollars > 0 ? money(usage.cost_microdollars) : "",
+    costNote(usage),
     took,
   ].filter(Boolean);
 }
@@ -364,7 +364,7 @@ function usedNotes(used) {
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   return [
     tokens > 0 ? `${short(tokens)} tokens` : "",
-    usage.cost_microdollars > 0 ? money(usage.cost_microdollars) : "",
+    costNote(usage),
   ].filter(Boolean);
 }
 

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
-import { count, duration, money } from "./format.js";
+import { cost, costNote, count, duration } from "./format.js";
 import { live } from "./live.js";
 import { empty, facts, link, mono, pager, redraw, status, table, when } from "./ui.js";
 
@@ -22,7 +22,7 @@ export async function show(ctx) {
       redraw(
         box,
         facts([
-          ["Money", money(page.sum.cost_microdollars)],
+          ["Money", cost(page.sum)],
           ["Tokens read", count(page.sum.input_tokens)],
           ["of these cached", page.sum.cached_tokens > 0 ? count(page.sum.cached_tokens) : null],
           ["Tokens written", count(page.sum.output_tokens)],
@@ -32,7 +32,7 @@ export async function show(ctx) {
         h(
           "p",
           { class: "hint" },
-          "Models without a price cost nothing here. What a kill cut off may have been paid and is counted apart.",
+          "What models without a known price cost is unknown. What a kill cut off may have been paid and is counted apart.",
         ),
         pager(page, (to) => ctx.go(`#/costs${api.queryOf({ project, offset: to })}`)),
       ),
@@ -49,9 +49,8 @@ const COLUMNS = [
     name: "Money",
     numeric: true,
     cell: (one) => [
-      money(one.usage.cost_microdollars),
-      one.cut_off?.cost_microdollars > 0 &&
-        h("span", { class: "sub" }, `+ ${money(one.cut_off.cost_microdollars)} cut off`),
+      cost(one.usage),
+      costNote(one.cut_off) && h("span", { class: "sub" }, `+ ${cost(one.cut_off)} cut off`),
     ],
   },
   { name: "Tokens read", numeric: true, cell: (one) => count(one.usage.input_tokens) },

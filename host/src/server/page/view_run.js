@@ -5,7 +5,7 @@
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";
-import { money, plural, short, words } from "./format.js";
+import { costNote, money, plural, short, words } from "./format.js";
 import * as keys from "./keys.js";
 import { live } from "./live.js";
 import { approvalCard } from "./part_approvals.js";
@@ -159,8 +159,7 @@ function runHead(run, part, newest, refresh) {
         : null,
       h("span", { class: "muted" }, "begun ", when(run.created_ms)),
       tokens > 0 && h("span", { class: "muted" }, `${short(tokens)} tokens`),
-      usage.cost_microdollars > 0 &&
-        h("span", { class: "muted" }, money(usage.cost_microdollars), cap && ` of ${money(cap)}`),
+      costNote(usage) && h("span", { class: "muted" }, costNote(usage), cap && ` of ${money(cap)}`),
       run.wakes_at_ms && h("span", { class: "tone-wait" }, "tries again ", when(run.wakes_at_ms)),
     ),
     run.why && !["working", "planning"].includes(run.status) && h("p", { class: "why" }, run.why),

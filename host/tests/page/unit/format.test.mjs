@@ -77,6 +77,20 @@ check("money", [
   [0.5, "$0.0000"],
   [undefined, "–"],
 ]);
+check("cost", [
+  [{ cost_microdollars: 1_834_000, cost_microdollars_min: 1_834_000 }, "$1.83"],
+  [{ cost_microdollars: 0 }, "$0.00"],
+  [{ cost_microdollars: null, cost_microdollars_min: 0 }, "unknown"],
+  [{ cost_microdollars: null }, "unknown"],
+  [{ cost_microdollars: null, cost_microdollars_min: 1_834_000 }, "at least $1.83"],
+  [undefined, "–"],
+]);
+check("costNote", [
+  [{ cost_microdollars: 0 }, ""],
+  [{}, ""],
+  [{ cost_microdollars: null }, "cost unknown"],
+  [{ cost_microdollars: 1_834_000 }, "$1.83"],
+]);
 check("percent", [
   [[1, 3], 33],
   [[0, 0], 0],

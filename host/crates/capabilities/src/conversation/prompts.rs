@@ -86,7 +86,7 @@ pub(super) fn request(
         prefill: None,
         stop: Vec::new(),
         output_tokens_max: u32::try_from(budget.summary_tokens).unwrap_or(u32::MAX),
-        temperature: 0.0,
+        temperature: None,
         seed: None,
     }
 }

@@ -142,7 +142,7 @@ mod tests {
             prefill: None,
             stop: Vec::new(),
             output_tokens_max: 1,
-            temperature: 0.0,
+            temperature: None,
             seed: None,
         };
         let counted = 2 * COUNTED[5].1;

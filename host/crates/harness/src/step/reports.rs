@@ -1,8 +1,8 @@
 //! What becomes of a report on work.
 //!
 //! Each kind of failure has one consequence: an outage waits and tries again, a question or a refusal
-//! blocks the feature, a repository that cannot be written waits for a person, a full journal goes on in
-//! a fresh invocation, and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
+//! blocks the feature, a repository that cannot be written and a provider that refuses requests for good wait for a
+//! person, a full journal goes on in a fresh invocation, and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
 
 use super::{Ignored, Turn, plus};
 use crate::action::{EndStatus, Job, Work};
@@ -43,6 +43,7 @@ impl Turn<'_> {
             Report::Failed(Failure::Unavailable(outage)) => self.unavailable(session, work.again(), &outage),
             Report::Failed(Failure::Suspended(outage)) => self.unavailable(session, work, &outage),
             Report::Failed(Failure::Budget(hit)) => self.over_budget(session, work, &hit),
+            Report::Failed(failure @ Failure::Rejected(_)) => self.rejected(session, work, &failure),
             Report::Failed(failure) => {
                 self.state.counts.outages = 0;
                 self.failed(session, work, &failure);
@@ -214,6 +215,7 @@ impl Turn<'_> {
             | Failure::Unavailable(_)
             | Failure::Suspended(_)
             | Failure::Budget(_)
+            | Failure::Rejected(_)
             | Failure::Failed(_) => {
                 session.earlier.push(format!("it ended without a result: {text}"));
                 self.round_failed(session, vec![Issue::general(format!("the round ended early: {text}"))]);
@@ -339,6 +341,21 @@ impl Turn<'_> {
             hit.used, hit.max
         );
         self.hold_at_cap(session, work, cap, text);
+    }
+
+    // Providers.
+
+    /// Uses no round and is not tried again by itself: the provider would say the same. What several lanes are refused
+    /// for one reason is asked once.
+    fn rejected(&mut self, session: Option<Session>, work: Work, failure: &Failure) {
+        let question = self.line(&format!("could not {}: {}", work.job.verb(), failure.text()));
+        let is_same = |lane: &Lane| {
+            lane.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Provider && wait.park.reason == question)
+        };
+        if self.state.lanes.iter().any(is_same) {
+            return self.hold(session, work, WaitFor::Provider, question, None);
+        }
+        self.ask(session, work, WaitFor::Provider, &question, "longhaul resume RUN");
     }
 
     // Outages.

@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, begin, denied, feature, limit, outage, outcome, plan, prepared, python_check, verdict};
 use expect_test::{Expect, expect};
+use longhaul_core::Denial;
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, Judgement, Mark, Verdict};
 use longhaul_harness::{
@@ -591,6 +592,44 @@ fn a_repository_that_cannot_be_written_waits_for_a_person_and_not_for_ever() {
         - resumed
         do f-a/commit/t3
         - a passing: judged to pass; nothing had changed
+        - ended completed
+        finish completed: 1 of 1 features pass"#]],
+    );
+    assert_eq!(bench.state.features[0].status, FeatureStatus::Passing);
+}
+
+/// A key that was refused used to block the feature, and an unknown model to use up its rounds.
+#[test]
+fn a_provider_that_refuses_for_good_waits_for_a_person_and_uses_no_round() {
+    let refused = || {
+        let fix = "check `id` of [models.gpt]".to_owned();
+        Failure::Rejected(Denial { reason: "HTTP 404: no such model".into(), fix })
+    };
+    let acts = |bench: &mut Bench| {
+        bench.fail(refused());
+        bench.tell(resume());
+        bench.generated();
+        bench.fail(refused());
+        bench.tell(resume());
+        bench.judged(Mark::Pass);
+        bench.committed();
+    };
+    let bench = check(
+        limits(),
+        vec![feature("a", &[])],
+        acts,
+        expect![[r#"
+        - asks: could not generate feature `a`: HTTP 404: no such model; check `id` of [models.gpt] [longhaul resume r-1]
+        park
+        do f-a/1/generate
+        do f-a/1/judge
+        - asks: could not judge feature `a`: HTTP 404: no such model; check `id` of [models.gpt] [longhaul resume r-1]
+        park
+        do f-a/1/judge
+        - judged a round 1: true
+        do f-a/commit
+        - committed a c-f-a/commit a.txt
+        - a passing: judged to pass
         - ended completed
         finish completed: 1 of 1 features pass"#]],
     );

@@ -195,7 +195,7 @@ impl Assembly for AnthropicAssembly {
             cache_written_tokens: written,
             output_tokens,
             reasoning_tokens: count("/output_tokens_details/thinking_tokens").unwrap_or_else(|| estimate(thought)),
-            cost_microdollars: 0.0,
+            ..Usage::default()
         }
     }
 
@@ -236,7 +236,7 @@ impl AnthropicAssembly {
             _ if !calls.is_empty() => StopReason::Tools,
             _ => StopReason::End,
         };
-        ModelReply { text, calls, reason, usage, thoughts, route: None }
+        ModelReply { text, calls, reason, usage, thoughts, ..ModelReply::default() }
     }
 
     fn take_whole(&mut self, whole: Whole) -> Result<String, Wrong> {

@@ -1,11 +1,12 @@
 //! Our request in the words of the wire.
 
 use super::{AnthropicConfig, AnthropicSchema};
-use crate::ModelsError;
+use crate::adaptation::{Adaptation, SchemaForm};
 use crate::picture::{check_media_type, check_speaker};
 use crate::prefill::{self, PrefillMode};
-use crate::tool_names;
+use crate::schema::{self, Dialect, Lowered};
 use crate::wire::decimal;
+use crate::{ModelsError, tool_names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::model::{
@@ -50,86 +51,65 @@ pub(super) fn check_settings(model: &str, config: &AnthropicConfig) -> Result<()
     Ok(())
 }
 
-/// The body of the request.
-pub(super) fn body(config: &AnthropicConfig, request: &ModelRequest) -> Result<Value, ModelError> {
-    let mut body = config.extra_body.clone();
-    let thinks = config.thinking_tokens_max.is_some() || body.contains_key("thinking");
-    let mut set = |field: &str, value: Value| {
-        if !config.omit.iter().any(|omitted| omitted == field) {
-            body.insert(field.to_owned(), value);
-        }
-    };
-    set("model", json!(config.id));
-    set("max_tokens", json!(request.output_tokens_max.saturating_add(config.thinking_tokens_max.unwrap_or(0))));
-    set("stream", json!(true));
-    let system = system(config, request);
-    if !system.is_empty() {
-        set("system", json!([marked(json!({ "type": "text", "text": system }), config.prompt_cache)]));
-    }
-    set("messages", Value::Array(messages(config, request)?));
-    if !thinks {
-        // The protocol's scale ends at 1, ours at 2.
-        set("temperature", decimal(request.temperature.clamp(0.0, 1.0))?);
-    }
-    // A stop that is white space only is refused there, and applied here all the same.
-    let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
-    if !stops.is_empty() {
-        set("stop_sequences", json!(stops));
-    }
-    if !request.tools.is_empty() {
-        set("tools", request.tools.iter().map(offered).collect());
-    }
-    if let Some(tokens) = config.thinking_tokens_max {
-        set("thinking", json!({ "type": "enabled", "budget_tokens": tokens }));
-    }
-    if let (ReplyFormat::Schema(schema), AnthropicSchema::Native) = (&request.format, config.schema) {
-        let mut output = config.extra_body.get("output_config").cloned().unwrap_or_else(|| json!({}));
-        output["format"] = json!({ "type": "json_schema", "schema": without_bounds(schema) });
-        set("output_config", output);
-    }
-    Ok(Value::Object(body))
+/// A request as it is sent, by what is known of its provider.
+pub(super) struct Sending {
+    pub(super) body: Value,
+    /// The schema of the reply, where it is sent in the provider's form.
+    pub(super) lowered: Option<Lowered>,
+    pub(super) adaptation: Adaptation,
 }
 
-/// What the provider refuses in a schema for replies.
-const BOUNDS: [&str; 12] = [
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "contains",
-];
-
-/// A schema whose bounds are words in its descriptions. Who reads the reply holds it to them, as it has to anyway.
-fn without_bounds(schema: &Value) -> Value {
-    let Value::Object(fields) = schema else { return schema.clone() };
-    let (bounds, rest): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| BOUNDS.contains(&name.as_str()));
-    let mut taken: Map<String, Value> =
-        rest.into_iter().map(|(name, value)| (name.clone(), below(name, value))).collect();
-    if !bounds.is_empty() {
-        let told = bounds.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ");
-        let said = taken.get("description").and_then(Value::as_str).filter(|said| !said.is_empty());
-        let description = said.map_or_else(|| told.clone(), |said| format!("{said} ({told})"));
-        taken.insert("description".to_owned(), description.into());
-    }
-    Value::Object(taken)
-}
-
-/// The schemas in a field of one: names of properties are none of its words.
-fn below(name: &str, value: &Value) -> Value {
-    match (name, value) {
-        ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
-            schemas.iter().map(|(name, schema)| (name.clone(), without_bounds(schema))).collect()
+impl Sending {
+    pub(super) fn of(
+        config: &AnthropicConfig,
+        adaptation: Adaptation,
+        request: &ModelRequest,
+    ) -> Result<Self, ModelError> {
+        let lowered = match (&request.format, config.schema, adaptation.schema()) {
+            (ReplyFormat::Schema(schema), AnthropicSchema::Native, SchemaForm::Strict(_)) => {
+                Lowered::of(schema, Dialect::Anthropic)
+            }
+            _ => None,
+        };
+        let mut body = config.extra_body.clone();
+        let thinks = config.thinking_tokens_max.is_some() || body.contains_key("thinking");
+        body.retain(|field, _| adaptation.name(field).is_some());
+        let mut set = |field: &str, value: Value| {
+            let name = adaptation.name(field).filter(|_| !config.omit.iter().any(|omitted| omitted == field));
+            if let Some(name) = name {
+                body.insert(name.to_owned(), value);
+            }
+        };
+        set("model", json!(config.id));
+        let output_tokens = request.output_tokens_max.saturating_add(config.thinking_tokens_max.unwrap_or(0));
+        set("max_tokens", json!(adaptation.output_tokens(output_tokens)));
+        set("stream", json!(true));
+        let system = system(config, request, lowered.is_some());
+        if !system.is_empty() {
+            set("system", json!([marked(json!({ "type": "text", "text": system }), config.prompt_cache)]));
         }
-        ("items" | "additionalProperties", schema) => without_bounds(schema),
-        ("anyOf" | "allOf" | "oneOf", Value::Array(schemas)) => schemas.iter().map(without_bounds).collect(),
-        _ => value.clone(),
+        set("messages", Value::Array(messages(config, request)?));
+        if let Some(temperature) = request.temperature.or(config.temperature).filter(|_| !thinks) {
+            // The protocol's scale ends at 1, ours at 2.
+            set("temperature", decimal(temperature.clamp(0.0, 1.0))?);
+        }
+        // A stop that is white space only is refused there, and applied here all the same.
+        let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
+        if !stops.is_empty() {
+            set("stop_sequences", json!(stops));
+        }
+        if !request.tools.is_empty() {
+            set("tools", request.tools.iter().map(offered).collect());
+        }
+        if let Some(tokens) = config.thinking_tokens_max {
+            set("thinking", json!({ "type": "enabled", "budget_tokens": tokens }));
+        }
+        if let Some(lowered) = &lowered {
+            let mut output = config.extra_body.get("output_config").cloned().unwrap_or_else(|| json!({}));
+            output["format"] = json!({ "type": "json_schema", "schema": lowered.schema });
+            set("output_config", output);
+        }
+        Ok(Self { body: Value::Object(body), lowered, adaptation })
     }
 }
 
@@ -137,17 +117,17 @@ fn offered(tool: &OfferedTool) -> Value {
     json!({
         "name": tool_names::encode(&tool.tool, &tool.function),
         "description": tool.description,
-        "input_schema": tool.parameters,
+        "input_schema": schema::parameters(&tool.parameters, Dialect::Anthropic),
     })
 }
 
 /// The system prompt, and what the provider can only be told in words.
-fn system(config: &AnthropicConfig, request: &ModelRequest) -> String {
+fn system(config: &AnthropicConfig, request: &ModelRequest, has_schema: bool) -> String {
     let mut parts = Vec::from_iter((!request.system.trim().is_empty()).then(|| request.system.clone()));
-    match (&request.format, config.schema) {
-        (ReplyFormat::Json, _) => parts.push(prefill::JSON_INSTRUCTION.to_owned()),
-        (ReplyFormat::Schema(schema), AnthropicSchema::Prompt) => parts.push(prefill::schema_instruction(schema)),
-        (ReplyFormat::Schema(_), AnthropicSchema::Native) | (ReplyFormat::Text, _) => {}
+    match &request.format {
+        ReplyFormat::Json => parts.push(prefill::JSON_INSTRUCTION.to_owned()),
+        ReplyFormat::Schema(schema) if !has_schema => parts.push(prefill::schema_instruction(schema)),
+        ReplyFormat::Schema(_) | ReplyFormat::Text => {}
     }
     if let (Some(prefill), PrefillMode::Prompt) = (&request.prefill, config.prefill) {
         parts.push(prefill::instruction(prefill));

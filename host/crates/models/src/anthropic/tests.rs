@@ -88,7 +88,7 @@ fn request() -> ModelRequest {
         prefill: None,
         stop: vec![],
         output_tokens_max: 50,
-        temperature: 1.5,
+        temperature: Some(1.5),
         seed: Some(3),
     }
 }
@@ -208,7 +208,7 @@ async fn the_request_has_every_field_on_the_wire() {
     let expected = json!({
         "model": "claude-sonnet-4-5", "max_tokens": 50, "stream": true, "temperature": 1.0, "stop_sequences": ["END"],
         "system": [{ "type": "text", "text": "be brief", "cache_control": mark }],
-        "tools": [{ "name": "weather__now", "description": "tells it", "input_schema": { "type": "object" } }],
+        "tools": [{ "name": "weather__now", "description": "tells it", "input_schema": { "type": "object", "properties": {} } }],
         "messages": [
             { "role": "user", "content": [
                 { "type": "text", "text": "see" },
@@ -234,9 +234,11 @@ async fn thinking_is_asked_for_beside_the_reply_and_takes_no_temperature() {
     assert_eq!((&body["max_tokens"], &body["thinking"]["budget_tokens"]), (&json!(2050), &json!(2000)));
     assert!(body.get("temperature").is_none() && !body.to_string().contains("cache_control"), "{body}");
     let settings = "schema = \"native\"\nextra_body = { thinking = { type = \"adaptive\" }, output_config = { effort = \"low\" } }";
-    let asked = ModelRequest { format: ReplyFormat::Schema(json!({ "type": "object" })), ..request() };
+    let schema =
+        json!({ "type": "object", "properties": { "a": { "type": "string" } }, "additionalProperties": false });
+    let asked = ModelRequest { format: ReplyFormat::Schema(schema.clone()), ..request() };
     let body = check(script(), settings, &asked).await.server.body(0);
-    let format = json!({ "type": "json_schema", "schema": { "type": "object" } });
+    let format = json!({ "type": "json_schema", "schema": schema });
     assert_eq!(body["output_config"], json!({ "effort": "low", "format": format }));
     assert_eq!((&body["thinking"], body.get("temperature")), (&json!({ "type": "adaptive" }), None));
 }
@@ -249,8 +251,10 @@ async fn bounds_of_a_schema_are_told_in_words_where_the_provider_takes_none() {
         description.map_or(bounds, |description| json!({ "type": "integer", "description": description }))
     };
     let schema = |names: Value, count: Value| {
-        let one =
-            json!({ "type": "object", "properties": { "maximum": names, "count": count }, "required": ["count"] });
+        let one = json!({
+            "type": "object", "properties": { "maximum": names, "count": count }, "required": ["count"],
+            "additionalProperties": false,
+        });
         json!({ "type": "array", "items": { "anyOf": [one] } })
     };
     let sent = schema(json!({ "type": "string", "maxLength": 9, "description": "a name" }), count(None));
@@ -265,13 +269,13 @@ async fn bounds_of_a_schema_are_told_in_words_where_the_provider_takes_none() {
 #[tokio::test]
 async fn errors_are_told_apart_as_the_documentation_does() {
     let cases = [
-        (400, "invalid_request_error", "messages: at least one", "the request to the model is invalid"),
+        (400, "invalid_request_error", "messages: at least one", "messages: at least one; mend [models.claude], and"),
         (401, "authentication_error", "invalid x-api-key", "put a valid key into the environment variable `K`"),
         (402, "billing_error", "pay", "add credit at the provider"),
         (400, "invalid_request_error", "Your credit balance is too low to access it", "add credit at the provider"),
         (403, "permission_error", "no", "put a valid key"),
         (404, "not_found_error", "model: x", "check `base_url` and `id` of [models.claude]"),
-        (413, "request_too_large", "large", "the request to the model is invalid"),
+        (413, "request_too_large", "large", "HTTP 413: large; mend [models.claude]"),
         (529, "overloaded_error", "Overloaded", "HTTP 529: Overloaded; gave up after 3 requests"),
         (500, "api_error", "Internal server error", "gave up after 3 requests"),
     ];

@@ -7,7 +7,7 @@ use longhaul_core::model::{Message, ModelReply, ModelRequest, Speaker};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-fn request(text: &str, temperature: f32) -> ModelRequest {
+fn request(text: &str, temperature: Option<f32>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
         system: String::new(),
@@ -46,6 +46,7 @@ async fn ask(server: &FakeServer, cache: &Path, more: &str, key: &str, request: 
         cache,
         child_command: vec![],
         queues: &Queues::default(),
+        adaptations: &crate::Adaptations::default(),
     };
     let configs = BTreeMap::from([("m".to_owned(), config)]);
     let models = config::build(&configs, ["m".to_owned()], &surroundings).unwrap();
@@ -59,21 +60,21 @@ fn number(reply: &ModelReply) -> &str {
 #[tokio::test]
 async fn an_equal_request_gets_the_reply_again_at_no_cost() {
     let (server, cache) = (server(3).await, tempfile::tempdir().unwrap());
-    let first = ask(&server, cache.path(), "", "key-one", &request("q", 0.0)).await;
+    let first = ask(&server, cache.path(), "", "key-one", &request("q", None)).await;
     assert_eq!((first.usage.cost_microdollars, &first.route), (500_000.0, &None));
-    let again = ask(&server, cache.path(), "", "key-one", &request("q", 0.0)).await;
+    let again = ask(&server, cache.path(), "", "key-one", &request("q", None)).await;
     assert_eq!((again.text.as_str(), again.usage.cost_microdollars), (first.text.as_str(), 0.0));
     assert_eq!(again.usage.tokens(), first.usage.tokens());
     assert!(again.route.unwrap().cached);
     assert_eq!(server.requests().len(), 1);
-    let other = ask(&server, cache.path(), "", "key-one", &request("another", 0.0)).await;
+    let other = ask(&server, cache.path(), "", "key-one", &request("another", None)).await;
     assert_eq!(number(&other), "1");
 }
 
 #[tokio::test]
 async fn no_key_endpoint_or_setting_sees_a_reply_of_another() {
     let (one, two, cache) = (server(4).await, server(1).await, tempfile::tempdir().unwrap());
-    let same = request("q", 0.0);
+    let same = request("q", None);
     ask(&one, cache.path(), "", "key-one", &same).await;
     assert_eq!(number(&ask(&one, cache.path(), "", "key-two", &same).await), "1", "another key");
     assert_eq!(number(&ask(&one, cache.path(), "omit = [\"seed\"]", "key-one", &same).await), "2", "another setting");
@@ -87,9 +88,9 @@ async fn no_key_endpoint_or_setting_sees_a_reply_of_another() {
 async fn who_wants_a_new_answer_gets_one() {
     let (server, cache) = (server(4).await, tempfile::tempdir().unwrap());
     for expected in ["0", "1"] {
-        assert_eq!(number(&ask(&server, cache.path(), "", "key-one", &request("q", 0.7)).await), expected);
+        assert_eq!(number(&ask(&server, cache.path(), "", "key-one", &request("q", Some(0.7))).await), expected);
     }
-    let seeded = ModelRequest { seed: Some(1), ..request("q", 0.7) };
+    let seeded = ModelRequest { seed: Some(1), ..request("q", Some(0.7)) };
     for _ in 0..2 {
         assert_eq!(number(&ask(&server, cache.path(), "", "key-one", &seeded).await), "2");
     }
@@ -111,7 +112,7 @@ async fn the_cache_keeps_to_its_size_and_to_its_owner_and_a_damaged_file_is_no_r
         assert_eq!(std::fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o077, 0);
         std::fs::write(path, "{\"text\": \"ha").unwrap();
     }
-    let again = ask(&server, cache.path(), cap, "key-one", &request("q5", 0.0)).await;
+    let again = ask(&server, cache.path(), cap, "key-one", &request("q5", None)).await;
     assert_eq!((number(&again), &again.route), ("6", &None));
 }
 

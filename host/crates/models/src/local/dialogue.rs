@@ -54,7 +54,7 @@ impl<'a> Dialogue<'a> {
             prefill: request.prefill.clone(),
             schema,
             json: request.format == ReplyFormat::Json,
-            temperature: request.temperature,
+            temperature: request.temperature.unwrap_or(0.0),
             // Without a seed the same request gets the same reply: there is no reason to draw one.
             seed: u64::from(request.seed.unwrap_or(0)),
             output_tokens_max: request.output_tokens_max,

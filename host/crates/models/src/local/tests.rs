@@ -48,7 +48,7 @@ fn request(text: &str) -> ModelRequest {
         prefill: None,
         stop: vec![],
         output_tokens_max: 50,
-        temperature: 0.0,
+        temperature: None,
         seed: None,
     }
 }

@@ -186,7 +186,7 @@ impl OpenAiAssembly {
             _ => StopReason::End,
         };
         let thoughts = if thought.text.is_empty() { Vec::new() } else { vec![thought] };
-        ModelReply { text, calls, reason, usage, thoughts, route: None }
+        ModelReply { text, calls, reason, usage, thoughts, ..ModelReply::default() }
     }
 
     /// Some servers number all calls 0, others none: a new id or, without ids, a new name starts a call.

@@ -1,12 +1,13 @@
 //! Our request in the words of the wire.
 
 use super::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
-use crate::ModelsError;
+use crate::adaptation::{Adaptation, SchemaForm};
 use crate::http::Endpoint;
 use crate::picture::{check_media_type, check_speaker};
 use crate::prefill::{self, PrefillMode};
-use crate::tool_names;
+use crate::schema::{self, Dialect, Lowered};
 use crate::wire::decimal;
+use crate::{ModelsError, tool_names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::model::{Message, ModelError, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker};
@@ -55,38 +56,115 @@ pub(super) fn check_settings(model: &str, config: &OpenAiConfig) -> Result<(), M
     Ok(())
 }
 
-/// The body of the request.
-pub(super) fn body(config: &OpenAiConfig, endpoint: &Endpoint, request: &ModelRequest) -> Result<Value, ModelError> {
-    let mut body = config.extra_body.clone();
-    let mut set = |field: &str, value: Value| {
-        if !config.omit.iter().any(|omitted| omitted == field) {
-            body.insert(field.to_owned(), value);
+/// A request as it is sent, by what is known of its provider.
+pub(super) struct Sending {
+    pub(super) body: Value,
+    /// The schema of the reply, where it is sent in the provider's form.
+    pub(super) lowered: Option<Lowered>,
+    pub(super) adaptation: Adaptation,
+}
+
+impl Sending {
+    pub(super) fn of(
+        config: &OpenAiConfig,
+        endpoint: &Endpoint,
+        dialect: Dialect,
+        adaptation: Adaptation,
+        request: &ModelRequest,
+    ) -> Result<Self, ModelError> {
+        let form = Form::of(config.schema, adaptation.schema(), dialect, &request.format);
+        let mut body = config.extra_body.clone();
+        body.retain(|field, _| adaptation.name(field).is_some());
+        let mut set = |field: &str, value: Value| {
+            let name = adaptation.name(field).filter(|_| !config.omit.iter().any(|omitted| omitted == field));
+            if let Some(name) = name {
+                body.insert(name.to_owned(), value);
+            }
+        };
+        set("model", json!(config.id));
+        set("messages", Value::Array(messages(config, &form, request)?));
+        set("stream", json!(true));
+        set("stream_options", json!({ "include_usage": true }));
+        let output_tokens = adaptation.output_tokens(request.output_tokens_max);
+        set(output_tokens_field(config, endpoint), json!(output_tokens));
+        if let Some(temperature) = request.temperature.or(config.temperature) {
+            set("temperature", decimal(temperature)?);
         }
-    };
-    set("model", json!(config.id));
-    set("messages", Value::Array(messages(config, request)?));
-    set("stream", json!(true));
-    set("stream_options", json!({ "include_usage": true }));
-    set(output_tokens_field(config, endpoint), json!(request.output_tokens_max));
-    set("temperature", decimal(request.temperature)?);
-    if let Some(seed) = request.seed {
-        set("seed", json!(seed));
+        if let Some(seed) = request.seed {
+            set("seed", json!(seed));
+        }
+        let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.is_empty()).take(STOPS_SENT_MAX).collect();
+        if !stops.is_empty() {
+            set("stop", json!(stops));
+        }
+        if !request.tools.is_empty() {
+            set("tools", request.tools.iter().map(|tool| offered(tool, dialect)).collect());
+        }
+        if let Some(format) = form.response_format() {
+            set("response_format", format);
+        }
+        if request.prefill.is_some() && config.prefill == PrefillMode::Continue {
+            set("continue_final_message", json!(true));
+            set("add_generation_prompt", json!(false));
+        }
+        let lowered = if let Form::Strict(lowered) = form { Some(lowered) } else { None };
+        Ok(Self { body: Value::Object(body), lowered, adaptation })
     }
-    let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.is_empty()).take(STOPS_SENT_MAX).collect();
-    if !stops.is_empty() {
-        set("stop", json!(stops));
+}
+
+/// How the provider is told the form of the reply.
+enum Form<'a> {
+    /// There is none.
+    Text,
+    /// With `strict`, in the provider's own words.
+    Strict(Lowered),
+    /// Without `strict`. It binds few providers, so the prompt may say it too.
+    Loose { schema: &'a Value, in_prompt: bool },
+    /// As `json_object`; the prompt says which.
+    Json { schema: Option<&'a Value> },
+    /// The prompt alone says it.
+    Words { schema: Option<&'a Value> },
+}
+
+impl<'a> Form<'a> {
+    fn of(mode: SchemaMode, form: SchemaForm, dialect: Dialect, format: &'a ReplyFormat) -> Self {
+        let schema = match format {
+            ReplyFormat::Text => return Self::Text,
+            ReplyFormat::Json => None,
+            ReplyFormat::Schema(schema) => Some(schema),
+        };
+        match (mode, form.dialect(dialect), schema) {
+            _ if form == SchemaForm::Words => Self::Words { schema },
+            (SchemaMode::Strict, Some(dialect), Some(schema)) => match Lowered::of(schema, dialect) {
+                Some(lowered) => Self::Strict(lowered),
+                None if dialect == Dialect::OpenAi => Self::Loose { schema, in_prompt: true },
+                None => Self::Json { schema: Some(schema) },
+            },
+            (SchemaMode::Loose, Some(_), Some(schema)) => Self::Loose { schema, in_prompt: false },
+            _ => Self::Json { schema },
+        }
     }
-    if !request.tools.is_empty() {
-        set("tools", request.tools.iter().map(offered).collect());
+
+    fn response_format(&self) -> Option<Value> {
+        let json_schema = |schema: &Value, strict: bool| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": strict, "schema": schema } });
+        match self {
+            Self::Text | Self::Words { .. } => None,
+            Self::Strict(lowered) => Some(json_schema(&lowered.schema, true)),
+            Self::Loose { schema, .. } => Some(json_schema(schema, false)),
+            Self::Json { .. } => Some(json!({ "type": "json_object" })),
+        }
     }
-    if let Some(format) = response_format(config.schema, &request.format) {
-        set("response_format", format);
+
+    fn instruction(&self) -> Option<String> {
+        match self {
+            Self::Text | Self::Strict(_) | Self::Loose { in_prompt: false, .. } => None,
+            Self::Loose { schema, .. } => Some(prefill::schema_instruction(schema)),
+            // OpenAI refuses `json_object` unless the word JSON is somewhere in the messages.
+            Self::Json { schema } | Self::Words { schema } => {
+                Some(schema.map_or_else(|| prefill::JSON_INSTRUCTION.to_owned(), prefill::schema_instruction))
+            }
+        }
     }
-    if request.prefill.is_some() && config.prefill == PrefillMode::Continue {
-        set("continue_final_message", json!(true));
-        set("add_generation_prompt", json!(false));
-    }
-    Ok(Value::Object(body))
 }
 
 fn output_tokens_field(config: &OpenAiConfig, endpoint: &Endpoint) -> &'static str {
@@ -98,30 +176,17 @@ fn output_tokens_field(config: &OpenAiConfig, endpoint: &Endpoint) -> &'static s
     }
 }
 
-fn offered(tool: &OfferedTool) -> Value {
+fn offered(tool: &OfferedTool, dialect: Dialect) -> Value {
     json!({ "type": "function", "function": {
         "name": tool_names::encode(&tool.tool, &tool.function),
         "description": tool.description,
-        "parameters": tool.parameters,
+        "parameters": schema::parameters(&tool.parameters, dialect),
     } })
 }
 
-fn response_format(mode: SchemaMode, format: &ReplyFormat) -> Option<Value> {
-    match (format, mode) {
-        (ReplyFormat::Text, _) => None,
-        (ReplyFormat::Json, _) | (ReplyFormat::Schema(_), SchemaMode::Prompt) => Some(json!({ "type": "json_object" })),
-        (ReplyFormat::Schema(schema), SchemaMode::Strict) => Some(json_schema(schema, true)),
-        (ReplyFormat::Schema(schema), SchemaMode::Loose) => Some(json_schema(schema, false)),
-    }
-}
-
-fn json_schema(schema: &Value, strict: bool) -> Value {
-    json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": strict, "schema": schema } })
-}
-
-fn messages(config: &OpenAiConfig, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
+fn messages(config: &OpenAiConfig, form: &Form<'_>, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     let mut messages = Vec::new();
-    let system = system(config, request);
+    let system = system(config, form, request);
     if !system.is_empty() {
         messages.push(json!({ "role": "system", "content": system }));
     }
@@ -138,16 +203,9 @@ fn messages(config: &OpenAiConfig, request: &ModelRequest) -> Result<Vec<Value>,
 }
 
 /// The system prompt, and what the provider can only be told in words.
-fn system(config: &OpenAiConfig, request: &ModelRequest) -> String {
+fn system(config: &OpenAiConfig, form: &Form<'_>, request: &ModelRequest) -> String {
     let mut parts = Vec::from_iter((!request.system.is_empty()).then(|| request.system.clone()));
-    match (&request.format, config.schema) {
-        // OpenAI refuses `json_object` unless the word JSON is somewhere in the messages.
-        (ReplyFormat::Json, _) => parts.push(prefill::JSON_INSTRUCTION.to_owned()),
-        (ReplyFormat::Schema(schema), SchemaMode::Prompt) => {
-            parts.push(prefill::schema_instruction(schema));
-        }
-        (ReplyFormat::Schema(_), SchemaMode::Strict | SchemaMode::Loose) | (ReplyFormat::Text, _) => {}
-    }
+    parts.extend(form.instruction());
     if let (Some(prefill), PrefillMode::Prompt) = (&request.prefill, config.prefill) {
         parts.push(prefill::instruction(prefill));
     }

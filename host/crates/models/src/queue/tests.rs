@@ -154,7 +154,7 @@ async fn a_request_that_is_made_again_counts_as_one_more_of_a_minute() {
         prefill: None,
         stop: Vec::new(),
         output_tokens_max: 1,
-        temperature: 0.0,
+        temperature: None,
         seed: None,
     };
     let since = Instant::now();

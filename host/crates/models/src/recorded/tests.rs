@@ -13,7 +13,7 @@ fn request(edit: impl FnOnce(&mut ModelRequest)) -> ModelRequest {
         prefill: None,
         stop: vec![],
         output_tokens_max: 100,
-        temperature: 0.7,
+        temperature: Some(0.7),
         seed: Some(1),
     };
     edit(&mut request);
@@ -63,7 +63,7 @@ async fn an_unknown_request_is_refused_with_what_differs() {
             |r| r.system = "you write code".into(),
             "`system` differs at character 11: recorded \"you write tests\", asked \"you write code\"",
         ),
-        (|r| r.temperature = 0.8, "`temperature` differs at character 3: recorded \"0.7\", asked \"0.8\""),
+        (|r| r.temperature = Some(0.8), "`temperature` differs at character 3: recorded \"0.7\", asked \"0.8\""),
         (|r| r.seed = None, "`seed` differs at character 1: recorded \"1\", asked \"null\""),
         (|r| r.stop = vec!["END".into()], "`stop` is missing: recorded \"[]\"; 1 more differ: `stop[0]`"),
         (

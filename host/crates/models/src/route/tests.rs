@@ -52,7 +52,7 @@ fn request(chars: usize) -> ModelRequest {
         prefill: None,
         stop: vec![],
         output_tokens_max: 100,
-        temperature: 0.0,
+        temperature: None,
         seed: None,
     }
 }

@@ -20,8 +20,10 @@ pub struct Usage {
     pub output_tokens: u32,
     /// Of these, the ones that they thought with.
     pub reasoning_tokens: u32,
-    /// In millionths of a US dollar; 0 where no price is known.
-    pub cost_microdollars: f64,
+    /// In millionths of a US dollar; null where the price of a part is not known.
+    pub cost_microdollars: Option<f64>,
+    /// What is known of the cost, in millionths of a US dollar. All of it, unless the other is null.
+    pub cost_microdollars_min: f64,
 }
 
 impl From<InnerUsage> for Usage {
@@ -32,7 +34,8 @@ impl From<InnerUsage> for Usage {
             cache_written_tokens: inner.cache_written_tokens,
             output_tokens: inner.output_tokens,
             reasoning_tokens: inner.reasoning_tokens,
-            cost_microdollars: inner.cost_microdollars,
+            cost_microdollars: inner.cost(),
+            cost_microdollars_min: inner.cost_microdollars,
         }
     }
 }

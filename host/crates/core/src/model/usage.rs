@@ -1,0 +1,113 @@
+//! What a reply cost, as a document: a cost that is not known is `null` there, and never 0.
+
+use super::Usage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// What a reply cost.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Usage")]
+pub(super) struct Document {
+    /// Tokens that the model read, the cached ones included.
+    input_tokens: u32,
+    /// Of these, the ones that it had read before.
+    cached_tokens: u32,
+    /// Of these, the ones that it put aside to have read them before next time, where that costs extra.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    cache_written_tokens: u32,
+    /// Tokens that it wrote.
+    output_tokens: u32,
+    /// Of these, the ones that it thought with.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    reasoning_tokens: u32,
+    /// In millionths of a US dollar; null where the price of a part is not known.
+    cost_microdollars: Option<f64>,
+    /// Where that is null: what is known of it.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    cost_microdollars_min: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_nothing(cost: &f64) -> bool {
+    *cost <= 0.0
+}
+
+impl From<Usage> for Document {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_written_tokens: usage.cache_written_tokens,
+            output_tokens: usage.output_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_microdollars: usage.cost(),
+            cost_microdollars_min: if usage.cost_unknown { usage.cost_microdollars } else { 0.0 },
+        }
+    }
+}
+
+impl From<Document> for Usage {
+    fn from(document: Document) -> Self {
+        Self {
+            input_tokens: document.input_tokens,
+            cached_tokens: document.cached_tokens,
+            cache_written_tokens: document.cache_written_tokens,
+            output_tokens: document.output_tokens,
+            reasoning_tokens: document.reasoning_tokens,
+            cost_microdollars: document.cost_microdollars.unwrap_or(document.cost_microdollars_min),
+            cost_unknown: document.cost_microdollars.is_none(),
+        }
+    }
+}
+
+impl JsonSchema for Usage {
+    fn schema_name() -> Cow<'static, str> {
+        "Usage".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Document::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(known: f64, is_unknown: bool, text: &str, json: &str) {
+        let usage = Usage { cost_microdollars: known, cost_unknown: is_unknown, ..Usage::default() };
+        assert_eq!(usage.cost_text(), text);
+        let written = serde_json::to_string(&usage).unwrap();
+        assert!(written.contains(json), "{written}");
+        assert_eq!(serde_json::from_str::<Usage>(&written).unwrap(), usage);
+    }
+
+    #[test]
+    fn an_unknown_cost_is_never_shown_as_nothing() {
+        check(12_345.0, false, "$0.0123", "\"cost_microdollars\":12345.0");
+        check(0.0, false, "$0.0000", "\"cost_microdollars\":0.0");
+        check(0.0, true, "unknown", "\"cost_microdollars\":null");
+        check(12_345.0, true, "at least $0.0123", "\"cost_microdollars_min\":12345.0");
+    }
+
+    #[test]
+    fn a_sum_with_an_unknown_part_is_unknown() {
+        let known = Usage { cost_microdollars: 2.0, ..Usage::default() };
+        let unknown = Usage { cost_unknown: true, ..Usage::default() };
+        assert_eq!((known.plus(unknown).cost(), known.plus(known).cost()), (None, Some(4.0)));
+    }
+
+    /// Journals from before a cost could be unknown.
+    #[test]
+    fn an_older_document_is_read() {
+        let old = r#"{"input_tokens":3,"cached_tokens":0,"output_tokens":1,"cost_microdollars":0.0}"#;
+        assert_eq!(serde_json::from_str::<Usage>(old).unwrap().cost(), Some(0.0));
+    }
+}
