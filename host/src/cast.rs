@@ -6,6 +6,7 @@ use crate::manifest::Asks;
 use crate::memory;
 use crate::nobody::Nobody;
 use crate::plugins;
+use crate::run::unkept::Unkept;
 use crate::secrets::{SecretConfig, Vault};
 use crate::toolbox::built_in::{self, Site};
 use crate::toolbox::gate::ToolGate;
@@ -24,7 +25,7 @@ use longhaul_egress::Keyring;
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The part that runs checks written in Python; it is there without being configured.
@@ -97,6 +98,10 @@ pub struct Cast {
     gates: BTreeMap<String, ToolGate>,
     /// Tools whose answers cannot have come over the network.
     home_tools: BTreeSet<String>,
+    /// Tools that are MCP servers.
+    servers: BTreeSet<String>,
+    /// Looks after what calls write into the tree; none where nothing is committed.
+    unkept: Option<Unkept>,
 }
 
 impl Cast {
@@ -121,7 +126,33 @@ impl Cast {
         let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
         let gates = gates.chain(mcp::gates(config)).collect();
         let tools = config.tools.keys().filter(|tool| !is_web_tool(config, tool)).cloned().collect();
-        Ok(Self { world, project: config.project.name.clone(), parts, own_tools, gates, home_tools: tools })
+        let servers = config.mcp.keys().map(|name| mcp::tool_name(name)).collect();
+        let project = config.project.name.clone();
+        Ok(Self { world, project, parts, own_tools, gates, home_tools: tools, servers, unkept: None })
+    }
+
+    /// With somebody who looks after what calls write into the tree.
+    pub fn watched(self, unkept: Option<Unkept>) -> Self {
+        Self { unkept, ..self }
+    }
+
+    /// Who looks after what calls of a tool write into the tree, and where the tool finds its directories. Programs of
+    /// the host's own tools are left alone: what they write and git ignores is a tool chain's.
+    pub fn watch(&self, tool: &str) -> Option<(&Unkept, Vec<(String, PathBuf)>)> {
+        let unkept = self.unkept.as_ref()?;
+        let part = self.part(&format!("tools.{tool}"));
+        let places: Vec<_> = match part {
+            Some(part) => {
+                let writable = part.grants.directories.iter().filter(|grant| grant.access == Access::Write);
+                writable.map(|grant| (grant.guest.clone(), grant.host.clone())).collect()
+            }
+            None if self.servers.contains(tool) => {
+                let tree = unkept.tree().to_owned();
+                vec![(tree.to_string_lossy().into_owned(), tree)]
+            }
+            None => Vec::new(),
+        };
+        (!places.is_empty()).then_some((unkept, places))
     }
 
     /// The plugin that memory is kept by, and nobody else.
@@ -137,6 +168,8 @@ impl Cast {
             own_tools: BTreeMap::new(),
             gates: BTreeMap::new(),
             home_tools: BTreeSet::new(),
+            servers: BTreeSet::new(),
+            unkept: None,
         })
     }
 

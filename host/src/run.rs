@@ -19,6 +19,7 @@ mod record;
 pub mod revert;
 mod stage;
 mod steps;
+pub mod unkept;
 mod until;
 
 pub use actor::{Actor, Handle, apply};

@@ -12,6 +12,7 @@ mod project;
 
 use crate::cast::{Cast, Part};
 use crate::run::ledger::Ledger;
+use crate::run::unkept::Unkept;
 use crate::secrets;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
@@ -20,6 +21,7 @@ use longhaul_core::supervisor::Supervisor as _;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
+use longhaul_worktree::Named;
 use std::sync::Arc;
 
 /// The tools that one invocation may be given.
@@ -125,17 +127,43 @@ impl Tools for Toolbox {
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         self.cast.crash().reach("tool.before-call");
+        let watch = self.cast.watch(&call.tool);
+        let named = match &watch {
+            Some((unkept, places)) => Some((*unkept, unkept.before(call, places).await)),
+            None => None,
+        };
         let answer = match self.cast.own_tool(&call.tool) {
             Some(own) => self.call_own(own, call, key, attempt).await,
             None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
         };
         self.cast.crash().reach("tool.after-call");
-        answer
+        match named {
+            Some((unkept, named)) => kept(unkept, named, answer).await,
+            None => answer,
+        }
     }
 
     fn is_web(&self, tool: &str) -> bool {
         self.cast.is_web(tool)
     }
+}
+
+/// An error in place of the answer of a call that wrote what no commit will hold: the caller can still write it
+/// elsewhere. A call that failed has told why.
+async fn kept(unkept: &Unkept, named: Named, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+    let found = match unkept.after(named).await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(%error, "cannot look at the files that a call wrote");
+            return answer;
+        }
+    };
+    if found.is_empty() {
+        return answer;
+    }
+    let files: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let text = format!("the call was made, but no commit will hold what it wrote: {}", files.join("; "));
+    answer.and(Err(ToolError::Failed(text)))
 }
 
 /// A caller that is cancelled waits for what it has on its way, and drops it when it waits no more. Told

@@ -239,6 +239,11 @@ pub enum Report {
     Generated(Outcome),
     /// [`crate::Job::Judge`] gave this.
     Judged(Verdict),
+    /// [`crate::Job::Judge`] was not done: no commit could hold what is in the tree.
+    Unfit {
+        /// What is wrong with each file and what to do about it, a sentence each.
+        files: Vec<String>,
+    },
     /// [`crate::Job::Merge`] is done: the tree holds both.
     Merged {
         /// The commit that it is now based on.

@@ -8,7 +8,7 @@
 use crate::TreeError;
 use crate::at::{Root, Sort, Stamp};
 use crate::glob::Glob;
-use crate::scan::{cap, join};
+use crate::scan::{cap, join, shown};
 use git2::Repository;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -26,11 +26,15 @@ pub(crate) struct Rules {
     above: Option<Rc<Rules>>,
     dir: Vec<u8>,
     list: Vec<Rule>,
+    /// For people: the file that they stand in.
+    file: String,
 }
 
 #[derive(Debug)]
 struct Rule {
     glob: Glob,
+    /// As it is written.
+    line: Vec<u8>,
     /// `!`
     is_kept: bool,
     /// Ends in `/`.
@@ -42,9 +46,11 @@ struct Rule {
 impl Rules {
     /// Those that hold everywhere in the repository.
     pub(crate) fn of_repository(repo: &Repository) -> Rc<Self> {
-        let user = Self { above: None, dir: Vec::new(), list: users_file(repo).map_or_else(Vec::new, read_list) };
+        let users = users_file(repo);
+        let file = users.as_ref().map_or_else(String::new, |path| path.display().to_string());
+        let user = Self { above: None, dir: Vec::new(), list: users.map_or_else(Vec::new, read_list), file };
         let list = read_list(repo.commondir().join("info/exclude"));
-        Rc::new(Self { above: Some(Rc::new(user)), dir: Vec::new(), list })
+        Rc::new(Self { above: Some(Rc::new(user)), dir: Vec::new(), list, file: ".git/info/exclude".to_owned() })
     }
 
     /// With those of the `.gitignore` in `dir`, if there is one.
@@ -56,21 +62,32 @@ impl Rules {
         };
         cap("ignore_file_bytes_max", len, FILE_BYTES_MAX, &path)?;
         let text = root.read(&path, FILE_BYTES_MAX).map_err(failed())?.unwrap_or_default();
-        Ok(Rc::new(Self { above: Some(Rc::clone(self)), dir: dir.to_vec(), list: parse(&text) }))
+        let list = parse(&text);
+        Ok(Rc::new(Self { above: Some(Rc::clone(self)), dir: dir.to_vec(), list, file: shown(&path) }))
     }
 
     /// Whether `path` is ignored, where no directory above it is: the last rule of the nearest file decides.
     pub(crate) fn cover(&self, path: &[u8], is_dir: bool, steps: &Cell<u64>) -> Result<bool, TreeError> {
+        Ok(self.deciding(path, is_dir, steps)?.is_some_and(|(_, rule)| !rule.is_kept))
+    }
+
+    /// The rule by which `path` is ignored, for people, where no directory above it is.
+    pub(crate) fn covering(&self, path: &[u8], is_dir: bool, steps: &Cell<u64>) -> Result<Option<String>, TreeError> {
+        let found = self.deciding(path, is_dir, steps)?.filter(|(_, rule)| !rule.is_kept);
+        Ok(found.map(|(rules, rule)| format!("`{}` in `{}`", shown(&rule.line), rules.file)))
+    }
+
+    fn deciding(&self, path: &[u8], is_dir: bool, steps: &Cell<u64>) -> Result<Option<(&Self, &Rule)>, TreeError> {
         let mut rules = Some(self);
         while let Some(here) = rules {
             let below = if here.dir.is_empty() { path } else { path.get(here.dir.len() + 1..).unwrap_or_default() };
             if let Some(rule) = here.list.iter().rev().find(|rule| rule.covers(below, is_dir, steps)) {
-                return Ok(!rule.is_kept);
+                return Ok(Some((here, rule)));
             }
             cap("ignore_steps_max", steps.get(), STEPS_MAX, path)?;
             rules = here.above.as_deref();
         }
-        Ok(false)
+        Ok(None)
     }
 }
 
@@ -94,9 +111,10 @@ fn parse_line(line: &[u8]) -> Option<Rule> {
     if line.is_empty() || line.starts_with(b"#") {
         return None;
     }
+    let written = line.to_vec();
     let (is_kept, line) = line.strip_prefix(b"!").map_or((false, line), |line| (true, line));
     let (is_for_dirs, line) = line.strip_suffix(b"/").map_or((false, line), |line| (true, line));
-    Some(Rule { glob: Glob::parse(line), is_kept, is_for_dirs, is_anchored: line.contains(&b'/') })
+    Some(Rule { glob: Glob::parse(line), line: written, is_kept, is_for_dirs, is_anchored: line.contains(&b'/') })
 }
 
 /// A space after a backslash stays.

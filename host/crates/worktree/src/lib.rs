@@ -19,12 +19,14 @@ mod init;
 mod kept;
 mod log;
 mod merge;
+mod names;
 mod native;
 mod patch;
 mod revert;
 mod sandbox;
 mod scan;
 mod tree;
+mod unkept;
 mod write;
 
 pub use browse::Browsed;
@@ -42,6 +44,7 @@ pub use revert::{RevertOrder, WayBack, keep_as};
 pub use sandbox::{Sandbox, check_child};
 pub use scan::{Change, Kind, LeftOut, Scan};
 pub use tree::{Checkout, Tree, TreeCaps};
+pub use unkept::Named;
 
 /// Called at named points, where the crash tests kill the process. See [`no_hook`].
 pub type Hook<'a> = &'a dyn Fn(&'static str);

@@ -1,13 +1,13 @@
 //! What differs between the tree and a commit.
 //!
 //! Content is compared by blob id, without git's filters: what lies in the tree is what would be
-//! committed. Refuses links that leave the tree; leaves out what is ignored, what is too large, and
-//! what git could not hold.
+//! committed. Refuses links that leave the tree. What is ignored is no part of it; what is too large, and
+//! what git could not hold, is left out and named, so that whoever wrote it can be told.
 
 use crate::at::{Root, Sort, Stamp, TEMPORARY};
 use crate::ignore::Rules;
 use crate::tree::TreeCaps;
-use crate::{Project, TreeError};
+use crate::{Project, TreeError, names};
 use git2::{ObjectType, Oid, Repository};
 use longhaul_core::Digest;
 use std::cell::Cell;
@@ -39,12 +39,18 @@ pub struct Change {
 }
 
 /// A file that differs but is in no commit.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
     /// As in [`Change::path`].
     pub path: String,
-    /// For people.
+    /// What it is or has, and what to do about it: follows the path in a sentence.
     pub why: String,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` {}", self.path, self.why)
+    }
 }
 
 /// All that differs.
@@ -54,8 +60,11 @@ pub struct Scan {
     pub parent: String,
     /// Sorted by path.
     pub changes: Vec<Change>,
-    /// Sorted by path.
+    /// What no commit could hold, sorted by path.
     pub left_out: Vec<LeftOut>,
+    /// Directories of git within the tree that a program made, such as `cargo new` does. The files beside them are
+    /// committed, they are not.
+    pub repositories: Vec<String>,
     /// Of the parent and every change with its content: names exactly what would be committed.
     pub digest: Digest,
 }
@@ -122,6 +131,8 @@ pub(crate) struct Seen {
     pub(crate) items: Vec<Item>,
     /// What a kill left half written, or half removed.
     pub(crate) left_over: Vec<Vec<u8>>,
+    /// See [`Scan::repositories`].
+    repositories: Vec<Vec<u8>>,
 }
 
 /// Blob ids by path, valid as long as the stamp is the same.
@@ -153,6 +164,14 @@ impl Base {
         Ok(base)
     }
 
+    /// The submodule that is, or has, what is at `path`.
+    fn module_above<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let is_module = |entry: &Entry| entry.mode == Mode::Module;
+        let mut above = slashes.chain([path.len()]).map(|end| &path[..end]);
+        above.find(|above| self.files.get(*above).is_some_and(is_module))
+    }
+
     /// True when the commit has files below the directory `rel`.
     fn has_below(&self, rel: &[u8]) -> bool {
         let from = [rel, b"/"].concat();
@@ -171,10 +190,23 @@ impl Seen {
         let repo = project.repo()?;
         let base = Base::read(&repo, parent, caps)?;
         let steps = Cell::new(0);
-        let (items, left_over) = (Vec::new(), Vec::new());
-        let mut walk = Walk { repo: &repo, root, base: &base, caps, known, steps, items, left_over, seen: 0, bytes: 0 };
+        let found = (Vec::new(), Vec::new(), Vec::new());
+        let (items, left_over, repositories) = found;
+        let mut walk = Walk {
+            repo: &repo,
+            root,
+            base: &base,
+            caps,
+            known,
+            steps,
+            items,
+            left_over,
+            repositories,
+            seen: 0,
+            bytes: 0,
+        };
         let met = walk.run()?;
-        let (mut items, left_over) = (walk.items, walk.left_over);
+        let (mut items, left_over, repositories) = (walk.items, walk.left_over, walk.repositories);
         let gone = base.files.iter().filter(|(path, entry)| entry.mode != Mode::Module && !met.contains(*path));
         let gone = gone.map(|(path, _)| path).filter(|path| !path.split(|byte| *byte == b'/').any(is_passed_over));
         items.extend(gone.map(|path| Item {
@@ -185,7 +217,7 @@ impl Seen {
             left_out: None,
         }));
         items.sort_by(|a, b| a.raw.cmp(&b.raw));
-        Ok(Self { base, items, left_over })
+        Ok(Self { base, items, left_over, repositories })
     }
 
     /// What would be committed.
@@ -211,6 +243,7 @@ impl Seen {
             parent: self.base.commit.to_string(),
             changes: self.to_commit().map(change).collect(),
             left_out: self.items.iter().filter_map(left_out).collect(),
+            repositories: self.repositories.iter().map(|path| shown(path)).collect(),
             digest: self.digest(),
         }
     }
@@ -236,6 +269,7 @@ struct Walk<'a> {
     steps: Cell<u64>,
     items: Vec<Item>,
     left_over: Vec<Vec<u8>>,
+    repositories: Vec<Vec<u8>>,
     seen: u64,
     bytes: u64,
 }
@@ -261,7 +295,7 @@ impl Walk<'_> {
                 let path = join(&dir.path, &name);
                 match stamp.sort {
                     _ if name.starts_with(TEMPORARY) => self.left_over.push(path),
-                    _ if is_passed_over(&name) => {}
+                    _ if is_git_dir(&name) => self.git_dir(path, &stamp, rules.as_deref())?,
                     Sort::Other => {}
                     Sort::Dir => waiting.extend(self.below(path, dir.depth + 1, rules.as_ref())?),
                     Sort::File { .. } | Sort::Link => {
@@ -275,13 +309,37 @@ impl Walk<'_> {
         Ok(met)
     }
 
-    /// One that is ignored is gone into only where the commit has files in it.
-    fn below(&self, path: Vec<u8>, depth: u64, rules: Option<&Rc<Rules>>) -> Result<Option<Dir>, TreeError> {
+    /// One that is ignored is gone into only where the commit has files in it, one that git refuses likewise.
+    fn below(&mut self, path: Vec<u8>, depth: u64, rules: Option<&Rc<Rules>>) -> Result<Option<Dir>, TreeError> {
         let is_ignored = self.is_ignored(&path, true, rules.map(Rc::as_ref))?;
-        if is_ignored && !self.base.has_below(&path) {
+        let has_below = self.base.has_below(&path);
+        if is_ignored && !has_below {
+            return Ok(None);
+        }
+        if let Some(why) = names::refused(&path).filter(|_| !has_below) {
+            self.leave_out(path, 0, why);
             return Ok(None);
         }
         Ok(Some(Dir { path, depth, rules: rules.filter(|_| !is_ignored).cloned() }))
+    }
+
+    /// What a program made for a repository of its own is nobody's work; all else of that name is, and cannot be
+    /// committed.
+    fn git_dir(&mut self, path: Vec<u8>, stamp: &Stamp, rules: Option<&Rules>) -> Result<(), TreeError> {
+        if self.is_ignored(&path, stamp.sort == Sort::Dir, rules)? {
+            return Ok(());
+        }
+        let has = |name: &[u8]| self.root.stamp(&join(&path, name)).is_ok_and(|found| found.is_some());
+        if path.ends_with(b".git") && has(b"HEAD") && has(b"objects") {
+            self.repositories.push(path);
+        } else if let Some(why) = names::refused(&path) {
+            self.leave_out(path, stamp.len, why);
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, raw: Vec<u8>, len: u64, why: String) {
+        self.items.push(Item { raw, kind: Kind::Added, now: None, len, left_out: Some(why) });
     }
 
     fn is_ignored(&self, path: &[u8], is_dir: bool, rules: Option<&Rules>) -> Result<bool, TreeError> {
@@ -296,7 +354,7 @@ impl Walk<'_> {
         }
         self.seen += 1;
         cap("files_max", self.seen, self.caps.files_max, path)?;
-        let left_out = self.why_left_out(path, stamp);
+        let left_out = self.why_left_out(path, stamp, was.is_none());
         let kind = if was.is_some() { Kind::Modified } else { Kind::Added };
         if left_out.is_some() && !self.is_unchanged_giant(path, stamp, was)? {
             self.items.push(Item { raw: path.to_vec(), kind, now: None, len: stamp.len, left_out });
@@ -311,18 +369,12 @@ impl Walk<'_> {
         Ok(was.is_some())
     }
 
-    fn why_left_out(&self, path: &[u8], stamp: &Stamp) -> Option<String> {
-        if self.is_in_module(path) {
-            return Some("is in a submodule, whose files are not part of the tree".to_owned());
+    fn why_left_out(&self, path: &[u8], stamp: &Stamp, is_new: bool) -> Option<String> {
+        if let Some(module) = self.base.module_above(path) {
+            return Some(in_module(module));
         }
-        let max = self.caps.file_bytes_max;
-        (stamp.len > max).then(|| format!("has {} bytes; file_bytes_max is {max}", stamp.len))
-    }
-
-    fn is_in_module(&self, path: &[u8]) -> bool {
-        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        let is_module = |entry: &Entry| entry.mode == Mode::Module;
-        slashes.chain([path.len()]).any(|end| self.base.files.get(&path[..end]).is_some_and(is_module))
+        let refused = is_new.then(|| names::refused(path)).flatten();
+        refused.or_else(|| too_large(stamp.len, self.caps))
     }
 
     /// A file over the cap that the commit has as it is. Its size is compared first, its content only then.
@@ -369,6 +421,18 @@ impl Walk<'_> {
     }
 }
 
+/// Why a file below a submodule is in no commit.
+pub(crate) fn in_module(module: &[u8]) -> String {
+    format!("is in the submodule `{}`, whose files are no part of this repository; write it elsewhere", shown(module))
+}
+
+/// Why a file of this length is in no commit, if it is too long.
+pub(crate) fn too_large(len: u64, caps: &TreeCaps) -> Option<String> {
+    let max = caps.file_bytes_max;
+    let what_to_do = "make it smaller, remove it, or list it in .gitignore";
+    (len > max).then(|| format!("has {len} bytes, and a commit takes files of at most {max}; {what_to_do}"))
+}
+
 /// The bytes that git would store for a file or a link.
 pub(crate) fn content(root: &Root, path: &[u8], is_link: bool, bytes_max: u64) -> Result<Vec<u8>, TreeError> {
     let raced = || TreeError::Raced { path: shown(path) };
@@ -401,7 +465,11 @@ fn entries(repo: &Repository, tree: Oid) -> Result<Vec<(Vec<u8>, Entry, bool)>, 
 
 /// Nothing below these is looked at.
 fn is_passed_over(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b".git") || name.starts_with(TEMPORARY)
+    is_git_dir(name) || name.starts_with(TEMPORARY)
+}
+
+fn is_git_dir(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git")
 }
 
 fn is_unsafe(name: &[u8]) -> bool {

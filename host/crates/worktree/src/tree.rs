@@ -24,7 +24,7 @@ pub struct TreeCaps {
     pub files_max: u64,
     /// Bytes of the files of a checkout, and of all changes together. Default 4 GiB.
     pub bytes_max: u64,
-    /// Bytes of one changed file; a larger one is left out and named. Default 64 MiB.
+    /// Bytes of one changed file; a larger one is in no commit, and [`Scan::left_out`] names it. Default 64 MiB.
     pub file_bytes_max: u64,
     /// Directories within each other. Default 128.
     pub depth_max: u64,

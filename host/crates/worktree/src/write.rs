@@ -49,8 +49,10 @@ impl Writer<'_> {
         (self.hook)("git.before-commit-object");
         let id = self.write_objects(&repo, order, &seen)?;
         (self.hook)("git.after-commit-object");
-        let mut notes: Vec<String> =
-            scan.left_out.iter().map(|file| format!("left out: `{}` {}", file.path, file.why)).collect();
+        let mut notes: Vec<String> = scan.left_out.iter().map(|file| format!("left out: {file}")).collect();
+        let repository =
+            |path: &String| format!("left out: `{path}` is a repository of its own; the files beside it are committed");
+        notes.extend(scan.repositories.iter().map(repository));
         notes.extend(self.move_branch(&repo, order.branch, tip, id, "longhaul: commit")?);
         let files = scan.changes.into_iter().map(|change| change.path).collect();
         Ok(Some(Committed { id: id.to_string(), files, notes }))

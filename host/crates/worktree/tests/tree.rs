@@ -341,7 +341,9 @@ fn caps_are_typed_and_a_tree_over_one_can_still_be_discarded() {
     write(tree.dir(), "large", "0123456789a");
     let scan = tree.scan(&project, &base).unwrap();
     assert!(scan.changes.is_empty());
-    assert_eq!(scan.left_out[0].why, "has 11 bytes; file_bytes_max is 10");
+    let why =
+        "has 11 bytes, and a commit takes files of at most 10; make it smaller, remove it, or list it in .gitignore";
+    assert_eq!(scan.left_out[0].why, why);
     write(tree.dir(), "c", "");
     let error = tree.scan(&project, &base).unwrap_err();
     assert!(error.is_of_the_work() && !error.is_retryable());
@@ -411,8 +413,72 @@ fn a_submodule_is_left_empty_with_a_note() {
     write(done.tree.dir(), "a.txt", "two");
     let done = done.tree.commit(&project, &order(&branch, &base, "e1"), &no_hook).unwrap().unwrap();
     assert_eq!(done.files, ["a.txt"]);
-    assert_eq!(done.notes, ["left out: `sub/x` is in a submodule, whose files are not part of the tree"]);
+    let note =
+        "left out: `sub/x` is in the submodule `sub`, whose files are no part of this repository; write it elsewhere";
+    assert_eq!(done.notes, [note]);
     assert!(repo.git(&["ls-tree", "longhaul/demo", "sub"]).starts_with("160000"));
+}
+
+#[test]
+fn what_git_refuses_is_named_and_the_rest_is_committed() {
+    let repo = Repo::with(&[("a.txt", "one"), (".gitignore", "build/\n")]);
+    let (project, tree, branch) = (repo.project(), repo.checkout(), Repo::branch());
+    let base = project.head().unwrap();
+    for path in ["git~1/x", "deep/.GIT/y", "deep/.git", "deep/.git. ", "build/git~1", "b.txt"] {
+        write(tree.dir(), path, "x");
+    }
+    // As `cargo new` leaves it: nobody's work.
+    for path in ["new/.git/HEAD", "new/.git/objects/a", "new/main.rs"] {
+        write(tree.dir(), path, "x");
+    }
+    let scan = tree.scan(&project, &base).unwrap();
+    let left_out: Vec<_> = scan.left_out.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(left_out, ["deep/.GIT", "deep/.git", "deep/.git. ", "git~1"]);
+    assert!(scan.left_out[0].to_string().starts_with("`deep/.GIT` has a name that some system reads as `.git`"));
+    assert_eq!(scan.repositories, ["new/.git"]);
+    let made = tree.commit(&project, &order(&branch, &base, "e1"), &no_hook).unwrap().unwrap();
+    assert_eq!(made.files, ["b.txt", "new/main.rs"]);
+    assert_eq!(made.notes.len(), 5, "{:?}", made.notes);
+    tree.discard(&project, &base, &no_hook).unwrap();
+    assert!(!tree.dir().join("git~1").exists() && !tree.dir().join("deep").exists());
+}
+
+#[test]
+fn a_named_file_that_no_commit_would_hold_is_told_with_the_rule() {
+    let repo = Repo::with(&[("a.txt", "one"), (".gitignore", "build/\n*.log\n!keep.log\n"), ("build/kept", "1")]);
+    repo.git(&["add", "-f", "build/kept"]);
+    let id = repo.project().head().unwrap();
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{id},sub")]);
+    repo.git(&["commit", "-qm", "sub"]);
+    let (project, tree) = (repo.project(), repo.checkout());
+    let check = |paths: &[&str], expected: &[&str]| {
+        let named = tree.note_named(paths.iter().copied()).unwrap();
+        for path in paths.iter().filter(|path| !path.starts_with(['/', '.']) && !path.ends_with("read")) {
+            write(tree.dir(), path, &format!("written for {expected:?}"));
+        }
+        let told: Vec<_> = tree.unkept_since(&project, &named).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(told, expected, "{paths:?}");
+    };
+    write(tree.dir(), "build/read", "was there before");
+    check(&["a.txt", "src/new.rs", "keep.log", "build/kept", "build/read"], &[]);
+    check(&["../out", "/etc/passwd"], &[]);
+    check(
+        &["build/x.py", "b/c.log"],
+        &[
+            "`build/x.py` is ignored by `build/` in `.gitignore`; write it elsewhere, or change that rule",
+            "`b/c.log` is ignored by `*.log` in `.gitignore`; write it elsewhere, or change that rule",
+        ],
+    );
+    let module = "is in the submodule `sub`, whose files are no part of this repository; write it elsewhere";
+    check(&["sub/x"], &[&format!("`sub/x` {module}")]);
+    check(&["git~1"], &["`git~1` has a name that some system reads as `.git`, which git refuses; choose another name"]);
+    let deep = "d/".repeat(128) + "x";
+    check(&[&deep], &[&format!("`{deep}` is in 129 directories within each other, and 128 are the most")]);
+    std::fs::remove_dir_all(tree.dir().join("d")).unwrap();
+    // Mended: it is part of the next commit.
+    write(tree.dir(), ".gitignore", "*.log\n");
+    let still = tree.unkept(&project, &["build/x.py".into(), "b/c.log".into(), "gone.log".into()]).unwrap();
+    assert_eq!(still.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), ["b/c.log"]);
 }
 
 #[test]

@@ -14,7 +14,9 @@ use longhaul_capabilities::Setup;
 use longhaul_core::InvocationId;
 use longhaul_core::memory::Trust;
 use longhaul_core::tool::{CheckError, Checks};
-use longhaul_core::work::{CheckSpec, Criterion, Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Task};
+use longhaul_core::work::{
+    CheckSpec, Criterion, Goal, Issue, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Task,
+};
 use longhaul_engine::{Called, Cancel};
 use longhaul_harness::{Feature, Job, Report, State, StepReport, Work};
 use longhaul_journal::Opened;
@@ -113,9 +115,19 @@ impl Place<'_> {
         instruction: &str,
         criteria: &[Criterion],
     ) -> anyhow::Result<Ended> {
-        let judged = self.desk.repository()?.subject(self.base).await?;
+        let repository = self.desk.repository()?;
+        let judged = match repository.subject(self.base).await? {
+            Ok(judged) => judged,
+            // Before anybody judges what cannot become a commit.
+            Err(files) => return Ok(Ended::of(End::Report(Report::Unfit { files }))),
+        };
         let outcome = self.stage.outcome_of(generated)?;
         let mut ended = self.ask_evaluator(instruction, &outcome.output, criteria).await?;
+        if let End::Report(Report::Judged(verdict)) = &mut ended.end {
+            // An evaluator sees neither these files nor why they are missing.
+            let unkept = repository.unkept().still().await?;
+            verdict.issues.extend(unkept.iter().map(|file| Issue::general(format!("in no commit: {file}"))));
+        }
         let agent = InvocationId::of_action(&self.stage.record.run, generated);
         ended.heard.extend(rushed::sign(agent, &outcome, &ended.end, criteria));
         // What is committed later must be what was judged now.
@@ -150,6 +162,7 @@ impl Place<'_> {
     /// nothing later.
     pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> anyhow::Result<Ended> {
         let (base, overwritten) = self.desk.repository()?.prepare().await?;
+        self.desk.repository()?.unkept().forget().await?;
         let checks = self.checks(specs.to_vec(), Vec::new())?;
         let mut vacuous = Vec::new();
         for spec in specs {

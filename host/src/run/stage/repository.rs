@@ -6,8 +6,10 @@
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage};
 use crate::run::record::{RunRecord, put_best_effort};
+use crate::run::unkept::Unkept;
 use crate::wiring::World;
 use longhaul_core::Digest;
+use longhaul_core::event::Event;
 use longhaul_core::journal::{EffectClass, Finished, Journal, JournalError, NewCall, Next, Ticket};
 use longhaul_core::store::Batch;
 use longhaul_core::work::CheckReport;
@@ -60,9 +62,19 @@ struct Made {
     /// The branch was not where the work started, so there is no commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     moved: bool,
+    /// What its feature's people should know, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl Made {
+    fn ended(self, feature: &str) -> Ended {
+        let warning = |note: &String| Event::Warning { text: format!("`{feature}`: {note}") };
+        // The branch went on, so there will be another commit, which says it.
+        let heard = if self.moved { Vec::new() } else { self.notes.iter().map(warning).collect() };
+        Ended { heard, ..Ended::of(End::Report(self.report())) }
+    }
+
     fn report(self) -> Report {
         if self.moved { Report::Moved } else { Report::Committed { commit: self.commit, files: self.files } }
     }
@@ -118,10 +130,23 @@ impl Repository {
         .await
     }
 
-    /// Names exactly what would be committed on `base` now.
-    pub async fn subject(&self, base: &str) -> anyhow::Result<Digest> {
+    /// Names exactly what would be committed on `base` now, or says of each file that no commit could hold what to do
+    /// about it.
+    pub async fn subject(&self, base: &str) -> anyhow::Result<Result<Digest, Vec<String>>> {
         let base = base.to_owned();
-        self.blocking(move |inner| Ok(inner.tree.scan(&inner.project, &base)?.digest)).await
+        self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {
+            Ok(scan) if scan.left_out.is_empty() => Ok(Ok(scan.digest)),
+            Ok(scan) => Ok(Err(scan.left_out.iter().map(ToString::to_string).collect())),
+            Err(error) if error.is_of_the_work() => Ok(Err(vec![error.to_string()])),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// Looks after what calls of tools write into the tree.
+    pub fn unkept(&self) -> Unkept {
+        let Inner { world, run, project, tree, .. } = &*self.0;
+        Unkept::new(Arc::clone(&world.store), run, project.clone(), tree.clone())
     }
 
     /// The last commit of the branch, or where the run started.
@@ -165,7 +190,7 @@ impl Repository {
             Opened::Running(recorder) => recorder,
             Opened::Finished { finished, .. } => {
                 let made: Made = serde_json::from_str(&finished.result)?;
-                return Ok(Ended::of(End::Report(made.report())));
+                return Ok(made.ended(work.feature().unwrap_or_default()));
             }
         };
         // The name without the try: a second try of the same commit is the same effect.
@@ -173,7 +198,7 @@ impl Repository {
         let judged = crate::run::record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
         let order = Order { message, effect: &effect, base, judged };
         match self.commit_once(&recorder, &order).await {
-            Ok(made) => Ok(committed(recorder, made, self.0.world.clock.now_ms())),
+            Ok(made) => Ok(committed(recorder, made, work.feature().unwrap_or_default(), self.0.world.clock.now_ms())),
             Err(NotMade::Journal(JournalError::Parked(question))) => Ok(Ended::of(End::Parked(question))),
             Err(other) => Ok(Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string()))))),
         }
@@ -195,7 +220,8 @@ impl Repository {
                 self.note_commit(recorder, ticket, order.base).await?
             }
         };
-        let made = self.make(order, prepared).await?;
+        let mut made = self.make(order, prepared).await?;
+        made.notes.extend(self.unkept().still().await?.iter().map(|file| format!("not in the commit: {file}")));
         recorder.answer(ticket, serde_json::to_string(&made)?).await?;
         Ok(made)
     }
@@ -313,14 +339,14 @@ enum NotMade {
 impl From<Option<Committed>> for Made {
     fn from(made: Option<Committed>) -> Self {
         match made {
-            Some(Committed { id, files, .. }) => Self { commit: Some(id), files, moved: false },
+            Some(Committed { id, files, notes }) => Self { commit: Some(id), files, moved: false, notes },
             None => Self::default(),
         }
     }
 }
 
-fn committed(recorder: Recorder, made: Made, at_ms: u64) -> Ended {
+fn committed(recorder: Recorder, made: Made, feature: &str, at_ms: u64) -> Ended {
     let result = serde_json::to_string(&made).unwrap_or_default();
     let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms };
-    Ended { closing: Some(Closing { recorder, finished }), ..Ended::of(End::Report(made.report())) }
+    Ended { closing: Some(Closing { recorder, finished }), ..made.ended(feature) }
 }

@@ -72,6 +72,7 @@ impl Turn<'_> {
             Report::Generated(outcome) => self.generated(session, &work, &outcome),
             Report::Judged(verdict) if matches!(work.job, Job::Agree { .. }) => self.agreed(session, &verdict),
             Report::Judged(verdict) => self.judged(session, &verdict),
+            Report::Unfit { files } => self.unfit(session, &files),
             Report::Moved => self.start_merge(session),
             Report::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
             Report::Conflicted { files } => self.conflicted(session, &files),
@@ -235,18 +236,34 @@ impl Turn<'_> {
         if passed { self.start_commit(session) } else { self.round_failed(session, issues) }
     }
 
-    /// As a verdict of nothing but unknown marks: the round is used, and nobody passes.
     fn judge_failed(&mut self, session: Session, text: &str) {
-        let issue = Issue::general(format!("the evaluator gave no verdict: {text}"));
+        self.not_judged(session, vec![Issue::general(format!("the evaluator gave no verdict: {text}"))]);
+    }
+
+    /// The agent hears of each file, as many as of an evaluator's issues.
+    fn unfit(&mut self, session: Session, files: &[String]) {
+        let limits = &self.state.limits;
+        let (issues_max, bytes_max) = (limits.issues_max, limits.text_bytes_max);
+        let issue = |file: &String| Issue::general(texts::line(&format!("cannot be committed: {file}"), bytes_max));
+        let issues: Vec<Issue> = files.iter().take(issues_max).map(issue).collect();
+        let first = issues.first().map_or_else(String::new, |issue| issue.text.clone());
+        let more = if files.len() > 1 { format!(" (and {} more)", files.len() - 1) } else { String::new() };
+        self.warn(format!("`{}` round {}: {first}{more}", session.feature, session.round));
+        self.not_judged(session, issues);
+    }
+
+    /// As a verdict of nothing but unknown marks: the round is used, and nobody passes.
+    fn not_judged(&mut self, session: Session, issues: Vec<Issue>) {
+        let why = issues.first().map_or_else(String::new, |issue| issue.text.clone());
         let Some((_, feature)) = self.find(&session.feature) else { return };
         let unknown = |criterion: &Criterion| Judgement {
             criterion: criterion.id.clone(),
             mark: Mark::Unknown,
-            why: issue.text.clone(),
+            why: why.clone(),
         };
         let judgements = feature.spec.criteria.iter().map(unknown).collect();
         self.emit(Event::Judged { feature: session.feature.clone(), round: session.round, passed: false, judgements });
-        self.round_failed(session, vec![issue]);
+        self.round_failed(session, issues);
     }
 
     /// Starts the next round with what is to mend, or fails the feature after the last.
@@ -407,6 +424,7 @@ fn fits(job: &Job, report: &Report) -> bool {
             | (Job::Prepare { .. }, Report::Prepared { .. })
             | (Job::Generate { .. }, Report::Generated(_))
             | (Job::Judge { .. } | Job::Agree { .. }, Report::Judged(_))
+            | (Job::Judge { .. }, Report::Unfit { .. })
             | (Job::Merge { .. }, Report::Merged { .. } | Report::Conflicted { .. })
             | (Job::Commit { .. }, Report::Committed { .. } | Report::Moved)
             | (Job::Discard { .. }, Report::Discarded)

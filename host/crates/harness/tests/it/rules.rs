@@ -168,6 +168,30 @@ fn a_criterion_that_failed_without_an_issue_is_feedback_too() {
 }
 
 #[test]
+fn a_file_that_no_commit_can_hold_fails_the_round_and_the_agent_is_told() {
+    let mut bench = Bench::planned(limits(), vec![feature("a", &[]), feature("b", &[])]);
+    bench.generated();
+    let files = vec!["`big.bin` has 70000000 bytes\nand more".to_owned(), "`git~1` has a name".to_owned()];
+    bench.report(Report::Unfit { files });
+    let Job::Generate { task, .. } = bench.work().job else { panic!("the next round") };
+    let told: Vec<_> = task.feedback.iter().map(|issue| issue.text.as_str()).collect();
+    let expected =
+        ["cannot be committed: `big.bin` has 70000000 bytes and more", "cannot be committed: `git~1` has a name"];
+    assert_eq!(told, expected);
+    let warned = bench.last.iter().any(|action| {
+        matches!(action, Action::Emit(Event::Warning { text }) if text == &format!("`a` round 1: {} (and 1 more)", expected[0]))
+    });
+    assert!(warned, "{:?}", bench.last);
+    // In the last round the feature fails, and the other one begins.
+    while !bench.key().ends_with("/discard") {
+        bench.generated();
+        bench.report(Report::Unfit { files: vec!["`git~1` has a name".into()] });
+    }
+    bench.report(Report::Discarded);
+    assert!(bench.key().contains("f-b"), "{}", bench.key());
+}
+
+#[test]
 fn higher_priority_goes_first_and_dependencies_before_that() {
     let with = |id: &str, priority, depends_on: &[&str]| FeatureSpec { priority, ..feature(id, depends_on) };
     let features = vec![with("low", 1, &[]), with("high", 9, &["low"]), with("mid", 5, &[]), with("mid2", 5, &[])];

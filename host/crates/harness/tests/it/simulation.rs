@@ -526,6 +526,7 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
             1 => Report::Failed(denied()),
             2..=4 => Report::Judged(verdict(work, Mark::Fail)),
             5 => Report::Judged(verdict(work, Mark::Unknown)),
+            6 => Report::Unfit { files: vec!["`git~1` has a name that git refuses".into(); 2] },
             _ => Report::Judged(verdict(work, Mark::Pass)),
         },
         Job::Commit { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("index.lock exists".into())),

@@ -1,0 +1,90 @@
+//! Names that git refuses on some system, and paths that no checkout could write.
+//!
+//! Git keeps its own directory under `.git`, and file systems have other spellings of that name: HFS+ ignores some
+//! characters and letter case, NTFS ignores trailing dots and spaces, knows streams, and has the short name `git~1`.
+//! A commit with any of them can be cloned by nobody who is careful. Refuses to mend a name.
+
+/// Bytes of a path that every Linux system can check out: `PATH_MAX` is 4 096 with its end.
+const PATH_BYTES_MAX: usize = 4_000;
+
+/// Characters that HFS+ ignores in names, after git's `next_hfs_char`.
+const IGNORED_BY_HFS: [char; 16] = [
+    '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}', '\u{feff}',
+];
+
+/// Why no commit takes a file or a directory of this path. Only its last name is looked at.
+pub(crate) fn refused(path: &[u8]) -> Option<String> {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    if is_spelling_of_git(name) {
+        return Some("has a name that some system reads as `.git`, which git refuses; choose another name".to_owned());
+    }
+    let len = path.len();
+    (len > PATH_BYTES_MAX)
+        .then(|| format!("has a path of {len} bytes, and a checkout takes at most {PATH_BYTES_MAX}; shorten it"))
+}
+
+/// True for `.git` and all that HFS+ or NTFS takes for it.
+pub(crate) fn is_spelling_of_git(name: &[u8]) -> bool {
+    // On NTFS a backslash separates names.
+    name.split(|byte| *byte == b'\\').any(|part| is_ntfs_spelling(part) || is_hfs_spelling(part))
+}
+
+fn is_ntfs_spelling(part: &[u8]) -> bool {
+    // What follows a colon is a stream of the same file.
+    let file = part.split(|byte| *byte == b':').next().unwrap_or_default();
+    let end = file.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
+    let file = &file[..end];
+    file.eq_ignore_ascii_case(b".git") || file.eq_ignore_ascii_case(b"git~1")
+}
+
+fn is_hfs_spelling(part: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(part) else { return false };
+    let seen: String = text.chars().filter(|character| !IGNORED_BY_HFS.contains(character)).collect();
+    seen.eq_ignore_ascii_case(".git")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_git_is_refused_and_nothing_else() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git",
+            "git~1",
+            "GIT~1",
+            ".git.",
+            ".git . ",
+            "git~1 ",
+            ".git::$INDEX_ALLOCATION",
+            ".git:x",
+            "a\\.git",
+            ".git\\hooks",
+            "\u{200c}.git",
+            ".g\u{200d}iT",
+            ".git\u{feff}",
+        ] {
+            assert!(refused(format!("deep/{name}").as_bytes()).is_some(), "{name:?}");
+        }
+        for name in [
+            ".gitignore",
+            ".gitattributes",
+            ".github",
+            "git",
+            "git~2",
+            "git~10",
+            ".git-keep",
+            "x.git",
+            ".gi",
+            "..",
+            "a:b",
+        ] {
+            assert_eq!(refused(format!("deep/{name}").as_bytes()), None, "{name:?}");
+        }
+        assert_eq!(refused(&b"a/".repeat(2_000)[..4_000]), None);
+        assert!(refused(&b"a/".repeat(2_001)[..4_001]).is_some());
+    }
+}

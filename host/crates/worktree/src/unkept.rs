@@ -1,0 +1,169 @@
+//! Files that somebody means to keep and that no commit would hold.
+//!
+//! What a tool chain leaves in ignored directories is nobody's loss, and there may be a hundred thousand files of it.
+//! So nothing here walks through a tree: of each path that a call names it is known what was there before, and what
+//! changed is looked up in the rules that a scan goes by. Refuses paths that leave the tree, and follows no link.
+
+use crate::at::{Root, Sort, Stamp, TEMPORARY};
+use crate::ignore::Rules;
+use crate::scan::{LeftOut, count, in_module, join, shown, too_large};
+use crate::tree::Tree;
+use crate::{Project, TreeError, names};
+use git2::{ObjectType, Oid, Repository};
+use std::cell::Cell;
+
+/// Paths that are looked after for one call.
+const PATHS_MAX: usize = 256;
+
+/// Paths that a call names, with what was there before it.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    paths: Vec<(Vec<u8>, Option<Stamp>)>,
+}
+
+impl Tree {
+    /// Notes what is at these paths, from the top of the tree. What is no such path is passed over, and so are those
+    /// behind the first 256.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn note_named<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Named, TreeError> {
+        let root = self.root()?;
+        let mut named = Named::default();
+        for path in paths.into_iter().filter_map(plain).take(PATHS_MAX) {
+            let before = root.stamp(&path).map_err(TreeError::io("look at", root.path(&path)))?;
+            named.paths.push((path, before));
+        }
+        Ok(named)
+    }
+
+    /// Those of the named paths that were written since, and that no commit would hold.
+    ///
+    /// # Errors
+    /// When the file system or git refuses.
+    pub fn unkept_since(&self, project: &Project, named: &Named) -> Result<Vec<LeftOut>, TreeError> {
+        let root = self.root()?;
+        let mut written = Vec::new();
+        for (path, before) in &named.paths {
+            let now = root.stamp(path).map_err(TreeError::io("look at", root.path(path)))?;
+            written.extend(now.filter(|now| is_written(before.as_ref(), now)).map(|now| (path.clone(), now)));
+        }
+        self.unkept_of(project, &root, written)
+    }
+
+    /// Those of these paths that are there and that no commit would hold.
+    ///
+    /// # Errors
+    /// When the file system or git refuses.
+    pub fn unkept(&self, project: &Project, paths: &[String]) -> Result<Vec<LeftOut>, TreeError> {
+        let root = self.root()?;
+        let mut there = Vec::new();
+        for path in paths.iter().filter_map(|path| plain(path)) {
+            let now = root.stamp(&path).map_err(TreeError::io("look at", root.path(&path)))?;
+            there.extend(now.map(|now| (path, now)));
+        }
+        self.unkept_of(project, &root, there)
+    }
+
+    fn unkept_of(
+        &self,
+        project: &Project,
+        root: &Root,
+        written: Vec<(Vec<u8>, Stamp)>,
+    ) -> Result<Vec<LeftOut>, TreeError> {
+        let Some(at) = self.at().filter(|_| !written.is_empty()) else { return Ok(Vec::new()) };
+        let repo = project.repo()?;
+        let lookup = Lookup { repo: &repo, root, base: base(&repo, &at)?, steps: Cell::new(0) };
+        let mut unkept = Vec::new();
+        for (path, stamp) in written {
+            let too_deep = || too_deep(&path, self.caps().depth_max);
+            let why = lookup.why(&path, &stamp)?.or_else(too_deep).or_else(|| too_large(stamp.len, self.caps()));
+            unkept.extend(why.map(|why| LeftOut { path: shown(&path), why }));
+        }
+        Ok(unkept)
+    }
+}
+
+/// What a path is looked up in.
+struct Lookup<'a> {
+    repo: &'a Repository,
+    root: &'a Root,
+    base: git2::Tree<'a>,
+    /// Of matching `.gitignore`.
+    steps: Cell<u64>,
+}
+
+impl Lookup<'_> {
+    /// Why no commit would hold what is at `path`, from the outermost directory on.
+    fn why(&self, path: &[u8], stamp: &Stamp) -> Result<Option<String>, TreeError> {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let is_known = self.kind(path).is_some_and(|kind| kind != ObjectType::Commit);
+        let mut rules = Rules::of_repository(self.repo);
+        let mut dir: &[u8] = b"";
+        for end in slashes.chain([path.len()]) {
+            let (here, is_last) = (&path[..end], end == path.len());
+            rules = rules.within(self.root, dir)?;
+            if self.kind(here) == Some(ObjectType::Commit) {
+                return Ok(Some(in_module(here)));
+            }
+            if let Some(why) = names::refused(here).or_else(|| reserved(here)).filter(|_| !is_known) {
+                return Ok(Some(why));
+            }
+            let is_dir = !is_last || stamp.sort == Sort::Dir;
+            if !is_known && let Some(rule) = rules.covering(here, is_dir, &self.steps)? {
+                return Ok(Some(ignored(&rule)));
+            }
+            dir = here;
+        }
+        Ok(None)
+    }
+
+    /// What the commit has at `path`.
+    fn kind(&self, path: &[u8]) -> Option<ObjectType> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+        self.base.get_path(path).ok()?.kind()
+    }
+}
+
+fn base<'a>(repo: &'a Repository, commit: &str) -> Result<git2::Tree<'a>, TreeError> {
+    let found = Oid::from_str(commit).and_then(|id| repo.find_commit(id)?.tree());
+    found.map_err(|_| TreeError::NoCommit { commit: commit.to_owned(), dir: repo.path().to_owned() })
+}
+
+/// A directory that was there is not written by what changes in it: that has a path of its own.
+fn is_written(before: Option<&Stamp>, now: &Stamp) -> bool {
+    match before {
+        Some(before) if now.sort == Sort::Dir && before.sort == Sort::Dir => false,
+        before => before != Some(now),
+    }
+}
+
+fn ignored(rule: &str) -> String {
+    format!("is ignored by {rule}; write it elsewhere, or change that rule")
+}
+
+fn too_deep(path: &[u8], depth_max: u64) -> Option<String> {
+    // The top is the first directory.
+    let depth = count(path.iter().filter(|byte| **byte == b'/').count()) + 1;
+    (depth > depth_max).then(|| format!("is in {depth} directories within each other, and {depth_max} are the most"))
+}
+
+/// Names of files that are half written, which no scan sees.
+fn reserved(path: &[u8]) -> Option<String> {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let why = "has a name that is kept for files which are half written; choose another name";
+    name.starts_with(TEMPORARY).then(|| why.to_owned())
+}
+
+/// A path without `.` and empty names. None: it leaves the tree, or names no file.
+fn plain(path: &str) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        if name == ".." || name.contains('\0') || name.len() > 255 {
+            return None;
+        }
+        plain = join(&plain, name.as_bytes());
+    }
+    (!plain.is_empty() && !path.starts_with('/') && plain.len() <= 4_096).then_some(plain)
+}
