@@ -168,6 +168,9 @@ pub struct PluginConfig {
     pub confirm_effects: bool,
     /// What asks first, and what is refused, of a tool's calls. Only for tools.
     pub approval: Policy,
+    /// Commands that run without a question. Only for `builtin:shell`; see [`longhaul_approval::AllowedCommand`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// Handed to the plugin as it is.
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// Its own limits, over those of `[limits]`: a field that is missing is as there.

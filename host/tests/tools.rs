@@ -47,7 +47,7 @@ fn text(value: &Value) -> &str {
 
 #[test]
 fn an_agent_runs_a_program_searches_and_looks_at_its_work() {
-    let tools = "[tools.shell]\nplugin = \"builtin:shell\"\nsettings = { programs = [\"sh\", \"ls\"], env = { GREETING = \"hello\" } }\n[tools.search]\nplugin = \"builtin:search\"\n[tools.git]\nplugin = \"builtin:git\"\n";
+    let tools = "[tools.shell]\nplugin = \"builtin:shell\"\nallow = [\"ls -a .\"]\nsettings = { programs = [\"sh\"], env = { GREETING = \"hello\" } }\n[tools.search]\nplugin = \"builtin:search\"\n[tools.git]\nplugin = \"builtin:git\"\n";
     let calls = json!([
         call(
             "shell",
@@ -56,6 +56,7 @@ fn an_agent_runs_a_program_searches_and_looks_at_its_work() {
         ),
         call("shell", "run", &json!({ "command": "ls -a ." })),
         call("shell", "run", &json!({ "command": "id" })),
+        call("shell", "run", &json!({ "command": "ls -a .; id" })),
         call("search", "text", &json!({ "pattern": "^hel+o$" })),
         call("search", "names", &json!({ "files": "*.md" })),
         call("git", "status", &json!({})),
@@ -64,19 +65,18 @@ fn an_agent_runs_a_program_searches_and_looks_at_its_work() {
         call("git", "log", &json!({})),
     ]);
     let lab = lab(tools, &calls);
-    let mut ran = lab.run(&["run"]);
-    // Each program is asked about, also one that is on no list.
-    for _ in 0..3 {
-        ran.expect(5);
-        answer(&lab, &the_open(&lab), "y").expect(0);
-        ran = lab.run(&["resume"]);
-    }
-    ran.expect(0);
+    // Nobody is asked about a command that the operator listed, nor about one that would be refused.
+    lab.run(&["run"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run(&["resume"]).expect(0);
     let answers = answers(&lab);
-    let [made, listed, refused, found, names, status, diff, kept, log] = &answers[..] else { panic!("{answers:?}") };
+    let [made, listed, refused, chained, found, names, status, diff, kept, log] = &answers[..] else {
+        panic!("{answers:?}")
+    };
     assert_eq!((&made["stdout"], &made["exit_code"]), (&json!("done\n0\n"), &json!(1)), "{made}");
     assert!(text(&listed["stdout"]).contains("made.txt") && !text(&listed["stdout"]).contains(".git\n"), "{listed}");
     assert!(text(&refused["error"]).contains("[tools.shell.settings] programs = [\"id\"]"), "{refused}");
+    assert!(text(&chained["error"]).contains("a chain of commands"), "{chained}");
     assert_eq!((&found["matches"][0]["path"], &found["matches"][0]["text"]), (&json!("made.txt"), &json!("hello")));
     assert_eq!(names["files"][0]["path"], "GOAL.md", "{names}");
     assert_eq!((&status["branch"], &status["changes"][0]["path"]), (&json!("longhaul/kept"), &json!("made.txt")));
@@ -249,6 +249,46 @@ fn a_tool_that_cannot_be_had_as_configured_says_what_to_write() {
         &["PATH has `.`"],
     );
     check("plugin = \"builtin:printer\"", &["there is no tool `builtin:printer`", "`builtin:search`"]);
+}
+
+/// An agent that writes the file of its feature, and the tools that it has.
+fn writer(path: &str, goal: &str) -> Lab {
+    let calls = json!([
+        call("files", "write", &json!({ "path": path, "content": "written" })),
+        call("files", "write", &json!({ "path": "{id}.txt", "content": "{id}" })),
+    ]);
+    let config = CONFIG.replace("{names}", r#"["files"]"#).replace("{settings}", &in_toml(&json!({ "calls": calls })));
+    let files = "[tools.files]\nplugin = \"files\"\ndirectories = [{ guest = \"/work\", access = \"write\" }]\n";
+    Lab::new(&config.replace("{tools}", files), goal)
+}
+
+#[test]
+fn a_write_that_no_commit_would_hold_is_an_error_of_the_call_and_told_with_the_feature() {
+    let lab = writer("build/{id}.py", "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n");
+    std::fs::write(lab.project().join(".gitignore"), "build/\n").expect("ours");
+    lab.git(&["add", "--all"]);
+    lab.git(&["commit", "--quiet", "--message", "ignore"]);
+    lab.run(&["run"]).expect(0);
+    let why = "`build/one.py` is ignored by `build/` in `.gitignore`; write it elsewhere, or change that rule";
+    let answers = answers(&lab);
+    assert!(text(&answers[0]["error"]).contains(why), "{answers:?}");
+    assert!(answers[1]["error"].is_null(), "{answers:?}");
+    assert_eq!(lab.git(&["show", "--format=", "--name-only", "longhaul/kept"]).trim(), "one.txt");
+    let report = lab.run(&["report"]).expect(0).stdout;
+    assert!(report.contains("not in the commit") && report.contains("build/one.py"), "{report}");
+}
+
+#[test]
+fn a_name_that_git_refuses_fails_its_feature_with_the_reason_and_stops_no_other() {
+    let goal = "# Goal\n\n## Feature: the first\n- id: git\n- check: fine\n\nDo it.\n\n\
+                ## Feature: the second\n- id: two\n- check: fine\n\nDo it.\n";
+    let lab = writer("{id}~1", goal);
+    let ran = lab.run(&["run"]).expect(3);
+    let why = "cannot be committed: `git~1` has a name that some system reads as `.git`";
+    assert!(ran.said().contains(why), "{}", ran.said());
+    let report = lab.run(&["report"]).expect(0).stdout;
+    assert!(report.contains("git\\~1") && report.contains("1 of 2 features pass"), "{report}");
+    assert_eq!(lab.git(&["show", "--format=", "--name-only", "longhaul/kept"]).trim(), "two.txt\ntwo~1");
 }
 
 /// Processes that were started with these words.

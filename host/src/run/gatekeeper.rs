@@ -8,11 +8,11 @@ use crate::cast::{Cast, Part};
 use crate::toolbox::gate::ToolGate;
 use crate::wiring::World;
 use longhaul_approval::{Approval, Asks, Standing, Subject, Verdict, question};
-use longhaul_core::Outage;
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Store};
-use longhaul_core::tool::ToolCall;
+use longhaul_core::tool::{ToolCall, ToolError};
+use longhaul_core::{Denial, Outage};
 use std::sync::Arc;
 
 /// Decides for one agent.
@@ -57,7 +57,13 @@ impl Gatekeeper {
         }
         let approval = match known {
             Some(open) => open,
-            None => self.ask(intent, gate, subject).await?,
+            None => {
+                // A person's yes would come to nothing.
+                if let Some(error) = self.cast.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call)) {
+                    return Ok(Ok((Decision::Denied(refused(error)), Batch::new())));
+                }
+                self.ask(intent, gate, subject).await?
+            }
         };
         let (text, Subject { invocation, entry, .. }) = (question(&approval), approval.subject);
         Ok(Err(Question { invocation, entry, text, approval: Some(approval.id) }))
@@ -121,6 +127,13 @@ impl Approvals for Gatekeeper {
         };
         // A question that stays open asks for nothing that could happen: its entry has its decision.
         withdrawn().unwrap_or_default()
+    }
+}
+
+fn refused(error: ToolError) -> Denial {
+    match error {
+        ToolError::Denied(denial) => denial,
+        error => Denial { reason: error.to_string(), fix: "send a call that the tool takes".to_owned() },
     }
 }
 

@@ -5,7 +5,7 @@ use super::project::ProjectTool;
 use crate::config::PluginConfig;
 use crate::wiring::World;
 use anyhow::{Context, bail};
-use longhaul_approval::{Mode, Policy};
+use longhaul_approval::{AllowedCommand, Mode, Policy};
 use longhaul_browser::{Around, Browser, BrowserSettings};
 use longhaul_core::grant::Grants;
 use longhaul_core::supervisor::Supervisor;
@@ -132,6 +132,9 @@ pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     if let Some((field, _)) = given.iter().find(|(_, is_empty)| !is_empty) {
         bail!("[{table}] `{name}` takes no {field}; remove the line");
     }
+    if part.settings.contains_key("allow") {
+        bail!("[{table}.settings] takes no allow; write it above, under [{table}]");
+    }
     if is_browser {
         BrowserSettings::read(&settings(part)).with_context(|| format!("[{table}] `{name}`"))?;
     } else if !is_ours {
@@ -140,6 +143,20 @@ pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// With the programs of the commands that are allowed: those may be started.
 fn settings(part: &PluginConfig) -> Value {
-    Value::Object(part.settings.clone())
+    let mut settings = part.settings.clone();
+    let allowed = AllowedCommand::read_all(&part.allow).unwrap_or_default();
+    if !allowed.is_empty() {
+        let programs = settings.entry("programs").or_insert_with(|| Value::Array(Vec::new()));
+        for program in allowed.iter().map(|one| Value::from(one.program())) {
+            if let Value::Array(programs) = programs
+                && !programs.contains(&program)
+            {
+                programs.push(program);
+            }
+        }
+        settings.insert("allow".to_owned(), allowed.iter().map(AllowedCommand::line).collect());
+    }
+    Value::Object(settings)
 }

@@ -4,7 +4,7 @@ use super::built_in;
 use crate::cast::Pins;
 use crate::config::PluginConfig;
 use anyhow::{Context as _, bail};
-use longhaul_approval::{Arguments, Asks, Policy, Verdict, runs_commands};
+use longhaul_approval::{AllowedCommand, Arguments, Asks, Policy, Verdict, allows, runs_commands};
 use longhaul_core::Denial;
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
@@ -24,6 +24,8 @@ pub struct ToolGate {
     /// What its calls ask.
     pub asks: Asks,
     always_asks: bool,
+    /// Commands that need no question.
+    allow: Vec<AllowedCommand>,
 }
 
 /// What a person's word about a call is bound to, beside the call.
@@ -50,6 +52,8 @@ impl ToolGate {
             plugin: part.plugin.clone(),
             asks: if built_in::is_question(part) { Asks::Question } else { Asks::Call },
             always_asks: built_in::always_asks(part),
+            // Read when the configuration was; in doubt nothing passes.
+            allow: AllowedCommand::read_all(&part.allow).unwrap_or_default(),
             table,
         }
     }
@@ -63,6 +67,7 @@ impl ToolGate {
             component: Component::Server { project: project.to_owned(), name: name.to_owned() },
             asks: Asks::Call,
             always_asks: false,
+            allow: Vec::new(),
         }
     }
 
@@ -92,7 +97,8 @@ impl ToolGate {
             Err(wrong) => return refused(wrong.to_string(), "send one JSON object in which each name stands once"),
         };
         let always_asks = self.always_asks || self.asks == Asks::Question;
-        match self.policy.verdict(&self.table, &call.function, &arguments, always_asks) {
+        let is_listed = allows(&self.allow, &arguments);
+        match self.policy.verdict_with(&self.table, &call.function, &arguments, always_asks, is_listed) {
             Verdict::Ask if self.asks == Asks::Question && !is_question(&arguments) => refused(
                 format!("a question has 1 to {QUESTION_CHARS_MAX} characters"),
                 "send { \"question\": \"...\" } and nothing else",
@@ -129,11 +135,76 @@ fn is_question(arguments: &Arguments) -> bool {
     arguments.0.len() == 1 && !text.trim().is_empty() && chars <= QUESTION_CHARS_MAX
 }
 
-/// Refuses a policy where no tool stands, and one that lets a tool pass which always asks.
+/// Refuses a policy where no tool stands, one that lets a tool pass which always asks, and commands that are allowed to
+/// a tool which runs none.
 pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+    if !part.allow.is_empty() && !built_in::always_asks(part) {
+        bail!(
+            "[{table}] allow is for plugin = \"builtin:shell\"; write what other tools may do under [{table}.approval]"
+        );
+    }
+    AllowedCommand::read_all(&part.allow).with_context(|| format!("[{table}] allow"))?;
     if part.approval != Policy::default() && !table.starts_with("tools.") {
         bail!("[{table}.approval] is for tools; write it under the table of a tool");
     }
     let always_asks = built_in::always_asks(part) || built_in::is_question(part);
     part.approval.check(always_asks).with_context(|| format!("[{table}.approval]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(text: &str) -> ToolGate {
+        let part: PluginConfig = toml::from_str(text).expect("a table");
+        check("tools.shell", &part).expect("a policy");
+        ToolGate::of("shell", &part, &Pins::new())
+    }
+
+    #[track_caller]
+    fn says(gate: &ToolGate, command: &str, expected: &str) {
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let call = ToolCall { tool: "shell".into(), function: "run".into(), arguments };
+        let found = match gate.verdict(&call) {
+            Verdict::Allow => "allow",
+            Verdict::Ask => "ask",
+            Verdict::Deny(_) => "deny",
+        };
+        assert_eq!(found, expected, "{command}");
+        assert_eq!(gate.is_free(&call), expected == "allow", "{command}");
+    }
+
+    #[test]
+    fn a_listed_command_needs_no_person_and_a_stricter_rule_still_counts() {
+        let text = r#"
+            plugin = "builtin:shell"
+            allow = ["pytest -q", "cargo test *"]
+            settings = { programs = ["ls"] }
+        "#;
+        let plain = gate(text);
+        says(&plain, "pytest -q", "allow");
+        says(&plain, "cargo test --lib", "allow");
+        says(&plain, "ls", "ask");
+        says(&plain, "pytest -q; id", "ask");
+        let rules = "[approval]\ndefault = \"deny\"\nrules = [{ where = { command = \"*--lib*\" }, then = \"ask\" }]";
+        let stricter = gate(&format!("{text}\n{rules}"));
+        says(&stricter, "pytest -q", "allow");
+        says(&stricter, "cargo test --lib", "ask");
+        says(&stricter, "ls", "deny");
+    }
+
+    #[test]
+    fn commands_are_allowed_to_a_shell_alone_and_each_line_is_read() {
+        let told = |text: &str| {
+            let part: PluginConfig = toml::from_str(text).expect("a table");
+            format!("{:#}", check("tools.x", &part).expect_err(text))
+        };
+        assert!(told("plugin = \"files\"\nallow = [\"ls\"]").contains("allow is for plugin"));
+        assert!(
+            told("plugin = \"builtin:shell\"\nallow = [\"ls; id\"]").starts_with("[tools.x] allow: `ls; id` is not")
+        );
+        assert!(
+            told("plugin = \"builtin:shell\"\napproval = { default = \"allow\" }").contains("allow = [\"pytest -q\"]")
+        );
+    }
 }

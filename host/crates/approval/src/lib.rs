@@ -6,6 +6,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `allow.rs` | commands that the operator lets run without a question |
 //! | `answer.rs` | what a person's line means |
 //! | `arguments.rs` | the arguments of a call, read so that no two readers see different ones |
 //! | `policy.rs` | what the operator wrote: `allow`, `ask` or `deny`, with patterns |
@@ -15,6 +16,7 @@
 //! | `banner.rs` | what an approver reads |
 //! | `visible.rs` | text in which nothing hides |
 
+mod allow;
 mod answer;
 mod approval;
 mod arguments;
@@ -24,6 +26,7 @@ mod rule;
 mod shell;
 mod visible;
 
+pub use allow::{AllowError, AllowedCommand, allows};
 pub use answer::{Answer, NoAnswer};
 pub use approval::{Approval, ApprovalError, Asks, Standing, Subject};
 pub use arguments::{Arguments, NotArguments};

@@ -53,7 +53,10 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// A tool that always asks is to be let through.
-    #[error("this tool always asks, so `allow` is not taken; answer `a` in a run, or write `ask` or `deny`")]
+    #[error(
+        "this tool always asks, so `allow` is not taken here; list commands that need no question in the tool's own \
+         table, allow = [\"pytest -q\"], answer `a` in a run, or write `ask` or `deny`"
+    )]
     AlwaysAsks,
     /// A rule without a condition, which would stand for `functions` or `default`.
     #[error("a rule has no `where`; write functions = {{ NAME = \"ask\" }} or default = \"ask\" instead")]
@@ -105,9 +108,24 @@ impl Policy {
     /// What it says of a call. `table` is the table of `longhaul.toml` that it stands in, for the remedy.
     #[must_use]
     pub fn verdict(&self, table: &str, function: &str, arguments: &Arguments, always_asks: bool) -> Verdict {
+        self.verdict_with(table, function, arguments, always_asks, false)
+    }
+
+    /// The same where the operator allowed the very command of the call: that counts as a rule which allows it, so one
+    /// that asks or denies is still stricter.
+    #[must_use]
+    pub fn verdict_with(
+        &self,
+        table: &str,
+        function: &str,
+        arguments: &Arguments,
+        always_asks: bool,
+        is_listed: bool,
+    ) -> Verdict {
         let about: Vec<&Rule> =
             self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function)).collect();
         let matching = about.iter().filter(|rule| rule.matches(arguments)).map(|rule| rule.then).max();
+        let matching = matching.max(is_listed.then_some(Mode::Allow));
         let default = self.default.unwrap_or(if always_asks { Mode::Ask } else { Mode::Allow });
         let mut mode = matching.or_else(|| self.functions.get(function).copied()).unwrap_or(default);
         if about.iter().any(|rule| rule.then > Mode::Allow && rule.is_eluded(arguments)) {

@@ -268,6 +268,11 @@ pub enum NotPlain {
 /// # Errors
 /// Every [`NotPlain`].
 pub fn command_line(line: &str) -> Result<Command, NotPlain> {
+    checked(plain_words(line)?)
+}
+
+/// The words of one plain command, whatever its program does. See [`command_line`].
+pub(crate) fn plain_words(line: &str) -> Result<Vec<String>, NotPlain> {
     let words = scanned(line)?;
     let nodes = parsed(line).ok_or(NotPlain::Grammar)?;
     let same = nodes.len() == words.len()
@@ -279,7 +284,7 @@ pub fn command_line(line: &str) -> Result<Command, NotPlain> {
     if nodes.first() != words.first() {
         return Err(NotPlain::Program(nodes[0].clone()));
     }
-    checked(words)
+    named(words)
 }
 
 /// Reads a list of words, which no shell looks at.
@@ -287,25 +292,46 @@ pub fn command_line(line: &str) -> Result<Command, NotPlain> {
 /// # Errors
 /// [`NotPlain::Empty`], [`NotPlain::Hidden`], and those about the program and its words.
 pub fn command_words(words: &[String]) -> Result<Command, NotPlain> {
+    checked(plain_list(words)?)
+}
+
+/// The words of a list that is one plain command, whatever its program does. See [`command_words`].
+pub(crate) fn plain_list(words: &[String]) -> Result<Vec<String>, NotPlain> {
     let hidden = words.iter().flat_map(|word| word.chars()).find(|char| char.is_control() || is_hidden(*char));
     if let Some(char) = hidden {
         return Err(NotPlain::Hidden(char.into()));
     }
-    checked(words.to_vec())
+    named(words.to_vec())
+}
+
+/// Words of which the first is a plain name of a program.
+fn named(words: Vec<String>) -> Result<Vec<String>, NotPlain> {
+    let program = words.first().ok_or(NotPlain::Empty)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '/');
+    if program.is_empty() || program.starts_with('-') || !program.chars().all(plain) {
+        return Err(NotPlain::Program(program.clone()));
+    }
+    Ok(words)
+}
+
+/// Whether a program runs what its arguments, input or files say.
+pub(crate) fn runs_others(program: &str) -> bool {
+    RUN_OTHERS.contains(&base_name(program).as_str())
+}
+
+/// Whether a word makes this program start another one.
+pub(crate) fn starts_others_of(program: &str, word: &str) -> bool {
+    starts_others(&base_name(program), word)
 }
 
 fn checked(words: Vec<String>) -> Result<Command, NotPlain> {
     let mut words = words.into_iter();
     let program = words.next().ok_or(NotPlain::Empty)?;
     let arguments: Vec<String> = words.collect();
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '/');
-    if program.is_empty() || program.starts_with('-') || !program.chars().all(plain) {
-        return Err(NotPlain::Program(program));
-    }
-    let name = base_name(&program);
-    if RUN_OTHERS.contains(&name.as_str()) {
+    if runs_others(&program) {
         return Err(NotPlain::RunsOthers(program));
     }
+    let name = base_name(&program);
     if let Some(word) = arguments.iter().find(|word| starts_others(&name, word)) {
         return Err(NotPlain::StartsOthers { program, word: word.clone() });
     }

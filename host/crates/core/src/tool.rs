@@ -183,6 +183,11 @@ pub trait HostTool: Send + Sync {
         Ok(Verification::Unknown("this tool cannot tell".to_owned()))
     }
 
+    /// Why the call will be refused whoever approves of it, as far as that is known now: nobody is asked about it.
+    fn refusal(&self, _call: &ToolCall) -> Option<ToolError> {
+        None
+    }
+
     /// Bytes of a call that it hands to a program or a server beside the host, which the ledger counts as sent. What
     /// it sends on the way of its own it tells the run's supervisor itself.
     fn hands_over(&self, _call: &ToolCall) -> u64 {

@@ -35,6 +35,8 @@ pub struct ShellSettings {
     read: Vec<PathBuf>,
     sandbox_min: Sandbox,
     limits: HeldLimits,
+    /// Lines of commands that need no question, for whoever asks what there is. Who lets them pass is the gate.
+    allow: Vec<String>,
 }
 
 /// As it is written.
@@ -52,6 +54,8 @@ struct Written {
     /// `full` (default), `namespaces` or `none`: with less than that nothing is started.
     sandbox_min: Sandbox,
     limits: HeldLimits,
+    /// From the tool's own table, by the host.
+    allow: Vec<String>,
 }
 
 impl ShellSettings {
@@ -62,7 +66,7 @@ impl ShellSettings {
     pub fn read(settings: &Value) -> Result<Self, ToolsError> {
         let wrong = |why: String| ToolsError::Settings { why };
         let written: Written = serde_json::from_value(settings.clone()).map_err(|error| wrong(error.to_string()))?;
-        let Written { programs, mut env, env_inherit, read, sandbox_min, limits } = written;
+        let Written { programs, mut env, env_inherit, read, sandbox_min, limits, allow } = written;
         for name in &env_inherit {
             if let Ok(value) = std::env::var(name) {
                 env.entry(name.clone()).or_insert(value);
@@ -82,7 +86,7 @@ impl ShellSettings {
         }
         let programs = Programs::of(&programs, env.get("PATH").map(String::as_str)).map_err(wrong)?;
         env.insert("PATH".to_owned(), programs.path().to_owned());
-        Ok(Self { programs, env, read, sandbox_min, limits })
+        Ok(Self { programs, env, read, sandbox_min, limits, allow })
     }
 }
 
@@ -103,22 +107,23 @@ impl Shell {
 #[async_trait::async_trait]
 impl HostTool for Shell {
     async fn info(&self, name: &str) -> Result<ToolInfo, ToolError> {
-        let programs = self.settings.programs.names().join(", ");
-        Ok(ToolInfo {
-            id: name.to_owned(),
-            description: format!(
-                "Starts one program in the project, without a shell and without a network. There are: {}",
-                truncate(&programs, 2_000)
-            ),
-            functions: vec![run_function(&self.settings.limits)],
-        })
+        let ShellSettings { programs, allow, .. } = &self.settings;
+        let programs = truncate(&programs.names().join(", "), 2_000);
+        let mut description =
+            format!("Starts one program in the project, without a shell and without a network. There are: {programs}");
+        if !allow.is_empty() {
+            let allow = truncate(&allow.join("; "), 2_000);
+            description.push_str(&format!(". Nobody has to be asked about: {allow}"));
+        }
+        Ok(ToolInfo { id: name.to_owned(), description, functions: vec![run_function(&self.settings.limits)] })
+    }
+
+    fn refusal(&self, call: &ToolCall) -> Option<ToolError> {
+        self.held(call).err()
     }
 
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
-        if call.function != "run" {
-            return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
-        }
-        let held = self.held(call.read()?, &call.tool)?;
+        let held = self.held(call)?;
         let report = run_held(&self.place.host, &self.place.tree, &held).await.map_err(failed)?;
         Ok(told(&report, &held, &call.tool))
     }
@@ -153,7 +158,11 @@ struct Run {
 
 impl Shell {
     /// What is started for a call, or why nothing is.
-    fn held(&self, asked: Run, tool: &str) -> Result<Held, ToolError> {
+    fn held(&self, call: &ToolCall) -> Result<Held, ToolError> {
+        if call.function != "run" {
+            return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
+        }
+        let (asked, tool): (Run, &str) = (call.read()?, &call.tool);
         let mut argv = words_of(asked.argv, asked.command)?;
         let word = argv.first().cloned().ok_or_else(|| invalid("there is no program; give `argv` or `command`"))?;
         let found = self.settings.programs.find(&word, &self.place.tree);

@@ -26,7 +26,9 @@ impl Programs {
     pub(super) fn of(names: &[String], path: Option<&str>) -> Result<Self, String> {
         if names.is_empty() {
             return Err(
-                "`programs` is empty; list what may be started, such as programs = [\"cargo\", \"ls\"]".to_owned()
+                "`programs` is empty; list what may be started, such as programs = [\"cargo\", \"ls\"], or what runs \
+                 without a question under [tools.NAME], allow = [\"cargo test *\"]"
+                    .to_owned(),
             );
         }
         if names.len() > PROGRAMS_MAX {
