@@ -6,9 +6,10 @@
 
 mod common;
 
+use common::executor_cases::{self, Wanted};
 use common::fake::Kill;
 use common::lab::{Lab, Ran, Started};
-use common::{ASKED_CONFIG, refused, repository};
+use common::{ASKED_CONFIG, refused};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -121,44 +122,26 @@ fn statuses(tasks: &[Value]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_case_of_executors_holds_or_is_held_elsewhere() {
-    let own = || repository().join("tests/cases");
-    let directory = std::env::var_os("LONGHAUL_CASES").map_or_else(own, PathBuf::from);
-    let mut driven = 0;
-    for entry in fs::read_dir(directory).expect("the cases").map(|entry| entry.expect("a file").path()) {
-        let Ok(suite) = serde_json::from_slice::<Value>(&fs::read(&entry).unwrap_or_default()) else { continue };
-        if suite["suite"] != "executor_tasks" {
-            continue;
-        }
-        for case in suite["cases"].as_array().expect("a list") {
-            let id = case["id"].as_str().expect("an id");
-            // `longhaul-agents` has the hand-offs, `longhaul-schedule` the retries, and whoever measures the limits.
-            if ["handoff-", "retry-", "lim-"].iter().any(|elsewhere| id.starts_with(elsewhere)) {
-                continue;
-            }
-            execute_case(id, case);
-            driven += 1;
-        }
+fn every_case_of_executors_holds() {
+    // `longhaul-agents` has the hand-offs, `longhaul-schedule` the retries, and whoever measures the limits.
+    for case in executor_cases::executions() {
+        execute_case(&case);
     }
-    assert!(driven >= 6, "{driven}");
 }
 
-fn execute_case(id: &str, case: &Value) {
-    let source = match id {
-        "exec-0" => case["agent"].as_str().expect("source"),
-        "exec-2" => "print('before', flush=True)\nwhile True: pass",
-        "exec-3" | "exec-4" => "",
-        "exec-5" => "x = bytearray(512 << 20)",
-        "exec-7" => "print(CONTEXT)",
-        other => panic!("the case `{other}` has no driver"),
-    };
+fn execute_case(case: &Value) {
+    let id = case["id"].as_str().expect("an id");
+    let wanted = executor_cases::wanted(case);
     let desk = Desk::new();
-    if id != "exec-4" {
-        let timeout = (case["timeout_s"].as_u64().expect("seconds") * 1_000).to_string();
-        desk.agent("case", source, &["--timeout-ms", &timeout]);
-    }
-    if id == "exec-3" {
-        desk.lab.run(&["agent", "deactivate", "case"]).expect(0);
+    let timeout = (case["timeout_s"].as_u64().expect("seconds") * 1_000).to_string();
+    let limits = ["--timeout-ms", timeout.as_str()];
+    match &wanted {
+        Wanted::Runs(source) => desk.agent("case", source, &limits),
+        Wanted::Inactive => {
+            desk.agent("case", "", &limits);
+            desk.lab.run(&["agent", "deactivate", "case"]).expect(0);
+        }
+        Wanted::Unknown => {}
     }
     let (ran, result) = desk.execute("case");
     let (expected, error) = (&case["expected"], result["error_message"].as_str().unwrap_or_default());
@@ -177,9 +160,12 @@ fn execute_case(id: &str, case: &Value) {
         };
         assert!(holds, "{id}: {field}: {result:#}");
     }
-    if id == "exec-2" {
+    if matches!(&wanted, Wanted::Runs(source) if source.contains("while True")) {
         let said = (&result["exit_code"], &result["stdout"], error);
-        assert_eq!(said, (&json!(-1), &json!("before\n"), "Timeout after 1 seconds"));
+        assert_eq!(
+            said,
+            (&json!(-1), &json!("before\n"), format!("Timeout after {} seconds", case["timeout_s"]).as_str())
+        );
     }
     assert_eq!(desk.tasks(&[]).len(), 1, "{id}: each execution is a task");
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::executor_cases::{self, Wanted};
 use common::fake::Kill;
 use common::lab::{Lab, Ran};
 use common::refused;
@@ -509,13 +510,9 @@ fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
 /// The cases about whom a task is given to; the others are about code, records, hand-offs and schedules.
 #[test]
 fn executor_cases_about_agents() {
-    let directory = std::env::var_os("LONGHAUL_CASES")
-        .map_or_else(|| common::repository().join("tests/cases"), std::path::PathBuf::from);
-    let files = std::fs::read_dir(directory).expect("the cases").map(|entry| entry.expect("a file").path());
-    let read = |path| serde_json::from_slice::<Value>(&std::fs::read(path).unwrap_or_default()).ok();
-    let suites: Vec<Value> = files.filter_map(read).filter(|suite| suite["suite"] == "executor_tasks").collect();
-    let cases = suites.iter().flat_map(|suite| suite["cases"].as_array().expect("a list"));
-    let case = cases.into_iter().find(|case| case["id"] == "exec-4").expect("the case of an agent that is not there");
+    let cases = executor_cases::executions();
+    let case = cases.iter().find(|case| matches!(executor_cases::wanted(case), Wanted::Unknown));
+    let case = case.expect("the case of an agent that is not there");
     let ran = lab(CONFIG).run(&["ask", "x", "--agent", &case["agent"].as_str().expect("a name").replace(' ', "-")]);
     assert_eq!(ran.code() == Some(0), case["expected"]["success"].as_bool().expect("a truth value"));
     assert!(ran.stderr.contains(case["expected"]["error_contains"].as_str().expect("text")), "{}", ran.said());

@@ -6,6 +6,7 @@ mod common;
 #[path = "exec/server.rs"]
 mod server;
 
+use common::executor_cases::{self, Wanted};
 use common::lab::Lab;
 use common::repository;
 use longhaul::exec::{Code, CompileLimits, ExecError, Executor, Job, JobLimits, Language, Places, Report};
@@ -542,28 +543,14 @@ async fn a_file_that_did_not_change_is_known_and_one_that_did_is_read() {
 /// The cases about running code; those about agents as records are in `agents.rs`.
 #[tokio::test]
 async fn executor_cases_about_code() {
-    let directory = std::env::var_os("LONGHAUL_CASES").map_or_else(|| repository().join("tests/cases"), PathBuf::from);
-    let mut driven = Vec::new();
-    for entry in fs::read_dir(directory).expect("the cases").map(|entry| entry.expect("a file").path()) {
-        let Ok(suite) = serde_json::from_slice::<Value>(&fs::read(&entry).unwrap_or_default()) else { continue };
-        if suite["suite"] != "executor_tasks" {
-            continue;
-        }
-        for case in suite["cases"].as_array().expect("a list") {
-            let source = match case["id"].as_str() {
-                Some("exec-0") => case["agent"].as_str().expect("source"),
-                Some("exec-2") => "while True: pass",
-                Some("exec-5") => "x = bytearray(512 << 20)",
-                Some("exec-7") => "print(CONTEXT)",
-                _ => continue,
-            };
-            driven.push(case["id"].as_str().unwrap_or_default().to_owned());
-            let timeout_ms = case["timeout_s"].as_u64().expect("seconds") * 1_000;
-            check_case(case, &run(within(python(source), |limits| limits.timeout_ms = timeout_ms)).await);
-        }
+    let mut driven = 0;
+    for case in executor_cases::executions() {
+        let Wanted::Runs(source) = executor_cases::wanted(&case) else { continue };
+        let timeout_ms = case["timeout_s"].as_u64().expect("seconds") * 1_000;
+        check_case(&case, &run(within(python(&source), |limits| limits.timeout_ms = timeout_ms)).await);
+        driven += 1;
     }
-    driven.sort();
-    assert_eq!(driven, ["exec-0", "exec-2", "exec-5", "exec-7"]);
+    assert!(driven > 0);
 }
 
 #[track_caller]

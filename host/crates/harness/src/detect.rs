@@ -49,12 +49,13 @@ pub struct Detected {
 }
 
 /// Words of code. One alone says little.
-const CODING: [&str; 17] = [
+const CODING: [&str; 18] = [
     "implement",
     "refactor",
     "build",
     "create",
     "develop",
+    "deploy",
     "add feature",
     "add test",
     "write test",
@@ -118,7 +119,8 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         compound: [
             regex(r"\brefactor\b.*\band\b.*\b(?:add|write|create)\b"),
             regex(r"\b(?:add|write|create)\b.*\b(?:tests?|features?)\b.*\band\b"),
-            regex(r"\bimplement\b.*\b(?:with|including)\b.*\btests?\b"),
+            // What comes with its tests is code, whichever word says that it is made.
+            regex(r"\b(?:implement|build|create|develop|write|make|deploy)\b.*\b(?:with|including)\b.*\btests?\b"),
         ],
         steps: regex(
             r"\b(?:steps?\s+by\s+steps?|steps|first\b.*\bthen|after\s+that|process(?:es)?|workflows?|pipelines?)\b",
@@ -299,6 +301,9 @@ mod tests {
         check("Porting the module, and debugging it", Kind::CodingProject, 0);
         check("Build an image of the airport", Kind::Simple, 0);
         check("Create a page and write the tests", Kind::CodingProject, 0);
+        check("Build and deploy a REST API with tests", Kind::CodingProject, 0);
+        check("Make a small parser, including unit tests", Kind::CodingProject, 0);
+        check("Build a sandcastle with friends", Kind::Simple, 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use longhaul_resources::{Ended, Process, ResourceError, ResourceLimits, Sampler, Table, Usage, end_tree};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -102,22 +103,22 @@ fn a_busy_tree_shows_the_processor_time_that_it_had() {
     assert!(usage.cpu_percent > 0.0 && usage.cpu_percent < 400.0, "{usage:?}");
 }
 
-/// `tests/cases/executor_tasks.json`, those about limits.
+/// Those of the suite `executor_tasks` of `$LONGHAUL_CASES` that are about limits.
 #[test]
-fn each_case_of_limits_has_its_answer() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases/executor_tasks.json");
-    let cases: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+fn each_of_the_cases_of_limits_has_its_answer() {
+    let own = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases"));
+    let directory = std::env::var_os("LONGHAUL_CASES").map_or_else(own, PathBuf::from);
     let mut seen = 0;
-    for case in cases["cases"].as_array().unwrap() {
-        let id = case["id"].as_str().unwrap();
-        if !id.starts_with("lim-") {
-            continue;
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let text = std::fs::read(entry.path()).unwrap_or_default();
+        let Ok(suite) = serde_json::from_slice::<serde_json::Value>(&text) else { continue };
+        let cases = suite["cases"].as_array().into_iter().flatten().filter(|_| suite["suite"] == "executor_tasks");
+        for case in cases.filter(|case| case["usage"].is_object()) {
+            let usage: Usage = serde_json::from_value(case["usage"].clone()).unwrap();
+            let limits: ResourceLimits = serde_json::from_value(case["limits"].clone()).unwrap();
+            assert_eq!(Some(limits.exceeds(&usage)), case["expected"].as_bool(), "{}", case["id"]);
+            seen += 1;
         }
-        let usage: Usage = serde_json::from_value(case["usage"].clone()).unwrap();
-        let limits: ResourceLimits = serde_json::from_value(case["limits"].clone()).unwrap();
-        assert_eq!(Some(limits.exceeds(&usage)), case["expected"].as_bool(), "{id}");
-        assert_eq!(limits, ResourceLimits::default(), "{id}: the defaults");
-        seen += 1;
     }
-    assert_eq!(seen, 4);
+    assert!(seen > 0, "no case is about limits");
 }

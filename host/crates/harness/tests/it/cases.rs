@@ -94,6 +94,18 @@ fn expect(found: &Value, expected: &Value) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("expected {expected}, found {found}")) }
 }
 
+#[test]
+fn a_case_with_an_unknown_step_is_an_error_that_names_it() {
+    let told = feature_case(&json!({ "id": "x", "transitions": ["in_progress", "walking"], "expected": {} }));
+    let told = told.expect_err("no such status");
+    assert!(told.starts_with("unknown step 2, \"walking\": unknown variant `walking`"), "{told}");
+    let failed = json!({ "transitions": ["in_progress", { "status": "failing", "error": "broken" }],
+        "expected": { "failing": 1, "attempts": 1, "last_error": "broken", "completed": false } });
+    assert_eq!(feature_case(&failed), Ok(()));
+    let told = orchestrator_case(&json!({ "id": "o", "kind": "walk" })).expect_err("no such kind");
+    assert!(told.contains("walk"), "{told}");
+}
+
 fn status(word: &Value) -> Result<FeatureStatus, String> {
     serde_json::from_value(word.clone()).map_err(|error| error.to_string())
 }
@@ -101,8 +113,10 @@ fn status(word: &Value) -> Result<FeatureStatus, String> {
 /// Statuses one after the other, and the books afterwards.
 fn life(case: &Value) -> Result<(), String> {
     let mut one = Feature::new(feature("1", &[]));
-    for word in case["transitions"].as_array().ok_or("transitions is no list")? {
-        one.become_status(status(word)?, "why");
+    for (at, written) in (1..).zip(case["transitions"].as_array().ok_or("transitions is no list")?) {
+        let (word, why) = transition(case, written);
+        let status = status(word).map_err(|error| format!("unknown step {at}, {written}: {error}"))?;
+        one.become_status(status, why);
     }
     let (attempts, last_error, ended) = (one.attempts, one.last_error.clone(), one.status);
     let features = [one];
@@ -121,6 +135,15 @@ fn life(case: &Value) -> Result<(), String> {
         expect(found, expected).map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
+}
+
+/// A transition is a status, or one with why; a case may say why for all of its own.
+fn transition<'a>(case: &'a Value, written: &'a Value) -> (&'a Value, &'a str) {
+    let word =
+        ["status", "to"].iter().find_map(|name| written.get(*name)).or_else(|| written.get(0)).unwrap_or(written);
+    let said = |from: &'a Value| ["why", "error", "reason"].iter().find_map(|name| from.get(*name)?.as_str());
+    let why = said(written).or_else(|| written.get(1)?.as_str()).or_else(|| said(case));
+    (word, why.unwrap_or("why"))
 }
 
 fn next(case: &Value) -> Result<(), String> {
