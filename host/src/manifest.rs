@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use longhaul_core::grant::Access;
 use longhaul_core::text::printable;
 use longhaul_engine::{LoadError, Sections};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -28,7 +29,7 @@ pub struct Manifest {
 }
 
 /// `[asks]`: what a plugin asks for. Without a manifest it asks for nothing.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Asks {
     /// Whether it talks with models.
@@ -44,7 +45,7 @@ pub struct Asks {
 }
 
 /// A directory that a plugin asks for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskedDirectory {
     /// Where it wants to see it.

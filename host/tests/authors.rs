@@ -59,6 +59,9 @@ fn a_tool_in_javascript_builds_at_once_and_a_mistake_shows_the_compilers_words()
     author.write("my-js-tool/app.js", &source.replace("export ", "exported "));
     let text = author.refuses(&["plugin", "build", "my-js-tool"]);
     assert!(text.contains("ERROR") && text.contains("app.js:"), "{text}");
+    author.write("my-js-tool/app.js", &format!("import {{ readFileSync }} from \"node:fs\";\n{source}"));
+    let text = author.refuses(&["plugin", "build", "my-js-tool"]);
+    assert!(text.contains("`node:fs` is a module of Node") && text.contains("wasi:filesystem/preopens"), "{text}");
 }
 
 #[test]

@@ -272,7 +272,7 @@ const EXAMPLES: [&str; 5] = ["agent", "evaluator", "memory", "planner", "tool"];
 
 #[test]
 fn the_examples_in_rust_pass_their_scenarios() {
-    the_examples_pass_their_scenarios("rust", &EXAMPLES);
+    the_examples_pass_their_scenarios("rust", &[&EXAMPLES[..], &["tool-file"]].concat());
 }
 
 #[test]
@@ -282,10 +282,10 @@ fn the_examples_in_python_pass_their_scenarios() {
 
 #[test]
 fn the_examples_in_javascript_pass_their_scenarios() {
-    the_examples_pass_their_scenarios("js", &EXAMPLES);
+    the_examples_pass_their_scenarios("js", &[&EXAMPLES[..], &["tool-file"]].concat());
 }
 
 #[test]
 fn the_examples_in_c_pass_their_scenarios() {
-    the_examples_pass_their_scenarios("c", &[&EXAMPLES[..], &["agent-foreman"]].concat());
+    the_examples_pass_their_scenarios("c", &[&EXAMPLES[..], &["agent-foreman", "tool-file"]].concat());
 }

@@ -11,6 +11,7 @@ mod new;
 mod pack;
 mod remove;
 mod run;
+mod schema;
 mod test;
 
 pub use build::say;
@@ -54,13 +55,15 @@ pub enum Command {
     Run(run::RunArgs),
     /// Run the scenarios of a project's `tests` folder.
     Test(test::TestArgs),
+    /// Print the JSON Schema of plugin.toml.
+    Schema,
 }
 
 /// Carries it out.
 pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::New(args) => new::run(context, &args),
-        Command::Build(args) => build::run(context, &args),
+        Command::Build(args) => build::run(context, &args).await,
         Command::Pack(args) => pack::run(context, &args),
         Command::Install(args) => install::run(context, &args).await,
         Command::Remove(args) => remove::run(context, &args),
@@ -69,6 +72,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<E
         Command::Check { file } => check::run(context, &file),
         Command::Run(args) => run::run(context, args).await,
         Command::Test(args) => test::run(context, args).await,
+        Command::Schema => schema::run(),
     }
 }
 

@@ -7,6 +7,7 @@
 // to import from: one with a package.json is that package, another is searched for modules. The parser
 // `acorn` can be imported, too. Types are removed and not checked. What goes wrong is told on standard error, and the exit code is 1.
 
+import { builtinModules } from "node:module";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -21,6 +22,46 @@ const HOST_MODULES = ["longhaul:*", "wasi:*"];
 
 /** The newest language that QuickJS has in full; what is newer is rewritten. */
 const LANGUAGE = "es2023";
+
+/** What to do instead of importing a module of Node. */
+const INSTEAD = {
+  assert: "throw `Failed` of longhaul-sdk",
+  buffer: "use `Uint8Array`",
+  child_process: "an agent calls a tool such as `builtin:shell`; a plugin starts no programs",
+  crypto: "use `Math.random`, which follows the journal; for digests, a package in plain JavaScript",
+  events: "use a plain list of functions, or a package in plain JavaScript",
+  fs: "use `wasi:filesystem/preopens@0.2.12` in a tool or a memory backend, below a directory that [asks] names in plugin.toml (sdk/js/examples/tool-file shows it); what is to last goes into `keyvalue`",
+  http: "a plugin in JavaScript reaches no network; an agent calls a tool such as `http-fetch`",
+  os: "a plugin sees no machine",
+  path: "use `split`, `join` and template strings: paths of granted directories are relative, with `/`",
+  process: "use the settings of longhaul.toml, which a tool finds in `context.settings`, and `log`",
+  stream: "use arrays: nothing in a plugin is async",
+  timers: "use `sleep` of longhaul-sdk",
+  url: "use a package in plain JavaScript",
+  util: "use `JSON.stringify` and template strings",
+  worker_threads: "a plugin has one thread; `tools.callMany` does calls beside each other",
+};
+for (const [name, as] of [["fs/promises", "fs"], ["https", "http"], ["http2", "http"], ["net", "http"], ["dns", "http"], ["tls", "http"], ["path/posix", "path"], ["timers/promises", "timers"]]) {
+  INSTEAD[name] = INSTEAD[as];
+}
+
+/** Modules of Node are not there: says what is, unless a package of that name is installed. */
+const NO_NODE = {
+  name: "no-node",
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...from }) => {
+      const name = path.replace(/^node:/, "").replace(/\/$/, "");
+      if (pluginData === NO_NODE || !builtinModules.includes(name)) return undefined;
+      if (!path.startsWith("node:")) {
+        const { importer, namespace, resolveDir, kind } = from;
+        const found = await build.resolve(path, { importer, namespace, resolveDir, kind, pluginData: NO_NODE });
+        if (found.errors.length === 0) return found;
+      }
+      const instead = INSTEAD[name] ?? "use a package in plain JavaScript, or a tool that an agent calls";
+      return { errors: [{ text: `\`${path}\` is a module of Node, which a plugin does not have; ${instead}` }] };
+    });
+  },
+};
 
 const scratch = mkdtempSync(join(tmpdir(), "longhaul-js-"));
 try {
@@ -69,6 +110,7 @@ async function bundle({ entry, world, paths }) {
     external: HOST_MODULES,
     nodePaths: [packages, ...paths, fileURLToPath(new URL("node_modules", import.meta.url))],
     logLevel: "warning",
+    plugins: [NO_NODE],
   });
   const role = world.replace(/-plugin$/, "");
   const [{ exports }] = Object.values(result.metafile.outputs);

@@ -108,4 +108,6 @@ def _stray(error: BaseException) -> errors.FailedError:
     except BaseException:
         text = "it cannot be shown"
     name = type(error).__name__
-    return errors.FailedError(f"{name}: {text}" if text else name)
+    said = f"{name}: {text}" if text else name
+    advice = _interpreter.advice(error)
+    return errors.FailedError(f"{said}; {advice}" if advice else said)

@@ -7,8 +7,10 @@ standard library is imported here. Threads, processes and sockets stay absent.
 from __future__ import annotations
 
 import asyncio.selector_events
+import encodings
 import importlib
 import os
+import pkgutil
 import random
 import sys
 from typing import Any
@@ -16,14 +18,16 @@ from typing import Any
 _MODULES = """
 abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath codecs collections
 collections.abc colorsys configparser contextlib contextvars copy csv dataclasses datetime decimal
-difflib email.message email.utils encodings.ascii encodings.cp1252 encodings.idna encodings.latin_1
-encodings.punycode encodings.utf_16 encodings.utf_16_be encodings.utf_16_le encodings.utf_8_sig enum errno fnmatch fractions functools gc glob graphlib hashlib heapq hmac html
-html.parser importlib.util inspect io ipaddress itertools json keyword linecache locale logging math
+difflib email.message email.utils enum errno fnmatch fractions functools gc glob graphlib hashlib
+heapq hmac html html.parser importlib.util inspect io ipaddress itertools json keyword linecache locale logging math
 mimetypes numbers operator os os.path pathlib pickle pprint queue random re reprlib sched secrets
 shlex shutil statistics string stringprep struct sys tempfile textwrap time timeit token tokenize
 tomllib traceback types typing unicodedata urllib.parse uuid warnings weakref
 xml.etree.ElementTree zlib zoneinfo
 """.split()
+
+# Codecs that are of other systems, or exist to fail.
+_CODECS_LEFT_OUT = {"mbcs", "oem", "undefined"}
 
 # A component has 1 MiB of stack for calls. A recursion that goes through C, such as a `__repr__` that
 # formats its like, ends it at 500 levels without an exception, and raises RecursionError at 400.
@@ -53,8 +57,34 @@ def end_call() -> None:
             pass
 
 
+def advice(error: BaseException) -> str:
+    """What to do about a module or a codec that the component lacks; empty for any other error."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        top = error.name.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return (
+                f"`{error.name}` was not imported when the component was built, or is not there in WebAssembly; "
+                f"write `import {error.name}` at the top of your module and build again"
+            )
+        return (
+            f"`{error.name}` is not in the component; put the folder that holds it into `paths` under [build] in "
+            "plugin.toml (`pip install --target vendor/site NAME` for a package in pure Python), import it at the top "
+            "of your module, and build again"
+        )
+    if isinstance(error, LookupError) and str(error).startswith("unknown encoding: "):
+        name = str(error).removeprefix("unknown encoding: ").replace("-", "_").lower()
+        return f"if Python has this codec, write `import encodings.{name}` at the top of your module and build again"
+    return ""
+
+
+def _codecs() -> list[str]:
+    """Python looks a codec's module up when it is first used, which is too late in a component."""
+    found = (module.name for module in pkgutil.iter_modules(encodings.__path__))
+    return [f"encodings.{name}" for name in found if name not in _CODECS_LEFT_OUT]
+
+
 def _import_modules() -> None:
-    for name in _MODULES:
+    for name in [*_MODULES, *_codecs()]:
         try:
             importlib.import_module(name)
         except ImportError:

@@ -16,6 +16,7 @@ from longhaul_sdk import (
     Turn,
     UnknownAgentError,
     UnknownStepError,
+    _interpreter,
     artifact,
     checks,
     clock,
@@ -148,3 +149,26 @@ class Conversations(unittest.TestCase):
             conversation.complete()
             self.assertEqual([message.parts for message in host.requests[-1].messages], [["the task"], ["so far"]])
             self.assertEqual(conversation.usage().resets, 1)
+
+
+class AdviceTest(unittest.TestCase):
+    def test_a_module_that_is_missing_is_named_with_what_to_do(self) -> None:
+        try:
+            import no_such_package.part  # type: ignore[import-not-found]
+        except ModuleNotFoundError as error:
+            told = _interpreter.advice(error)
+        self.assertIn("`no_such_package` is not in the component", told)
+        self.assertIn("`paths` under [build]", told)
+        told = _interpreter.advice(ModuleNotFoundError("No module named 'ssl'", name="ssl"))
+        self.assertIn("`import ssl` at the top", told)
+        try:
+            b"x".decode("no-such-codec")
+        except LookupError as error:
+            self.assertIn("`import encodings.no_such_codec`", _interpreter.advice(error))
+        self.assertEqual(_interpreter.advice(KeyError("x")), "")
+
+    def test_every_codec_of_python_is_taken_into_a_component(self) -> None:
+        codecs = _interpreter._codecs()
+        for name in ["idna", "ascii", "latin_1", "cp1252", "utf_16", "koi8_r", "shift_jis", "gb18030", "rot_13"]:
+            self.assertIn(f"encodings.{name}", codecs)
+        self.assertNotIn("encodings.mbcs", codecs)

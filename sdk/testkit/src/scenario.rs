@@ -89,7 +89,28 @@ pub struct Outcome {
 /// [`KitError::Load`], or [`KitError::File`] when there is no scenario. What is wrong with one scenario
 /// is its outcome.
 pub async fn run_scenarios(kit: &Kit, component: &Path, tests: &Path, update: bool) -> Result<Vec<Outcome>, KitError> {
-    let folders = folders(tests)?;
+    run_scenarios_named(kit, component, tests, "", update).await
+}
+
+/// The same for those whose names have `part` in them.
+///
+/// # Errors
+/// As [`run_scenarios`], and [`KitError::File`] when no name has it.
+pub async fn run_scenarios_named(
+    kit: &Kit,
+    component: &Path,
+    tests: &Path,
+    part: &str,
+    update: bool,
+) -> Result<Vec<Outcome>, KitError> {
+    let mut folders = folders(tests)?;
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let names: Vec<String> = folders.iter().map(name).collect();
+    folders.retain(|path| name(path).contains(part));
+    if folders.is_empty() {
+        let there = longhaul_core::text::truncate(&names.join(", "), 500);
+        return Err(file(tests, format!("no scenario has `{part}` in its name; there are: {there}")));
+    }
     let scene = kit.load(component).await?;
     let mut outcomes = Vec::new();
     for folder in folders {

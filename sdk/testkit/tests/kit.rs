@@ -3,7 +3,7 @@
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_core::model::ModelError;
-use longhaul_testkit::{Call, Kit, Scene, Script, run_scenarios};
+use longhaul_testkit::{Call, Kit, Scene, Script, run_scenarios, run_scenarios_named};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,10 @@ async fn a_scenario_passes_as_it_was_written_and_fails_with_what_is_different() 
     fs::write(folder.join("error.txt"), "failed: no wings\n").unwrap();
     let different = run(false).await[0].difference.clone().unwrap();
     assert!(different.contains("- failed: no wings\n+ unknown-function: "), "{different}");
+    let named = async |part: &str| run_scenarios_named(&kit, &component, tests.path(), part, false).await;
+    assert_eq!(named("know").await.unwrap().len(), 1);
+    let none = named("zebra").await.err().unwrap().to_string();
+    assert!(none.contains("no scenario has `zebra` in its name; there are: unknown"), "{none}");
 }
 
 #[tokio::test]

@@ -37,6 +37,13 @@ pub(crate) struct Recipe {
     paths: Vec<PathBuf>,
 }
 
+impl Recipe {
+    /// Folders besides the project's own.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
 /// Changes when the component would: sources, contract and compiler.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
     let parts = [

@@ -21,3 +21,58 @@ pub fn with_manifest(mut component: Vec<u8>, manifest: &str) -> Result<Vec<u8>, 
         .append_to_component(&mut component);
     Ok(component)
 }
+
+/// The component without the manifests that it carries. What is no component comes back as it is: who reads it says so.
+#[must_use]
+pub fn without_manifest(component: &[u8]) -> Vec<u8> {
+    strip(component).unwrap_or_else(|| component.to_vec())
+}
+
+/// None where the sections do not add up.
+fn strip(component: &[u8]) -> Option<Vec<u8>> {
+    let (mut kept, mut rest) = component.split_at_checked(8).map(|(head, rest)| (head.to_vec(), rest))?;
+    while let Some((&id, behind)) = rest.split_first() {
+        let (len, behind) = number(behind)?;
+        let (content, next) = behind.split_at_checked(len)?;
+        let is_manifest =
+            id == 0 && number(content).is_some_and(|(len, name)| name.get(..len) == Some(MANIFEST.as_bytes()));
+        if !is_manifest {
+            kept.extend_from_slice(&rest[..rest.len() - next.len()]);
+        }
+        rest = next;
+    }
+    Some(kept)
+}
+
+/// A LEB128 number of at most 32 bits, and what follows it.
+fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut value = 0_u64;
+    for (at, byte) in bytes.iter().take(5).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((usize::try_from(value).ok()?, &bytes[at + 1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_taken_out_and_nothing_else_changes() {
+        let bare = wasm_encoder::Component::new().finish();
+        let other = CustomSection { name: "producers".into(), data: Cow::Borrowed(b"longhaul-manifest") };
+        let mut with_other = bare.clone();
+        other.append_to_component(&mut with_other);
+        let packed =
+            with_manifest(with_manifest(with_other.clone(), "name = \"a\"").unwrap(), &"#".repeat(300)).unwrap();
+        assert_eq!(without_manifest(&packed), with_other);
+        assert_eq!(without_manifest(&bare), bare);
+        // Cut anywhere, it is left alone or shorter by whole sections; nothing panics.
+        for end in 0..packed.len() {
+            assert!(without_manifest(&packed[..end]).len() <= end);
+        }
+    }
+}

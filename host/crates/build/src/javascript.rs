@@ -38,6 +38,13 @@ pub(crate) struct Recipe {
     paths: Vec<PathBuf>,
 }
 
+impl Recipe {
+    /// Folders besides the project's own.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
 /// See [`crate::node`].
 pub(crate) fn node(cache: &Cache) -> Result<std::process::Command> {
     Ok(Node::find(cache)?.command())

@@ -30,7 +30,7 @@ pub mod rust;
 pub mod sources;
 mod workshop;
 
-pub use carry::with_manifest;
+pub use carry::{with_manifest, without_manifest};
 pub use component::{CONTRACT_DIR, Contract, Runtime};
 pub use draft::{Draft, Kind};
 pub use error::BuildError;

@@ -118,6 +118,21 @@ impl Project {
         self.dir.join("target").join(format!("{}.wasm", self.name))
     }
 
+    /// Changes when a file does that a build of it reads: its sources, and the folders that it imports from.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn digest(&self) -> Result<Digest, BuildError> {
+        let paths: &[PathBuf] = match &self.recipe {
+            Recipe::Rust => &[],
+            Recipe::Python(recipe) => recipe.paths(),
+            Recipe::Javascript(recipe) => recipe.paths(),
+            Recipe::C(recipe) => recipe.paths(),
+        };
+        let parts = [self.sources_digest()?, self.imports_digest(paths)?];
+        Ok(digest(parts.iter().map(|part| part.as_bytes().as_slice())))
+    }
+
     /// Changes when a file of the project does, but for its tests.
     pub(crate) fn sources_digest(&self) -> Result<Digest, BuildError> {
         digest_tree(&self.dir, &NOT_IMPORTED)
@@ -230,6 +245,26 @@ mod tests {
         check(&format!("{TOP}[build]\nlanguage = \"python\""), "[build]: missing field `module`");
         check(&format!("{TOP}[build]\nlanguage = \"python\"\nmodul = \"app\""), "unknown field `modul`");
         check(&format!("{TOP}[build]\nworld = \"agent-plugin\""), "make them the same");
+    }
+
+    #[test]
+    fn a_change_of_a_source_is_seen_and_one_of_what_was_built_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
+        let build = "[build]\nlanguage = \"python\"\nmodule = \"app\"\npaths = [\"site\"]";
+        write(MANIFEST, &format!("{TOP}{build}"));
+        write("app.py", "1");
+        fs::create_dir(place.path().join("site")).unwrap();
+        let now = || Project::open(place.path()).unwrap().digest().unwrap();
+        let first = now();
+        fs::create_dir(place.path().join("target")).unwrap();
+        write("target/a.wasm", "x");
+        assert_eq!(now(), first);
+        write("app.py", "2");
+        let second = now();
+        assert_ne!(second, first);
+        write("site/more.py", "3");
+        assert_ne!(now(), second);
     }
 
     #[test]

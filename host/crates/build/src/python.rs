@@ -38,6 +38,13 @@ pub(crate) struct Recipe {
     paths: Vec<PathBuf>,
 }
 
+impl Recipe {
+    /// Folders besides the project's own.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
 /// Changes when the component would: sources, contract and tool.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
     let parts = [
@@ -75,10 +82,30 @@ pub(crate) fn make(
         python.arg("--python-path").arg(folder);
     }
     python.arg(&recipe.module).arg("--output").arg(output);
-    capture(&format!("build the Python plugin `{}`", project.name()), &mut python)?;
+    let built = capture(&format!("build the Python plugin `{}`", project.name()), &mut python);
+    built.map_err(|error| with_advice(error, project.name()))?;
     let linked = std::fs::read(output).at("read", output)?;
     let merged = merge::into_one_module(project.name(), &linked)?;
     std::fs::write(output, merged).at("write", output)
+}
+
+/// With what to do about a module that an import did not find.
+fn with_advice(error: BuildError, plugin: &str) -> BuildError {
+    let BuildError::ToolFailed { doing, program, status, mut said } = error else { return error };
+    if let Some(module) = missing_module(&said) {
+        said.push_str(&format!(
+            "\n`{module}` is not there when `{plugin}` is built; put the folder that holds it into `paths` under [build] \
+             in its plugin.toml. Packages in pure Python: pip install --target vendor/site NAME, and paths = \
+             [\"vendor/site\"]. Compiled packages, threads, processes and sockets are not there in WebAssembly"
+        ));
+    }
+    BuildError::ToolFailed { doing, program, status, said }
+}
+
+/// The module that Python did not find: the last one that it speaks of.
+fn missing_module(said: &str) -> Option<&str> {
+    let (_, behind) = said.rsplit_once("ModuleNotFoundError: No module named '")?;
+    behind.split('\'').next().filter(|name| !name.is_empty())
 }
 
 /// Refuses a module that is not there, since the tool would only say that its own start failed.
@@ -91,4 +118,17 @@ fn check_module(project: &Project, module: &str) -> Result<()> {
         "plugin `{}` has no module `{module}`; write {module}.py, or mend `module` under [build] in its plugin.toml",
         project.name()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing_module;
+
+    #[test]
+    fn the_module_that_an_import_did_not_find_is_named() {
+        let said = ":\nTraceback\n  File \"app.py\", line 1\nModuleNotFoundError: No module named 'yaml.nodes'; 'yaml' is \
+                    not a package\n";
+        assert_eq!(missing_module(said), Some("yaml.nodes"));
+        assert_eq!(missing_module("SyntaxError: No module named 'x'"), None);
+    }
 }

@@ -7,20 +7,55 @@ use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
 use longhaul_build::{MANIFEST, Project, Workshop, toml_error};
 use longhaul_core::Digest;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 #[derive(Args, Debug)]
 pub struct BuildArgs {
     /// The folder with plugin.toml.
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
+    /// Build again whenever a file of the project changes, until you interrupt it.
+    #[arg(long)]
+    watch: bool,
 }
 
+/// How often the files of a project that is watched are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Carries it out.
-pub fn run(context: &Context, args: &BuildArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: &BuildArgs) -> anyhow::Result<Exit> {
+    let directory = context.project.join(&args.directory);
+    if !args.watch {
+        return build(context, &directory);
+    }
+    loop {
+        // Before the build, so that what changes meanwhile is built next.
+        let built = state(&directory);
+        if let Err(error) = build(context, &directory) {
+            say(&format!("error: {error:#}"));
+        }
+        say("waiting for a change; interrupt with Ctrl-C");
+        while state(&directory) == built {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                interrupted = tokio::signal::ctrl_c() => {
+                    interrupted?;
+                    return Ok(Exit::Done);
+                }
+            }
+        }
+    }
+}
+
+/// Changes when a file does that a build reads; none while the project cannot be read.
+fn state(directory: &Path) -> Option<Digest> {
+    Project::open(directory).and_then(|project| project.digest()).ok()
+}
+
+fn build(context: &Context, directory: &Path) -> anyhow::Result<Exit> {
     let start = Instant::now();
-    let project = Project::open(&context.project.join(&args.directory))?;
+    let project = Project::open(directory)?;
     check_asks(&project)?;
     let bytes = Workshop::embedded(say)?.build(&project)?;
     let path = project.component_path();

@@ -7,7 +7,7 @@ use crate::manifest::Manifest;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_build::cache::write_whole;
-use longhaul_build::{MANIFEST, toml_error, with_manifest};
+use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};
 use longhaul_engine::{CompileLimits, sections};
 use std::path::PathBuf;
 
@@ -22,14 +22,20 @@ pub struct PackArgs {
     /// Where the plugin is written. Default: in place of the component.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Put it in the place of the manifest that the component carries.
+    #[arg(long)]
+    replace: bool,
 }
 
 /// Carries it out.
 pub fn run(context: &Context, args: &PackArgs) -> anyhow::Result<Exit> {
     let name = args.component.file_stem().unwrap_or_default().to_string_lossy();
-    let bytes = read_bounded(&name, &args.component, &CompileLimits::default())?;
+    let mut bytes = read_bounded(&name, &args.component, &CompileLimits::default())?;
+    if args.replace {
+        bytes = without_manifest(&bytes);
+    }
     if sections(&name, &bytes)?.manifest.is_some() {
-        bail!("`{}` carries a manifest already", args.component.display());
+        bail!("`{}` carries a manifest already; add --replace to put another in its place", args.component.display());
     }
     let text = std::fs::read_to_string(&args.manifest)
         .with_context(|| format!("cannot read the manifest `{}`", args.manifest.display()))?;

@@ -4,7 +4,7 @@ use super::super::{Context, Exit};
 use crate::manifest::Manifest;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use longhaul_testkit::run_scenarios;
+use longhaul_testkit::run_scenarios_named;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -15,6 +15,9 @@ pub struct TestArgs {
     /// The component. Default: NAME.wasm of the project, where `longhaul plugin build` puts it.
     #[arg(long, value_name = "FILE")]
     component: Option<PathBuf>,
+    /// Run only the scenarios whose names have this in them.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
 }
 
 /// Writes what is expected instead of comparing, as in our own tests.
@@ -30,7 +33,8 @@ pub async fn run(context: &Context, args: TestArgs) -> anyhow::Result<Exit> {
         None => built(&args.directory)?,
     };
     let update = std::env::var(UPDATE_VARIABLE).is_ok_and(|value| value == "1");
-    let outcomes = run_scenarios(&super::run::kit()?, &component, &args.directory.join("tests"), update).await?;
+    let tests = args.directory.join("tests");
+    let outcomes = run_scenarios_named(&super::run::kit()?, &component, &tests, &args.filter, update).await?;
     let mut failed = 0;
     for outcome in &outcomes {
         let word = if outcome.difference.is_some() { "FAIL" } else { "PASS" };
