@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 28] = [
+const ARROWS: [(&str, &[&str]); 29] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
     ("longhaul-redis", &["longhaul-core"]),
+    ("longhaul-repomap", &[]),
     ("longhaul-resources", &["longhaul-core"]),
     ("longhaul-schedule", &["longhaul-core"]),
     ("longhaul-store", &["longhaul-core"]),
