@@ -74,11 +74,13 @@ async fn alike(
     Ok(best.into_iter().filter_map(|(at, _)| episodes[at].take()).collect())
 }
 
-/// The least trusted words of earlier runs in what a plugin is handed; none where it is told nothing of them.
+/// The least trusted words of earlier runs and of the repository in what a plugin is handed; none where it is told
+/// nothing of them.
 pub fn told_words(input: &Value) -> Option<Trust> {
     let told = &input["context"]["memory"];
     let pieces = ["facts", "episodes"].iter().filter_map(|name| told[*name].as_array()).flatten();
-    pieces.map(|piece| piece["words_of"].as_str().map_or(Trust::Unknown, Trust::named)).max()
+    let repository = Some(&input["context"]["repository"]).filter(|shown| shown.is_object());
+    pieces.chain(repository).map(|piece| piece["words_of"].as_str().map_or(Trust::Unknown, Trust::named)).max()
 }
 
 /// The episodes of a project, oldest first.

@@ -7,6 +7,7 @@ mod orientation;
 mod place;
 mod repository;
 mod rushed;
+mod survey;
 mod troupe;
 
 pub use choose::CHOICE;

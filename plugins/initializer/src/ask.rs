@@ -5,8 +5,9 @@
 
 use longhaul_sdk::conversation::{Options, ReplyFormat, StopReason};
 use longhaul_sdk::planner::{Goal, PlanError, Step, StepResult, WorkPlan};
+use longhaul_sdk::repository::Repository;
 use longhaul_sdk::{Conversation, Error, json};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::settings::Settings;
@@ -125,8 +126,15 @@ pub(crate) fn options(settings: &Settings, attempt: u32, format: ReplyFormat) ->
 /// The goal, its context and its criteria as the model sees them.
 pub(crate) fn described(goal: &Goal) -> String {
     let mut text = format!("Goal:\n{}", goal.text.trim());
-    if !matches!(goal.context.trim(), "" | "{}" | "null") {
-        text.push_str(&format!("\n\nWhat is known:\n{}", json::cut(&goal.context, 8_000)));
+    let mut known = match serde_json::from_str(&goal.context) {
+        Ok(Value::Object(known)) => known,
+        _ => Map::new(),
+    };
+    if let Some(repository) = Repository::take(&mut known) {
+        text.push_str(&format!("\n\n{}", repository.text()));
+    }
+    if !known.is_empty() {
+        text.push_str(&format!("\n\nWhat is known:\n{}", json::cut(&Value::Object(known).to_string(), 8_000)));
     }
     if !goal.criteria.is_empty() {
         text.push_str("\n\nWhat must hold in the end:");

@@ -32,6 +32,7 @@ pub mod image;
 pub mod json;
 pub mod keyvalue;
 pub mod react;
+pub mod repository;
 pub mod schema;
 pub mod tools;
 

@@ -5,10 +5,11 @@
 //! the model's side end the loop with their type. The loop never judges the work, and it has no endless case:
 //! steps and unreadable replies in a row are both capped.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::conversation::{Options, ReplyFormat, Turn};
 use crate::message_types::{CallAnswer, Image, RequestedCall};
+use crate::repository::Repository;
 use crate::tools::{self, ToolCall, ToolError, ToolInfo, ToolResult};
 use crate::types::{LimitHit, Outcome, Task};
 use crate::{Conversation, Error, json as text, schema};
@@ -338,8 +339,15 @@ pub fn task_text(task: &Task) -> String {
             words.push_str(&format!("\n- {}", criterion.text));
         }
     }
-    if !matches!(task.context.trim(), "" | "{}" | "null") {
-        words.push_str(&format!("\n\nWhat is known:\n{}", text::cut(&task.context, 6_000)));
+    let mut known = match serde_json::from_str(&task.context) {
+        Ok(Value::Object(known)) => known,
+        _ => Map::new(),
+    };
+    if let Some(repository) = Repository::take(&mut known) {
+        words.push_str(&format!("\n\n{}", repository.text()));
+    }
+    if !known.is_empty() {
+        words.push_str(&format!("\n\nWhat is known:\n{}", text::cut(&Value::Object(known).to_string(), 6_000)));
     }
     if !task.feedback.is_empty() {
         words.push_str("\n\nAn earlier attempt failed:");

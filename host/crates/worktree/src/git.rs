@@ -282,7 +282,8 @@ fn last_line(message: &[u8]) -> &[u8] {
     message.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default()
 }
 
-fn files(repo: &Repository, commit: &git2::Commit<'_>) -> Result<Vec<String>, TreeError> {
+/// The files that a commit changed, against its first parent.
+pub(crate) fn files(repo: &Repository, commit: &git2::Commit<'_>) -> Result<Vec<String>, TreeError> {
     let failed = TreeError::git;
     let before = match commit.parent(0) {
         Ok(parent) => Some(parent.tree().map_err(failed("read a tree"))?),

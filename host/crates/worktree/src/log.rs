@@ -4,7 +4,7 @@
 //! the way that the branch itself went, and never beyond the commit that the run began at.
 
 use crate::TreeError;
-use crate::git::{Branch, Project, end_of};
+use crate::git::{Branch, Project, end_of, files};
 use crate::revert::kept;
 use git2::{Oid, Repository};
 use std::collections::HashSet;
@@ -12,6 +12,9 @@ use std::collections::HashSet;
 /// Commits of one branch that are walked. A run has at most as many as it has sessions, and a person may add
 /// some; beyond this a branch is taken to have left the commit that the run began at.
 const COMMITS_MAX: usize = 100_000;
+
+/// Commits whose changes are late ones.
+const LATELY_MAX: usize = 10;
 
 /// The trailers that are read, each up to its value.
 const FEATURE: &str = "Longhaul-Feature: ";
@@ -44,6 +47,27 @@ impl Project {
         let repo = self.repo()?;
         let history = history(&repo, branch, end_of(&repo, branch, base)?, base)?;
         history.iter().take(history.len() - 1).take(limit).map(|id| logged(&repo, *id)).collect()
+    }
+
+    /// Paths that the newest commits up to `tip` changed, the newest first, each once, at most `limit`. The first commit
+    /// of a history has none: it changed nothing.
+    ///
+    /// # Errors
+    /// When a commit cannot be read.
+    pub fn changed_lately(&self, tip: &str, limit: usize) -> Result<Vec<String>, TreeError> {
+        let repo = self.repo()?;
+        let mut next = Oid::from_str(tip).ok();
+        let (mut paths, mut known) = (Vec::new(), HashSet::new());
+        for _ in 0..LATELY_MAX {
+            let Some(commit) = next.and_then(|id| repo.find_commit(id).ok()) else { break };
+            next = commit.parent_id(0).ok();
+            if next.is_none() || paths.len() >= limit {
+                break;
+            }
+            paths.extend(files(&repo, &commit)?.into_iter().filter(|path| known.insert(path.clone())));
+        }
+        paths.truncate(limit);
+        Ok(paths)
     }
 
     /// The commits that reverts of `run` took back from `branch`, those of the latest first, at most `limit`.

@@ -3,14 +3,14 @@
 use super::ending::{End, Ended, Kept, Words, ended, reported, stuck};
 use super::orientation::{self, Found, orientation};
 use super::troupe::Team;
-use super::{Desk, Stage, rushed};
+use super::{Desk, Stage, rushed, survey};
 use crate::cast::Part;
 use crate::memory::{recollect, told_words, words_heard};
 use crate::nobody::Nobody;
 use crate::run::checks::PinnedChecks;
 use crate::run::record::put_judged;
 use crate::run::{approvals, proposals};
-use longhaul_capabilities::Setup;
+use longhaul_capabilities::{Models as _, Setup};
 use longhaul_core::InvocationId;
 use longhaul_core::memory::Trust;
 use longhaul_core::tool::{CheckError, Checks};
@@ -22,6 +22,7 @@ use longhaul_harness::{Feature, Job, Report, State, StepReport, Work};
 use longhaul_journal::Opened;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Bytes of evidence that an evaluator sees, all files together.
@@ -42,6 +43,7 @@ impl Place<'_> {
     pub(super) async fn plan(&self, mut goal: Goal) -> anyhow::Result<Ended> {
         let part = self.part("planner")?;
         goal.settings = part.settings.clone();
+        self.show_repository(part, &goal.text, &mut goal.context).await?;
         let input = goal.clone();
         self.invoke(part, "planner.plan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
             part.plugin.plan(setup, self.cancel, goal).await
@@ -52,6 +54,7 @@ impl Place<'_> {
     pub(super) async fn replan(&self, mut goal: Goal, plan: Plan, results: &[StepReport]) -> anyhow::Result<Ended> {
         let part = self.part("planner")?;
         goal.settings = part.settings.clone();
+        self.show_repository(part, &goal.text, &mut goal.context).await?;
         let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
         let input = (goal.clone(), plan.clone(), results.clone());
         self.invoke(part, "planner.replan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
@@ -82,7 +85,9 @@ impl Place<'_> {
         self.ask_agent(agent, task, Vec::new(), Vec::new(), report).await
     }
 
-    pub(super) async fn generate(&self, agent: &str, task: Task) -> anyhow::Result<Ended> {
+    pub(super) async fn generate(&self, agent: &str, mut task: Task) -> anyhow::Result<Ended> {
+        let words = format!("{} {}", task.context["title"].as_str().unwrap_or_default(), task.instruction);
+        self.show_repository(self.part(&format!("agents.{agent}"))?, &words, &mut task.context).await?;
         let (specs, vacuous) = self.pinned();
         self.ask_agent(agent, task, specs, vacuous, Report::Generated).await
     }
@@ -227,6 +232,32 @@ impl Place<'_> {
         let of = |key: &String| words_heard(&*world.store, &InvocationId::of_action(&record.run, key), config);
         let heard: Result<Vec<Trust>, _> = answered.iter().filter_map(|one| one.generated.as_ref()).map(of).collect();
         Ok(heard?.into_iter().max())
+    }
+
+    /// Puts what is in the tree into the context of a goal or a task. An invocation that was begun is shown what it was
+    /// shown then: the tree, and the window of its model, may be others now.
+    async fn show_repository(&self, part: &Part, words: &str, context: &mut Value) -> anyhow::Result<()> {
+        let (Some(repository), Some(fields)) = (&self.desk.repository, context.as_object_mut()) else { return Ok(()) };
+        let store = &*self.stage.world.store;
+        let shown = match longhaul_journal::began(store, &self.stage.invocation(self.work))? {
+            Some(began) => store.blob(&began.input)?.and_then(|input| survey::shown_in(&input)),
+            None => {
+                let windows = part.grants.models.iter().filter_map(|name| self.stage.models.model(name));
+                let window = windows.map(|model| model.info().context_tokens_max).filter(|tokens| *tokens > 0).min();
+                repository.survey(words.to_owned(), window).await.map_or_else(
+                    |error| {
+                        // Whoever works can look at the files; what is wrong with the tree is said where it matters.
+                        tracing::warn!("no map of the repository: {error:#}");
+                        None
+                    },
+                    Some,
+                )
+            }
+        };
+        if let Some(shown) = shown {
+            fields.insert(survey::FIELD.to_owned(), shown);
+        }
+        Ok(())
     }
 
     fn part(&self, table: &str) -> anyhow::Result<&Part> {

@@ -4,7 +4,7 @@
 //! moves, so that the same commit is found or made again after a kill, never a second one.
 
 use super::troupe::began;
-use super::{Closing, End, Ended, Stage};
+use super::{Closing, End, Ended, Stage, survey};
 use crate::run::record::{RunRecord, put_best_effort};
 use crate::run::unkept::Unkept;
 use crate::wiring::World;
@@ -157,6 +157,19 @@ impl Repository {
     /// The newest commits of the run's branch, newest first.
     pub async fn log(&self, limit: usize) -> anyhow::Result<Vec<Logged>> {
         self.blocking(move |inner| inner.project.log(&inner.branch, &inner.base, limit)).await
+    }
+
+    /// What is in the tree, for who is to plan or to change it; see [`survey`].
+    pub async fn survey(&self, words: String, window_tokens: Option<u32>) -> anyhow::Result<serde_json::Value> {
+        self.blocking(move |inner| {
+            let recent = inner.project.changed_lately(&inner.tip()?, survey::RECENT_MAX)?;
+            survey::survey(
+                &inner.project,
+                &inner.tree,
+                &survey::Purpose { words: &words, recent: &recent, window_tokens },
+            )
+        })
+        .await
     }
 
     /// Keeps what there is since `base` as a blob, then restores the tree to the branch's tip.
