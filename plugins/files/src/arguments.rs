@@ -54,13 +54,46 @@ pub(crate) struct Edit {
     pub(crate) new: String,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MultiEdit {
+    pub(crate) path: String,
+    pub(crate) edits: Vec<Replacement>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Replacement {
+    pub(crate) old: String,
+    pub(crate) new: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Patch {
+    pub(crate) patch: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Delete {
+    pub(crate) path: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Move {
+    pub(crate) from: String,
+    pub(crate) to: String,
+}
+
 /// Under `[tools.files.settings]` of `longhaul.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
     /// Most that one `read` gives, in bytes. Default 256 KiB, at most 4 MiB.
     pub(crate) read_bytes_max: u64,
-    /// Largest file that `write` and `edit` make, in bytes. Default 1 MiB, at most 4 MiB.
+    /// Largest file that a change makes, in bytes. Default 1 MiB, at most 4 MiB.
     pub(crate) write_bytes_max: u64,
 }
 
@@ -73,6 +106,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What no operator can widen.
+    pub(crate) fn largest() -> Self {
+        Self { read_bytes_max: BYTES_MAX, write_bytes_max: BYTES_MAX }
+    }
+
     pub(crate) fn read(text: &str) -> Result<Self, ToolError> {
         let settings: Self = json::read("settings of the tool `files`", text)?;
         Ok(Self {

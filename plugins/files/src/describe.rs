@@ -7,7 +7,7 @@ pub(crate) fn tool() -> ToolInfo {
     ToolInfo {
         id: "files".to_owned(),
         description: "Files of the project. Paths are relative to its top.".to_owned(),
-        functions: vec![read(), write(), list(), search(), edit()],
+        functions: vec![read(), write(), list(), search(), edit(), multi_edit(), patch(), delete(), r#move()],
     }
 }
 
@@ -53,6 +53,36 @@ fn edit() -> Function {
     });
     let text = "Replaces one place in a text file.";
     function("edit", text, &properties, &["path", "old", "new"], Effect::Verifiable)
+}
+
+fn multi_edit() -> Function {
+    let edit = json!({
+        "type": "object",
+        "properties": { "old": { "type": "string" }, "new": { "type": "string" } },
+        "required": ["old", "new"],
+        "additionalProperties": false
+    });
+    let properties = json!({ "path": { "type": "string" }, "edits": { "type": "array", "items": edit } });
+    let text = "Replaces several places in a text file, one after the other; all of them or none.";
+    function("multi_edit", text, &properties, &["path", "edits"], Effect::Verifiable)
+}
+
+fn patch() -> Function {
+    let properties =
+        json!({ "patch": { "type": "string", "description": "with `--- a/PATH`, `+++ b/PATH` and `@@` lines" } });
+    let text = "Applies a unified diff, of one file or several; all of it or nothing.";
+    function("patch", text, &properties, &["patch"], Effect::Verifiable)
+}
+
+fn delete() -> Function {
+    let properties = json!({ "path": { "type": "string" } });
+    function("delete", "Deletes one file.", &properties, &["path"], Effect::Verifiable)
+}
+
+fn r#move() -> Function {
+    let properties = json!({ "from": { "type": "string" }, "to": { "type": "string" } });
+    let text = "Moves or renames one file; nothing may be where it goes.";
+    function("move", text, &properties, &["from", "to"], Effect::Verifiable)
 }
 
 fn function(name: &str, description: &str, properties: &Value, required: &[&str], effect: Effect) -> Function {

@@ -136,6 +136,75 @@ pub(crate) fn write(root: &Descriptor, path: &RelativePath, bytes: &[u8], key: &
     })
 }
 
+/// Deletes the regular file `path`; fine when it is gone.
+pub(crate) fn delete(root: &Descriptor, path: &RelativePath) -> Result<(), ToolError> {
+    let (dir, name) = path.split();
+    let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
+    let dir = match open_directory(root, dir, flags) {
+        Ok(dir) => dir,
+        Err(Missing::Directory) => return Ok(()),
+        Err(Missing::Other(error)) => return Err(error),
+    };
+    let dir = dir.as_ref().unwrap_or(root);
+    if stat_in(dir, name, path)?.is_none() {
+        return Ok(());
+    }
+    match dir.unlink_file_at(name) {
+        Ok(()) | Err(ErrorCode::NoEntry) => Ok(()),
+        Err(code) => Err(wrong(code, path)),
+    }
+}
+
+/// Moves the regular file `from` to `to`, where nothing may be, making the directories that are missing.
+pub(crate) fn rename(root: &Descriptor, from: &RelativePath, to: &RelativePath) -> Result<(), ToolError> {
+    let ((from_dir, from_name), (to_dir, to_name)) = (from.split(), to.split());
+    let flags = DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY;
+    let from_dir = open_directory(root, from_dir, flags).map_err(|missing| missing.on(from))?;
+    let from_dir = from_dir.as_ref().unwrap_or(root);
+    if stat_in(from_dir, from_name, from)?.is_none() {
+        return Err(wrong(ErrorCode::NoEntry, from));
+    }
+    let to_dir = make_directory(root, to_dir)?;
+    let to_dir = to_dir.as_ref().unwrap_or(root);
+    if stat_in(to_dir, to_name, to)?.is_some() {
+        return Err(ToolError::InvalidArguments(is_there(to)));
+    }
+    from_dir.rename_at(from_name, to_dir, to_name).map_err(|code| wrong(code, from))
+}
+
+/// What is said of a file that is in the way.
+pub(crate) fn is_there(path: &RelativePath) -> String {
+    format!("there is a file `{path}` already; delete it first, or choose another name")
+}
+
+/// A file of ours at the top, where no path of a caller leads; none when it is not there.
+pub(crate) fn read_own(root: &Descriptor, name: &str) -> Option<Vec<u8>> {
+    let file = root.open_at(PathFlags::empty(), name, OpenFlags::empty(), DescriptorFlags::READ).ok()?;
+    let mut bytes = Vec::new();
+    loop {
+        let (chunk, is_end) = file.read(CHUNK_BYTES.into(), bytes.len() as u64).ok()?;
+        let is_empty = chunk.is_empty();
+        bytes.extend(chunk);
+        if is_end || is_empty {
+            return Some(bytes);
+        }
+    }
+}
+
+/// Writes such a file, complete or not at all.
+pub(crate) fn write_own(root: &Descriptor, name: &str, bytes: &[u8]) -> Result<(), ToolError> {
+    let temporary = format!("{name}.new");
+    let _ = root.unlink_file_at(&temporary);
+    let written = write_new(root, &temporary, bytes).and_then(|()| root.rename_at(&temporary, root, name));
+    written.map_err(|code| wrong_at(code, "."))
+}
+
+/// Removes such a file.
+pub(crate) fn remove_own(root: &Descriptor, name: &str) {
+    // One that stays is found by the same call alone, which looks whether it still fits.
+    let _ = root.unlink_file_at(name);
+}
+
 /// The digest of `bytes`, as 64 hexadecimal digits.
 pub(crate) fn hex_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))

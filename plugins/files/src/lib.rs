@@ -1,15 +1,17 @@
-//! The tool `files`: read, write, list, search and edit below one granted directory.
+//! The tool `files`: look at files and change them, below one granted directory.
 //!
 //! Paths are relative and stay inside; links are not followed; `.git` is not touched. A write goes
-//! to a temporary name and is renamed, so nobody sees half a file, and a write that was cut off can
-//! be verified by digest. There is no delete and no execute.
+//! to a temporary name and is renamed, so nobody sees half a file, and a change that was cut off can
+//! be verified by digest. It deletes single files alone, and executes nothing.
 
 mod arguments;
 mod change;
 mod describe;
+mod diff;
 mod disk;
 mod look;
 mod path;
+mod redo;
 mod text;
 
 use longhaul_sdk::tool::{CallContext, Tool, Verification};
@@ -27,9 +29,9 @@ impl Tool for Files {
     }
 
     fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
-        let settings = Settings::default();
-        match change::of(&function, &arguments, &settings)? {
-            Some((change, _)) => Ok(change.to_json().to_string()),
+        // The operator's settings come with the call; here only what can be done at all counts.
+        match change::of(&function, &arguments, &Settings::largest())? {
+            Some(planned) => Ok(planned.change.to_json().to_string()),
             None => Ok("{}".to_owned()),
         }
     }
@@ -40,8 +42,8 @@ impl Tool for Files {
             return Ok(Verification::Unknown(text));
         };
         let root = disk::root()?;
-        let present = disk::digest(&root, &change.path()?)?;
-        Ok(match change.verdict(present.as_deref()) {
+        let verdict = change.verdict(|path| disk::digest(&root, path))?;
+        Ok(match verdict {
             change::Verdict::Happened => Verification::Happened(result(&change.answer(&function), false)),
             change::Verdict::DidNot => Verification::DidNotHappen,
             change::Verdict::Unknown(text) => Verification::Unknown(text),
@@ -54,7 +56,8 @@ impl Tool for Files {
             "read" => look::read(&arguments(&text)?, &settings).map(cut_or_whole),
             "list" => look::list(&arguments(&text)?).map(cut_or_whole),
             "search" => look::search(&arguments(&text)?).map(cut_or_whole),
-            _ => change::apply(&function, &text, &context.idempotency_key, &settings),
+            _ => change::apply(&function, &text, &context.idempotency_key, &settings)
+                .map(|output| result(&output, false)),
         }
     }
 }

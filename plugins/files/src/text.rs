@@ -32,6 +32,47 @@ pub(crate) fn replaced(content: &str, old: &str, new: &str) -> Result<String, St
     }
 }
 
+/// `content` with all replacements made, one after the other, or what is wrong with the first that cannot be.
+pub(crate) fn replaced_all(content: &str, edits: &[(&str, &str)]) -> Result<String, String> {
+    let mut content = content.to_owned();
+    for (at, (old, new)) in (1_u32..).zip(edits) {
+        content = replaced(&content, old, new)
+            .map_err(|wrong| format!("edit {at} of {}: {wrong}; no edit was made", edits.len()))?;
+    }
+    Ok(content)
+}
+
+/// How many lines a change adds and removes.
+pub(crate) fn changed_lines(before: &str, after: &str) -> (usize, usize) {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();
+    let front = same(&mut old.iter().zip(&new));
+    let (old, new) = (&old[front..], &new[front..]);
+    let back = same(&mut old.iter().rev().zip(new.iter().rev()));
+    let (old, new) = (&old[..old.len() - back], &new[..new.len() - back]);
+    let kept = kept_lines(old, new);
+    (new.len() - kept, old.len() - kept)
+}
+
+/// The longest common subsequence; 0 where finding it would cost more than a count is worth.
+fn kept_lines(old: &[&str], new: &[&str]) -> usize {
+    if old.len().saturating_mul(new.len()) > KEPT_WORK_MAX {
+        return 0;
+    }
+    let mut row = vec![0; new.len() + 1];
+    for a in old {
+        let mut diagonal = 0;
+        for (at, b) in (1..).zip(new) {
+            let above = row[at];
+            row[at] = if a == b { diagonal + 1 } else { above.max(row[at - 1]) };
+            diagonal = above;
+        }
+    }
+    row[new.len()]
+}
+
+const KEPT_WORK_MAX: usize = 1_000_000;
+
 /// What lines are looked for.
 pub(crate) struct Query {
     text: String,
@@ -124,6 +165,31 @@ mod tests {
         assert!(replaced("a", "b", "x").is_err_and(|text| text.contains("matches nothing")));
         assert!(replaced("b b b", "b", "x").is_err_and(|text| text.contains("matches 3 places")));
         assert!(replaced("b", "", "x").is_err_and(|text| text.contains("empty")));
+    }
+
+    #[test]
+    fn several_edits_are_all_made_or_none_is() {
+        assert_eq!(replaced_all("a b c", &[("a", "b b"), ("c", "d")]), Ok("b b b d".to_owned()));
+        let wrong = replaced_all("a b c", &[("a", "b"), ("b", "x")]).expect_err("two places");
+        assert_eq!(
+            wrong,
+            "edit 2 of 2: `old` matches 2 places; give more of the text around the one you mean; no edit was made"
+        );
+    }
+
+    #[test]
+    fn changed_lines_are_counted_as_a_diff_would() {
+        for (before, after, expected) in [
+            ("", "a\nb\n", (2, 0)),
+            ("a\nb\nc\n", "a\nx\nc\n", (1, 1)),
+            ("a\nb\nc\nd\n", "b\nx\nd\n", (1, 2)),
+            ("a\n", "a\n", (0, 0)),
+            ("a\na\n", "a\n", (0, 1)),
+        ] {
+            assert_eq!(changed_lines(before, after), expected, "{before:?} {after:?}");
+        }
+        let long = |line: &str| format!("{line}\n").repeat(2_000);
+        assert_eq!(changed_lines(&long("a"), &long("b")), (2_000, 2_000));
     }
 
     #[test]
