@@ -301,7 +301,7 @@ async fn part(
 pub fn is_web_tool(config: &Config, tool: &str) -> bool {
     let Some(part) = config.tools.get(tool) else { return true };
     match part.plugin.strip_prefix("builtin:") {
-        Some(own) => !["project", "search", "git", "ask-human"].contains(&own),
+        Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
         None => !part.hosts.is_empty(),
     }
 }

@@ -9,6 +9,7 @@ pub mod built_in;
 pub mod gate;
 pub mod mcp;
 mod project;
+mod todo;
 
 use crate::cast::{Cast, Part};
 use crate::run::ledger::Ledger;

@@ -2,6 +2,7 @@
 
 use super::ask_human::AskHuman;
 use super::project::ProjectTool;
+use super::todo::Todo;
 use crate::config::PluginConfig;
 use crate::wiring::World;
 use anyhow::{Context, bail};
@@ -24,6 +25,9 @@ const PROJECT: &str = "project";
 
 /// The one that asks a person in the agent's words.
 const ASK_HUMAN: &str = "ask-human";
+
+/// The one that keeps an agent's list of steps.
+const TODO: &str = "todo";
 
 /// The one that opens web pages.
 const BROWSER: &str = "browser";
@@ -57,6 +61,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
         Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),
+        Some(TODO) => Ok(Arc::new(Todo)),
         Some(BROWSER) => {
             let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
             let around = Around {
@@ -109,9 +114,9 @@ pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     let name = &part.plugin;
     let Some(tool) = name.strip_prefix(PREFIX) else { return Ok(()) };
     let is_browser = tool == BROWSER;
-    let is_ours = [PROJECT, ASK_HUMAN].contains(&tool);
+    let is_ours = [PROJECT, ASK_HUMAN, TODO].contains(&tool);
     if !is_ours && !is_browser && !longhaul_tools::NAMES.contains(&tool) {
-        let names = [PROJECT, ASK_HUMAN, BROWSER].into_iter().chain(longhaul_tools::NAMES);
+        let names = [PROJECT, ASK_HUMAN, TODO, BROWSER].into_iter().chain(longhaul_tools::NAMES);
         let names: Vec<String> = names.map(|name| format!("`{PREFIX}{name}`")).collect();
         bail!("[{table}] there is no tool `{name}`; there are {}", names.join(", "));
     }
