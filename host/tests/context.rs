@@ -11,8 +11,10 @@ use common::lab::Lab;
 use common::outcome::Outcome;
 use common::reader::{FAILED, NEXT};
 use common::{DOER_CONFIG, THREE_FEATURES};
-use serde_json::Value;
+use longhaul_core::model::{text_tokens, text_tokens_most};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// The window, in tokens as the model counts.
 const WINDOW: u64 = 6_000;
@@ -200,6 +202,122 @@ fn a_changed_rule_counts_from_the_next_invocation_on() {
     std::fs::write(&path, changed).expect("ours");
     lab.run(&["resume"]).expect(0);
     assert!(entries(&lab, "conversation.reset").len() >= 2, "the invocation goes on with the rules that it began with");
+    lab.run(&["replay"]).expect(0);
+}
+
+/// What `longhaul new` writes, with the model of the test and a check.
+fn template() -> String {
+    let written = include_str!("../src/service/projects/longhaul.toml").replace("{{name}}", "large");
+    let model = "id = \"gpt-5-mini\"\napi_key_env = \"OPENAI_API_KEY\"";
+    assert!(written.contains(model), "{written}");
+    let fake = "id = \"fake\"\nbase_url = \"http://{server}/v1\"";
+    format!(
+        "{}\n[checks]\nrounds = {{ argv = [\"grep\", \"-q\", \"round(total\", \"src/part0/money.py\"] }}\n",
+        written.replace(model, fake)
+    )
+}
+
+/// A goal of twelve features, of which one is worked on first.
+fn goal_of_twelve() -> String {
+    let mut goal = "# Twelve\n\n## Feature: totals are rounded\n- id: rounding\n- priority: 10\n- check: rounds\n\nRound the total \
+                    of an invoice to cents in money.py.\n"
+        .to_owned();
+    for number in 1..12 {
+        let words = format!("UNRELATED-{number} ").repeat(300);
+        let _ = write!(
+            goal,
+            "\n## Feature: another {number}\n- id: other{number}\n- depends on: rounding\n- check: rounds\n\n{words}\n"
+        );
+    }
+    goal
+}
+
+/// A project with so many source files, with what agents are to know in a file of its own.
+fn lab_of(files: usize) -> Lab {
+    let lab = Lab::new(&template(), &goal_of_twelve());
+    for number in 0..files {
+        let directory = lab.project().join(format!("src/part{}/sub{}", number % 10, number % 7));
+        std::fs::create_dir_all(&directory).expect("ours");
+        let text = format!(
+            "import core\n\n\ndef handle_event_{number}(event, context=None):\n    return core.dispatch(event)\n\n\n\
+             class Worker{number}:\n    def run(self, limit: int) -> None:\n        pass\n"
+        );
+        std::fs::write(directory.join(format!("worker_{number}.py")), text).expect("ours");
+    }
+    let top = lab.project().join("src/part0");
+    std::fs::create_dir_all(&top).expect("ours");
+    std::fs::write(top.join("money.py"), "def total_of(lines):\n    total = sum(lines)\n    return total\n")
+        .expect("ours");
+    std::fs::write(lab.project().join("AGENTS.md"), "Keep functions short.\n".repeat(1_000)).expect("ours");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "files"]);
+    lab
+}
+
+/// Tokens of a request, estimated and at most, as the host counts them.
+fn tokens_of(request: &Value) -> (u64, u64) {
+    let messages = request["messages"].as_array().expect("messages").iter();
+    let said = messages
+        .map(|message| message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned));
+    let form = [request["tools"].to_string(), request["response_format"].to_string()];
+    let texts: Vec<String> = said.chain(form).collect();
+    (texts.iter().map(|text| text_tokens(text)).sum(), texts.iter().map(|text| text_tokens_most(text)).sum())
+}
+
+#[test]
+fn an_agent_on_a_large_repository_begins_small_and_ends_once_its_checks_pass() {
+    let lab = lab_of(2_000);
+    let act = |action: &str, args: Value| json!({ "thought": "next", "action": action, "args": args });
+    let edit = |old: &str, new: &str| json!({ "old": old, "new": new });
+    lab.fake.says([
+        act("todo.write", json!({ "items": [{ "text": "round the total", "state": "doing" }] })),
+        act("goal", json!({})),
+        act(
+            "files.edit",
+            json!({ "path": "src/part0/money.py", "old": "return total", "new": "return total  # cents" }),
+        ),
+        json!({ "thought": "done", "action": "finish", "answer": "rounded" }),
+        act(
+            "files.multi_edit",
+            json!({ "path": "src/part0/money.py", "edits": [
+            edit("sum(lines)", "sum(line for line in lines)"), edit("return total  # cents", "return round(total, 2)"),
+        ] }),
+        ),
+        json!({ "thought": "done", "action": "finish", "answer": "rounded to cents" }),
+    ]);
+    let ran = lab.run(&["--json", "run", "--sessions", "1"]);
+    let requests = lab.fake.replied_to();
+    assert_eq!(requests.len(), 6, "{}", ran.said());
+
+    let first = requests[0]["messages"].to_string();
+    let (estimated, most) = tokens_of(&requests[0]);
+    println!("{estimated} tokens, at most {most}");
+    assert!(estimated < 8_000, "{estimated} tokens, at most {most}");
+    assert!(
+        first.contains("Round the total of an invoice") && !first.contains("UNRELATED"),
+        "its own feature alone: {first}"
+    );
+    assert!(first.contains("src/part0/money.py\\n  def total_of(lines)"), "what matters is in the map: {first}");
+    assert!(first.contains("AGENTS.md of the repository says") && first.contains("Keep functions short"), "{first}");
+    let told =
+        |at: usize| requests[at]["messages"].as_array().and_then(|all| all.last()).expect("one")["content"].to_string();
+    assert!(told(1).contains("0 of 1 done; now: round the total"), "{}", told(1));
+    assert!(told(2).contains("UNRELATED-1"), "the rest of the goal is there when it is asked for: {}", told(2));
+    assert!(told(3).contains("\\\"lines_added\\\":1"), "{}", told(3));
+    assert!(told(4).contains("You are not done") && told(4).contains("`rounds` fails"), "{}", told(4));
+    assert!(told(5).contains("\\\"lines_added\\\":2,\\\"lines_removed\\\":2"), "{}", told(5));
+
+    let events: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let todo = events
+        .iter()
+        .find(|event| event["type"] == "observation" && event["tool"] == "todo")
+        .expect("people see the list");
+    assert!(todo["output"].as_str().is_some_and(|text| text.contains("[>] round the total")), "{todo}");
+    assert!(
+        events.iter().any(|event| event["type"] == "committed" && event["feature"] == "rounding"),
+        "{}",
+        ran.said()
+    );
     lab.run(&["replay"]).expect(0);
 }
 

@@ -6,7 +6,7 @@
 
 use super::{asker, reader};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,6 +41,8 @@ struct Seen {
     schemas: BTreeMap<String, Value>,
     window: Option<u64>,
     refuses: Option<(u16, String)>,
+    replies: VecDeque<Value>,
+    replied_to: Vec<Value>,
     models: BTreeMap<String, String>,
     remembers: Option<String>,
     advises: Option<String>,
@@ -116,6 +118,16 @@ impl Fake {
     /// How often it was asked that.
     pub fn asked_to_remember(&self) -> u32 {
         self.inner.seen().remembered
+    }
+
+    /// What the model says next, whatever it is asked: a text, or JSON as a text.
+    pub fn says(&self, replies: impl IntoIterator<Item = Value>) {
+        self.inner.seen().replies.extend(replies);
+    }
+
+    /// The requests to the model that were answered so, whole and in order.
+    pub fn replied_to(&self) -> Vec<Value> {
+        self.inner.seen().replied_to.clone()
     }
 
     /// Kills a process at a request.
@@ -266,6 +278,12 @@ impl Seen {
             _ if body["messages"][0]["content"].to_string().contains("You mend steps of Python code") => {
                 let text = self.advises.clone().unwrap_or_else(|| "I would rather not.".to_owned());
                 return (completion(&text, 10), self.model_takes);
+            }
+            _ if !self.replies.is_empty() => {
+                let reply = self.replies.pop_front().unwrap_or_default();
+                self.replied_to.push(body.clone());
+                let text = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
+                return (completion(&text, reader::tokens(body)), self.model_takes);
             }
             _ => {
                 let question = last_message(body);

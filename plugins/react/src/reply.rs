@@ -44,6 +44,19 @@ pub(crate) fn read(text: &str) -> Result<Wish, String> {
     }
 }
 
+/// Reads the words of a model that calls tools through its provider: without a call, they end its turn.
+pub(crate) fn read_native(text: &str, was_cut: bool) -> Result<Wish, String> {
+    let names_action = |value: &Value| value.get("action").is_some_and(Value::is_string);
+    if json::first_object(text, names_action).is_some() {
+        return read(text);
+    }
+    match text.trim() {
+        _ if was_cut => Err("it was cut at the limit of its length; go on in smaller steps".to_owned()),
+        "" => Err("it is empty; call a tool, or say in words what was done".to_owned()),
+        words => Ok(Wish::Finish { answer: words.into(), confidence: None }),
+    }
+}
+
 fn no_action(text: &str) -> String {
     let found = json::first_object(text, |_| true);
     let what = match found {
@@ -118,6 +131,18 @@ mod tests {
         let done = r#"{"action": "finish", "answer": "42", "confidence": 7}"#;
         let wish = Wish::Finish { answer: json!("42"), confidence: Some(1.0) };
         assert_eq!(read(done), Ok(wish));
+    }
+
+    #[test]
+    fn words_without_a_call_end_the_turn_of_a_model_that_calls_through_its_provider() {
+        let words = "I added `sum` to sum.py; see {curly: braces}.";
+        let end = Wish::Finish { answer: words.into(), confidence: None };
+        assert_eq!(read_native(&format!(" {words}\n"), false), Ok(end));
+        assert_eq!(read_native(r#"{"action": "checks"}"#, false), Ok(Wish::Act(vec![act("checks", json!({}))])));
+        let done = Wish::Finish { answer: "42".into(), confidence: None };
+        assert_eq!(read_native(r#"{"action": "finish", "answer": "42"}"#, false), Ok(done));
+        assert!(read_native(" ", false).is_err_and(|text| text.contains("it is empty")));
+        assert!(read_native("I will now", true).is_err_and(|text| text.contains("was cut")));
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub(crate) struct Settings {
     pub(crate) prefill: bool,
     /// Style `file`: run the pinned checks after writing and try again. Default false.
     pub(crate) self_check: bool,
-    /// Style `actions`: how many replies of the model. Default 10, at most 200.
-    pub(crate) steps_max: u32,
+    /// Style `actions`: how many replies of the model, at most 200. Default 50 on a repository, else 10.
+    pub(crate) steps_max: Option<u32>,
     /// Replies in a row that cannot be used; in the style `file` also writings. Default 3, at most 20.
     #[serde(alias = "max_tries")]
     pub(crate) tries_max: u32,
@@ -77,7 +77,7 @@ impl Default for Settings {
             files_tool: "files".to_owned(),
             prefill: true,
             self_check: false,
-            steps_max: 10,
+            steps_max: None,
             tries_max: 3,
             temperature: None,
             temperature_retry: 0.8,
@@ -90,7 +90,7 @@ impl Default for Settings {
 
 impl Settings {
     pub(crate) fn clamped(mut self) -> Self {
-        self.steps_max = self.steps_max.clamp(1, 200);
+        self.steps_max = self.steps_max.map(|steps| steps.clamp(1, 200));
         self.tries_max = self.tries_max.clamp(1, 20);
         self
     }

@@ -1,8 +1,9 @@
 //! The kit on plugins that are there: the shipped ones, built by `cargo xtask plugins`.
 
-use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_core::model::ModelError;
+use longhaul_core::tool::ToolCall;
+use longhaul_core::{Digest, Limits};
 use longhaul_testkit::{Call, Kit, Scene, Script, run_scenarios, run_scenarios_named};
 use serde_json::json;
 use std::fs;
@@ -67,6 +68,132 @@ async fn a_tool_sees_the_directory_that_it_was_given_and_a_limit_is_named() {
     let short = scene.limits(Limits { fuel_max: 1_000, ..Limits::default() }).call(read).await.unwrap();
     short.assert_limit("fuel_max");
     assert!(short.to_string().contains("limit fuel_max 1000 of 1000"), "{short}");
+}
+
+/// A task on a repository, whose agent has its provider call tools.
+fn on_code() -> Call {
+    let input = json!({
+        "instruction": "Write sum.",
+        "context": { "goal": "# All\n\nWrite sum and more.", "repository": { "files": 1, "map": "1 files:\n./ sum.py\n", "guides": [] } },
+        "criteria": [{ "id": "c", "text": "it adds", "check": "unit" }],
+    });
+    Call::from_json("run", input).expect("a task")
+}
+
+#[tokio::test]
+async fn words_without_a_call_end_the_turn_of_native_calls_once_the_checks_pass() {
+    let settings = json!({ "calls": "native" });
+    let script = || Script::new().tool("files", "read", json!({}));
+    let scene = shipped("react").await.settings(settings);
+    let words = "I wrote `sum` in sum.py.";
+    let passing = scene.clone().script(script().model(words).check("unit", true));
+    let done = passing.call(on_code()).await.unwrap();
+    assert_eq!((&done.value()["summary"], &done.value()["output"]["answer"]), (&json!(words), &json!(words)), "{done}");
+    let names: Vec<&str> = done.calls.iter().map(|made| made.name.as_str()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "checks.run").count(), 1, "{done}");
+
+    let failing =
+        scene.script(script().model(words).model("It is there.").model("I cannot do more.").check("unit", false));
+    let done = failing.call(on_code()).await.unwrap();
+    assert_eq!(done.value()["confidence"], 0.0, "{done}");
+    assert_eq!(done.value()["unknowns"][0], "the check `unit` fails: it ended with 1", "{done}");
+    let told = failing.model_requests().last().map(|request| format!("{:?}", request.messages)).unwrap_or_default();
+    assert!(told.contains("You are not done") && told.contains("`unit` fails"), "{told}");
+}
+
+#[tokio::test]
+async fn the_planner_is_shown_the_repository() {
+    let plan = json!({ "features": [{
+        "id": "sum", "title": "sum", "instruction": "Write sum.", "category": "functional", "priority": 5,
+        "depends_on": [], "criteria": ["it adds"],
+    }], "question": "" });
+    let scene = shipped("initializer").await.script(Script::new().model_when("", plan));
+    let input = json!({ "text": "Mend the sums.", "context": { "features_max": 3, "repository": {
+        "map": "1 files:\n./ sum.py\n", "guides": [{ "file": "AGENTS.md", "text": "Use tabs.", "whole": true }],
+    } } });
+    scene.call(Call::from_json("plan", input).expect("a goal")).await.unwrap();
+    let asked = scene.model_requests().first().map(|request| format!("{:?}", request.messages)).unwrap_or_default();
+    assert!(asked.contains("The repository as it is now:") && asked.contains("./ sum.py"), "{asked}");
+    assert!(asked.contains("Use tabs.") && asked.contains("features_max"), "{asked}");
+}
+
+#[tokio::test]
+async fn files_are_changed_at_several_places_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).ok();
+    let grant = DirectoryGrant { guest: "/work".into(), host: folder.path().to_owned(), access: Access::Write };
+    let scene = shipped("files").await.directory(grant);
+    put("a.txt", "one\ntwo\n");
+    put("b.txt", "three\n");
+
+    let edits = |second: &str| json!({ "path": "a.txt", "edits": [{ "old": "one", "new": "1" }, { "old": second, "new": "2" }] });
+    let wrong = scene.call(Call::tool("multi_edit", &edits("zwei"))).await.unwrap();
+    wrong.assert_refused("invalid-arguments", "edit 2 of 2: `old` matches nothing");
+    assert_eq!(text("a.txt").as_deref(), Some("one\ntwo\n"), "the first edit was not made");
+    let done = scene.call(Call::tool("multi_edit", &edits("two"))).await.unwrap();
+    assert_eq!(done.value()["output"]["lines_added"], 2, "{done}");
+    assert_eq!(text("a.txt").as_deref(), Some("1\n2\n"));
+
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n 1\n-2\n+zwei\n--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-three\n\
+                 --- /dev/null\n+++ b/new/c.txt\n@@ -0,0 +1 @@\n+four\n";
+    let patch = json!({ "patch": patch });
+    put("b.txt", "others\n");
+    let wrong = scene.call(Call::tool("patch", &patch)).await.unwrap();
+    wrong.assert_refused("invalid-arguments", "the file has no line `three`; read the file");
+    assert_eq!(text("a.txt").as_deref(), Some("1\n2\n"), "no file was changed");
+    put("b.txt", "three\n");
+
+    // Cut off when what is to be done was noted and one file was written.
+    let call = ToolCall { tool: "files".into(), function: "patch".into(), arguments: patch.to_string() };
+    let prepared = scene.call(Call::Prepare(call.clone())).await.unwrap().value().clone();
+    let prepared = prepared.as_str().map_or_else(|| prepared.to_string(), str::to_owned);
+    let change: serde_json::Value = serde_json::from_str(&prepared).unwrap();
+    let note = json!({ "change": change, "contents": ["1\nzwei\n", null, "four\n"] });
+    let name = format!(".longhaul-tmp-{}", &Digest::of(call.arguments.as_bytes()).to_string()[..24]);
+    put(&name, &note.to_string());
+    put("a.txt", "1\nzwei\n");
+    let verdict = scene.call(Call::Verify(call.clone(), prepared.clone())).await.unwrap();
+    assert!(verdict.to_string().contains("did"), "{verdict}");
+    let again = scene.call(Call::Prepare(call.clone())).await.unwrap();
+    assert!(again.to_string().contains("zwei") || again.to_string().contains("a.txt"), "it can be done again: {again}");
+    let done = scene.call(Call::tool("patch", &patch)).await.unwrap();
+    assert_eq!(
+        done.value()["output"],
+        json!({ "files": ["a.txt", "b.txt", "new/c.txt"], "lines_added": 2, "lines_removed": 2 })
+    );
+    assert_eq!(
+        (text("a.txt").as_deref(), text("b.txt"), text("new/c.txt").as_deref()),
+        (Some("1\nzwei\n"), None, Some("four\n"))
+    );
+    assert_eq!(text(&name), None, "the note is gone");
+    let verdict = scene.call(Call::Verify(call, prepared)).await.unwrap();
+    assert!(verdict.to_string().contains("lines_added"), "it happened: {verdict}");
+}
+
+#[tokio::test]
+async fn files_are_moved_and_deleted_and_nothing_is_lost_on_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).ok();
+    let grant = DirectoryGrant { guest: "/work".into(), host: folder.path().to_owned(), access: Access::Write };
+    let scene = shipped("files").await.directory(grant);
+    put("a.txt", "one\n");
+    put("b.txt", "two\n");
+    let over = scene.call(Call::tool("move", &json!({ "from": "a.txt", "to": "b.txt" }))).await.unwrap();
+    over.assert_refused("invalid-arguments", "there is a file `b.txt` already; delete it first");
+    let moved = scene.call(Call::tool("move", &json!({ "from": "a.txt", "to": "deep/c.txt" }))).await.unwrap();
+    assert_eq!(moved.value()["output"]["path"], "deep/c.txt");
+    assert_eq!((text("a.txt"), text("deep/c.txt").as_deref()), (None, Some("one\n")));
+    let gone = scene.call(Call::tool("delete", &json!({ "path": "b.txt" }))).await.unwrap();
+    assert_eq!(gone.value()["output"]["lines_removed"], 1);
+    assert_eq!(text("b.txt"), None);
+    let twice = scene.call(Call::tool("delete", &json!({ "path": "b.txt" }))).await.unwrap();
+    twice.assert_refused("failed", "`b.txt` does not exist");
+    for path in ["deep", "../x", ".git/config"] {
+        let refused = scene.call(Call::tool("delete", &json!({ "path": path }))).await.unwrap();
+        refused.assert_refused("invalid-arguments", "");
+    }
 }
 
 #[tokio::test]
