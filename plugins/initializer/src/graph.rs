@@ -13,27 +13,49 @@ use crate::markdown::criterion_check;
 pub(crate) const CATEGORIES: [&str; 7] =
     ["functional", "ui", "performance", "security", "integration", "testing", "documentation"];
 
+/// What is wrong with a plan as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The step that it is about, counted from 0; none: several.
+    pub(crate) step: Option<usize>,
+    text: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl From<Fault> for String {
+    fn from(fault: Fault) -> Self {
+        fault.text
+    }
+}
+
 /// Longest id: it becomes part of branch names and keys.
 const ID_CHARS_MAX: usize = 64;
 
 /// Refuses a plan with an id twice, a dependency on nothing, or a circle. `what`: a word for its steps; `known`: ids of
 /// others that they may depend on.
-pub(crate) fn check(what: &str, steps: &[Step], known: &[&str]) -> Result<(), String> {
+pub(crate) fn check(what: &str, steps: &[Step], known: &[&str]) -> Result<(), Fault> {
     let mut ids = BTreeSet::new();
-    for step in steps {
+    for (number, step) in steps.iter().enumerate() {
         if !ids.insert(step.id.as_str()) {
-            return Err(format!("two {what}s have the id `{}`; give each its own", step.id));
+            let text = format!("two {what}s have the id `{}`; give each its own", step.id);
+            return Err(Fault { step: Some(number), text });
         }
     }
-    for step in steps {
+    for (number, step) in steps.iter().enumerate() {
         for needed in &step.depends_on {
             if !ids.contains(needed.as_str()) && !known.contains(&needed.as_str()) {
                 let there: Vec<_> = ids.iter().chain(known).map(|id| format!("`{id}`")).collect();
-                return Err(format!(
+                let text = format!(
                     "the {what} `{}` depends on `{needed}`, which does not exist; there are: {}",
                     step.id,
                     there.join(", ")
-                ));
+                );
+                return Err(Fault { step: Some(number), text });
             }
         }
     }
@@ -41,7 +63,7 @@ pub(crate) fn check(what: &str, steps: &[Step], known: &[&str]) -> Result<(), St
 }
 
 /// Takes away what depends on nothing left, again and again; what stays waits for itself.
-fn check_circles(what: &str, steps: &[Step]) -> Result<(), String> {
+fn check_circles(what: &str, steps: &[Step]) -> Result<(), Fault> {
     let mut left: Vec<&Step> = steps.iter().collect();
     loop {
         let waiting: BTreeSet<&str> = left.iter().map(|step| step.id.as_str()).collect();
@@ -52,11 +74,13 @@ fn check_circles(what: &str, steps: &[Step]) -> Result<(), String> {
         }
         if left.len() == before {
             let names: Vec<_> = left.iter().map(|step| format!("`{}`", step.id)).collect();
-            return Err(format!(
+            let text = format!(
                 "these {what}s depend on each other in a circle or wait for one that does: {}; \
                  remove a dependency",
                 names.join(", ")
-            ));
+            );
+            let first = left.first().and_then(|first| steps.iter().position(|step| step.id == first.id));
+            return Err(Fault { step: first, text });
         }
     }
 }

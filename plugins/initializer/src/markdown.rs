@@ -15,11 +15,20 @@
 //! A section ends at the next heading of level one or two. Known lines (`- id:`, `- priority:`,
 //! `- category:`, `- depends on:`, `- file:`, `- agent:`, `- on failure:`, `- check:`,
 //! `- criterion:`) count at the start of a line and outside of fences; everything else is the
-//! instruction. What is written wrong is a question with its line, never a guess.
+//! instruction. A line that looks like a known one and is none (`- prio: 9`) is refused: directly below
+//! the heading every `- word:`, further down one that is close to a known line. What is written wrong is
+//! a question with its line, never a guess.
 
 use longhaul_sdk::planner::{CheckBody, CheckSpec, OnFailure, PlanError, Step};
 
 use crate::graph;
+
+/// The lines that mean something to us.
+const KEYS: [&str; 9] =
+    ["id", "priority", "category", "depends on", "file", "agent", "on failure", "check", "criterion"];
+
+/// Words of a line directly below a heading that is taken for a known one written wrong.
+const KEY_WORDS_MAX: usize = 2;
 
 /// True when the goal writes its features.
 pub(crate) fn has_features(text: &str) -> bool {
@@ -30,19 +39,28 @@ pub(crate) fn has_features(text: &str) -> bool {
 /// The features that `text` writes, in its order; none when it writes none.
 pub(crate) fn features(text: &str) -> Result<Vec<Step>, PlanError> {
     let mut steps: Vec<Step> = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
     for section in sections(text) {
         let mut step = section.read().map_err(PlanError::Unclear)?;
         if step.id.is_empty() {
             step.id = graph::free_id(&graph::slug(&step.title), |id| steps.iter().any(|other| other.id == id));
         }
         steps.push(step);
+        places.push(section.number);
     }
+    let at = |fault: graph::Fault| {
+        let place = fault.step.and_then(|step| places.get(step)).map(|line| format!("line {line} of the goal: "));
+        PlanError::Unclear(format!("{}{fault}", place.unwrap_or_default()))
+    };
+    graph::check("feature", &steps, &[]).map_err(at)?;
     Ok(steps)
 }
 
 /// The lines below one `## Feature:` heading, with their numbers in the goal.
 struct Section<'a> {
     title: &'a str,
+    /// The line of the heading.
+    number: usize,
     lines: Vec<(usize, &'a str)>,
 }
 
@@ -53,7 +71,7 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     for (number, line) in (1..).zip(text.lines()) {
         let is_fenced = fence.holds(line);
         if let Some(title) = feature_title(line).filter(|_| !is_fenced) {
-            sections.push(Section { title, lines: Vec::new() });
+            sections.push(Section { title, number, lines: Vec::new() });
             is_in_feature = true;
         } else if !is_fenced && (line.starts_with("# ") || line.starts_with("## ")) {
             is_in_feature = false;
@@ -112,12 +130,14 @@ struct Draft {
     file: Option<String>,
     criteria: Vec<String>,
     seen: Vec<&'static str>,
+    /// Whether nothing but known lines came so far.
+    is_head: bool,
 }
 
 impl Section<'_> {
     fn read(&self) -> Result<Step, String> {
         if self.title.is_empty() {
-            return Err("a `## Feature:` heading has no title; give it one".to_owned());
+            return Err(format!("line {} of the goal: a `## Feature:` heading has no title; give it one", self.number));
         }
         let mut draft = Draft::new(self.title);
         let mut lines = self.lines.iter();
@@ -138,7 +158,8 @@ impl Section<'_> {
             }
             draft.block(number, line, &block, end)?;
         }
-        draft.finish()
+        let place = format!("line {} of the goal, in the feature `{}`", self.number, self.title);
+        draft.finish().map_err(|wrong| format!("{place}: {wrong}"))
     }
 }
 
@@ -161,19 +182,23 @@ impl Draft {
             file: None,
             criteria: Vec::new(),
             seen: Vec::new(),
+            is_head: true,
         }
     }
 
     fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
-        match known_line(line) {
-            Some((key, value)) => self
-                .known(key, value)
-                .map_err(|wrong| format!("line {number} of the goal, in the feature `{}`: {wrong}", self.step.title)),
-            None => {
-                self.instruction.push(line.to_owned());
-                Ok(())
-            }
+        let place = format!("line {number} of the goal, in the feature `{}`", self.step.title);
+        if let Some((key, value)) = known_line(line) {
+            return self.known(key, value).map_err(|wrong| format!("{place}: {wrong}"));
         }
+        if let Some(wrong) = unknown_line(line, self.is_head) {
+            return Err(format!("{place}: {wrong}"));
+        }
+        // Empty lines may stand between the heading and its first known line.
+        let is_begun = !(self.seen.is_empty() && self.criteria.is_empty() && self.step.checks.is_empty());
+        self.is_head &= line.trim().is_empty() && !is_begun;
+        self.instruction.push(line.to_owned());
+        Ok(())
     }
 
     fn known(&mut self, key: &'static str, value: &str) -> Result<(), String> {
@@ -211,6 +236,7 @@ impl Draft {
     }
 
     fn block(&mut self, number: usize, opening: &str, block: &[&str], end: Option<&str>) -> Result<(), String> {
+        self.is_head = false;
         let Some(name) = check_name(opening) else {
             self.instruction.push(opening.to_owned());
             self.instruction.extend(block.iter().map(|line| (*line).to_owned()));
@@ -244,20 +270,69 @@ impl Draft {
             // A step has no field for it; agents read this line.
             step.instruction.push_str(&format!("\n\nFile: {file}"));
         }
-        step.criteria = graph::criteria(&self.criteria, &step.checks)
-            .map_err(|wrong| format!("the feature `{}`: {wrong}", step.title))?;
+        step.criteria = graph::criteria(&self.criteria, &step.checks)?;
         Ok(step)
     }
 }
 
 /// The key and the value of a line that means something to us.
 fn known_line(line: &str) -> Option<(&'static str, &str)> {
-    const KEYS: [&str; 9] =
-        ["id", "priority", "category", "depends on", "file", "agent", "on failure", "check", "criterion"];
-    let (key, value) = line.strip_prefix("- ")?.split_once(':')?;
-    let key = key.trim().to_ascii_lowercase().replace(['_', '-'], " ");
+    let (key, value) = keyed(line)?;
     let known = KEYS.into_iter().find(|known| *known == key)?;
-    Some((known, value.trim()))
+    Some((known, value))
+}
+
+/// What is wrong with a line that was meant to be a known one. `is_head`: it stands directly below the heading.
+fn unknown_line(line: &str, is_head: bool) -> Option<String> {
+    let (key, _) = keyed(line)?;
+    let is_short = key.split(' ').count() <= KEY_WORDS_MAX && key.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
+    if key.is_empty() || !is_short {
+        return None;
+    }
+    let written = line.split(':').next().unwrap_or_default();
+    match KEYS.into_iter().find(|known| is_close(&key, known)) {
+        Some(known) => {
+            Some(format!("`{written}:` means nothing; did you mean `- {known}:`? Indent it to make it text"))
+        }
+        None if is_head => {
+            let known: Vec<_> = KEYS.into_iter().map(|known| format!("`- {known}:`")).collect();
+            Some(format!("`{written}:` means nothing; there are {}. Indent it to make it text", known.join(", ")))
+        }
+        None => None,
+    }
+}
+
+/// A line `- KEY: VALUE`, the key as it is compared.
+fn keyed(line: &str) -> Option<(String, &str)> {
+    let (key, value) = line.strip_prefix("- ")?.split_once(':')?;
+    // `- https://...` has no key.
+    let is_address = value.starts_with("//");
+    (!is_address).then(|| (key.trim().to_ascii_lowercase().replace(['_', '-'], " "), value.trim()))
+}
+
+/// Whether a word was probably meant for a key: its beginning, the key with another ending, or one slip away.
+fn is_close(word: &str, key: &str) -> bool {
+    const SAME_CHARS_MIN: usize = 4;
+    let same = word.bytes().zip(key.bytes()).take_while(|(one, other)| one == other).count();
+    let is_beginning = same == word.len();
+    let has_another_ending = same * 4 >= key.len() * 3 && word.len() <= key.len() + 1;
+    (same >= SAME_CHARS_MIN && (is_beginning || has_another_ending)) || is_one_slip(word, key)
+}
+
+/// One letter more, less or other, or two that changed places, in words of at least four letters.
+fn is_one_slip(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    if short.len() < 4 || long.len() - short.len() > 1 {
+        return false;
+    }
+    let same = short.iter().zip(long).take_while(|(one, other)| one == other).count();
+    let rest = |bytes: &[u8], from: usize| bytes.get(from..).unwrap_or_default().to_vec();
+    if short.len() < long.len() {
+        return rest(short, same) == rest(long, same + 1);
+    }
+    let swapped = same + 1 < short.len() && short[same] == long[same + 1] && short[same + 1] == long[same];
+    rest(short, same + 1) == rest(long, same + 1) || (swapped && rest(short, same + 2) == rest(long, same + 2))
 }
 
 /// The name in a line such as "```python check NAME"; none when the block is no check.

@@ -75,11 +75,7 @@ fn a_goal_without_sections_writes_no_features() {
 #[track_caller]
 fn refused(body: &str, expected: &str) {
     let text = format!("## Feature: A\n{body}");
-    let steps = features(&text).and_then(|steps| {
-        graph::check("feature", &steps, &[]).map_err(PlanError::Unclear)?;
-        Ok(steps)
-    });
-    match steps {
+    match features(&text) {
         Err(PlanError::Unclear(text)) => assert!(text.contains(expected), "{text}"),
         other => panic!("expected a question, got {other:?}"),
     }
@@ -100,5 +96,29 @@ fn what_is_written_wrong_is_a_question_with_its_line() {
     refused("```python check\nx\n```", "a check has one name");
     refused("```python check a\nx", "is not closed");
     refused("- check: a\n```python check a\nx\n```", "two checks `a`");
-    refused("- id: b\n## Feature: B\n- id: b", "two features have the id `b`");
+    refused("- id: b\n## Feature: B\n- id: b", "line 3 of the goal: two features have the id `b`");
+}
+
+#[test]
+fn a_line_that_looks_like_a_known_one_is_refused_with_what_was_meant() {
+    refused("- prio: 9", "line 2 of the goal, in the feature `A`: `- prio:` means nothing; did you mean `- priority:`?");
+    refused("- id: a\n- dependson: b", "did you mean `- depends on:`?");
+    refused("Write it.\n\n- checks: lint", "line 4 of the goal, in the feature `A`: `- checks:` means nothing");
+    refused("- crtierion: fast", "did you mean `- criterion:`?");
+    refused("- owner: me\n\nWrite it.", "`- owner:` means nothing; there are `- id:`, `- priority:`");
+}
+
+#[test]
+fn a_list_in_an_instruction_stays_text() {
+    for body in [
+        "Write it:\n\n- title: a text\n- done: yes or no",
+        "- Given a list of numbers: return the sum",
+        "  - owner: me",
+        "- https://example.com/",
+        "```\n- prio: 9\n```",
+        "- id: a\n\n- note: this is text",
+    ] {
+        let steps = features(&format!("## Feature: A\n{body}")).unwrap_or_else(|error| panic!("{body}: {error:?}"));
+        assert!(!steps[0].instruction.is_empty(), "{body}");
+    }
 }
