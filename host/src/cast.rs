@@ -121,7 +121,7 @@ impl Cast {
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
         let site = Site { world: &world, project: directory, name: &config.project.name, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
-        let servers = mcp::open(&world, config, directory)?.into_iter().map(Ok);
+        let servers = mcp::open(&world, config, directory, tree)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
         let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
         let gates = gates.chain(mcp::gates(config)).collect();

@@ -175,6 +175,7 @@ pub fn scrubbed(answer: Result<ToolOutput, ToolError>, keyring: &Keyring) -> Res
             ToolError::UnknownFunction(text) => ToolError::UnknownFunction(clean(text)),
             ToolError::InvalidArguments(text) => ToolError::InvalidArguments(clean(text)),
             ToolError::Failed(text) => ToolError::Failed(clean(text)),
+            ToolError::OutcomeUnknown(text) => ToolError::OutcomeUnknown(clean(text)),
             ToolError::Denied(denial) => {
                 ToolError::Denied(Denial { reason: clean(denial.reason), fix: clean(denial.fix) })
             }

@@ -70,7 +70,8 @@ fn error(answer: &Value) -> &str {
 
 #[test]
 fn an_agent_calls_reference_servers() {
-    let servers = module("time", "mcp_server_time") + &module("git", "mcp_server_git");
+    // The tree of a run is no repository.
+    let servers = module("time", "mcp_server_time") + &module("git", "mcp_server_git") + "directory = \".\"\n";
     let calls = [
         (
             "mcp-time",
@@ -164,10 +165,48 @@ fn a_server_over_http_is_reached_through_the_guard_with_a_secret_that_nobody_see
 
 #[test]
 fn a_server_that_is_down_stops_nobody_who_does_not_need_it() {
-    let table = "[mcp.gone]\ncommand = [\"/no/such/program\"]\n";
+    let table = "[mcp.gone]\ncommand = [\"false\"]\n";
     let lab = lab(&["mcp-gone"], table, &[("mcp-gone", "f", json!({}))]);
     lab.run(&["run"]).expect(0);
     assert!(error(&answers(&lab)[0]).contains("unknown function"), "{:?}", answers(&lab));
+}
+
+/// Servers used to run in the user's checkout, and write there.
+#[test]
+fn a_server_runs_in_the_tree_of_its_run_or_where_its_table_says() {
+    let call = [("mcp-fake", "where", json!({}))];
+    let place = |more: &str| {
+        let lab = faked(&tools_named(&["where"]), more, &call);
+        lab.run(&["run"]).expect(0);
+        let place = answers(&lab)[0].as_str().expect("a path").to_owned();
+        (place, lab.home().canonicalize().expect("there"), lab.project().canonicalize().expect("there"))
+    };
+    let (tree, home, _) = place("");
+    assert!(PathBuf::from(&tree).starts_with(&home), "{tree} is not below {}", home.display());
+    let (named, _, project) = place("directory = \".\"\n");
+    assert_eq!(PathBuf::from(named), project);
+}
+
+/// It used to be an error, which invites an agent to do it once more.
+#[test]
+fn a_call_whose_server_does_not_answer_waits_for_a_person_where_it_may_have_acted() {
+    let said = tools_named(&["hang", "die", "echo"]);
+    let calls =
+        [("mcp-fake", "hang", json!({})), ("mcp-fake", "die", json!({})), ("mcp-fake", "echo", json!({ "a": 1 }))];
+    let lab = faked(&said, "call_ms_max = 1000\nconnect_ms_max = 3000\n", &calls);
+    for reason in ["did not answer in 1000 ms (call_ms_max)", "broke off"] {
+        let ran = if reason.starts_with("did") { lab.run(&["run"]) } else { lab.run(&["resume"]) }.expect(5);
+        let question = lab.newest().expect("a run")["question"].as_str().expect("a question").to_owned();
+        assert!(question.contains("nobody knows whether it happened") && question.contains(reason), "{}", ran.said());
+        lab.run(&["answer", "--happened", "{\"done\":true}"]).expect(0);
+    }
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(answers(&lab)[..], [json!({ "done": true }), json!({ "done": true }), json!({ "a": 1 })]);
+
+    // What only reads is an error for the agent, who may ask again.
+    let lab = faked(&said, "call_ms_max = 1000\nconnect_ms_max = 3000\nread_only = [\"hang\"]\n", &calls[..1]);
+    lab.run(&["run"]).expect(0);
+    assert!(error(&answers(&lab)[0]).contains("did not answer in 1000 ms"), "{:?}", answers(&lab));
 }
 
 #[test]
@@ -205,7 +244,9 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
         ("mcp-fake", "hang", json!({})),
         ("mcp-fake", "echo", json!({ "alive": "again" })),
     ];
-    let lab = faked(&said, "call_ms_max = 1000\nconnect_ms_max = 3000\n", &calls);
+    // As what only reads, so that nobody has to say what they did.
+    let more = "call_ms_max = 1000\nconnect_ms_max = 3000\nread_only = [\"die\", \"hang\", \"flood\"]\n";
+    let lab = faked(&said, more, &calls);
     lab.run(&["run"]).expect(0);
     let answers = answers(&lab);
     assert!(
@@ -213,7 +254,7 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
         "{}",
         answers[0]
     );
-    assert!(error(&answers[1]).contains("what the call did is unknown"), "{}", answers[1]);
+    assert!(error(&answers[1]).contains("broke off"), "{}", answers[1]);
     assert_eq!(answers[2], json!({ "alive": true }));
     assert!(error(&answers[4]).contains("1000 ms"), "{}", answers[4]);
     assert_eq!(answers[5], json!({ "alive": "again" }), "a server that is stuck is started again");

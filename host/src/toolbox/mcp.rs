@@ -14,6 +14,12 @@ pub fn tool_name(server: &str) -> String {
     format!("mcp-{server}")
 }
 
+/// Whether some part may call a server.
+pub fn is_wanted(config: &Config, server: &str) -> bool {
+    let tool = tool_name(server);
+    config.parts().any(|(_, part)| part.tools.contains(&tool))
+}
+
 /// What the approval gate knows of each server.
 pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     config.mcp.iter().map(|(name, server)| {
@@ -23,21 +29,27 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     })
 }
 
-/// The servers that some part may call. None is started by this.
-pub fn open(world: &Arc<World>, config: &Config, directory: &Path) -> anyhow::Result<Vec<(String, Arc<dyn HostTool>)>> {
+/// The servers that some part may call, for the work in one tree: of lanes side by side each has its own. None is started
+/// by this.
+pub fn open(
+    world: &Arc<World>,
+    config: &Config,
+    directory: &Path,
+    tree: &Path,
+) -> anyhow::Result<Vec<(String, Arc<dyn HostTool>)>> {
     let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
-    let wanted = |name: &String| config.parts().any(|(_, part)| part.tools.contains(&tool_name(name)));
     let vault = Vault::of(&world.home);
     let randomness = Arc::clone(world);
     let around = Surroundings {
         project: config.project.name.clone(),
-        directory: directory.to_owned(),
+        tree: tree.to_owned(),
+        base: directory.to_owned(),
         keeper,
         store: Arc::clone(&world.store),
         secret: Arc::new(move |name| vault.get(name).map_err(|error| format!("{error:#}"))),
         random: Arc::new(move || randomness.fresh_seed()),
     };
-    let servers = config.mcp.iter().filter(|(name, _)| wanted(name));
+    let servers = config.mcp.iter().filter(|(name, _)| is_wanted(config, name));
     let server = |name: &String, config| Arc::new(McpServer::new(name, config, around.clone())) as Arc<dyn HostTool>;
     Ok(servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect())
 }

@@ -1,7 +1,7 @@
 """A fake MCP server over standard input and output, for what no honest server does.
 
 In the folder that it is given, `said.json` is what it says of its tools, and `started` gets a line a start, and `child`
-has the id of what it started itself.
+has the id of what it started itself. `where` tells where it runs.
 """
 
 import json
@@ -32,6 +32,8 @@ def call(name, arguments):
         return str(child.pid)
     if name == "flood":
         return "x" * 3_000_000
+    if name == "where":
+        return json.dumps(os.getcwd())
     if name == "environment":
         return json.dumps(dict(os.environ))
     return json.dumps(arguments)

@@ -172,6 +172,9 @@ impl From<ToolError> for tool_types::ToolError {
             ToolError::Limit(hit) => Self::Limit(hit.into()),
             ToolError::Unavailable(outage) => Self::Unavailable(outage.into()),
             ToolError::TimedOut(ms) => Self::TimedOut(ms),
+            error @ ToolError::OutcomeUnknown(_) => {
+                Self::Unavailable(Outage { reason: error.to_string(), retry_after_ms: None }.into())
+            }
             ToolError::Failed(text) => Self::Failed(text),
         }
     }

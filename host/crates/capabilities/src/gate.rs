@@ -26,7 +26,7 @@ pub enum Stop {
     /// The store or a record in it is not as it should be.
     #[error("{0}")]
     Broken(String),
-    /// A provider refuses the call for good: the same call is made again once a person has mended what it names, so it is
+    /// A provider, or what a person wrote, stands in the way for good: the same call is made again once a person has mended what it names, so it is
     /// not journaled and the guest never sees it.
     #[error(transparent)]
     Rejected(Denial),

@@ -16,7 +16,7 @@ use longhaul_core::store::Batch;
 use longhaul_core::supervisor::{Done, More, Supervisor};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
-use longhaul_core::{Clock, Digest, InvocationId, LimitHit};
+use longhaul_core::{Clock, Denial, Digest, InvocationId, LimitHit};
 use std::sync::Arc;
 
 /// Bytes of an answer from which on it is kept, so that an agent that shows its model the beginning can read on.
@@ -77,7 +77,7 @@ impl Ctx {
         let infos: Vec<ToolInfo> = match known {
             Ok(infos) => infos,
             Err(ticket) => {
-                let infos = self.services.tools.list().await.map_err(|error| Stop::Broken(error.to_string()))?;
+                let infos = self.services.tools.list().await.map_err(not_listed)?;
                 let infos = infos.into_iter().filter(|info| granted.contains(&info.id)).collect();
                 self.answer(ticket, infos).await?
             }
@@ -241,8 +241,11 @@ impl Doer {
                 Err(error) => return Ok((ticket, Err(error))),
             }
         }
-        let answer = self.tools.call(call, &ticket.key, ticket.attempt).await;
-        Ok((ticket, answer))
+        match self.tools.call(call, &ticket.key, ticket.attempt).await {
+            // As after a kill: an answer would invite the agent to do it once more.
+            Err(ToolError::OutcomeUnknown(why)) if class == EffectClass::Acts => Err(self.question(&ticket, &why)),
+            answer => Ok((ticket, answer)),
+        }
     }
 
     async fn verify(&self, ticket: Ticket, call: &ToolCall, prepared: &str) -> Result<(Ticket, Answer), Stop> {
@@ -266,6 +269,18 @@ impl Doer {
         also.ops.extend(kept_long(&answer, self.keeps_long).ops);
         self.journal.answer_with(ticket, text, also).await?;
         Ok(answer)
+    }
+}
+
+/// What is there now may be there later; all else about tools is a file's fault.
+fn not_listed(error: ToolError) -> Stop {
+    match error {
+        ToolError::Unavailable(outage) => Stop::Unavailable(outage),
+        ToolError::TimedOut(_) | ToolError::Limit(_) => Stop::Broken(error.to_string()),
+        other => {
+            let fix = "mend what it names, then resume the run".to_owned();
+            Stop::Rejected(Denial { reason: other.to_string(), fix })
+        }
     }
 }
 

@@ -108,6 +108,10 @@ pub enum ToolError {
     /// Given up after that many milliseconds.
     #[error("given up after {0} ms")]
     TimedOut(u32),
+    /// It left and no answer came, so nobody knows what it did. Where that matters a person is asked, and the caller sees
+    /// no answer until then.
+    #[error("{0}, and what the call did is unknown")]
+    OutcomeUnknown(String),
     /// Anything else.
     #[error("{0}")]
     Failed(String),

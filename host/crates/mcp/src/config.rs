@@ -3,11 +3,16 @@
 use crate::error::McpError;
 use longhaul_approval::Policy;
 use longhaul_core::grant::HostPattern;
+use longhaul_core::journal::EffectClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// What `output_bytes_max` may be at most: 1 GiB. An answer is held in memory.
 const OUTPUT_BYTES_MAX: u64 = 1 << 30;
+
+/// The word that stands for the tree of a run where a directory is named.
+const TREE: &str = "tree";
 
 /// What a message is allowed beyond the answer in it, in bytes.
 const ENVELOPE_BYTES: u64 = 256 << 10;
@@ -16,8 +21,13 @@ const ENVELOPE_BYTES: u64 = 256 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpConfig {
-    /// The program and its arguments; no shell reads them. It runs in the project's directory.
+    /// The program and its arguments; no shell reads them.
     pub command: Vec<String>,
+    /// Where the command runs: `tree`, for the tree of the run, or a path, relative to the project. Default `tree`, so
+    /// that it changes no checkout of the user's; of features that are built side by side each has a tree and a server
+    /// of its own. Only for a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
     /// The environment of the command: this, and `PATH`.
     pub env: BTreeMap<String, Value>,
     /// The address of a server that speaks streamable HTTP.
@@ -79,6 +89,7 @@ impl McpConfig {
             (true, None) => return wrong("add command = [\"PROGRAM\"] or url = \"https://...\""),
             (false, Some(_)) => return wrong("it has a command and a url; remove one"),
             (true, Some(_)) if !self.env.is_empty() => return wrong("env is for a command; use bearer for a url"),
+            (true, Some(_)) if self.directory.is_some() => return wrong("directory is for a command; remove the line"),
             (true, Some(url)) => {
                 let origin = self.origin(name)?;
                 if url.contains('@') || url.contains('#') {
@@ -94,6 +105,21 @@ impl McpConfig {
         Ok(())
     }
 
+    /// Where the command runs, beside a tree of a run and the project's directory.
+    #[must_use]
+    pub fn directory_in(&self, tree: &Path, base: &Path) -> PathBuf {
+        match &self.directory {
+            Some(named) if named != Path::new(TREE) => base.join(named),
+            _ => tree.to_owned(),
+        }
+    }
+
+    /// The class of the effect of one of its tools, in the operator's words: a server's own do not count.
+    pub(crate) fn effect_of(&self, function: &str) -> EffectClass {
+        let is_read_only = self.read_only.iter().any(|name| name == function);
+        if is_read_only { EffectClass::ReadOnly } else { EffectClass::Acts }
+    }
+
     /// The host of the address, and nothing else.
     pub(crate) fn origin(&self, name: &str) -> Result<HostPattern, McpError> {
         let url = self.url.as_deref().unwrap_or_default();
@@ -104,7 +130,7 @@ impl McpConfig {
     }
 
     /// Secrets that it needs, by name.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let in_env = self.env.values().filter_map(|value| match value {
             Value::Secret { secret } => Some(secret.as_str()),
             Value::Plain(_) | Value::From { .. } => None,
@@ -148,6 +174,21 @@ mod tests {
     }
 
     #[test]
+    fn a_command_runs_in_the_tree_of_its_run_unless_its_table_says_where() {
+        for (text, expected) in [
+            ("", "/tree"),
+            ("directory = \"tree\"", "/tree"),
+            ("directory = \".\"", "/project/."),
+            ("directory = \"tools/server\"", "/project/tools/server"),
+            ("directory = \"/srv\"", "/srv"),
+        ] {
+            let config: McpConfig = toml::from_str(text).unwrap();
+            let found = config.directory_in(Path::new("/tree"), Path::new("/project"));
+            assert_eq!(found, Path::new(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn a_server_is_a_command_or_an_address() {
         check(
             "time",
@@ -161,6 +202,7 @@ mod tests {
         check("web", "url = \"ftp://a.com\"", "host pattern");
         check("web", "", "add command");
         check("web", "command = [\"a\"]\nurl = \"https://a.com\"", "remove one");
+        check("web", "url = \"https://a.com\"\ndirectory = \"tree\"", "directory is for a command");
         check("web", "command = [\"a\"]\noutput_bytes_max = 1_073_741_824", "");
         check("web", "command = [\"a\"]\noutput_bytes_max = 1_073_741_825", "output_bytes_max is at most");
         check("a.b", "command = [\"a\"]", "1 to 32 letters");

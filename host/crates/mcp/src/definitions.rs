@@ -7,7 +7,6 @@ use crate::config::McpConfig;
 use crate::error::McpError;
 use crate::offers;
 use longhaul_core::Digest;
-use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, ToolInfo};
@@ -69,14 +68,11 @@ impl Definitions {
 
     /// As an agent sees them. Nothing that the server says of its effects counts.
     pub(crate) fn info(&self, id: &str, server: &str, config: &McpConfig) -> ToolInfo {
-        let effect = |name: &String| {
-            if config.read_only.contains(name) { EffectClass::ReadOnly } else { EffectClass::Acts }
-        };
         let functions = self.0.iter().map(|one| FunctionInfo {
             name: one.name.clone(),
             description: truncate(&one.description, DESCRIPTION_BYTES_MAX),
             parameters: one.schema.clone(),
-            effect: effect(&one.name),
+            effect: config.effect_of(&one.name),
         });
         ToolInfo {
             id: id.to_owned(),
@@ -122,6 +118,24 @@ pub fn pinned(store: &dyn Store, project: &str, server: &str) -> Result<Option<S
     Ok(pin(store, project, server)?.map(|definitions| definitions.digest()))
 }
 
+/// What is known of a server under the name `id` without asking it; none where nothing is pinned, or where a person
+/// accepted something else since.
+///
+/// # Errors
+/// The store's.
+pub fn known(
+    store: &dyn Store,
+    project: &str,
+    server: &str,
+    id: &str,
+    config: &McpConfig,
+) -> Result<Option<ToolInfo>, McpError> {
+    let Some(pin) = pin(store, project, server)? else { return Ok(None) };
+    let accepted = store.get(Table::KeyValue, &key(project, server, "accepted")).map_err(of_store)?;
+    let is_newest = accepted.is_none_or(|accepted| accepted == pin.digest().as_bytes());
+    Ok(is_newest.then(|| pin.info(id, server, config)))
+}
+
 /// Lets a server say what has this digest from now on.
 ///
 /// # Errors
@@ -152,6 +166,7 @@ pub(crate) async fn hold(store: &dyn Store, project: &str, server: &str, now: &D
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::journal::EffectClass;
     use serde_json::json;
 
     fn tools(said: serde_json::Value) -> Vec<Tool> {

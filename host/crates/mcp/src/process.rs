@@ -38,7 +38,11 @@ impl Process {
         let (keeper, arguments) = around.keeper.split_first().ok_or("it has no keeper")?;
         let mut command = Command::new(keeper);
         command.args(arguments).arg(std::process::id().to_string()).args(&config.command);
-        command.current_dir(&around.directory).env_clear();
+        let directory = config.directory_in(&around.tree, &around.base);
+        if !directory.is_dir() {
+            return Err(format!("its directory `{}` is not there", directory.display()));
+        }
+        command.current_dir(&directory).env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         for (name, value) in &config.env {
             match value {
@@ -53,7 +57,7 @@ impl Process {
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let entry = child.id().map(|pid| {
             let mut listed = Listing::new(pid, ChildKind::McpServer, name);
-            listed.place = Some(around.directory.clone());
+            listed.place = Some(directory);
             listed.enter()
         });
         let said = Arc::new(Mutex::new(Vec::new()));

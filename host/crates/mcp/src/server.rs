@@ -8,6 +8,7 @@ use crate::http::Guarded;
 use crate::offers::Offer;
 use crate::process::Process;
 use longhaul_core::grant::Grants;
+use longhaul_core::journal::EffectClass;
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
@@ -49,8 +50,10 @@ pub type SecretOf = Arc<dyn Fn(&str) -> Result<Secret, String> + Send + Sync>;
 pub struct Surroundings {
     /// The project's name, whose pins these are.
     pub project: String,
-    /// Where commands run.
-    pub directory: PathBuf,
+    /// Where commands run whose table names no directory: the tree of the run.
+    pub tree: PathBuf,
+    /// The project's directory, which those are relative to that a table names.
+    pub base: PathBuf,
     /// This very binary, with the arguments that lead to [`crate::keep_child`]; the host's id and the command come after.
     pub keeper: Vec<OsString>,
     /// Where pins are kept.
@@ -313,27 +316,28 @@ impl McpServer {
         Ok(ToolOutput { output, truncated: false })
     }
 
+    /// The answer to what has left. Where none comes, only who has an effect left something that nobody knows.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, ServiceError>>,
         keyring: &Keyring,
+        class: EffectClass,
     ) -> Result<T, ToolError> {
         let ms = self.config.call_ms();
-        match timeout(Duration::from_millis(ms), asked).await {
-            Err(_) => Err(ToolError::TimedOut(u32::try_from(ms).unwrap_or(u32::MAX))),
-            Ok(answered) => answered.map_err(|error| self.failed(&error, keyring)),
-        }
-    }
-
-    fn failed(&self, error: &ServiceError, keyring: &Keyring) -> ToolError {
-        let text = truncate(&keyring.scrub(&error.to_string()), TEXT_BYTES_MAX);
-        match error {
-            ServiceError::McpError(_) => ToolError::Failed(text),
-            _ => ToolError::Unavailable(Outage {
-                reason: format!("the MCP server `{}` broke off, and what the call did is unknown: {text}", self.name),
-                retry_after_ms: None,
-            }),
-        }
+        let lost = |why: String| match class {
+            EffectClass::ReadOnly => ToolError::Unavailable(Outage { reason: why, retry_after_ms: None }),
+            _ => ToolError::OutcomeUnknown(why),
+        };
+        let Ok(answered) = timeout(Duration::from_millis(ms), asked).await else {
+            return Err(lost(format!("the MCP server `{}` did not answer in {ms} ms (call_ms_max)", self.name)));
+        };
+        answered.map_err(|error| {
+            let text = truncate(&keyring.scrub(&error.to_string()), TEXT_BYTES_MAX);
+            match error {
+                ServiceError::McpError(_) => ToolError::Failed(text),
+                _ => lost(format!("the MCP server `{}` broke off ({text})", self.name)),
+            }
+        })
     }
 }
 
@@ -363,14 +367,15 @@ impl HostTool for McpServer {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
         let (line, _under_way, held) = self.ready().await?;
         if let Some(offer) = Offer::of(call, &self.config, &held)? {
-            let value = self.in_time(offer.ask(&line.peer), &line.keyring).await?;
+            let value = self.in_time(offer.ask(&line.peer), &line.keyring, EffectClass::ReadOnly).await?;
             return self.bounded(&value, &line.keyring);
         }
         if !held.has(&call.function) {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
         }
         let request = CallToolRequestParams::new(call.function.clone()).with_arguments(arguments);
-        let result = self.in_time(line.peer.call_tool(request), &line.keyring).await?;
+        let class = self.config.effect_of(&call.function);
+        let result = self.in_time(line.peer.call_tool(request), &line.keyring, class).await?;
         self.answer(&result, &line.keyring)
     }
 }

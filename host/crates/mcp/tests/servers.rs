@@ -68,7 +68,8 @@ impl Fake {
         let store = Arc::<FakeStore>::default();
         let around = Surroundings {
             project: "p".into(),
-            directory: folder.clone(),
+            tree: folder.clone(),
+            base: folder.clone(),
             keeper: vec![keeper().into()],
             store: Arc::clone(&store) as Arc<dyn Store>,
             secret: Arc::new(|_| Secret::new(TOKEN).map_err(|error| error.to_string())),
