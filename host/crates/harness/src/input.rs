@@ -6,7 +6,7 @@
 
 use crate::HarnessLimits;
 use longhaul_core::event::Used;
-use longhaul_core::work::{FeatureSpec, Outcome, Plan, Synthesis, Verdict};
+use longhaul_core::work::{FeatureSpec, Outcome, Plan, PlanStep, Synthesis, Verdict};
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,6 +86,15 @@ pub enum Input {
     FeatureDropped {
         /// Its id.
         feature: String,
+    },
+    /// The operator had the goal read again.
+    GoalReread {
+        /// As it is now.
+        goal: String,
+        /// Features that it adds, or says something else of.
+        steps: Vec<PlanStep>,
+        /// Features that it had and has no more.
+        dropped: Vec<String>,
     },
     /// The driver went back to an earlier commit on the operator's order; the run was not working.
     Reverted {

@@ -10,6 +10,7 @@
 //! | `step.rs` | the entry, what everything else is made of, and how a run ends |
 //! | `step/orders.rs` | begin, answer, pause, resume, abandon |
 //! | `step/edits.rs` | features added, edited, dropped |
+//! | `step/reread.rs` | a goal that is read again |
 //! | `step/sessions.rs` | how a session begins, what it asks for, how it ends |
 //! | `step/reports.rs` | what becomes of a report |
 //! | `step/ask.rs` | who answers an ask, and what becomes of its tasks |
@@ -21,6 +22,7 @@ mod edits;
 mod orders;
 mod pipeline;
 mod reports;
+mod reread;
 mod revert;
 mod rubric;
 mod sessions;
@@ -161,6 +163,7 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::FeatureAdded { spec } => turn.add(spec)?,
         Input::FeatureEdited { spec } => turn.edit(spec)?,
         Input::FeatureDropped { feature } => turn.drop_feature(&feature)?,
+        Input::GoalReread { goal, steps, dropped } => turn.goal_reread(goal, steps, dropped)?,
         Input::Reverted { .. } | Input::Regressed { .. } if turn.state.is_ask() => return Err(Refusal::NoBranch),
         Input::Reverted { features, left, to, kept_as } => turn.reverted(&features, left, &to, kept_as)?,
         Input::Regressed { features } => turn.regressed(&features)?,

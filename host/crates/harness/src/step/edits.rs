@@ -126,7 +126,7 @@ impl Turn<'_> {
         }
     }
 
-    fn edited(&mut self) {
+    pub(super) fn edited(&mut self) {
         self.state.counts.edits = self.state.counts.edits.saturating_add(1);
         self.settle_or_reopen();
     }

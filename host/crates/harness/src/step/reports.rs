@@ -18,6 +18,11 @@ use longhaul_core::{LimitHit, Outage};
 /// The limit of an invocation that is no failure: its agent goes on in a fresh one.
 const JOURNAL_FULL: &str = "journal_entries_max";
 
+/// What a person can do about a question of the planner, and where it is about a goal that a file holds.
+const ANSWER: &str = "longhaul answer RUN --text ANSWER";
+const ANSWER_OR_MEND: &str =
+    "longhaul answer RUN --text ANSWER; or mend the goal's file, then: longhaul resume RUN --reread-goal";
+
 /// What a note for the planner is about that says why its plan was refused.
 pub(super) const PLAN_BEFORE: &str = "the plan before";
 
@@ -138,7 +143,8 @@ impl Turn<'_> {
     fn plan_failed(&mut self, work: Work, failure: &Failure, text: String) {
         let Failure::Blocked(question) = failure else { return self.plan_refused(work, text) };
         let question = self.line(question);
-        self.ask(None, work.again(), WaitFor::Plan, &question, "longhaul answer RUN --text ANSWER");
+        let answer_with = if self.state.is_ask() { ANSWER } else { ANSWER_OR_MEND };
+        self.ask(None, work.again(), WaitFor::Plan, &question, answer_with);
     }
 
     /// Asks the planner again while attempts are left, and tells it why.
@@ -390,8 +396,9 @@ impl Turn<'_> {
         }
         let wait_ms = self.outage_wait_ms(count, outage.retry_after_ms);
         let text = format!(
-            "could not {verb}: {reason}; trying again in {} s ({count} of {retries_max})",
-            wait_ms.div_ceil(1_000)
+            "could not {verb}: {reason}; trying again in {} s ({count} of {retries_max}), or at once with: longhaul resume {}",
+            wait_ms.div_ceil(1_000),
+            self.state.run.as_ref().map_or("RUN", |run| run.as_str()),
         );
         self.warn(text.clone());
         let until_ms = self.at_ms.saturating_add(wait_ms);

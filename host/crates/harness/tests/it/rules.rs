@@ -490,10 +490,10 @@ fn an_outage_waits_longer_each_time_and_uses_no_round() {
         vec![feature("a", &[])],
         acts,
         expect![[r#"
-        - warning: could not generate: the model is down; trying again in 5 s (1 of 2)
+        - warning: could not generate: the model is down; trying again in 5 s (1 of 2), or at once with: longhaul resume r-1
         park until 6000
         do f-a/1/generate/t2
-        - warning: could not generate: the model is down; trying again in 3600 s (2 of 2)
+        - warning: could not generate: the model is down; trying again in 3600 s (2 of 2), or at once with: longhaul resume r-1
         park until 3606000
         do f-a/1/generate/t3
         - limit unavailable_retries_max: 3 outages in a row: the model is down; resume when it is there again
@@ -555,7 +555,7 @@ fn an_unclear_goal_is_asked_about_and_the_answer_reaches_the_planner() {
     bench.report(Report::Planned(plan(vec![feature("a", &[])])));
     expect![[r#"
         do plan
-        - asks: which language? [longhaul answer r-1 --text ANSWER]
+        - asks: which language? [longhaul answer r-1 --text ANSWER; or mend the goal's file, then: longhaul resume r-1 --reread-goal]
         park
         do plan/t2
         - planned 1
@@ -1075,4 +1075,51 @@ fn costs_are_summed_so_that_a_stored_sum_is_the_same_to_the_last_bit() {
         let loaded = State::from_json(&bench.state.to_json()).expect("it loads");
         assert_eq!((loaded.used.usage.cost_microdollars, loaded), (expected, bench.state), "{cost}");
     }
+}
+
+fn reread(goal: &str, features: Vec<FeatureSpec>, dropped: &[&str]) -> Input {
+    let dropped = dropped.iter().map(|id| (*id).to_owned()).collect();
+    Input::GoalReread { goal: goal.into(), steps: plan(features).steps, dropped }
+}
+
+/// A circle used to be what a run stayed with.
+#[test]
+fn a_goal_that_was_mended_is_planned_anew() {
+    let mut bench = Bench::begun(limits());
+    bench.report(Report::Failed(Failure::Blocked("`a` and `b` wait for each other".into())));
+    bench.tell(reread("mended", Vec::new(), &[]));
+    let Job::Plan { goal } = bench.work().job else { panic!("a plan is asked for") };
+    assert_eq!(goal.text, "mended");
+    bench.report(Report::Planned(plan(vec![feature("a", &[])])));
+    expect![[r#"
+        do plan
+        - asks: `a` and `b` wait for each other [longhaul answer r-1 --text ANSWER; or mend the goal's file, then: longhaul resume r-1 --reread-goal]
+        park
+        do plan/t2
+        - planned 1
+        - a in_progress: session 1
+        do f-a/1/generate"#]]
+    .assert_eq(&bench.look());
+}
+
+#[test]
+fn a_goal_that_is_read_again_adds_changes_and_drops_and_keeps_what_passes() {
+    let mut bench = Bench::planned(limits(), vec![feature("a", &[]), feature("b", &[]), feature("c", &["b"])]);
+    bench.pass();
+    bench.look();
+    let changed = |id: &str| FeatureSpec { instruction: "otherwise".into(), ..feature(id, &[]) };
+    bench.tell(reread("new", vec![changed("a"), changed("b"), feature("d", &["b"])], &["c", "a", "gone"]));
+    expect![[r#"
+        - b in_progress: changed by the goal
+        cancel f-b/1/generate
+        do f-b/discard
+        - d not_started: added by the goal
+        - c dropped: not in the goal any more
+        - warning: `a` passes and stays as it is, though the goal says something else of it now"#]]
+    .assert_eq(&bench.look());
+    assert_eq!(bench.state.goal, "new");
+    assert_eq!(bench.state.feature("a").map(|feature| feature.status), Some(FeatureStatus::Passing));
+    check_ignored(&mut bench, reread("new", Vec::new(), &["c"]), Ignored::NothingToDo);
+    let expected = expect!["feature `e` depends on `gone`, which is not in the plan; add it, or remove the dependency"];
+    check_refused(&mut bench, reread("worse", vec![feature("e", &["gone"])], &[]), expected);
 }

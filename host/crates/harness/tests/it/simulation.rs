@@ -9,7 +9,7 @@ use crate::bench::{
 };
 use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, Synthesis};
+use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, PlanStep, Synthesis};
 use longhaul_harness::state::{Phase, Wait, WaitFor, is_complete};
 use longhaul_harness::{
     Action, Choice, Dispatch, EndStatus, Failure, Feature, HarnessLimits, Input, Job, Reaction, Report, Setup, State,
@@ -467,7 +467,7 @@ fn order(dice: &mut Dice) -> Input {
     let deps: Vec<_> = (0..dice.below(3)).map(|_| name(dice.below(7))).collect();
     let deps: Vec<_> = deps.iter().map(String::as_str).collect();
     let priority = u8::try_from(dice.below(12)).expect("small");
-    match dice.below(29) {
+    match dice.below(31) {
         0..=2 => Input::PauseRequested,
         3..=5 => Input::Resume { retry_failing: dice.one_in(2), limits: None },
         6..=8 => Input::FeatureAdded { spec: FeatureSpec { priority, ..feature(&id, &deps) } },
@@ -476,6 +476,11 @@ fn order(dice: &mut Dice) -> Input {
         24 | 25 => Input::Steered { feature: dice.one_in(2).then_some(id), text: "the other way".into() },
         26 | 27 => Input::TaskCancelled { feature: id },
         28 => Input::WallUsedUp { spent_ms: u64::from(dice.below(2_000)) },
+        29 | 30 => {
+            let spec = FeatureSpec { instruction: "otherwise".into(), ..feature(&id, &deps[..deps.len() / 2]) };
+            let steps = vec![PlanStep { spec, on_failure: OnFailure::default() }];
+            Input::GoalReread { goal: "another goal".into(), steps, dropped: vec![name(dice.below(7))] }
+        }
         23 => Input::Approved { key: format!("f-{id}/1/generate") },
         16 | 17 => Input::Answered { feature: Some(id), answer: "no".into() },
         18 => Input::Woke,
