@@ -222,42 +222,76 @@ impl Cast {
 
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
     pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
-        let nobody = Arc::new(Nobody);
-        Setup {
-            invocation: caller.clone(),
-            scope: self.scope(part),
-            grants,
-            limits: part.limits.clone(),
-            services: Services {
-                models: nobody.clone(),
-                tools: nobody.clone(),
-                checks: nobody.clone(),
-                delegate: nobody.clone(),
-                graphs: nobody.clone(),
-                approvals: nobody.clone(),
-                supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
-                store: Arc::clone(&self.world.store),
-                memory: Arc::new(Embedded::new(Arc::clone(&self.world.store), Arc::clone(&self.world.clock))),
-                clock: Arc::clone(&self.world.clock),
-                watch: nobody,
-                exchange: None,
-            },
-            journal: None,
-            context: None,
-            seed: self.world.fresh_seed(),
-            console: None,
-            keyring: Arc::default(),
-            told: None,
-        }
+        setup_alone(&self.world, &self.project, part, caller, grants)
     }
 }
 
-/// One part, loaded.
+/// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
+pub fn setup_alone(world: &World, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+    let nobody = Arc::new(Nobody);
+    Setup {
+        invocation: caller.clone(),
+        scope: Scope { project: project.to_owned(), plugin: part.table.clone() },
+        grants,
+        limits: part.limits.clone(),
+        services: Services {
+            models: nobody.clone(),
+            tools: nobody.clone(),
+            checks: nobody.clone(),
+            delegate: nobody.clone(),
+            graphs: nobody.clone(),
+            approvals: nobody.clone(),
+            supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
+            store: Arc::clone(&world.store),
+            memory: Arc::new(Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock))),
+            clock: Arc::clone(&world.clock),
+            watch: nobody,
+            exchange: None,
+        },
+        journal: None,
+        context: None,
+        seed: world.fresh_seed(),
+        console: None,
+        keyring: Arc::default(),
+        told: None,
+    }
+}
+
+/// One part, loaded from the bytes that its run pinned.
 async fn part(
     world: &World,
     config: &Config,
     table: &str,
     pin: &Pin,
+    directory: &Path,
+    tree: &Path,
+) -> anyhow::Result<Part> {
+    let bytes = world
+        .store
+        .blob(&pin.digest)?
+        .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+    ready(world, config, table, pin, &bytes, directory, tree).await
+}
+
+/// The part of a table as a run pinned it, for work without a tree.
+pub async fn pinned(
+    world: &World,
+    config: &Config,
+    pins: &Pins,
+    table: &str,
+    directory: &Path,
+) -> anyhow::Result<Part> {
+    let pin = pins.get(table).with_context(|| format!("the run has no plugin for [{table}]"))?;
+    part(world, config, table, pin, directory, directory).await
+}
+
+/// One part, loaded from `bytes`.
+pub async fn ready(
+    world: &World,
+    config: &Config,
+    table: &str,
+    pin: &Pin,
+    bytes: &[u8],
     directory: &Path,
     tree: &Path,
 ) -> anyhow::Result<Part> {
@@ -269,11 +303,7 @@ async fn part(
             .part(table)
             .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
     };
-    let bytes = world
-        .store
-        .blob(&pin.digest)?
-        .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
-    let plugin = world.loaded.get(&world.engine, &pin.plugin, &bytes).await?;
+    let plugin = world.loaded.get(&world.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;
     let mut grants = match table {
         PYTHON_CHECKS => checks.1.clone(),

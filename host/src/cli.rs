@@ -24,6 +24,7 @@ mod agent;
 mod approvals;
 mod ask;
 mod backup;
+mod check;
 mod checkpoint;
 mod children;
 mod conform;
@@ -125,6 +126,9 @@ enum Command {
         #[command(flatten)]
         form: FormArg,
     },
+    /// Look for all that would stop a run before a model is asked: what longhaul.toml and the goal say, and what of it is
+    /// there. One line a finding, and 1 as the exit code; otherwise what would run.
+    Check(check::CheckArgs),
     /// Ask something: one agent answers, or a routed one, or the tasks of a plan do. Needs no git repository. The answer
     /// goes to standard output, everything else to standard error.
     Ask(ask::AskArgs),
@@ -139,6 +143,9 @@ enum Command {
         /// Try features again whose rounds were used up.
         #[arg(long)]
         retry_failing: bool,
+        /// Read the goal's file again before: features that it writes are added, changed and dropped; what passes stays.
+        #[arg(long)]
+        reread_goal: bool,
         /// Pause again after so many sessions: attempts at a feature. One that was held back is the first. Without it a
         /// run that broke off goes as far as it was asked to, and one that paused to its end.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
@@ -512,8 +519,12 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Ask(args) => ask::ask(context, args).await,
         Command::Steer(args) => ask::steer(context, args).await,
         Command::Cancel(args) => ask::cancel(context, args).await,
-        Command::Resume { run, retry_failing, sessions, form } => {
+        Command::Check(args) => check::run(context, args).await,
+        Command::Resume { run, retry_failing, reread_goal, sessions, form } => {
             let (run, form) = (context.which(run), form.form(context));
+            if reread_goal {
+                check::reread(context, run.clone(), form.is_for_programs()).await?;
+            }
             follow::start(context, Request::Resume { run, retry_failing, sessions }, form).await
         }
         Command::Revert(args) => revert::run(context, args).await,

@@ -3,6 +3,7 @@
 //! Reading is strict: a misspelt field is an error with its line. What a plugin may do is decided here
 //! and nowhere else: what it asks for, intersected with what the operator gives.
 
+use crate::check::text;
 use crate::checkpoint::CheckpointConfig;
 use crate::manifest::Asks;
 use crate::memory::{self, MemoryConfig};
@@ -87,6 +88,28 @@ pub struct Config {
     /// Who is told when a run asks, parks, fails or completes. Default: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyConfig>,
+}
+
+/// Something in `longhaul.toml` that cannot be meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{text}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct Fault {
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do, in one line.
+    pub text: String,
+}
+
+/// Faults while they are looked for, each with the path of its key.
+#[derive(Default)]
+struct Faults(Vec<(String, String)>);
+
+impl Faults {
+    fn at(&mut self, path: &str, looked: anyhow::Result<()>) {
+        if let Err(error) = looked {
+            self.0.push((path.to_owned(), format!("{error:#}")));
+        }
+    }
 }
 
 /// `[project]`.
@@ -225,45 +248,87 @@ impl Config {
         Self::parse(&text).with_context(|| format!("`{}`", path.display()))
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file; the first fault is the error.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let config: Self = toml::from_str(text)?;
-        config.check()?;
-        Ok(config)
+        Self::parse_all(text).map_err(|faults| match faults.into_iter().next() {
+            Some(fault) => fault.into(),
+            None => anyhow::anyhow!("it cannot be read"),
+        })
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    /// Reads the text that a run was begun with: what it says was looked at then, by the rules of then.
+    pub fn parse_pinned(text: &str) -> anyhow::Result<Self> {
+        toml::from_str(text).map_err(|error| anyhow::anyhow!(text::of_toml(text, &error).1))
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// All faults that the text alone shows; where it cannot be read as a whole, the first.
+    pub fn parse_all(text: &str) -> Result<Self, Vec<Fault>> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let (line, text) = text::of_toml(text, &error);
+            vec![Fault { line, text }]
+        })?;
+        let found = config.faults();
+        if found.is_empty() {
+            return Ok(config);
+        }
+        let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: said };
+        Err(found.into_iter().map(placed).collect())
+    }
+
+    /// What is wrong, with the path of the key that it is about.
+    fn faults(&self) -> Vec<(String, String)> {
+        let mut found = Faults::default();
+        found.at("project.name", self.check_name());
+        found.at("agents", self.check_agents());
+        found.at("ask", self.check_ask());
+        found.at("run.contract_by", self.check_contract());
+        found.at("agents", self.check_categories());
+        found.at("notify", self.notify.as_ref().map_or(Ok(()), NotifyConfig::check));
+        // The environment is looked at when something is to be sent.
+        found.at("telemetry", self.telemetry.settings(&|_| None).map(drop).map_err(Into::into));
+        found.at("context", self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}")));
+        found.at("checkpoints", self.checkpoints.check());
+        found.at("memory", self.memory.check(&self.models.keys().collect::<Vec<_>>()));
+        for (name, server) in &self.mcp {
+            found.at(&format!("mcp.{name}"), self.check_server(name, server));
+        }
+        for (table, part) in self.parts() {
+            self.check_part(&table, part, &mut found);
+        }
+        found.at("run.limits.cost_microdollars_max", self.check_cost_caps());
+        for (name, check) in &self.checks {
+            found.at(&format!("checks.{name}"), check.validate(name).map_err(Into::into));
+        }
+        found.0
+    }
+
+    fn check_name(&self) -> anyhow::Result<()> {
         let name = &self.project.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
             bail!("[project] name `{name}`: take 1 to 64 letters, digits, `-` and `_`");
         }
+        Ok(())
+    }
+
+    fn check_agents(&self) -> anyhow::Result<()> {
         if self.agents.is_empty() {
             bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
         }
-        self.check_ask()?;
-        if let Some(name) = self.run.contract_by.as_ref().filter(|name| !self.agents.contains_key(*name)) {
-            bail!("[run] contract_by names `{name}`, and there is no [agents.{name}]");
-        }
-        self.check_categories()?;
-        self.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
-        // The environment is looked at when something is to be sent.
-        self.telemetry.settings(&|_| None)?;
-        self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}"))?;
-        self.checkpoints.check()?;
-        self.memory.check(|model| self.models.contains_key(model))?;
-        for (name, server) in &self.mcp {
-            server.check(name)?;
-            if self.tools.contains_key(&mcp::tool_name(name)) {
-                bail!("[tools.{0}] has the name of [mcp.{name}]; give one another name", mcp::tool_name(name));
-            }
-        }
-        for (table, part) in self.parts() {
-            self.check_part(&table, part)?;
-        }
-        self.check_cost_caps()?;
-        if let Some((name, _)) = self.checks.iter().find(|(_, check)| check.argv.is_empty()) {
-            bail!("[checks] {name} has no command; write argv = [\"program\", \"argument\"]");
+        Ok(())
+    }
+
+    fn check_contract(&self) -> anyhow::Result<()> {
+        self.run.contract_by.as_ref().map_or(Ok(()), |name| named("[run] contract_by", "agents", name, &self.agents))
+    }
+
+    fn check_server(&self, name: &str, server: &McpConfig) -> anyhow::Result<()> {
+        server.check(name)?;
+        if self.tools.contains_key(&mcp::tool_name(name)) {
+            bail!("[tools.{0}] has the name of [mcp.{name}]; give one another name", mcp::tool_name(name));
         }
         Ok(())
     }
@@ -299,12 +364,8 @@ impl Config {
         if self.run.strategy == Strategy::Ask {
             bail!("[run] strategy is `session` or `pipeline`; an ask is started with `longhaul ask`");
         }
-        if let Some(name) = self.ask.model.as_ref().filter(|name| !self.models.contains_key(*name)) {
-            bail!("[ask] model names `{name}`, and there is no [models.{name}]");
-        }
-        if let Some(name) = self.ask.agent.as_ref().filter(|name| !self.agents.contains_key(*name)) {
-            bail!("[ask] agent names `{name}`, and there is no [agents.{name}]");
-        }
+        self.ask.model.as_ref().map_or(Ok(()), |name| named("[ask] model", "models", name, &self.models))?;
+        self.ask.agent.as_ref().map_or(Ok(()), |name| named("[ask] agent", "agents", name, &self.agents))?;
         overlaid(&HarnessLimits::of_ask(), &self.ask.limits).context("[ask.limits]")?;
         Ok(())
     }
@@ -322,16 +383,15 @@ impl Config {
         self.ask.model.as_ref().or_else(of_parts).cloned()
     }
 
-    fn check_part(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+    fn check_part(&self, table: &str, part: &PluginConfig, found: &mut Faults) {
         if part.plugin.is_empty() {
-            bail!("[{table}] has no plugin; add: plugin = \"NAME\"");
+            return found.at(table, Err(anyhow::anyhow!("[{table}] has no plugin; add: plugin = \"NAME\"")));
         }
-        crate::toolbox::built_in::check(table, part)?;
-        crate::toolbox::gate::check(table, part)?;
-        crate::secrets::check(table, &part.secrets)?;
-        self.own_limits(part).with_context(|| format!("[{table}.limits]"))?;
-        let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
-        rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))?;
+        found.at(&format!("{table}.plugin"), crate::toolbox::built_in::check(table, part));
+        found.at(&format!("{table}.approval"), crate::toolbox::gate::check(table, part));
+        found.at(&format!("{table}.secrets"), crate::secrets::check(table, &part.secrets));
+        found.at(&format!("{table}.limits"), self.check_limits(table, part));
+        found.at(&format!("{table}.context"), self.check_context(table, part));
         let servers: Vec<String> = self.mcp.keys().map(|name| mcp::tool_name(name)).collect();
         let known = [
             ("models", &part.models, self.models.keys().collect::<Vec<_>>()),
@@ -339,11 +399,23 @@ impl Config {
             ("agents", &part.agents, self.agents.keys().collect()),
         ];
         for (kind, wanted, known) in known {
-            if let Some(missing) = wanted.iter().find(|name| !known.contains(name)) {
-                bail!("[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]");
+            for missing in wanted.iter().filter(|name| !known.contains(name)) {
+                let make = format!("add [{kind}.{missing}], or remove the name");
+                let or = text::or_make(missing, &known, &make);
+                let wrong =
+                    anyhow::anyhow!("[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]{or}");
+                found.at(&format!("{table}.{kind}"), Err(wrong));
             }
         }
-        Ok(())
+    }
+
+    fn check_limits(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+        self.own_limits(part).map(drop).with_context(|| format!("[{table}.limits]"))
+    }
+
+    fn check_context(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+        let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
+        rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))
     }
 
     /// Each is one that features can have, and goes to one agent.
@@ -353,8 +425,8 @@ impl Config {
                 bail!("[{table}] takes no categories: features go to agents; remove the line");
             }
             if let Some(unknown) = part.categories.iter().find(|category| !route::is_category(category)) {
-                let known = route::ROUTES.map(|(category, _)| category).join(", ");
-                bail!("[{table}] categories names `{unknown}`; there are {known}");
+                let or = text::or_one_of(unknown, &route::ROUTES.map(|(category, _)| category));
+                bail!("[{table}] categories names `{unknown}`{or}");
             }
         }
         let mut taken = BTreeMap::new();
@@ -453,7 +525,17 @@ impl Config {
 fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Table) -> anyhow::Result<T> {
     let mut fields = toml::Table::try_from(all)?;
     fields.extend(own.clone());
-    Ok(fields.try_into()?)
+    fields.try_into().map_err(|error: toml::de::Error| anyhow::anyhow!(text::of_toml("", &error).1))
+}
+
+/// Refuses the name of a table that is not there.
+fn named<T>(what: &str, kind: &str, name: &str, tables: &BTreeMap<String, T>) -> anyhow::Result<()> {
+    if tables.contains_key(name) {
+        return Ok(());
+    }
+    let known: Vec<&String> = tables.keys().collect();
+    let or = text::or_make(name, &known, &format!("add [{kind}.{name}], or remove the line"));
+    bail!("{what} names `{name}`, and there is no [{kind}.{name}]{or}")
 }
 
 /// What a plugin may do: what it asks for, as far as the operator gives it.
@@ -499,17 +581,22 @@ mod tests {
 
     #[test]
     fn what_is_wrong_in_the_file_is_said_with_its_place() {
-        check("tols = [\"files\"]", "unknown field `tols`");
-        check("tools = [\"files\"]", "[agents.code] tools names `files`, and there is no [tools.files]");
+        check("tols = [\"files\"]", "line 5: [agents.code] unknown field `tols`; did you mean `tools`?");
+        check("tools = [\"files\"]", "line 5: [agents.code] tools names `files`, and there is no [tools.files]; add");
+        check(
+            "tools = [\"flies\"]\n[tools.files]\nplugin = \"files\"",
+            "line 5: [agents.code] tools names `flies`, and there is no [tools.flies]; did you mean `files`?",
+        );
         check("[tools.files]\n", "[tools.files] has no plugin");
-        check("categories = [\"poetry\"]", "[agents.code] categories names `poetry`; there are functional");
+        check("categories = [\"poetry\"]", "[agents.code] categories names `poetry`; there are `functional`");
+        check("categories = [\"test\"]", "[agents.code] categories names `test`; did you mean `testing`?");
         check(
             "categories = [\"ui\"]\n[agents.b]\nplugin = \"react\"\ncategories = [\"ui\"]",
             "category `ui` is given to [agents.b] and to [agents.code]; keep one",
         );
         check("[evaluator]\nplugin = \"x\"\ncategories = [\"ui\"]", "[evaluator] takes no categories");
-        check("[limits]\nfuel = 1", "unknown field `fuel`");
-        check("[agents.code.limits]\nfuel = 1", "[agents.code.limits]: unknown field `fuel`");
+        check("[limits]\nfuel = 1", "line 6: [limits] unknown field `fuel`; did you mean `fuel_max`?");
+        check("[agents.code.limits]\nfuel = 1", "[agents.code.limits]: unknown field `fuel`; did you mean `fuel_max`?");
         check("[context]\npolicy = \"forget\"", "unknown variant `forget`");
         check("[context]\nfull_percent_max = 0", "[context]: full_percent_max is 0; take 1 to 100");
         check("[agents.code.context]\nfull = 1", "[agents.code.context]: unknown field `full`");

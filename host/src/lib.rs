@@ -6,6 +6,7 @@ pub mod agents;
 pub mod ask;
 pub mod backup;
 pub mod cast;
+pub mod check;
 pub mod checkpoint;
 pub mod cli;
 pub mod config;

@@ -3,6 +3,8 @@
 //! A component that was built here carries it. For one that does not, a `.toml` of the same name beside the file
 //! counts. All of it is the plugin's own claim: what it may do is decided in [`crate::config`].
 
+pub mod settings;
+
 use anyhow::Context as _;
 use longhaul_core::grant::Access;
 use longhaul_core::text::printable;
@@ -26,6 +28,9 @@ pub struct Manifest {
     pub description: String,
     /// What it asks for.
     pub asks: Asks,
+    /// What may be set for it; none: it does not say, and is handed what is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<settings::Declared>,
 }
 
 /// `[asks]`: what a plugin asks for. Without a manifest it asks for nothing.

@@ -22,6 +22,7 @@ pub use recollect::{recollect, told_words};
 pub use remember::{is_due, put_due, remember_due, remember_run};
 
 use crate::cast::{Cast, Pins};
+use crate::check::text;
 use crate::config::{Config, PluginConfig};
 use crate::wiring::{self, ServerConfig, World};
 use anyhow::bail;
@@ -91,9 +92,10 @@ impl Default for MemoryConfig {
 
 impl MemoryConfig {
     /// Refuses what cannot be meant.
-    pub fn check(&self, is_model: impl Fn(&str) -> bool) -> anyhow::Result<()> {
-        if let Some(model) = self.model.as_ref().filter(|model| !is_model(model)) {
-            bail!("[memory] model names `{model}`, and there is no [models.{model}]");
+    pub fn check(&self, models: &[&String]) -> anyhow::Result<()> {
+        if let Some(model) = self.model.as_ref().filter(|model| !models.contains(model)) {
+            let or = text::or_make(model, models, &format!("add [models.{model}], or remove the line"));
+            bail!("[memory] model names `{model}`, and there is no [models.{model}]{or}");
         }
         match self.backend {
             BackendName::Redis if self.redis.is_none() => {

@@ -2,6 +2,7 @@
 
 pub mod installed;
 
+use crate::check::text;
 use crate::home::Home;
 use crate::manifest::Manifest;
 use anyhow::bail;
@@ -52,6 +53,10 @@ pub fn find(name: &str, project: Option<&Path>, home: &Home) -> anyhow::Result<P
     let searched = directories(project, home);
     let found = searched.iter().map(|directory| directory.join(format!("{name}.wasm"))).find(|path| path.is_file());
     let Some(found) = found else {
+        let there = names_in(&searched);
+        if let Some(near) = text::nearest(name, there.iter().map(String::as_str)) {
+            bail!("there is no plugin `{name}`; did you mean `{near}`?");
+        }
         let places: Vec<String> = searched.iter().map(|path| path.display().to_string()).collect();
         bail!(
             "there is no plugin `{name}`; looked for {name}.wasm in {}. Build the shipped ones with `cargo xtask plugins`, install one with `longhaul plugin install FILE`, or name a directory with {VARIABLE}",
@@ -59,6 +64,16 @@ pub fn find(name: &str, project: Option<&Path>, home: &Home) -> anyhow::Result<P
         );
     };
     Ok(found)
+}
+
+/// The plugins in these directories, by name.
+fn names_in(directories: &[PathBuf]) -> Vec<String> {
+    let entries = directories.iter().filter_map(|directory| directory.read_dir().ok()).flatten().flatten();
+    let name = |path: PathBuf| {
+        let is_component = path.extension().is_some_and(|extension| extension == "wasm");
+        is_component.then(|| path.file_stem()?.to_str().map(str::to_owned))?
+    };
+    entries.filter_map(|entry| name(entry.path())).collect()
 }
 
 /// A plugin's bytes and what it asks for, as a run pins them.

@@ -38,6 +38,7 @@ mod approvals;
 mod ask;
 mod backup;
 mod begin;
+mod check;
 mod checkpoints;
 mod decisions;
 mod fault;
@@ -52,6 +53,7 @@ mod proposals;
 mod recheck;
 mod replay;
 mod request;
+mod reread;
 mod resources;
 mod reverts;
 mod schedules;
@@ -156,6 +158,8 @@ impl Service {
                 let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
                 self.start(&directory, models, plan, until, again, None).await
             }
+            Request::Check { directory, models } => self.check(&directory, &models).await,
+            Request::RereadGoal { run } => self.reread_goal(&run).await,
             Request::Resume { run, retry_failing, sessions } => {
                 self.resume(&run, retry_failing, Until::sessions(sessions)).await
             }

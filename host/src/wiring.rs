@@ -177,6 +177,11 @@ pub fn ranking(model: Option<&str>, store: &Arc<dyn Store>) -> anyhow::Result<Ar
     Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
 }
 
+/// Refuses a sentence model that cannot be had.
+pub fn check_embeddings(model: Option<&str>) -> anyhow::Result<()> {
+    model.map_or(Ok(()), |name| embedder(name).map(drop))
+}
+
 /// A sentence model, one for the whole process. It is loaded when something is searched for.
 #[cfg(feature = "embeddings")]
 fn embedder(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
@@ -270,8 +275,7 @@ impl ModelSet {
 
     /// Makes the models that some plugin may use. Nothing is sent yet.
     pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> anyhow::Result<Self> {
-        let used = config.models.keys().filter(|name| config.uses_model(name));
-        let used: Vec<String> = used.cloned().collect();
+        let used = used_models(config);
         let mut models: HashMap<String, Arc<dyn Model>> = match options.replay_from.as_deref() {
             Some(path) => {
                 let recording = Arc::new(Recording::read(path)?);
@@ -287,6 +291,28 @@ impl ModelSet {
         }
         Ok(Self(models))
     }
+
+    /// What is wrong with the models that some plugin may use, each with the name of its table, where it is about one.
+    pub fn faults(config: &Config, project: &Path, options: &ModelOptions) -> Vec<(Option<String>, String)> {
+        if let Some(recording) = &options.replay_from {
+            return Recording::read(recording).err().map(|error| (None, error.to_string())).into_iter().collect();
+        }
+        let mut found: Vec<(Option<String>, String)> = Vec::new();
+        for name in used_models(config) {
+            if let Err(error) = Self::live(config, project, vec![name.clone()]) {
+                let text = format!("{error:#}");
+                // Several may lead to the same one.
+                if !found.iter().any(|(_, known)| *known == text) {
+                    found.push((Some(name), text));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn used_models(config: &Config) -> Vec<String> {
+    config.models.keys().filter(|name| config.uses_model(name)).cloned().collect()
 }
 
 /// A local model needs a build that has one: better said before a run than by its first request.

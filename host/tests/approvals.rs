@@ -334,15 +334,20 @@ fn every_call_of_a_long_run_and_of_its_sub_agents_asks_and_is_made_once() {
 
 #[test]
 fn a_policy_for_a_function_that_there_is_not_lets_no_call_pass() {
+    const UNKNOWN: &str = "[tools.poster.approval] names `pots`, which the tool does not have; did you mean `post`?";
     let lab = lab_with(&json!([post("a")]), &json!([]), "functions = { pots = \"ask\" }");
-    let mut started = lab.start(&["run"]);
-    started.wait_for("[tools.poster.approval] names `pots`, and the tool has: post, put, look");
-    started.kill();
-    started.wait();
-    assert!(posted(&lab).is_empty());
+    common::refused(&lab.run(&["run"]), &[UNKNOWN]);
     let path = lab.project().join("longhaul.toml");
-    let text = std::fs::read_to_string(&path).expect("ours");
-    std::fs::write(&path, text.replace("pots", "post")).expect("ours");
+    let wrong = std::fs::read_to_string(&path).expect("ours");
+    let right = wrong.replace("pots", "post");
+    std::fs::write(&path, &right).expect("ours");
+    lab.git(&["commit", "-aqm", "mend"]);
+    lab.run(&["run"]).expect(5);
+    // Also when it is written so meanwhile.
+    std::fs::write(&path, &wrong).expect("ours");
+    common::refused(&lab.run(&["resume"]), &[UNKNOWN]);
+    assert!(posted(&lab).is_empty());
+    std::fs::write(&path, &right).expect("ours");
     lab.run(&["resume"]).expect(5);
     answer(&lab, &the_open(&lab), "y").expect(0);
     lab.run(&["resume"]).expect(0);

@@ -6,7 +6,7 @@
 mod common;
 
 use common::lab::{Lab, Ran};
-use common::{DOER_CONFIG, repository};
+use common::{DOER_CONFIG, refused, repository};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -243,6 +243,190 @@ fn a_configuration_is_read_strictly() {
     ]);
 }
 
+/// Everything that can be configured and is in order; each row of the table spoils one thing of it.
+const GOOD: &str = r#"[project]
+name = "kept"
+
+[run]
+contract_by = "helper"
+
+[run.limits]
+iterations_max = 2
+
+[planner]
+plugin = "initializer"
+
+[agents.code]
+plugin = "react"
+models = ["fake"]
+tools = ["files", "search", "mcp-clock"]
+agents = ["helper"]
+categories = ["testing"]
+settings = { steps_max = 5, style = "actions" }
+
+[agents.helper]
+plugin = "react"
+models = ["fake"]
+
+[tools.files]
+plugin = "files"
+directories = [{ guest = "/work", host = "tree", access = "write" }]
+settings = { read_bytes_max = 1000 }
+approval = { functions = { write = "ask" } }
+
+[tools.search]
+plugin = "builtin:search"
+
+[mcp.clock]
+command = ["true"]
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+
+[checks]
+fine = { argv = ["true"] }
+
+[notify]
+command = ["true"]
+"#;
+
+/// A change of [`GOOD`]: this is taken out, and this put in its place.
+type Slip = (&'static str, &'static str, &'static str);
+
+/// Rows of the table that are about `longhaul.toml`.
+const SLIPS: [Slip; 41] = [
+    ("no TOML", "[project]", "[project"),
+    ("a table misspelt", "[checks]", "[check]"),
+    ("a field misspelt", "tools = [\"files\"", "tols = [\"files\""),
+    ("a limit misspelt", "iterations_max", "iteration_max"),
+    ("a limit of nothing", "iterations_max = 2", "iterations_max = 0"),
+    ("a name with a slash", "\"kept\"", "\"ke/pt\""),
+    (
+        "a plugin misspelt",
+        "plugin = \"react\"\nmodels = [\"fake\"]\ntools",
+        "plugin = \"reakt\"\nmodels = [\"fake\"]\ntools",
+    ),
+    ("a plugin of nothing", "plugin = \"initializer\"", "plugin = \"./gone.wasm\""),
+    ("a plugin of another role", "plugin = \"initializer\"", "plugin = \"files\""),
+    ("a table without a plugin", "plugin = \"builtin:search\"", ""),
+    ("a tool misspelt", "\"files\", \"search\"", "\"flies\", \"search\""),
+    ("a tool of nothing", "\"search\", ", "\"zebra\", "),
+    ("a server misspelt", "\"mcp-clock\"", "\"mcp-clok\""),
+    ("a model misspelt", "models = [\"fake\"]\ntools", "models = [\"fak\"]\ntools"),
+    ("an agent for contracts misspelt", "contract_by = \"helper\"", "contract_by = \"helpr\""),
+    ("an agent to delegate to misspelt", "agents = [\"helper\"]", "agents = [\"hlper\"]"),
+    ("a category misspelt", "[\"testing\"]", "[\"testin\"]"),
+    ("a category given twice", "[agents.helper]", "[agents.helper]\ncategories = [\"testing\"]"),
+    ("a setting misspelt", "steps_max = 5", "step_max = 5"),
+    ("a setting of another kind", "steps_max = 5", "steps_max = \"five\""),
+    ("a setting of another word", "style = \"actions\"", "style = \"action\""),
+    ("a tool's setting misspelt", "read_bytes_max", "read_byte_max"),
+    ("a function misspelt", "write = \"ask\"", "wirte = \"ask\""),
+    ("a built-in tool misspelt", "builtin:search", "builtin:serach"),
+    ("a directory of nothing", "host = \"tree\"", "host = \"docs\""),
+    ("a directory that nobody asks for", "guest = \"/work\"", "guest = \"/wrok\""),
+    ("a program of nothing", "argv = [\"true\"]", "argv = [\"pytset\"]"),
+    ("a check without a program", "argv = [\"true\"]", "argv = []"),
+    ("a provider misspelt", "provider = \"openai\"", "provider = \"opnai\""),
+    ("a model without an id", "id = \"fake\"\n", ""),
+    ("a cap on money without prices", "iterations_max = 2", "cost_microdollars_max = 1000000"),
+    ("a key in the file", "id = \"fake\"", "id = \"fake\"\napi_key = \"sk-1\""),
+    ("a key of nothing", "id = \"fake\"", "id = \"fake\"\napi_key_env = \"NO_SUCH_KEY\""),
+    ("a fallback of nothing", "id = \"fake\"", "id = \"fake\"\nfallback = [\"other\"]"),
+    ("a server's program of nothing", "command = [\"true\"]\n\n[models", "command = [\"mcp-clokc\"]\n\n[models"),
+    (
+        "a server's directory of nothing",
+        "command = [\"true\"]\n\n[models",
+        "command = [\"true\"]\ndirectory = \"gone\"\n\n[models",
+    ),
+    (
+        "a server of two kinds",
+        "command = [\"true\"]\n\n[models",
+        "command = [\"true\"]\nurl = \"https://a.example\"\n\n[models",
+    ),
+    (
+        "a secret of nothing",
+        "[tools.search]",
+        "[tools.fetch]\nplugin = \"http-fetch\"\nsecrets = [{ name = \"token\", hosts = [\"https://a.example\"] }]\n\n[tools.search]",
+    ),
+    ("a program to notify of nothing", "[notify]\ncommand = [\"true\"]", "[notify]\ncommand = [\"notfy\"]"),
+    ("an address to notify of nothing", "[notify]\ncommand = [\"true\"]", "[notify]\nwebhook_env = \"NO_SUCH_HOOK\""),
+    ("a memory of nothing", "[run]", "[memory]\nbackend = \"redis\"\n\n[run]"),
+];
+
+/// Rows of the table that are about `GOAL.md`.
+const GOALS: [(&str, &str); 9] = [
+    ("a line that means nothing", "## Feature: a\n- prio: 9\n- check: fine\n\nx\n"),
+    ("a priority of 11", "## Feature: a\n- priority: 11\n- check: fine\n\nx\n"),
+    ("a category of nothing", "## Feature: a\n- category: tests\n- check: fine\n\nx\n"),
+    (
+        "a circle",
+        "## Feature: a\n- id: a\n- depends on: b\n- check: fine\n\nx\n\n## Feature: b\n- id: b\n- depends on: a\n- check: fine\n\nx\n",
+    ),
+    ("a dependency on nothing", "# Goal\n\n## Feature: a\n- depends on: gone\n- check: fine\n\nx\n"),
+    ("a check of nothing", "## Feature: a\n- check: fien\n\nx\n"),
+    ("an agent of nothing", "## Feature: a\n- agent: helpr\n- check: fine\n\nx\n"),
+    ("no check and no criterion", "## Feature: a\n\nx\n"),
+    ("free words and nobody to plan", "Build me a castle.\n"),
+];
+
+/// Each is one line with what to do, from `check` and from `run`, and no model hears of it.
+#[test]
+fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model_is_asked() {
+    const FINE: &str = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n";
+    let lab = Lab::new(GOOD, FINE);
+    let fine = lab.run(&["check"]).expect(0);
+    assert!(fine.stdout.contains("nothing is wrong") && fine.stdout.contains("one: the first"), "{}", fine.said());
+    let good = fs::read_to_string(lab.project().join("longhaul.toml")).expect("it is there");
+    let slip = |(what, from, to): &Slip| {
+        assert!(good.contains(from), "{what}: no `{from}`");
+        (*what, good.replacen(from, to, 1), FINE.to_owned())
+    };
+    let goal = |(what, goal): &(&'static str, &str)| (*what, good.clone(), (*goal).to_owned());
+    let mut told = String::new();
+    for (what, config, goal) in SLIPS.iter().map(slip).chain(GOALS.iter().map(goal)) {
+        fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+        fs::write(lab.project().join("GOAL.md"), goal).expect("ours");
+        commit(&lab);
+        let checked = lab.run(&["check"]).expect(1);
+        let first = checked.stdout.lines().next().unwrap_or_default().to_owned();
+        let more = checked.stdout.lines().count() - 1;
+        let ran = lab.run(&["run"]);
+        refused(&ran, &[]);
+        let is_place = |(place, _): &(&str, &str)| place.starts_with("longhaul.toml") || place.starts_with("GOAL.md");
+        let text = first.split_once(": ").filter(is_place).map_or(first.as_str(), |(_, text)| text);
+        assert!(ran.stderr.contains(text), "{what}: `{first}` and: {}", ran.said());
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        told.push_str(&format!(
+            "{what}\n    {}{more}\n",
+            first.replace(&lab.project().display().to_string(), "PROJECT")
+        ));
+    }
+    assert_eq!((lab.fake.requests(), lab.runs()), Default::default(), "nobody was asked, and there is no run");
+    println!("{told}");
+}
+
+/// A circle used to be what a run stayed with, and new features of a goal needed a new run.
+#[test]
+fn a_goal_is_read_again_for_a_run_that_goes_on() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.run(&["run", "--sessions", "1"]).expect(0);
+    let more = "\n## Feature: the fourth\n- id: four\n- check: wrote_four\n\nDo it.\n";
+    goal(&lab, &format!("{GOAL}{more}"));
+    let resumed = lab.run(&["resume", "--reread-goal"]).expect(0);
+    assert!(resumed.stdout.starts_with("added: four\n"), "{}", resumed.said());
+    let status = lab.newest().expect("a run");
+    let passing = |at: usize| (status["features"][at]["spec"]["id"].clone(), status["features"][at]["status"].clone());
+    assert_eq!((passing(0), passing(1)), (("one".into(), "passing".into()), ("four".into(), "passing".into())));
+
+    goal(&lab, &format!("{GOAL}{}", more.replace("- id: four", "- id: four\n- depends on: five")));
+    let ran = lab.run(&["resume", "--reread-goal"]);
+    refused(&ran, &["GOAL.md:9: ", "`five`, which does not exist"]);
+    assert_eq!(lab.newest().expect("a run")["features"], status["features"], "nothing changed");
+}
+
 #[test]
 fn a_project_must_be_a_repository_with_everything_committed() {
     check(&[
@@ -400,8 +584,7 @@ fn a_goal_that_makes_no_plan_is_said_with_its_line() {
         ),
         case("too much of it", |lab| goal(lab, &"many words ".repeat(200_000)), &["2200000 bytes", "1048576"]),
     ]);
-    // The run begins with these, and what is wrong with them is told there.
-    let planned = |what, spoil, code, expected| Case { what, spoil, args: &["run"], code, expected };
+    let planned = |what, spoil, expected| Case { what, spoil, args: &["run"], code: 1, expected };
     check(&[
         planned(
             "a circle",
@@ -411,14 +594,12 @@ fn a_goal_that_makes_no_plan_is_said_with_its_line() {
                     "## Feature: a\n- id: a\n- depends on: b\n- check: wrote_one\n\nx\n\n## Feature: b\n- id: b\n- depends on: a\n- check: wrote_one\n\nx\n",
                 )
             },
-            5,
-            &["circle"],
+            &["GOAL.md:1: ", "circle"],
         ),
         planned(
             "a dependency on nothing",
             |lab| goal(lab, "## Feature: a\n- id: a\n- depends on: gone\n- check: wrote_one\n\nx\n"),
-            5,
-            &["gone"],
+            &["GOAL.md:1: ", "gone"],
         ),
         planned(
             "an id twice",
@@ -428,17 +609,15 @@ fn a_goal_that_makes_no_plan_is_said_with_its_line() {
                     "## Feature: a\n- id: a\n- check: wrote_one\n\nx\n\n## Feature: b\n- id: a\n- check: wrote_one\n\nx\n",
                 )
             },
-            5,
-            &["`a`"],
+            &["GOAL.md:7: ", "`a`"],
         ),
         planned(
             "a priority of 11",
             |lab| goal(lab, "## Feature: a\n- priority: 11\n- check: wrote_one\n\nx\n"),
-            5,
-            &["11", "line 2"],
+            &["11", "GOAL.md:2: "],
         ),
-        planned("a check of nothing", |lab| goal(lab, "## Feature: a\n- check: gone\n\nx\n"), 3, &["gone"]),
-        planned("nothing to judge by", |lab| goal(lab, "## Feature: a\n\nx\n"), 3, &["criteria"]),
+        planned("a check of nothing", |lab| goal(lab, "## Feature: a\n- check: gone\n\nx\n"), &["gone"]),
+        planned("nothing to judge by", |lab| goal(lab, "## Feature: a\n\nx\n"), &["criteria"]),
         planned(
             "ten thousand features",
             |lab| {
@@ -446,10 +625,9 @@ fn a_goal_that_makes_no_plan_is_said_with_its_line() {
                     |number| format!("## Feature: number {number}\n- id: n{number}\n- check: wrote_one\n\nx\n\n");
                 goal(lab, &(0..10_000).map(feature).collect::<String>());
             },
-            3,
             &["features_max", "10000"],
         ),
-        planned("no features and no model", |lab| goal(lab, "Build me a castle.\n"), 3, &["[planner]", "models = "]),
+        planned("no features and no model", |lab| goal(lab, "Build me a castle.\n"), &["[planner]", "models = "]),
     ]);
 }
 

@@ -374,7 +374,7 @@ pub enum Form {
 }
 
 impl Form {
-    fn is_for_programs(self) -> bool {
+    pub fn is_for_programs(self) -> bool {
         self != Self::Words
     }
 }

@@ -77,7 +77,7 @@ impl RunRecord {
 
     /// The configuration that the run was started with.
     pub fn config(&self) -> anyhow::Result<Config> {
-        Config::parse(&self.config).context("the configuration that the run was started with")
+        Config::parse_pinned(&self.config).context("the configuration that the run was started with")
     }
 
     /// The configuration for the work that is still to be done: what the file says now, so that a grant

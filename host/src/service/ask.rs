@@ -6,9 +6,10 @@
 use super::begin::begin;
 use super::{Answer, Service, Which, turns};
 use crate::cast::{self, PYTHON_CHECKS};
+use crate::check::Scope;
 use crate::config::Config;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until};
-use crate::wiring::{ModelOptions, ModelSet};
+use crate::wiring::ModelOptions;
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
@@ -55,7 +56,7 @@ impl Service {
         }
         let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
         let config = Config::read(&directory)?;
-        ModelSet::build(&config, &directory, &models)?;
+        self.refuse_faults(&directory, &config, text.as_deref(), &models, &Scope::Ask).await?;
         let created_ms = self.world.clock.now_ms();
         let mut batch = Batch::new();
         let mut pins = cast::pin(&self.world, &config, &directory, &mut batch)?;

@@ -4,11 +4,12 @@ use super::fault::Fault;
 use super::turns::of_directory;
 use super::{Answer, Service};
 use crate::cast;
+use crate::check::{self, Scope};
 use crate::config::Config;
 use crate::memory;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
-use crate::wiring::{ModelOptions, ModelSet, World};
-use anyhow::{Context, bail};
+use crate::wiring::{ModelOptions, World};
+use anyhow::{Context as _, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Batch;
@@ -36,12 +37,12 @@ impl Service {
         let _alone = self.turns.take([of_directory(&directory)]).await;
         let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
         let config = Config::read(&directory)?;
-        config.check_run()?;
-        let goal = read_goal(&directory, &config)?;
         let before = run::newest_on_branch(&*self.world.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
+        let scope = if plan.is_some() { Scope::Planned } else { Scope::Run };
+        self.refuse_faults(&directory, &config, text.as_deref(), &models, &scope).await?;
+        let goal = check::machine::goal(&directory, &config)?;
         self.sweep_trees()?;
-        ModelSet::build(&config, &directory, &models)?;
         let branch = format!("longhaul/{}", config.project.name);
         let start = start_point(&directory, &branch).await?;
         let created_ms = self.world.clock.now_ms();
@@ -140,25 +141,6 @@ fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &State, n
         .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms: record.created_ms, event })
         .collect()
 }
-
-fn read_goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
-    let path = directory.join(&config.project.goal);
-    let size = std::fs::metadata(&path)
-        .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
-        .len();
-    if size > GOAL_BYTES_MAX {
-        bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
-    }
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("the goal `{}` is not text in UTF-8", path.display()))?;
-    if text.trim().is_empty() {
-        bail!("the goal `{}` is empty; write what is to be built", path.display());
-    }
-    Ok(text)
-}
-
-/// Bytes of a goal.
-const GOAL_BYTES_MAX: u64 = 1 << 20;
 
 async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<Start> {
     let (directory, branch) = (directory.to_owned(), branch.to_owned());

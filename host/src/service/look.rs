@@ -9,7 +9,7 @@ use longhaul_core::event::Event;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::State;
-use longhaul_harness::state::Phase;
+use longhaul_harness::state::{Phase, Wait, WaitFor};
 
 impl Service {
     pub(super) fn runs(&self) -> anyhow::Result<Answer> {
@@ -57,7 +57,8 @@ impl Service {
         let config = record.config_now()?;
         // Before the list of active runs is looked at below, which is held up to the end of the statement.
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
-        let why = waits.map_or_else(|| why(state), |why| format!("waits for room on this machine: {why}"));
+        let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
+        let why = waits.map_or_else(|| why(&record.run, state), room);
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),
@@ -188,13 +189,33 @@ fn full_name(run: &RunId, named: &str) -> InvocationId {
     if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
 }
 
-fn why(state: &State) -> String {
+fn why(run: &RunId, state: &State) -> String {
     match &state.phase {
         Phase::Ended { summary, .. } => summary.clone(),
         Phase::New | Phase::Running => {
-            let reasons: Vec<_> = state.waits().map(|(_, wait)| wait.park.reason.as_str()).collect();
+            let reasons: Vec<String> = state.waits().map(|(_, wait)| wait_words(run, wait)).collect();
             reasons.join("; ")
         }
+    }
+}
+
+/// The time of day, which is enough for a wait.
+fn utc(at_ms: u64) -> String {
+    let moment = i64::try_from(at_ms).ok().and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok());
+    moment.map_or_else(|| format!("{at_ms} ms"), |moment| moment.strftime("%H:%M:%S").to_string())
+}
+
+/// Why something waits, and what ends that.
+fn wait_words(run: &RunId, wait: &Wait) -> String {
+    let reason = &wait.park.reason;
+    match (wait.wait, wait.park.until_ms) {
+        (WaitFor::Outage, Some(until_ms)) => format!("{reason} (until {} UTC)", utc(until_ms)),
+        (WaitFor::Plan, _) => format!(
+            "{reason}; answer with `longhaul answer {run} --text ANSWER`, or mend the goal's file, then `longhaul resume {run} --reread-goal`"
+        ),
+        (WaitFor::Repository | WaitFor::Provider, _) => format!("{reason}: `longhaul resume {run}`"),
+        // What an effect or an approval wants is told with its question, and a cap names itself.
+        (WaitFor::Outage | WaitFor::Work | WaitFor::Cap(_), _) => reason.clone(),
     }
 }
 

@@ -39,6 +39,7 @@ impl Service {
             handle.input(resume).await?;
             return Ok(Answer::Run { run });
         }
+        self.refuse_faults_of(&stored.record).await?;
         let stored = &self.told_of_answers(stored.clone()).await?;
         let is_told_anew = {
             use RunStatus::{Abandoned, Completed, Failed, Incomplete, Paused};

@@ -5,6 +5,7 @@ use super::{
     UpkeepAsk, UpkeepDone, Wanted,
 };
 use crate::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
+use crate::check::{Finding, Overview};
 use crate::checkpoint::{Checkpoint, Saved, Snapshot};
 use crate::graphs::GraphAsk;
 use crate::resources::{ResourceAsk, Resources};
@@ -48,6 +49,14 @@ pub enum Request {
         #[serde(default)]
         again: bool,
     },
+    /// Look for what is wrong with a project, without asking a model.
+    Check {
+        /// The project.
+        directory: PathBuf,
+        /// What is done to its models.
+        #[serde(default)]
+        models: ModelOptions,
+    },
     /// Start an ask: a run without a repository.
     Ask {
         /// What is asked.
@@ -78,6 +87,11 @@ pub enum Request {
         /// Pause after so many sessions. None: one that broke off goes as far as it was asked to, others to their end.
         #[serde(default)]
         sessions: Option<u32>,
+    },
+    /// Read the goal's file of a run again: features are added, changed and dropped; what passes stays.
+    RereadGoal {
+        /// Which.
+        run: Which,
     },
     /// Start no new work and stop the work under way; it goes on from its journal later.
     Pause {
@@ -377,6 +391,20 @@ pub enum Answer {
     Run {
         /// Its name.
         run: RunId,
+    },
+    /// The goal is read again.
+    Reread {
+        /// The run.
+        run: RunId,
+        /// What changed, one line each.
+        changes: Vec<String>,
+    },
+    /// What is wrong with a project.
+    Checked {
+        /// All of it; none: nothing is.
+        findings: Vec<Finding>,
+        /// What would run.
+        overview: Box<Overview>,
     },
     /// A revert is done.
     Reverted(Box<Reverted>),

@@ -3,6 +3,7 @@
 use super::ask_human::AskHuman;
 use super::project::ProjectTool;
 use super::todo::Todo;
+use crate::check::text;
 use crate::config::PluginConfig;
 use crate::wiring::World;
 use anyhow::{Context, bail};
@@ -117,8 +118,8 @@ pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
     let is_ours = [PROJECT, ASK_HUMAN, TODO].contains(&tool);
     if !is_ours && !is_browser && !longhaul_tools::NAMES.contains(&tool) {
         let names = [PROJECT, ASK_HUMAN, TODO, BROWSER].into_iter().chain(longhaul_tools::NAMES);
-        let names: Vec<String> = names.map(|name| format!("`{PREFIX}{name}`")).collect();
-        bail!("[{table}] there is no tool `{name}`; there are {}", names.join(", "));
+        let names: Vec<String> = names.map(|name| format!("{PREFIX}{name}")).collect();
+        bail!("[{table}] there is no tool `{name}`{}", text::or_one_of(name, &names));
     }
     if !table.starts_with("tools.") {
         bail!("[{table}] `{name}` is a tool; write it under [tools.{tool}], and tools = [\"{tool}\"] here");

@@ -2,6 +2,7 @@
 
 use super::built_in;
 use crate::cast::Pins;
+use crate::check::text;
 use crate::config::PluginConfig;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{AllowedCommand, Arguments, Asks, Policy, Verdict, allows, runs_commands};
@@ -109,17 +110,20 @@ impl ToolGate {
 
     /// Refuses a policy that names a function which the tool does not have: a slip there would let calls pass.
     pub fn check_functions(&self, info: &ToolInfo) -> Result<(), ToolError> {
+        let wrong = self.unknown_function(info);
+        wrong.map_or(Ok(()), |wrong| Err(ToolError::Failed(format!("{wrong}; mend longhaul.toml, then resume"))))
+    }
+
+    /// What is wrong with a policy that names a function which the tool does not have.
+    pub fn unknown_function(&self, info: &ToolInfo) -> Option<String> {
         // An MCP server that is not there tells of none, and is no slip.
         if info.functions.is_empty() {
-            return Ok(());
+            return None;
         }
-        let has = |name: &&str| info.functions.iter().any(|function| function.name == *name);
-        let Some(unknown) = self.policy.named().find(|name| !has(name)) else { return Ok(()) };
         let functions: Vec<&str> = info.functions.iter().map(|function| function.name.as_str()).collect();
-        let (table, functions) = (&self.table, truncate(&functions.join(", "), 300));
-        Err(ToolError::Failed(format!(
-            "[{table}.approval] names `{unknown}`, and the tool has: {functions}; mend longhaul.toml, then resume"
-        )))
+        let unknown = self.policy.named().find(|name| !functions.contains(name))?;
+        let or = truncate(&text::or_one_of(unknown, &functions), 300);
+        Some(format!("[{}.approval] names `{unknown}`, which the tool does not have{or}", self.table))
     }
 
     /// Whether the call runs a command, so that `a` means a program.

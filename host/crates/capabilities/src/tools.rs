@@ -307,3 +307,19 @@ fn bounded(answer: Answer, max: u64) -> Answer {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::Outage;
+
+    /// What a person has to mend used to be tried again and again, with waits of minutes.
+    #[test]
+    fn only_what_may_be_there_later_is_waited_for() {
+        let outage = Outage { reason: "away".into(), retry_after_ms: None };
+        assert!(matches!(not_listed(ToolError::Unavailable(outage)), Stop::Unavailable(_)));
+        assert!(matches!(not_listed(ToolError::TimedOut(5)), Stop::Broken(_)));
+        let wrong = not_listed(ToolError::Failed("[tools.x.approval] names `wirte`".into()));
+        assert!(matches!(&wrong, Stop::Misconfigured(text) if text.contains("wirte")), "{wrong:?}");
+    }
+}

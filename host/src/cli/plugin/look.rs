@@ -93,10 +93,10 @@ impl Known {
 
     /// For a program.
     pub fn to_json(&self) -> Value {
-        let Manifest { name, version, description, asks } = &self.manifest;
+        let Manifest { name, version, description, asks, settings } = &self.manifest;
         json!({
             "component": self.inspection, "name": name, "version": version, "description": description,
-            "asks": asks, "metadata": self.metadata,
+            "asks": asks, "settings": settings, "metadata": self.metadata,
         })
     }
 

@@ -50,8 +50,7 @@ pub struct RunArgs {
     /// The input as JSON, or `@FILE` for what a file holds.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     input: String,
-    /// The plugin's settings, a JSON object. Default: `[defaults]` of its plugin.toml is the plugin's own
-    /// affair, so none.
+    /// The plugin's settings, a JSON object. Default: none, so the plugin takes its own.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     settings: String,
     /// Answers of models, tools, checks and sub-agents, as TOML or JSON. Without it there are none.

@@ -34,7 +34,20 @@ pub fn schema() -> Value {
             "world": { "enum": worlds, "description": "The world of the contract that the component is built for." },
             "description": text("What it does, in one line."),
             "asks": asks,
-            "defaults": { "type": "object", "description": "Settings that the plugin has where longhaul.toml gives none. Read by the plugin alone." },
+            "settings": {
+                "type": "object",
+                "description": "What an operator may set for it, by name. Without it whatever is set is handed to the plugin.",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {
+                        "type": { "enum": ["string", "integer", "number", "boolean", "list", "table"], "description": "Default: what `default` is, or anything." },
+                        "default": { "description": "What the plugin takes where nothing is set." },
+                        "one_of": { "type": "array", "items": { "type": "string" }, "description": "The texts that are taken." },
+                        "description": text("What it does, in one line."),
+                    },
+                },
+            },
             "build": {
                 "type": "object",
                 "additionalProperties": false,

@@ -39,7 +39,11 @@ impl NativeCheck {
         Self::from(table)
     }
 
-    pub(super) fn validate(&self, name: &str) -> Result<(), NativeError> {
+    /// Refuses what no program can be started with.
+    ///
+    /// # Errors
+    /// [`NativeError::Invalid`], with the remedy.
+    pub fn validate(&self, name: &str) -> Result<(), NativeError> {
         let invalid = |why: &str| Err(NativeError::Invalid { name: name.to_owned(), why: why.to_owned() });
         let words = self.argv.iter().chain(self.env.keys()).chain(self.env.values());
         if self.argv.first().is_none_or(String::is_empty) {

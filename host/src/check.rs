@@ -1,0 +1,241 @@
+//! What can be known to be wrong with a project before a model is asked: `longhaul check`, and the first thing that `run`,
+//! `resume` and `ask` do.
+//!
+//! | file | looks at |
+//! |---|---|
+//! | `check/text.rs` | texts alone: lines, and names that were probably meant |
+//! | `check/machine.rs` | this machine: directories, programs, keys, secrets |
+//! | `check/plugins.rs` | components: that they are there, their settings, functions, and the plan of a written goal |
+//!
+//! Refuses to send anything to a model, a server or a plugin's host, to start a program of the project, and to change
+//! anything.
+
+pub mod machine;
+pub mod plugins;
+pub mod text;
+
+use crate::cast::Pins;
+use crate::config::{Config, FILE, Fault};
+use crate::wiring::{ModelOptions, World};
+use longhaul_core::text::printable;
+use longhaul_models::Provider;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Longest text of one finding, in bytes: parts of it were written by plugins.
+const TEXT_BYTES_MAX: usize = 2_000;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The file, relative to the project, where it is about one.
+    pub file: Option<String>,
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do, in one line.
+    pub text: String,
+}
+
+impl Finding {
+    fn new(file: Option<&str>, line: Option<usize>, text: &str) -> Self {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { file: file.map(str::to_owned), line, text: printable(&text, TEXT_BYTES_MAX) }
+    }
+
+    fn of_fault(fault: &Fault) -> Self {
+        Self::new(Some(FILE), fault.line, &fault.text)
+    }
+
+    /// What a planner says of the goal's text.
+    pub fn of_goal(config: &Config, text: &str) -> Self {
+        Self::new(Some(&config.project.goal.display().to_string()), plugins::line_of_goal(text), text)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(formatter, "{file}:{line}: {}", self.text),
+            (Some(file), None) => write!(formatter, "{file}: {}", self.text),
+            (None, _) => formatter.write_str(&self.text),
+        }
+    }
+}
+
+/// What would run, in words, when nothing is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overview {
+    /// The project's name.
+    pub project: String,
+    /// The parts: the table, the plugin, and what it may do.
+    pub parts: Vec<String>,
+    /// The models that may be asked.
+    pub models: Vec<String>,
+    /// The checks.
+    pub checks: Vec<String>,
+    /// The features, where the goal writes them; none: a planner asks a model.
+    pub features: Option<Vec<String>>,
+}
+
+/// What is looked at.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// All of it, with the goal and its plan: before a run.
+    Run,
+    /// As for a run that follows a plan of its own.
+    Planned,
+    /// What an ask needs, which has no goal, no checks and no evaluator.
+    Ask,
+    /// What is not pinned, of a run with these pins that is to go on.
+    Resume(Pins),
+}
+
+impl Scope {
+    /// Whether a part is of no use there.
+    fn leaves_out(&self, table: &str) -> bool {
+        matches!(self, Self::Ask) && table == "evaluator"
+    }
+}
+
+/// What is wrong with the project in `directory` for a run, and what would run.
+pub async fn examine(
+    world: &Arc<World>,
+    directory: &Path,
+    options: &ModelOptions,
+) -> anyhow::Result<(Vec<Finding>, Overview)> {
+    let text = match std::fs::read_to_string(directory.join(FILE)) {
+        Ok(text) => text,
+        Err(error) => {
+            let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");
+            return Ok((vec![Finding::new(Some(FILE), None, &fix)], Overview::default()));
+        }
+    };
+    let config = match Config::parse_all(&text) {
+        Ok(config) => config,
+        Err(faults) => return Ok((faults.iter().map(Finding::of_fault).collect(), Overview::default())),
+    };
+    let (mut findings, overview) = examine_config(world, directory, &config, &text, options, &Scope::Run).await?;
+    let (name, directory) = (config.project.name.clone(), directory.to_owned());
+    let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
+    findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
+    Ok((findings, overview))
+}
+
+/// As [`examine`], of a configuration that was read of `text`, and without a look at the repository.
+pub async fn examine_config(
+    world: &Arc<World>,
+    directory: &Path,
+    config: &Config,
+    text: &str,
+    options: &ModelOptions,
+    scope: &Scope,
+) -> anyhow::Result<(Vec<Finding>, Overview)> {
+    let mut found = Found { text: text.to_owned(), findings: Vec::new() };
+    // It reads files, of which a network may hold some.
+    let (home, at, own, options) = (world.home.clone(), directory.to_owned(), config.clone(), options.clone());
+    let of = scope.clone();
+    found = tokio::task::spawn_blocking(move || {
+        machine::look(&mut found, &home, &own, &at, &options, &of);
+        found
+    })
+    .await?;
+    let mut overview = overview(config, scope);
+    overview.features = plugins::look(&mut found, world, config, directory, scope).await;
+    Ok((found.findings, overview))
+}
+
+/// Refuses to begin or to go on where something is wrong: the first finding, and how many more there are.
+pub fn refuse(findings: &[Finding]) -> anyhow::Result<()> {
+    match findings {
+        [] => Ok(()),
+        [only] => anyhow::bail!("{only}"),
+        [first, rest @ ..] => anyhow::bail!("{first} (and {} more; `longhaul check` lists them)", rest.len()),
+    }
+}
+
+/// Findings while they are looked for.
+pub(crate) struct Found {
+    /// `longhaul.toml`.
+    text: String,
+    findings: Vec<Finding>,
+}
+
+impl Found {
+    /// About a key of `longhaul.toml`, by its path.
+    fn at(&mut self, path: &str, text: &str) {
+        self.findings.push(Finding::new(Some(FILE), text::line_of(&self.text, path), text));
+    }
+
+    /// About another file of the project.
+    fn in_file(&mut self, file: &str, line: Option<usize>, text: &str) {
+        self.findings.push(Finding::new(Some(file), line, text));
+    }
+
+    fn of_machine(&mut self, text: &str) {
+        self.findings.push(Finding::new(None, None, text));
+    }
+}
+
+fn overview(config: &Config, scope: &Scope) -> Overview {
+    let parts = config.parts().filter(|(table, _)| !scope.leaves_out(table));
+    let used = config.models.iter().filter(|(name, _)| config.uses_model(name));
+    Overview {
+        project: config.project.name.clone(),
+        parts: parts.map(|(table, part)| format!("{table}: {}{}", part.plugin, powers(part))).collect(),
+        models: used.map(|(name, model)| format!("{name}: {}", model_words(&model.provider))).collect(),
+        checks: config.checks.iter().map(|(name, check)| format!("{name}: {}", check.argv.join(" "))).collect(),
+        features: None,
+    }
+}
+
+fn model_words(provider: &Provider) -> String {
+    match provider {
+        Provider::OpenAi(model) => format!("openai {}", model.id),
+        Provider::Anthropic(model) => format!("anthropic {}", model.id),
+        Provider::Local(model) => format!("local {}", model.file.display()),
+        Provider::Recorded(model) => format!("recorded {}", model.file.display()),
+        Provider::Route(route) => format!("route over {}", route.models.join(", ")),
+    }
+}
+
+/// What the operator gives a part.
+fn powers(part: &crate::config::PluginConfig) -> String {
+    let listed = |what: &str, names: Vec<String>| match names.is_empty() {
+        true => None,
+        false => Some(format!("{what} {}", names.join(", "))),
+    };
+    let directories = part.directories.iter().map(|given| {
+        let how = if given.access == longhaul_core::grant::Access::Write { "writes" } else { "reads" };
+        format!("{how} {}", given.host.display())
+    });
+    let given = [
+        listed("asks", part.models.clone()),
+        listed("calls", part.tools.clone()),
+        listed("delegates to", part.agents.clone()),
+        listed("", directories.collect()).map(|words| words.trim().to_owned()),
+        listed("reaches", part.hosts.iter().map(|host| host.origin()).collect()),
+        listed("sends the secrets", part.secrets.iter().map(|secret| secret.name.clone()).collect()),
+    ];
+    let given: Vec<String> = given.into_iter().flatten().collect();
+    if given.is_empty() { String::new() } else { format!(" ({})", given.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_line_and_says_how_many_more_there_are() {
+        let finding = |line, text: &str| Finding::new(Some("longhaul.toml"), line, text);
+        let (first, second) = (finding(Some(3), "one\n  thing \u{1b}[2J"), finding(None, "another"));
+        assert!(refuse(&[]).is_ok());
+        let said = |findings: &[Finding]| refuse(findings).unwrap_err().to_string();
+        assert_eq!(said(&[second.clone()]), "longhaul.toml: another");
+        let both = said(&[first, second]);
+        assert!(both.starts_with("longhaul.toml:3: one thing "), "{both}");
+        assert!(both.ends_with("(and 1 more; `longhaul check` lists them)"), "{both}");
+        assert!(!both.contains(['\n', '\u{1b}']), "{both:?}");
+    }
+}

@@ -1,0 +1,223 @@
+//! What `longhaul.toml` names of this machine: directories, programs, keys, secrets, the goal and the repository.
+//!
+//! Refuses to start what it finds, and to ask a server whether it is there.
+
+use super::{Found, Scope};
+use crate::config::{Config, PluginConfig};
+use crate::home::Home;
+use crate::notify::config::NotifyConfig;
+use crate::secrets::Vault;
+use crate::toolbox;
+use crate::wiring::{ModelOptions, ModelSet, variable};
+use anyhow::{Context as _, bail};
+use longhaul_mcp::McpConfig;
+use longhaul_worktree::{Branch, NativeCheck, Project};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where programs are looked for by name where the environment says nothing, as for a check.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Bytes of a goal.
+const GOAL_BYTES_MAX: u64 = 1 << 20;
+
+/// Looks at all of it.
+pub(super) fn look(
+    found: &mut Found,
+    home: &Home,
+    config: &Config,
+    directory: &Path,
+    options: &ModelOptions,
+    scope: &Scope,
+) {
+    limits(found, config, scope);
+    models(found, config, directory, options);
+    for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
+        directories(found, &table, part, directory);
+        secrets(found, home, &table, part);
+    }
+    if !matches!(scope, Scope::Ask) {
+        config.checks.iter().for_each(|(name, check)| program_of_check(found, name, check));
+    }
+    for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
+        mcp(found, home, name, server, directory);
+    }
+    if let Some(notify) = &config.notify {
+        notified(found, notify, directory);
+    }
+    embeddings(found, config);
+    if matches!(scope, Scope::Run | Scope::Planned) {
+        if let Err(error) = config.check_run() {
+            found.at("agents", &format!("{error:#}"));
+        }
+        if let Err(error) = goal(directory, config) {
+            found.in_file(&config.project.goal.display().to_string(), None, &format!("{error:#}"));
+        }
+    }
+}
+
+/// The goal of a project.
+pub fn goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
+    let path = directory.join(&config.project.goal);
+    let size = std::fs::metadata(&path)
+        .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
+        .len();
+    if size > GOAL_BYTES_MAX {
+        bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
+    }
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("the goal `{}` is not text in UTF-8", path.display()))?;
+    if text.trim().is_empty() {
+        bail!("the goal `{}` is empty; write what is to be built", path.display());
+    }
+    Ok(text)
+}
+
+fn limits(found: &mut Found, config: &Config, scope: &Scope) {
+    let (limits, table) = match scope {
+        Scope::Ask => (config.ask_limits(), "ask.limits"),
+        Scope::Run | Scope::Planned | Scope::Resume(_) => (config.run.limits.clone(), "run.limits"),
+    };
+    if let Some(limit) = limits.unusable() {
+        let text = format!("[{table}] `{limit}` is 0, so nothing could ever be done; set it to 1 or more");
+        found.at(&format!("{table}.{limit}"), &text);
+    }
+}
+
+fn models(found: &mut Found, config: &Config, directory: &Path, options: &ModelOptions) {
+    for (name, error) in ModelSet::faults(config, directory, options) {
+        match name {
+            Some(name) => found.at(&format!("models.{name}"), &error),
+            None => found.of_machine(&error),
+        }
+    }
+}
+
+fn directories(found: &mut Found, table: &str, part: &PluginConfig, directory: &Path) {
+    for given in part.directories.iter().filter(|given| !given.is_tree()) {
+        let path = directory.join(&given.host);
+        if !path.is_dir() {
+            let (guest, host, path) = (&given.guest, given.host.display(), path.display());
+            let text = format!(
+                "[{table}] directories gives `{guest}` the directory `{host}`, and there is no `{path}`; make it, or correct host"
+            );
+            found.at(&format!("{table}.directories"), &text);
+        }
+    }
+}
+
+fn secrets(found: &mut Found, home: &Home, table: &str, part: &PluginConfig) {
+    for granted in &part.secrets {
+        if let Err(error) = Vault::of(home).get(&granted.name) {
+            found.at(&format!("{table}.secrets"), &format!("[{table}] secrets: {error:#}"));
+        }
+    }
+}
+
+fn program_of_check(found: &mut Found, name: &str, check: &NativeCheck) {
+    let Some(program) = check.argv.first() else { return };
+    // What lies in the tree may be what the work is to make.
+    if program.contains('/') && !program.starts_with('/') {
+        return;
+    }
+    let path = check.env.get("PATH").cloned().or_else(|| variable("PATH"));
+    if !is_program(program, path.as_deref(), Path::new("/")) {
+        let place = format!("checks.{name}");
+        found.at(
+            &place,
+            &format!("[checks] {name} cannot find the program `{program}`; install it, or give its full path"),
+        );
+    }
+}
+
+fn mcp(found: &mut Found, home: &Home, name: &str, server: &McpConfig, directory: &Path) {
+    let place = format!("mcp.{name}");
+    for secret in server.secrets() {
+        if let Err(error) = Vault::of(home).get(secret) {
+            found.at(&place, &format!("[mcp.{name}] {error:#}"));
+        }
+    }
+    let Some(program) = server.command.first() else { return };
+    // The tree of a run holds what the project has committed, so what is there is looked for here.
+    let at = server.directory_in(directory, directory);
+    if !at.is_dir() {
+        let text = format!("[mcp.{name}] directory: there is no `{}`; make it, or correct the line", at.display());
+        return found.at(&format!("{place}.directory"), &text);
+    }
+    if !is_program(program, variable("PATH").as_deref(), &at) {
+        let text =
+            format!("[mcp.{name}] command cannot find the program `{program}`; install it, or give its full path");
+        found.at(&format!("{place}.command"), &text);
+    }
+}
+
+fn notified(found: &mut Found, notify: &NotifyConfig, directory: &Path) {
+    let sendmail = notify.email.as_ref().map(|email| ("notify.email", "sendmail", &email.sendmail));
+    let programs = [Some(("notify", "command", &notify.command)), sendmail];
+    for (table, key, command) in programs.into_iter().flatten() {
+        let Some(program) = command.first() else { continue };
+        if !is_program(program, variable("PATH").as_deref(), directory) {
+            let text =
+                format!("[{table}] {key} cannot find the program `{program}`; install it, or give its full path");
+            found.at(&format!("{table}.{key}"), &text);
+        }
+    }
+    if let Some(name) = notify.webhook_env.as_ref().filter(|name| variable(name).is_none()) {
+        let text = format!("[notify] webhook_env: the environment has no `{name}`; export it, or correct the name");
+        found.at("notify.webhook_env", &text);
+    }
+}
+
+fn embeddings(found: &mut Found, config: &Config) {
+    if let Err(error) = crate::wiring::check_embeddings(config.memory.embeddings.as_deref()) {
+        found.at("memory.embeddings", &format!("{error:#}"));
+    }
+}
+
+/// Refuses a repository that no run can begin in.
+pub(super) fn repository(project: &str, directory: &Path) -> anyhow::Result<()> {
+    let repository = Project::open(directory)?;
+    repository.check_clean()?;
+    repository.start(&Branch::new(&format!("longhaul/{project}"))?)?;
+    Ok(())
+}
+
+/// Whether `program` can be started in `directory` by somebody with this `PATH`.
+fn is_program(program: &str, path: Option<&str>, directory: &Path) -> bool {
+    let is_executable = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return is_executable(&directory.join(program));
+    }
+    let directories = std::env::split_paths(path.unwrap_or(PATH_DEFAULT));
+    directories.map(|one| directory.join(one).join(program)).any(|path| is_executable(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_as_a_shell_would_find_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for (name, mode) in [("tool", 0o755), ("text", 0o644)] {
+            std::fs::write(path(name), "").unwrap();
+            std::fs::set_permissions(path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let listed = folder.path().display().to_string();
+        let full = path("tool").display().to_string();
+        for (program, path, expected) in [
+            ("tool", Some(listed.as_str()), true),
+            ("text", Some(listed.as_str()), false),
+            ("tool", Some("/nowhere"), false),
+            ("./tool", None, true),
+            ("./gone", None, false),
+            (full.as_str(), None, true),
+            (".", None, false),
+        ] {
+            assert_eq!(is_program(program, path, folder.path()), expected, "{program} {path:?}");
+        }
+    }
+}

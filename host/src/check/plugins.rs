@@ -1,0 +1,264 @@
+//! What the components of a project say of themselves, beside what `longhaul.toml` says of them.
+//!
+//! Components are loaded, tools describe themselves, and a planner plans without a model: a goal that writes its features
+//! is planned so, and what is wrong with it shows. Refuses to connect to MCP servers, of which only what was pinned is
+//! known, and to give a component anything but the store of its own keys.
+
+use super::{Finding, Found, Scope, machine, text};
+use crate::cast::{self, Part, Pin};
+use crate::config::{Config, PluginConfig};
+use crate::manifest::{Manifest, settings};
+use crate::plugins;
+use crate::toolbox::gate::ToolGate;
+use crate::toolbox::{self, built_in};
+use crate::wiring::World;
+use longhaul_core::supervisor::{Supervisor, Unsupervised};
+use longhaul_core::tool::ToolInfo;
+use longhaul_core::work::{CheckBody, Goal, Plan, RoleError};
+use longhaul_core::{Digest, InvocationId};
+use longhaul_engine::Cancel;
+use longhaul_harness::{Setup, plan};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The plugin that runs checks written in Python.
+const PYTHON: &str = "python";
+
+/// Looks at all of them; answers the features that the goal writes, if it does.
+pub(super) async fn look(
+    found: &mut Found,
+    world: &Arc<World>,
+    config: &Config,
+    directory: &Path,
+    scope: &Scope,
+) -> Option<Vec<String>> {
+    let mut planner = None;
+    for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
+        if built_in::is_built_in(part) {
+            own_tool(found, world, config, directory, &table, part).await;
+            continue;
+        }
+        let loaded = match scope {
+            // What a run pinned was looked at when it began.
+            Scope::Resume(_) if !names_functions(&table, part) => continue,
+            Scope::Resume(pins) => cast::pinned(world, config, pins, &table, directory).await,
+            Scope::Run | Scope::Planned | Scope::Ask => loaded(found, world, config, directory, &table, part).await,
+        };
+        match loaded {
+            Ok(ready) if table == "planner" => planner = Some(ready),
+            Ok(ready) => functions(found, world, config, &table, part, &ready).await,
+            Err(error) => found.at(&format!("{table}.plugin"), &format!("[{table}] {error:#}")),
+        }
+    }
+    servers(found, world, config);
+    match planner {
+        Some(planner) if matches!(scope, Scope::Run) => planned(found, world, config, directory, &planner).await,
+        _ => None,
+    }
+}
+
+/// A part that is ready, once its manifest was held against its table.
+async fn loaded(
+    found: &mut Found,
+    world: &World,
+    config: &Config,
+    directory: &Path,
+    table: &str,
+    part: &PluginConfig,
+) -> anyhow::Result<Part> {
+    let read = plugins::read(&part.plugin, Some(directory), &world.home, &world.engine)?;
+    manifest(found, table, part, &read.manifest);
+    let pin = Pin { plugin: part.plugin.clone(), digest: Digest::of(&read.bytes), asks: read.manifest.asks };
+    cast::ready(world, config, table, &pin, &read.bytes, directory, directory).await
+}
+
+fn manifest(found: &mut Found, table: &str, part: &PluginConfig, manifest: &Manifest) {
+    if let Some(declared) = &manifest.settings {
+        for (name, wrong) in settings::faults(&part.plugin, declared, &part.settings) {
+            let text = format!("[{table}.settings] {name}: {wrong}");
+            found.at(&format!("{table}.settings.{name}"), &text);
+        }
+    }
+    let asked: Vec<&str> = manifest.asks.directories.iter().map(|asked| asked.guest.as_str()).collect();
+    for given in part.directories.iter().filter(|given| !asked.contains(&given.guest.as_str())) {
+        let (guest, plugin, or) = (&given.guest, &part.plugin, text::or_one_of(&given.guest, &asked));
+        let text = format!("[{table}] directories gives `{guest}`, which plugin `{plugin}` does not ask for{or}");
+        found.at(&format!("{table}.directories"), &text);
+    }
+}
+
+/// Whether the policy of a tool names functions.
+fn names_functions(table: &str, part: &PluginConfig) -> bool {
+    table.starts_with("tools.") && part.approval.named().next().is_some()
+}
+
+/// The functions that the policy of a tool names are there.
+async fn functions(
+    found: &mut Found,
+    world: &Arc<World>,
+    config: &Config,
+    table: &str,
+    part: &PluginConfig,
+    ready: &Part,
+) {
+    let Some(tool) = table.strip_prefix("tools.").filter(|_| names_functions(table, part)) else { return };
+    let setup = cast::setup_alone(world, &config.project.name, ready, &caller(), ready.grants.clone());
+    let told = ready.plugin.describe(setup, &Cancel::default()).await;
+    match told.result {
+        Ok(info) => named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info),
+        Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
+    }
+}
+
+async fn own_tool(
+    found: &mut Found,
+    world: &Arc<World>,
+    config: &Config,
+    directory: &Path,
+    table: &str,
+    part: &PluginConfig,
+) {
+    let Some(tool) = table.strip_prefix("tools.").filter(|_| names_functions(table, part)) else { return };
+    let supervisor: Arc<dyn Supervisor> = Arc::new(Unsupervised);
+    let name = &config.project.name;
+    let site = built_in::Site { world, project: directory, name, tree: directory, supervisor: &supervisor };
+    let Ok(own) = built_in::open(tool, part, &site) else { return };
+    if let Ok(info) = own.info(tool).await {
+        named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);
+    }
+}
+
+/// Of MCP servers only what was pinned is known: none is started for this.
+fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
+    for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
+        let tool = toolbox::mcp::tool_name(name);
+        let known = longhaul_mcp::known(&*world.store, &config.project.name, name, &tool, server);
+        let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
+        if let Ok(Some(info)) = known {
+            named(found, &format!("mcp.{name}"), &gate, &info);
+        }
+    }
+}
+
+fn named(found: &mut Found, table: &str, gate: &ToolGate, info: &ToolInfo) {
+    if let Some(wrong) = gate.unknown_function(info) {
+        found.at(&format!("{table}.approval"), &wrong);
+    }
+}
+
+/// What the planner makes of the goal without a model; answers the titles of its features.
+async fn planned(
+    found: &mut Found,
+    world: &Arc<World>,
+    config: &Config,
+    directory: &Path,
+    planner: &Part,
+) -> Option<Vec<String>> {
+    let file = config.project.goal.display().to_string();
+    let goal = machine::goal(directory, config).ok()?;
+    match plan_of(world, config, planner, goal).await {
+        Planned::Written(plan) => {
+            let told = plan.steps.iter().map(|step| format!("{}: {}", step.spec.id, step.spec.title)).collect();
+            accepted(found, world, config, directory, &file, plan);
+            Some(told)
+        }
+        Planned::Wrong(text) => {
+            found.findings.push(Finding::of_goal(config, &text));
+            None
+        }
+        Planned::Denied(text) => {
+            found.at("planner", &format!("[planner] {text}"));
+            None
+        }
+        Planned::AsksAModel if config.planner.models.is_empty() => {
+            let text = format!(
+                "[planner] names no models, and `{file}` writes no features; add: models = [\"NAME\"], or write `## Feature: TITLE` sections"
+            );
+            found.at("planner", &text);
+            None
+        }
+        Planned::AsksAModel => None,
+    }
+}
+
+/// What a planner does with a goal where nobody else is there.
+pub enum Planned {
+    /// It plans without asking anybody.
+    Written(Plan),
+    /// It says what is wrong with the goal.
+    Wrong(String),
+    /// It was refused something.
+    Denied(String),
+    /// It wants to ask a model, or something else of a run.
+    AsksAModel,
+}
+
+/// Has the planner plan where there is nobody to ask.
+pub async fn plan_of(world: &Arc<World>, config: &Config, planner: &Part, goal: String) -> Planned {
+    let native_checks: Vec<&String> = config.checks.keys().collect();
+    let goal = Goal {
+        text: goal,
+        context: serde_json::json!({ "project": config.project.name, "native_checks": native_checks }),
+        settings: planner.settings.clone(),
+        criteria: Vec::new(),
+    };
+    let setup = cast::setup_alone(world, &config.project.name, planner, &caller(), planner.grants.clone());
+    match planner.plugin.plan(setup, &Cancel::default(), goal).await.result {
+        Ok(Ok(plan)) => Planned::Written(plan),
+        Ok(Err(RoleError::Blocked(text))) => Planned::Wrong(text),
+        Ok(Err(RoleError::Denied(denial))) => Planned::Denied(denial.to_string()),
+        // Without a journal it can ask for nothing.
+        Ok(Err(_)) | Err(_) => Planned::AsksAModel,
+    }
+}
+
+/// Holds a plan that the goal writes against what is configured.
+fn accepted(found: &mut Found, world: &World, config: &Config, directory: &Path, file: &str, plan: Plan) {
+    let agents: Vec<String> = config.agents.keys().cloned().collect();
+    for step in &plan.steps {
+        let spec = &step.spec;
+        if let Some(agent) = spec.agent.as_ref().filter(|agent| !agents.contains(agent)) {
+            let or = text::or_one_of(agent, &agents);
+            let text = format!("feature `{}` asks for the agent `{agent}`, which is not in [agents]{or}", spec.id);
+            found.in_file(file, None, &text);
+        }
+    }
+    let is_python = |body: &CheckBody| matches!(body, CheckBody::Python(_));
+    let has_python = plan.steps.iter().flat_map(|step| &step.spec.checks).any(|check| is_python(&check.body));
+    if has_python && let Err(error) = plugins::find(PYTHON, Some(directory), &world.home) {
+        found.in_file(file, None, &format!("a check is written in Python, and {error:#}"));
+    }
+    let setup = Setup {
+        agents,
+        checks: config.checks.keys().cloned().collect(),
+        strategy: config.run.strategy,
+        ..Setup::default()
+    };
+    if let Err(error) = plan::accept(plan, &setup, &config.run.limits) {
+        found.in_file(file, None, &error.to_string());
+    }
+}
+
+/// The line that a planner's words about a goal begin with: `line 3 of the goal`.
+pub(super) fn line_of_goal(text: &str) -> Option<usize> {
+    let (number, rest) = text.strip_prefix("line ")?.split_once(' ')?;
+    rest.starts_with("of the goal").then(|| number.parse().ok())?
+}
+
+/// Who calls: nobody of a run.
+fn caller() -> InvocationId {
+    InvocationId::from_text("check/1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_goal_is_read_where_a_planner_names_it() {
+        assert_eq!(line_of_goal("line 12 of the goal, in the feature `a`: x"), Some(12));
+        assert_eq!(line_of_goal("line many of the goal"), None);
+        assert_eq!(line_of_goal("line 3 of a song"), None);
+        assert_eq!(line_of_goal("what is to be built?"), None);
+    }
+}

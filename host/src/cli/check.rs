@@ -1,0 +1,61 @@
+//! `longhaul check`, and what `longhaul resume --reread-goal` says first.
+
+use super::{Context, Exit, ModelArgs, models};
+use crate::check::{Finding, Overview};
+use crate::service::{Answer, Request, Which};
+use anyhow::bail;
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    models: ModelArgs,
+    /// When nothing is wrong, send each model one small request of each kind that runs use, as `longhaul models test`
+    /// does. Without it nothing is sent.
+    #[arg(long, conflicts_with = "recorded")]
+    online: bool,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: CheckArgs) -> anyhow::Result<Exit> {
+    let directory = std::path::absolute(&context.project)?;
+    let answer = context.ask(Request::Check { directory, models: args.models.options() }).await?;
+    let Answer::Checked { findings, overview } = answer else { bail!("the service answered something else") };
+    let exit = if findings.is_empty() { Exit::Done } else { Exit::Error };
+    if context.json {
+        let is_fine = findings.is_empty();
+        outln!("{}", serde_json::json!({ "ok": is_fine, "findings": findings, "overview": overview }));
+    } else if findings.is_empty() {
+        show(&overview);
+    } else {
+        findings.iter().for_each(|finding: &Finding| outln!("{finding}"));
+    }
+    if args.online && findings.is_empty() {
+        return models::run(context, models::Command::Test { name: None }).await;
+    }
+    Ok(exit)
+}
+
+/// Reads the goal of a run again and says what changed.
+pub async fn reread(context: &Context, run: Which, is_for_programs: bool) -> anyhow::Result<()> {
+    let answer = context.ask(Request::RereadGoal { run }).await?;
+    let Answer::Reread { changes, .. } = answer else { bail!("the service answered something else") };
+    // A stream is for programs: nothing else is printed between its lines.
+    changes.iter().for_each(|line| if is_for_programs { errln!("{line}") } else { outln!("{line}") });
+    Ok(())
+}
+
+fn show(overview: &Overview) {
+    let Overview { project, parts, models, checks, features } = overview;
+    outln!("{project}: nothing is wrong; this would run");
+    let planned = match features {
+        Some(features) => features.clone(),
+        None => vec!["as a planner splits the goal, with a model".to_owned()],
+    };
+    for (what, lines) in [("parts", parts), ("models", models), ("checks", checks), ("features", &planned)] {
+        if !lines.is_empty() {
+            outln!("{what}");
+            lines.iter().for_each(|line| outln!("  {line}"));
+        }
+    }
+}

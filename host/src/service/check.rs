@@ -1,0 +1,44 @@
+//! Looking for what is wrong with a project before a model is asked.
+
+use super::{Answer, Service};
+use crate::check::{self, Scope};
+use crate::config::Config;
+use crate::run::RunRecord;
+use crate::wiring::ModelOptions;
+use anyhow::Context as _;
+use std::path::Path;
+
+impl Service {
+    /// Everything that `run` would refuse, and what it would run.
+    pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> anyhow::Result<Answer> {
+        let directory =
+            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        let (findings, overview) = check::examine(&self.world, &directory, models).await?;
+        Ok(Answer::Checked { findings, overview: Box::new(overview) })
+    }
+
+    /// Refuses what could not be carried out as it is configured.
+    pub(super) async fn refuse_faults(
+        &self,
+        directory: &Path,
+        config: &Config,
+        text: Option<&str>,
+        models: &ModelOptions,
+        scope: &Scope,
+    ) -> anyhow::Result<()> {
+        let text = text.unwrap_or_default();
+        let (findings, _) = check::examine_config(&self.world, directory, config, text, models, scope).await?;
+        check::refuse(&findings)
+    }
+
+    /// As [`Service::refuse_faults`], before a run goes on.
+    pub(super) async fn refuse_faults_of(&self, record: &RunRecord) -> anyhow::Result<()> {
+        let mut config = record.config_now()?;
+        if record.ask.is_some() {
+            config.checks.clear();
+        }
+        let scope = Scope::Resume(record.pins.clone());
+        let text = std::fs::read_to_string(record.directory.join(crate::config::FILE)).ok();
+        self.refuse_faults(&record.directory, &config, text.as_deref(), &record.models, &scope).await
+    }
+}
