@@ -34,7 +34,8 @@ pub struct HarnessLimits {
     /// that: afterwards the step stands.
     pub confidence_percent_min: u8,
     /// Fresh invocations that one round may go on in, each time its journal is full
-    /// (`journal_entries_max`). Default 10. They use no round.
+    /// (`journal_entries_max`). Default 10. They use no round. A round that has filled the journal of the
+    /// last one, too, ends its feature as failing, whatever rounds are left.
     pub handoffs_max: u32,
     /// Plans that are asked for while those that come are refused or fail. Default 1: the first refusal
     /// ends the run. With more, the planner is told what was wrong. An outage uses none.

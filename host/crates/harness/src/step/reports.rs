@@ -23,6 +23,9 @@ const ANSWER: &str = "longhaul answer RUN --text ANSWER";
 const ANSWER_OR_MEND: &str =
     "longhaul answer RUN --text ANSWER; or mend the goal's file, then: longhaul resume RUN --reread-goal";
 
+/// The limit that ends a round which only fills journals.
+const HANDOFFS: &str = "handoffs_max";
+
 /// What a note for the planner is about that says why its plan was refused.
 pub(super) const PLAN_BEFORE: &str = "the plan before";
 
@@ -212,12 +215,7 @@ impl Turn<'_> {
             }
             Failure::Impossible(_) => self.feature_failed(session, text),
             _ if self.state.is_ask() && !is_journal_full(failure) => self.feature_failed(session, text),
-            Failure::Limit(_) if is_journal_full(failure) && session.handoffs < self.state.limits.handoffs_max => {
-                session.handoffs += 1;
-                let text = format!("`{}` goes on in a fresh invocation ({})", session.feature, session.handoffs);
-                self.emit(Event::Limit { name: JOURNAL_FULL.to_owned(), text });
-                self.start_generate(session);
-            }
+            Failure::Limit(_) if is_journal_full(failure) => self.go_on_afresh(session),
             Failure::Limit(_)
             | Failure::Unavailable(_)
             | Failure::Suspended(_)
@@ -228,6 +226,25 @@ impl Turn<'_> {
                 self.round_failed(session, vec![Issue::general(format!("the round ended early: {text}"))]);
             }
         }
+    }
+
+    /// Goes on with a round whose journal is full in a fresh invocation, as often as it may. One that only fills journals
+    /// gets nowhere in another round either, so the feature fails.
+    fn go_on_afresh(&mut self, mut session: Session) {
+        let handoffs_max = self.state.limits.handoffs_max;
+        if session.handoffs < handoffs_max {
+            session.handoffs += 1;
+            let text = format!("`{}` goes on in a fresh invocation ({})", session.feature, session.handoffs);
+            self.emit(Event::Limit { name: JOURNAL_FULL.to_owned(), text });
+            return self.start_generate(session);
+        }
+        let why = format!(
+            "its agent filled a journal ({JOURNAL_FULL}) {} times in a row and came to no result; {HANDOFFS} is {handoffs_max}",
+            handoffs_max.saturating_add(1)
+        );
+        let text = format!("`{}`: {why}", session.feature);
+        self.emit(Event::Limit { name: HANDOFFS.to_owned(), text });
+        self.feature_failed(session, &why);
     }
 
     fn judged(&mut self, session: Session, verdict: &Verdict) {

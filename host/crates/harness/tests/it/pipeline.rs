@@ -181,7 +181,7 @@ fn what_one_step_said_reaches_those_that_depend_on_it() {
 #[test]
 fn a_full_journal_goes_on_in_a_fresh_invocation_and_uses_no_round() {
     let full = || Failure::Limit(longhaul_core::LimitHit::new("journal_entries_max", 1_001, 1_000));
-    let limits = HarnessLimits { handoffs_max: 1, ..limits() };
+    let limits = HarnessLimits { handoffs_max: 1, iterations_max: 3, ..limits() };
     let mut bench = Bench::planned(limits, vec![feature("a", &[])]);
     bench.fail(full());
     let Job::Generate { task, round, .. } = bench.work().job else { panic!("a round") };
@@ -190,7 +190,8 @@ fn a_full_journal_goes_on_in_a_fresh_invocation_and_uses_no_round() {
     expect![[r#"
         - limit journal_entries_max: `a` goes on in a fresh invocation (1)
         do f-a/1/generate/h1
-        - a failing: not passed after 1 round (iterations_max): the round ended early: limit `journal_entries_max` reached: 1001 of 1000
+        - limit handoffs_max: `a`: its agent filled a journal (journal_entries_max) 2 times in a row and came to no result; handoffs_max is 1
+        - a failing: its agent filled a journal (journal_entries_max) 2 times in a row and came to no result; handoffs_max is 1
         do f-a/discard"#]]
     .assert_eq(&bench.look());
 }
