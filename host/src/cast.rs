@@ -2,10 +2,10 @@
 
 use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
-use crate::manifest::Asks;
+use crate::manifest::{Asks, Manifest};
 use crate::memory;
 use crate::nobody::Nobody;
-use crate::plugins;
+use crate::plugins::{self, verdict};
 use crate::run::unkept::Unkept;
 use crate::secrets::{SecretConfig, Vault};
 use crate::toolbox::built_in::{self, Site};
@@ -40,6 +40,9 @@ pub struct Pin {
     pub digest: Digest,
     /// What it asked for when it was pinned.
     pub asks: Asks,
+    /// The world that its manifest says.
+    #[serde(default)]
+    pub world: Option<String>,
 }
 
 /// The pins of a run, by the tables of `longhaul.toml`.
@@ -62,7 +65,8 @@ pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) ->
         let found = plugins::read(&part.plugin, Some(project), &world.home, &world.engine)
             .with_context(|| format!("[{table}]"))?;
         let digest = batch.blob(found.bytes);
-        pins.insert(table, Pin { plugin: part.plugin.clone(), digest, asks: found.manifest.asks });
+        let Manifest { asks, world, .. } = found.manifest.unwrap_or_default();
+        pins.insert(table, Pin { plugin: part.plugin.clone(), digest, asks, world });
     }
     Ok(pins)
 }
@@ -305,6 +309,7 @@ pub async fn ready(
     };
     let plugin = world.loaded.get(&world.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;
+    verdict::check_world(pin.world.as_deref(), plugin.role()).with_context(|| format!("[{table}]"))?;
     let mut grants = match table {
         PYTHON_CHECKS => checks.1.clone(),
         _ => grants(table, configured, &pin.asks, directory, tree),

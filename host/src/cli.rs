@@ -1,24 +1,7 @@
 //! The command line: reads arguments, asks the service, prints answers. It takes no decision.
 
-/// As `println!`, but a reader that is gone ends the process instead of panicking: as with any other
-/// program in a pipe, and a run that ends so is resumed as after a kill.
-macro_rules! outln {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        if writeln!(std::io::stdout().lock(), $($text)*).is_err() {
-            // 128 + SIGPIPE, as a shell shows it.
-            std::process::exit(141);
-        }
-    }};
-}
-
-/// As `outln!`, on standard error. A run goes on where nobody reads there.
-macro_rules! errln {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($text)*);
-    }};
-}
+#[macro_use]
+pub mod terminal;
 
 mod agent;
 mod approvals;

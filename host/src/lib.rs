@@ -2,6 +2,9 @@
 //!
 //! The program `longhaul` is a thin view of [`service::Service`]; a Rust program can use the same.
 
+// What is printed goes through `cli::terminal`, which cleans it.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod agents;
 pub mod ask;
 pub mod backup;

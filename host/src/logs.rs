@@ -13,6 +13,7 @@
 //! should have one.
 
 use anyhow::{Context, bail};
+use longhaul_core::text::message;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -112,11 +113,12 @@ pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
         }
     };
     let is_file = settings.file.is_some();
-    let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(target);
+    // Colours are escape sequences, and of those none is printed.
+    let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(target).with_ansi(false);
     // An error says that somebody was before us.
     let _ = match settings.format {
         Format::Json => base.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init(),
-        Format::Text if is_file => base.with_ansi(false).with_target(false).try_init(),
+        Format::Text if is_file => base.with_target(false).try_init(),
         Format::Text => base.without_time().with_target(false).try_init(),
     };
     Ok(())
@@ -137,16 +139,17 @@ impl<'a> MakeWriter<'a> for Target {
 }
 
 impl Write for Target {
-    /// A whole line, or several: the subscriber writes each event at once.
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+    /// A whole event: the subscriber writes each at once. What others wrote may be in it, so it is cleaned as whatever a
+    /// command prints.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let line = format!("{}\n", message(&String::from_utf8_lossy(event), 0));
         let written = match self {
-            Self::Error => return io::stderr().write(line),
-            Self::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_line(line),
+            Self::Error => io::stderr().write_all(line.as_bytes()),
+            Self::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_line(line.as_bytes()),
         };
-        match written {
-            Ok(()) => Ok(line.len()),
-            Err(_) => io::stderr().write(line),
-        }
+        // Standard error is where it goes when the file cannot be written.
+        written.or_else(|_| io::stderr().write_all(line.as_bytes()))?;
+        Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

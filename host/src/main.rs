@@ -8,7 +8,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            longhaul::cli::terminal::arguments(&error);
             // clap's own code for wrong arguments is 2, and 0 for help.
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     match longhaul::cli::main(cli) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
-            eprintln!("longhaul: {error:#}");
+            longhaul::cli::terminal::error(&error);
             ExitCode::from(Exit::Error.code())
         }
     }

@@ -6,12 +6,14 @@
 pub mod settings;
 
 use anyhow::Context as _;
+use longhaul_build::toml_error;
 use longhaul_core::grant::Access;
 use longhaul_core::text::printable;
 use longhaul_engine::{LoadError, Sections};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Longest name of a directory or a host that is shown, in bytes.
 const LINE_BYTES_MAX: usize = 200;
@@ -24,6 +26,8 @@ pub struct Manifest {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// The world that it was built for.
+    pub world: Option<String>,
     /// In one line.
     pub description: String,
     /// What it asks for.
@@ -61,19 +65,23 @@ pub struct AskedDirectory {
 
 /// The text of a manifest, and where it stands.
 pub struct Found {
-    /// For messages.
-    pub place: String,
+    /// The component that carries it, or the file that it is.
+    pub place: PathBuf,
     /// The text.
     pub text: String,
 }
 
+impl Found {
+    /// Reads what it says; an error is one line with its place.
+    pub fn read<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+        Ok(toml::from_str(&self.text).map_err(|error| toml_error(&self.place, &self.text, &error))?)
+    }
+}
+
 impl Manifest {
     /// Reads the manifest of a component, if it has one.
-    pub fn of(component: &Path, bytes: &[u8]) -> anyhow::Result<Self> {
-        match find(component, bytes)? {
-            Some(Found { place, text }) => Self::parse(&text).with_context(|| place),
-            None => Ok(Self::default()),
-        }
+    pub fn of(component: &Path, bytes: &[u8]) -> anyhow::Result<Option<Self>> {
+        find(component, bytes)?.map(|found| found.read()).transpose()
     }
 
     /// Reads the text of a manifest.
@@ -87,7 +95,7 @@ pub fn find(component: &Path, bytes: &[u8]) -> anyhow::Result<Option<Found>> {
     let name = component.file_stem().unwrap_or_default().to_string_lossy();
     match longhaul_engine::sections(&name, bytes) {
         Ok(Sections { manifest: Some(text), .. }) => {
-            return Ok(Some(Found { place: format!("the manifest in `{}`", component.display()), text }));
+            return Ok(Some(Found { place: component.to_owned(), text }));
         }
         Err(error @ LoadError::Manifest { .. }) => return Err(error.into()),
         // What is no component is refused where it is loaded, with more to say.
@@ -95,7 +103,7 @@ pub fn find(component: &Path, bytes: &[u8]) -> anyhow::Result<Option<Found>> {
     }
     let path = component.with_extension("toml");
     match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(Found { place: format!("`{}`", path.display()), text })),
+        Ok(text) => Ok(Some(Found { place: path, text })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
     }

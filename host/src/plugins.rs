@@ -1,6 +1,7 @@
 //! Finding a plugin's file by its name, and loading plugins, each digest once a process.
 
 pub mod installed;
+pub mod verdict;
 
 use crate::check::text;
 use crate::home::Home;
@@ -9,7 +10,7 @@ use anyhow::bail;
 use installed::Installed;
 use longhaul_core::Digest;
 use longhaul_engine::{Engine, LoadError, Plugin};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,8 +81,8 @@ fn names_in(directories: &[PathBuf]) -> Vec<String> {
 pub struct Found {
     /// The component.
     pub bytes: Vec<u8>,
-    /// Its manifest.
-    pub manifest: Manifest,
+    /// Its manifest, whose name and version are some; without one it asks for nothing.
+    pub manifest: Option<Manifest>,
 }
 
 /// Reads the plugin of that name.
@@ -90,6 +91,7 @@ pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) ->
     let bytes = engine.read(name, &path)?;
     check_digest(&path, &bytes)?;
     let manifest = Manifest::of(&path, &bytes)?;
+    manifest.as_ref().map_or(Ok(()), verdict::check_names)?;
     Ok(Found { bytes, manifest })
 }
 
@@ -107,6 +109,7 @@ fn check_digest(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 #[derive(Default)]
 pub struct Loaded {
     plugins: Mutex<HashMap<(String, Digest), Arc<Plugin>>>,
+    described: Mutex<HashSet<Digest>>,
 }
 
 impl Loaded {
@@ -118,6 +121,16 @@ impl Loaded {
         }
         let plugin = Arc::new(engine.load(name, bytes).await?);
         Ok(Arc::clone(self.lock().entry(key).or_insert(plugin)))
+    }
+
+    /// Whether the tool of that digest has described itself as the contract says, in this process.
+    pub fn is_described(&self, digest: Digest) -> bool {
+        self.described.lock().unwrap_or_else(PoisonError::into_inner).contains(&digest)
+    }
+
+    /// Notes that it has.
+    pub fn note_described(&self, digest: Digest) {
+        self.described.lock().unwrap_or_else(PoisonError::into_inner).insert(digest);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, Digest), Arc<Plugin>>> {

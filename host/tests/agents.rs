@@ -443,7 +443,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         (&["schedule", "show", "s"], &["there is no schedule `s`", "schedule list"]),
         (&["schedule", "run-now", "s"], &["there is no schedule `s`"]),
         (&["schedule", "retry", "t-0"], &["there is no task `t-0`", "schedule tasks"]),
-        (&["schedule", "tasks", "--task", "\u{1b}[2J"], &["there is no task `�[2J`"]),
+        (&["schedule", "tasks", "--task", "\u{1b}[2J"], &["there is no task `\\u001b[2J`"]),
         (&["schedule", "status", "--at-once", "0"], &["say 1 to 1000"]),
     ] {
         refused(&lab.run(args), words);

@@ -497,6 +497,28 @@ fn a_flood_of_calls_ends_at_their_cap() {
         expect!["calls in tool.call: limit host_calls_max of 1000"],
     );
     assert_eq!(ended.used.host_calls, 1_001);
+    // One that calls twice: the cap itself is allowed.
+    for (host_calls_max, expected) in [
+        (1, expect!["healthy in tool.call: limit host_calls_max of 1"]),
+        (2, expect!["answered 500500"]),
+        (3, expect!["answered 500500"]),
+    ] {
+        check("healthy", &Call::of("sum", Limits { host_calls_max, ..Limits::default() }), expected);
+    }
+}
+
+#[test]
+fn yields_growth_and_copies_of_memory_are_no_calls_of_the_host() {
+    let few = Limits { host_calls_max: 2, memory_bytes_max: 8 << 20, fuel_max: 20_000_000, ..Limits::default() };
+    for (name, argument, expected) in [
+        // It yields each million fuel.
+        ("endless", "go", expect!["endless in tool.call: limit fuel_max of 20000000"]),
+        ("grows", "p", expect!["answered 116"]),
+        ("copies", "go", expect!["answered 100"]),
+    ] {
+        let ended = check(name, &Call::of(argument, few.clone()), expected);
+        assert_eq!(ended.used.host_calls, 0, "{name}");
+    }
 }
 
 #[test]
@@ -511,6 +533,50 @@ fn conversations_are_counted_even_when_they_are_closed() {
         &Call::of("go", Limits { handles_max: 50, ..Limits::default() }),
         expect!["conversations in agent.run: limit handles_max of 50"],
     );
+}
+
+/// An agent that is told so keeps less; each invocation used to keep as much as its journal held.
+#[test]
+fn what_agents_of_a_run_keep_is_bounded_over_all_its_invocations() {
+    let usual = Limits::default();
+    for (what, limits) in [
+        ("d", Limits { decisions_max: 3, ..usual.clone() }),
+        ("p", Limits { progress_entries_max: 3, ..usual.clone() }),
+        ("n", Limits { memories_max: 3, ..usual.clone() }),
+    ] {
+        let taken = |caps: &[&Limits]| {
+            block_on(async {
+                let lab = Lab::new();
+                let agent = lab.load("keeps-agent", &guest("keeps-agent")).await;
+                let mut taken = Vec::new();
+                for limits in caps {
+                    taken.push(told(&lab.call(&agent, &Call::of(what, (*limits).clone())).await));
+                }
+                taken.join(", ")
+            })
+        };
+        // A second invocation finds no room for new things; one that is in place of an earlier one needs none.
+        let again = if what == "n" { "answered 3" } else { "answered 0" };
+        assert_eq!(taken(&[&limits, &limits]), format!("answered 3, {again}"), "{what}");
+        let (two, four) = match what {
+            "d" => (Limits { decisions_max: 2, ..usual.clone() }, Limits { decisions_max: 4, ..usual.clone() }),
+            "p" => (
+                Limits { progress_entries_max: 2, ..usual.clone() },
+                Limits { progress_entries_max: 4, ..usual.clone() },
+            ),
+            _ => (Limits { memories_max: 2, ..usual.clone() }, Limits { memories_max: 4, ..usual.clone() }),
+        };
+        assert_eq!((taken(&[&two]), taken(&[&four])), ("answered 2".into(), "answered 4".into()), "{what}");
+        let bytes = match what {
+            "d" => Limits { decisions_bytes_max: 1_000, ..usual.clone() },
+            "p" => Limits { progress_bytes_max: 1_000, ..usual.clone() },
+            _ => Limits { memories_bytes_max: 1_000, ..usual.clone() },
+        };
+        let few: u32 = taken(&[&bytes]).trim_start_matches("answered ").parse().expect("a number");
+        assert!((2..20).contains(&few), "{what}: {few} in 1 000 bytes");
+    }
+    // The same note again and again is one.
+    check("keeps-agent", &Call::of("o", Limits { memories_max: 1, ..usual }), expect!["answered 10"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use support::author::{Author, one_line};
+use support::author::{Author, one_line, said};
 use support::guest::guest;
 
 /// A plugin `echo` of this version in a file, which asks for `asks`.
@@ -148,7 +148,7 @@ fn what_is_no_plugin_is_refused_and_nothing_is_kept() {
         refuses("named.wasm", expected);
     };
     named("name = \"echo\"\n", "its version is ``; write one such as 1.2.0 into its plugin.toml");
-    named("name = \"echo\"\nversion = \"1\\u001b[2J\"\n", "its version is `1\\u{1b}[2J`");
+    named("name = \"echo\"\nversion = \"1\\u001b[2J\"\n", "its version is `1\\u001b[2J`");
     one_line(&author.refuses(&["plugin", "pack", "named.wasm"]), "carries a manifest already");
     author.write("plugin.toml", "name = \"../echo\"\nversion = \"1\"\n");
     one_line(&author.refuses(&["plugin", "pack", "bare.wasm"]), "`../echo` is no name of a plugin");
@@ -207,4 +207,263 @@ fn two_installations_at_once_are_both_kept() {
     for file in &files {
         assert!(listed.contains(&digest(&author, file).short()), "{file}\n{listed}");
     }
+}
+
+/// A project `kept` whose tool is the plugin of that file, committed.
+fn with_tool(author: &Author, component: &[u8]) {
+    author.write("kept/plugins/code.toml", "name = \"code\"\nversion = \"1\"\n");
+    fs::write(author.path("kept/plugins/code.wasm"), guest("evil-agent")).expect("ours");
+    fs::write(author.path("kept/plugins/tried.wasm"), component).expect("ours");
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"code\"\ntools = [\"tried\"]\n[tools.tried]\n\
+                  plugin = \"tried\"\n[checks]\nnever = { argv = [\"false\"] }\n";
+    author.write("kept/longhaul.toml", config);
+    author.write("kept/GOAL.md", "# One\n\n## Feature: the first\n- id: one\n- check: never\n\nDo it.\n");
+    author.write("kept/.gitignore", "plugins\n");
+    let commit = "git add --all && git -c user.name=a -c user.email=a@example.org commit --quiet --message goal";
+    let committed = Command::new("sh").args(["-c", commit]).current_dir(author.path("kept")).status();
+    assert!(committed.is_ok_and(|status| status.success()));
+}
+
+/// `check` used to take what `install` refused, and a run took all of it.
+#[test]
+fn check_install_conform_and_a_run_give_one_verdict() {
+    let manifest = |name: &str, version: &str, world: &str| {
+        format!("name = \"{name}\"\nversion = \"{version}\"\nworld = \"{world}\"\n")
+    };
+    for (component, manifest, refusal) in [
+        ("healthy", manifest("tried", "1.2.0", "tool-plugin"), None),
+        ("healthy", manifest("Tried", "1", "tool-plugin"), Some("`Tried` is no name of a plugin")),
+        ("healthy", "version = \"1\"\n".to_owned(), Some("its manifest has no name")),
+        ("healthy", manifest("tried", "", "tool-plugin"), Some("its version is ``; write one such as 1.2.0")),
+        ("healthy", manifest("tried", "1", "agent-plugin"), Some("the component has the role tool; write tool-plugin")),
+        ("names-twice", manifest("tried", "1", "tool-plugin"), Some("function `sum` is given twice")),
+    ] {
+        let author = Author::new();
+        author.runs(&["new", "kept"]);
+        with_tool(&author, &packed(component, &manifest));
+        let file = "plugins/tried.wasm";
+        let mut told = Vec::new();
+        for arguments in [
+            &["plugin", "check", file][..],
+            &["conform", file],
+            &["plugin", "install", file, "--yes"],
+            &["run", "--plan-only"],
+        ] {
+            let mut command = author.command(arguments);
+            let output = command.current_dir(author.path("kept")).output().expect("it starts");
+            let text = said(&output);
+            let refuses = text.contains("FAIL manifest")
+                || text.contains("FAIL functions")
+                || text.contains("FAIL describes")
+                || text.lines().any(|line| line.starts_with("longhaul: "));
+            let is_named = refusal.is_none_or(|refusal| text.contains(refusal));
+            if refuses != refusal.is_some() || !is_named {
+                told.push(format!("{arguments:?} of {component} with {manifest:?}:\n{text}"));
+            }
+        }
+        assert!(told.is_empty(), "{}", told.join("\n"));
+    }
+}
+
+#[test]
+fn another_component_of_one_version_a_way_back_and_a_removal_of_several_are_asked_about() {
+    let author = Author::new();
+    let first = plugin(&author, "0.2.0", "");
+    author.runs(&["plugin", "install", &first, "--yes"]);
+    let other = plugin(&author, "0.2.0", "models = true");
+    let unasked = |arguments: &[&str]| {
+        let output = author.command(arguments).stdin(Stdio::null()).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        said(&output)
+    };
+    let text = unasked(&["plugin", "install", &other]);
+    assert!(text.contains("note: 0.2.0 is installed already with other bytes (sha256:"), "{text}");
+    author.runs(&["plugin", "install", &other, "--yes"]);
+    let older = plugin(&author, "0.1.0", "");
+    let text = unasked(&["plugin", "install", &older]);
+    assert!(text.contains("note: 0.1.0 is older than 0.2.0, which runs take now"), "{text}");
+    let json: Value =
+        serde_json::from_str(&author.runs(&["plugin", "install", &older, "--yes", "--json"])).expect("JSON");
+    assert_eq!(json["notes"].as_array().map(Vec::len), Some(1), "{json}");
+    for (several, count) in [("echo", 3), ("echo@0.2.0", 2)] {
+        let text = unasked(&["plugin", "remove", several]);
+        assert!(text.contains(&format!("these are {count} versions of echo: name one, or add --yes")), "{text}");
+    }
+    // One is what was named.
+    author.runs(&["plugin", "remove", "echo@0.1.0"]);
+    author.runs(&["plugin", "remove", "echo", "--yes"]);
+    one_line(&author.refuses(&["plugin", "inspect", "echo"]), "there is no plugin `echo`");
+}
+
+/// What evil plugins say in all that they can say: an escape sequence, a C1 character, one that turns the direction, NUL,
+/// and lines that look like the host's. Their own texts are in `hostile/evil-agent.wat` and `hostile/evil-tool.wat`.
+const EVIL_TOML: &str = "a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000\\r\\nlonghaul: FORGED\\n  PASS forged";
+
+/// The same where it stands in the name of a file, which holds no NUL.
+const EVIL_NAME: &str = "a\u{1b}[6;66H\u{9b}6;67H\u{202e}\r\nlonghaul: FORGED\n  PASS forged";
+
+/// The component with a manifest, whatever it says.
+fn packed(name: &str, manifest: &str) -> Vec<u8> {
+    longhaul_build::with_manifest(guest(name), manifest).expect("it takes a section")
+}
+
+/// What a command shows at a terminal, to the byte.
+fn at_terminal(author: &Author, directory: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new("python3");
+    command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
+    command.arg(env!("CARGO_BIN_EXE_longhaul")).args(arguments).current_dir(author.path(directory));
+    command.env("LONGHAUL_HOME", author.path("home")).env("TERM", "xterm").env("LONGHAUL_LOG", "debug");
+    let output = command.stdin(Stdio::null()).output().expect("it starts");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What of it a terminal would obey, or a person take for a line of the host.
+fn unclean(shown: &str) -> Option<&'static str> {
+    for (evil, what) in [
+        ("\u{1b}[6;66H", "an escape sequence"),
+        ("\u{9b}", "a C1 character"),
+        ("\u{202e}", "a character that turns the direction"),
+        ("\0", "NUL"),
+    ] {
+        if shown.contains(evil) {
+            return Some(what);
+        }
+    }
+    let forged = |line: &str| line.starts_with("longhaul: FORGED") || line.starts_with("  PASS forged");
+    let drawn = without_drawing(shown);
+    drawn.lines().any(forged).then_some("a line of the host")
+}
+
+/// Without the sequences that the host itself draws the line that lives with.
+fn without_drawing(shown: &str) -> String {
+    let mut parts = shown.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.trim_start_matches(|char: char| !char.is_ascii_alphabetic()).get(1..).unwrap_or_default());
+    }
+    plain.replace('\r', "\n")
+}
+
+#[test]
+fn nothing_that_a_plugin_says_reaches_a_terminal_as_it_is() {
+    let author = Author::new();
+    author.runs(&["new", "kept"]);
+    let asks = format!(
+        "[asks]\ntools = true\nhosts = [\"{EVIL_TOML}\"]\ndirectories = [{{ guest = \"{EVIL_TOML}\", access = \"read\" }}]\n"
+    );
+    let good = |name: &str| format!("name = \"{name}\"\nversion = \"1.0.0\"\ndescription = \"{EVIL_TOML}\"\n");
+    let plugins = "kept/plugins";
+    fs::create_dir_all(author.path(plugins)).expect("ours");
+    let write = |name: &str, bytes: &[u8]| fs::write(author.path(plugins).join(name), bytes).expect("ours");
+    write("evil.wasm", &packed("evil-agent", &format!("{}{asks}", good("evil"))));
+    write("tool.wasm", &packed("evil-tool", &good("tool")));
+    write(&format!("{EVIL_NAME}.wasm"), &packed("evil-agent", &good("evil")));
+    write("version.wasm", &packed("evil-agent", &format!("name = \"evil\"\nversion = \"{EVIL_TOML}\"\n")));
+    write("name.wasm", &packed("evil-agent", &format!("name = \"{EVIL_TOML}\"\nversion = \"1\"\n")));
+    let world = format!("name = \"evil\"\nversion = \"1\"\nworld = \"{EVIL_TOML}\"\n");
+    write("world.wasm", &packed("evil-agent", &world));
+    write("toml.wasm", &packed("evil-agent", &format!("{}[asks]\n\"{EVIL_TOML}\" = 1\n", good("evil"))));
+    write("bare.wasm", &guest("evil-agent"));
+    author.write("kept/evil.toml", &format!("name = \"{EVIL_TOML}\"\nversion = \"1\"\n"));
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"evil\"\ntools = [\"evil\"]\n[tools.evil]\n\
+                  plugin = \"tool\"\n[checks]\nnever = { argv = [\"false\"] }\n[run.limits]\niterations_max = 1\n";
+    author.write("kept/longhaul.toml", config);
+    author.write("kept/GOAL.md", "# One\n\n## Feature: the first\n- id: one\n- check: never\n\nDo it.\n");
+    author.write("kept/.gitignore", "plugins\nevil.toml\n");
+    let commit = "git add --all && git -c user.name=a -c user.email=a@example.org commit --quiet --message goal";
+    let committed = Command::new("sh").args(["-c", commit]).current_dir(author.path("kept")).status();
+    assert!(committed.is_ok_and(|status| status.success()));
+
+    let evil_file = format!("plugins/{EVIL_NAME}.wasm");
+    let (task, error) = ("{\"id\":\"x\",\"instruction\":\"y\"}", "{\"id\":\"e\",\"instruction\":\"y\"}");
+    // Each with a word that it must show, so that it came as far as there is something to show.
+    let table: Vec<(Vec<&str>, &str)> = vec![
+        (vec!["plugin", "inspect", "evil"], "to reach a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000 longhaul: FORGED"),
+        (vec!["plugin", "inspect", evil_file.as_str()], "evil 1.0.0"),
+        (vec!["plugin", "inspect", "version"], "\\u001b[6;66H"),
+        (vec!["plugin", "inspect", "toml"], "unknown field"),
+        (vec!["plugin", "inspect", "none-such\u{1b}[6;66H"], "longhaul: "),
+        (vec!["plugin", "check", "evil"], "PASS manifest"),
+        (vec!["plugin", "check", "tool"], "1 functions: a\\u001b[6;66H"),
+        (vec!["plugin", "check", "version"], "FAIL manifest"),
+        (vec!["plugin", "check", "name"], "FAIL manifest"),
+        (vec!["plugin", "check", "world"], "FAIL manifest"),
+        (vec!["plugin", "check", "toml"], "FAIL manifest"),
+        (vec!["plugin", "check", evil_file.as_str()], "PASS manifest"),
+        (vec!["plugin", "run", "evil", "run", "--input", task], "result"),
+        (vec!["plugin", "run", "evil", "run", "--input", error], "error failed: a\\u001b[6;66H"),
+        (vec!["plugin", "run", "tool", "describe"], "result"),
+        (vec!["plugin", "run", "tool", "call", "--input", "{\"function\":\"x\"}"], "result"),
+        (vec!["plugin", "pack", "plugins/bare.wasm", "--manifest", "evil.toml"], "no name of a plugin"),
+        (vec!["plugin", "pack", evil_file.as_str()], "longhaul: "),
+        (vec!["plugin", "list"], "evil"),
+        (vec!["plugin", "install", "plugins/version.wasm", "--yes"], "its version is"),
+        (vec!["plugin", "install", "plugins/name.wasm", "--yes"], "no name of a plugin"),
+        (vec!["plugin", "install", "plugins/world.wasm", "--yes"], "its manifest says world"),
+        (vec!["plugin", "install", "plugins/toml.wasm", "--yes"], "unknown field"),
+        (vec!["plugin", "install", evil_file.as_str(), "--yes"], "installed evil 1.0.0"),
+        (vec!["plugin", "install", "plugins/evil.wasm", "--yes"], "installed evil 1.0.0"),
+        (vec!["plugin", "list"], "also evil@1.0.0"),
+        (vec!["plugin", "remove", "evil", "--yes"], "removed evil 1.0.0"),
+        (vec!["conform", "tool"], "1 functions: a\\u001b[6;66H"),
+        (vec!["run"], "incomplete"),
+        (vec!["status"], "features pass"),
+        (vec!["runs"], "kept"),
+        (vec!["features"], "the first"),
+        (vec!["features", "--proposals"], "no proposals"),
+        (vec!["journal"], "f-one/1/generate"),
+        (vec!["journal", "--invocation", "f-one/1/generate"], "decisions.record a\\u001b[6;66H"),
+        (vec!["decisions"], "a\\u001b[6;66H"),
+        (vec!["memory", "list"], "a\\u001b[6;66H"),
+        (vec!["memory", "export"], "longhaul_memory"),
+        (vec!["trajectories", "list"], "agents.code"),
+        (vec!["trajectories", "export", "--format", "full"], ""),
+        (vec!["report"], "# kept"),
+        (vec!["report", "--format", "html"], "<html"),
+        (vec!["log"], "the run began here"),
+        (vec!["approvals"], "no approvals"),
+        (vec!["checkpoint", "list"], ""),
+        (vec!["replay"], "same result"),
+        (vec!["attach"], ""),
+        (vec!["agent", "list"], ""),
+        (vec!["graph", "list"], ""),
+        (vec!["ps"], ""),
+        (vec!["metrics"], "longhaul"),
+        (vec!["doctor"], "data directory"),
+        (vec!["detect", EVIL_NAME], ""),
+    ];
+    let mut wrong = String::new();
+    for (arguments, expected) in &table {
+        let shown = at_terminal(&author, "kept", arguments);
+        if let Some(what) = unclean(&shown) {
+            wrong.push_str(&format!("{arguments:?} shows {what}:\n{shown:?}\n"));
+        }
+        if !shown.contains(expected) {
+            wrong.push_str(&format!("{arguments:?} does not show {expected:?}:\n{shown:?}\n"));
+        }
+    }
+    // JSON is JSON for programs, whose terminal it may be all the same.
+    for arguments in [
+        &["plugin", "inspect", "evil"][..],
+        &["plugin", "check", "tool"],
+        &["plugin", "run", "evil", "run", "--input", task],
+        &["status"],
+        &["journal", "--invocation", "f-one/1/generate"],
+        &["decisions"],
+        &["memory", "list"],
+        &["report"],
+    ] {
+        let arguments = [arguments, &["--json"]].concat();
+        let shown = at_terminal(&author, "kept", &arguments);
+        let lines = shown.lines().filter(|line| line.starts_with(['{', '[']));
+        let read: Vec<Value> = lines.filter_map(|line| serde_json::from_str(line.trim_end()).ok()).collect();
+        let holds = read.iter().any(|value| value.to_string().contains("\u{202e}"));
+        if unclean(&shown).is_some()
+            || read.is_empty()
+            || !(holds || arguments[0] == "status" || arguments[0] == "report")
+        {
+            wrong.push_str(&format!("{arguments:?}: {:?}\n{shown:?}\n", unclean(&shown)));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }

@@ -291,7 +291,7 @@ impl Desk {
     ) -> anyhow::Result<ExecutionResult> {
         let mut result = result.clone();
         if let Some(error) = &mut result.error_message {
-            *error = longhaul_core::text::printable(&error.replace('\n', " "), ERROR_BYTES_MAX);
+            *error = longhaul_core::text::printable(error, ERROR_BYTES_MAX);
         }
         let handed = match work {
             Some(work) => Some(self.sum_up(work, &result).await),

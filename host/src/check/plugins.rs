@@ -67,8 +67,10 @@ async fn loaded(
     part: &PluginConfig,
 ) -> anyhow::Result<Part> {
     let read = plugins::read(&part.plugin, Some(directory), &world.home, &world.engine)?;
-    manifest(found, table, part, &read.manifest);
-    let pin = Pin { plugin: part.plugin.clone(), digest: Digest::of(&read.bytes), asks: read.manifest.asks };
+    let said = read.manifest.unwrap_or_default();
+    manifest(found, table, part, &said);
+    let (plugin, digest) = (part.plugin.clone(), Digest::of(&read.bytes));
+    let pin = Pin { plugin, digest, asks: said.asks, world: said.world };
     cast::ready(world, config, table, &pin, &read.bytes, directory, directory).await
 }
 
@@ -92,7 +94,7 @@ fn names_functions(table: &str, part: &PluginConfig) -> bool {
     table.starts_with("tools.") && part.approval.named().next().is_some()
 }
 
-/// The functions that the policy of a tool names are there.
+/// A tool describes itself as the contract says, and the functions that its policy names are there.
 async fn functions(
     found: &mut Found,
     world: &Arc<World>,
@@ -101,11 +103,18 @@ async fn functions(
     part: &PluginConfig,
     ready: &Part,
 ) {
-    let Some(tool) = table.strip_prefix("tools.").filter(|_| names_functions(table, part)) else { return };
+    let Some(tool) = table.strip_prefix("tools.") else { return };
+    let (loaded, digest) = (&world.loaded, ready.plugin.digest());
+    if loaded.is_described(digest) && !names_functions(table, part) {
+        return;
+    }
     let setup = cast::setup_alone(world, &config.project.name, ready, &caller(), ready.grants.clone());
     let told = ready.plugin.describe(setup, &Cancel::default()).await;
     match told.result {
-        Ok(info) => named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info),
+        Ok(info) => {
+            loaded.note_described(digest);
+            named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);
+        }
         Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
     }
 }

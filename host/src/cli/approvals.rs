@@ -89,7 +89,8 @@ async fn show(context: &Context, id: String) -> anyhow::Result<Exit> {
         if context.json {
             outln!("{}", serde_json::to_string(one)?);
         } else {
-            outln!("{}\n{}", banner(one), visible(&one.words()));
+            outtext!(banner(one));
+            outln!("{}", visible(&one.words()));
         }
     }
     Ok(Exit::Done)

@@ -1,6 +1,6 @@
 //! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere.
 
-use super::{Context, Exit, RunArg};
+use super::{Context, Exit, RunArg, terminal};
 use crate::checkpoint::{Cause, Origin, Snapshot};
 use crate::service::{Answer, CheckpointAsk, Request};
 use anyhow::{Context as _, bail};
@@ -185,7 +185,7 @@ async fn export(context: &Context, key: String, output: Option<PathBuf>) -> anyh
             file.write_all(&text)?;
             file.sync_all()?;
         }
-        None => outln!("{}", String::from_utf8_lossy(&text)),
+        None => terminal::document(&String::from_utf8_lossy(&text)),
     }
     Ok(Exit::Done)
 }

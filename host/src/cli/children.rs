@@ -59,14 +59,14 @@ pub fn run(command: Command) -> Result<Exit, Box<Command>> {
 fn model(args: &ModelArgs) -> i32 {
     use longhaul_llama::{LoadOptions, serve};
     if let Err(error) = confine(args.memory_bytes_max) {
-        eprintln!("the memory limit could not be set: {error}");
+        errln!("the memory limit could not be set: {error}");
         return 1;
     }
     let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
     match serve(&args.file, &options, std::io::stdin(), std::io::stdout()) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("{error}");
+            errln!("{error}");
             1
         }
     }
@@ -89,6 +89,6 @@ fn model(args: &ModelArgs) -> i32 {
         "this longhaul was built without local models, so it cannot serve `{}`; build it with: cargo build --release --features local-model",
         file.display()
     );
-    println!("{}", serde_json::json!({ "id": null, "error": { "kind": "unsupported", "message": message } }));
+    outln!("{}", serde_json::json!({ "id": null, "error": { "kind": "unsupported", "message": message } }));
     1
 }

@@ -4,7 +4,7 @@ use super::{Context, Exit, plugin};
 use crate::manifest::{self, Manifest};
 use anyhow::Context as _;
 use clap::Args;
-use longhaul_conform::{Report, Subject, conform, stated_by_nobody};
+use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};
 use longhaul_core::Limits;
 use longhaul_core::grant::DirectoryGrant;
 use longhaul_engine::CompileLimits;
@@ -28,9 +28,7 @@ pub struct ConformArgs {
 /// What a manifest says beside what a run needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct More {
-    /// The world that it was built for.
-    pub world: Option<String>,
+struct More {
     /// The limits that it says it stays within; a field that is missing is the host's.
     limits: toml::Table,
     /// How it wants to be tried.
@@ -56,19 +54,17 @@ struct TrialCall {
     input: Value,
 }
 
-/// A manifest, read whole.
-pub struct Read {
-    /// What a run needs of it.
-    pub manifest: Manifest,
-    /// The rest.
-    pub more: More,
-}
-
 /// Carries it out.
 pub async fn run(context: &Context, args: ConformArgs) -> anyhow::Result<Exit> {
     let path = plugin::file_of(context, &args.file)?;
-    let subject = subject(&path, args.manifest.as_deref())?;
-    let report = conform(&plugin::kit()?, subject).await;
+    let name = plugin::stem(&path);
+    let bytes = plugin::read_bounded(&name, &path, &CompileLimits::default())?;
+    let manifest = manifest_of(&path, &bytes, args.manifest.as_deref())?;
+    let role = longhaul_conform::look(&name, &bytes).1.map(|looked| looked.role);
+    let judged = plugin::judge_manifest(manifest.as_ref(), role);
+    let subject = subject(&name, bytes, manifest.as_ref())?;
+    let mut report = conform(&plugin::kit()?, subject).await;
+    report.findings.push(Finding { rule: "manifest", judged });
     show(context.json, &report);
     if let Some(file) = &args.junit {
         std::fs::write(file, report.to_junit()).with_context(|| format!("cannot write `{}`", file.display()))?;
@@ -77,12 +73,10 @@ pub async fn run(context: &Context, args: ConformArgs) -> anyhow::Result<Exit> {
 }
 
 /// The component and what its manifest says of it.
-fn subject(path: &Path, manifest: Option<&Path>) -> anyhow::Result<Subject> {
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let bytes = plugin::read_bounded(&name, path, &CompileLimits::default())?;
-    let read = manifest_of(path, &bytes, manifest)?;
-    let nothing_said = Subject::new(&name, bytes);
-    let Some(Read { manifest, more }) = read else { return Ok(nothing_said) };
+fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> anyhow::Result<Subject> {
+    let nothing_said = Subject::new(name, bytes);
+    let Some(found) = manifest else { return Ok(nothing_said) };
+    let (manifest, more): (Manifest, More) = (found.read()?, found.read()?);
     let asked = |asked: &manifest::AskedDirectory| DirectoryGrant {
         guest: asked.guest.clone(),
         host: PathBuf::new(),
@@ -102,17 +96,10 @@ fn subject(path: &Path, manifest: Option<&Path>) -> anyhow::Result<Subject> {
 }
 
 /// The manifest of a component: the named one, or its own if it has one.
-pub fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> anyhow::Result<Option<Read>> {
-    let found = match named {
-        Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-            Some(manifest::Found { place: format!("`{}`", path.display()), text })
-        }
-        None => manifest::find(component, bytes)?,
-    };
-    let Some(manifest::Found { place, text }) = found else { return Ok(None) };
-    let read = || anyhow::Ok(Read { manifest: Manifest::parse(&text)?, more: toml::from_str(&text)? });
-    read().with_context(|| place).map(Some)
+fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> anyhow::Result<Option<manifest::Found>> {
+    let Some(path) = named else { return manifest::find(component, bytes) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(Some(manifest::Found { place: path.to_owned(), text }))
 }
 
 /// What is stated, over what holds where nobody states anything.
@@ -126,7 +113,7 @@ fn show(as_json: bool, report: &Report) {
     if as_json {
         outln!("{}", report.to_json());
     } else {
-        outln!("{report}");
+        outtext!(report.to_string());
     }
 }
 

@@ -1,12 +1,12 @@
 //! `longhaul exec`: runs a file of code that nobody trusts, and shows what it printed.
 
-use super::{Context, Exit, given};
+use super::{Context, Exit, given, terminal};
 use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a program that are read at all.
@@ -68,13 +68,13 @@ fn show(context: &Context, report: &Report) -> anyhow::Result<()> {
         outln!("{}", serde_json::to_string(report)?);
         return Ok(());
     }
-    std::io::stdout().write_all(report.stdout.as_bytes())?;
-    std::io::stderr().write_all(report.stderr.as_bytes())?;
+    terminal::pass_output(&report.stdout);
+    terminal::pass_error(&report.stderr);
     if let Some(error) = &report.error_message {
-        eprintln!("longhaul: {error}");
+        errln!("longhaul: {error}");
     }
     if report.truncated {
-        eprintln!("longhaul: some output was dropped; raise --output-bytes-max to keep more");
+        errln!("longhaul: some output was dropped; raise --output-bytes-max to keep more");
     }
     Ok(())
 }

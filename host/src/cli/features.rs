@@ -3,7 +3,7 @@
 pub mod proposals;
 
 use super::show::feature_word;
-use super::{Context, Exit, order};
+use super::{Context, Exit, order, terminal};
 use crate::service::{Answer, Rechecked, Request, Which};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -141,7 +141,7 @@ async fn kept(context: &Context, run: Which, name: String) -> anyhow::Result<Exi
     let Answer::Kept { text } = context.ask(Request::Kept { run, name }).await? else {
         bail!("the service answered something else")
     };
-    outln!("{text}");
+    terminal::document(&text);
     Ok(Exit::Done)
 }
 

@@ -1,7 +1,7 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
 use super::prompt::{Asked, Person};
-use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, words};
+use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, terminal, words};
 use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use anyhow::{Context as _, bail};
@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::stream::{Content, Line, Token};
+use longhaul_core::text::{cleaned, printable};
 use longhaul_harness::RunStatus;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -331,8 +332,7 @@ impl Follower<'_> {
         }
         if let (Some(answer), true, false) = (&status.synthesis, self.asks, self.view.form.is_for_programs()) {
             let answer = words::plain(&answer.answer);
-            // A program gets it to the letter.
-            outln!("{}", if std::io::stdout().is_terminal() { words::harmless(&answer) } else { answer });
+            terminal::document(&answer);
         }
         // Only now: a run may still be remembered, and nobody should wait for that with what it came to.
         door.close().await;
@@ -432,7 +432,7 @@ impl View {
             if token.whole {
                 self.said.clear();
             }
-            self.said.push_str(&token.text.replace(char::is_control, " "));
+            self.said.push_str(&printable(&token.text, usize::MAX));
             let start = self.said.floor_char_boundary(self.said.len().saturating_sub(80));
             self.said.drain(..start);
             live.set_message(self.said.clone());
@@ -458,12 +458,11 @@ impl View {
     }
 
     fn say(&self, line: &str) {
-        let line = words::harmless(line);
         match &self.live {
-            Some(live) => live.println(line),
+            Some(live) => live.println(cleaned(line)),
             None if self.form.is_for_programs() => {}
-            None if self.beside => errln!("{line}"),
-            None => outln!("{line}"),
+            None if self.beside => terminal::error_text(line),
+            None => outtext!(line),
         }
     }
 

@@ -3,7 +3,7 @@
 mod cells;
 mod show;
 
-use super::{Context, Exit, given};
+use super::{Context, Exit, given, terminal};
 use crate::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
 use crate::service::{Answer, Request};
 use anyhow::{Context as _, bail};
@@ -287,7 +287,7 @@ async fn export(context: &Context, name: String, format: Format, output: Option<
             let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
             writeln!(file, "{}", text.trim_end())?;
         }
-        None => outln!("{}", text.trim_end()),
+        None => terminal::document(text.trim_end()),
     }
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use crate::door::which;
 use crate::service::{Answer, Request};
 use anyhow::bail;
 use clap::Args;
+use longhaul_core::text::printable;
 use longhaul_worktree::Logged;
 
 /// Characters of a subject on a line for people; `--json` has all of it.
@@ -52,19 +53,13 @@ fn line(commit: &Logged) -> String {
     )
 }
 
-/// On one line, and nothing that a terminal would obey.
+/// On one line, and not too long for it.
 fn shown(text: &str) -> String {
-    let plain = |character: char| if is_seen(character) { character } else { ' ' };
-    let mut shown: String = text.chars().take(SUBJECT_CHARS_MAX).map(plain).collect();
+    let mut shown = printable(&text.chars().take(SUBJECT_CHARS_MAX).collect::<String>(), usize::MAX);
     if text.chars().count() > SUBJECT_CHARS_MAX {
         shown.push_str(" ...");
     }
     shown
-}
-
-/// Neither a control character nor one that turns the direction of what follows.
-pub(super) fn is_seen(character: char) -> bool {
-    !character.is_control() && !matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -85,7 +80,7 @@ mod tests {
         };
         assert_eq!(
             of("x | \u{1b}[31my\r\u{202e}z \u{1f600}"),
-            "0123456789  2023-11-14 22:13:20  a  -  x |  [31my  z \u{1f600}"
+            "0123456789  2023-11-14 22:13:20  a  -  x | \\u001b[31my \\u202ez \u{1f600}"
         );
         assert_eq!(of(&"x".repeat(10_240)).len(), "0123456789  2023-11-14 22:13:20  a  -  ".len() + 104);
         assert!(of(&"x".repeat(100)).ends_with("xx"), "all of it, where it fits");

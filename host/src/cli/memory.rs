@@ -1,6 +1,6 @@
 //! `longhaul memory`: what a project remembers of its runs, and what an agent has in its context.
 
-use super::{Context, Exit, RunArg, trajectories};
+use super::{Context, Exit, RunArg, terminal, trajectories};
 use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -184,7 +184,7 @@ fn export(memories: &[Memory], output: Option<PathBuf>) -> anyhow::Result<()> {
             let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
             writeln!(file, "{text}")?;
         }
-        None => outln!("{text}"),
+        None => terminal::document(&text),
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
         }
         Command::Test { name } => test::run(context, name.as_deref()).await,
         Command::Pull { name } => {
-            let mut told = |text: &str| eprintln!("{text}");
+            let mut told = |text: &str| errln!("{text}");
             let path = longhaul_models::pull(&name, &cache()?, &mut told).await?;
             if context.json {
                 outln!("{}", serde_json::json!({ "model": name, "path": path }));

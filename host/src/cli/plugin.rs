@@ -15,16 +15,19 @@ mod schema;
 mod test;
 
 pub use build::say;
+pub(super) use check::judge_manifest;
 pub(crate) use list::components_of;
 pub(super) use list::tool_components;
 pub(crate) use look::Known;
 pub(super) use run::kit;
 
-use super::{Context, Exit};
+use super::{Context, Exit, terminal};
 use crate::plugins;
+use anyhow::bail;
 use clap::Subcommand;
 use longhaul_core::LimitHit;
 use longhaul_engine::{CompileLimits, LoadError};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]
@@ -46,7 +49,8 @@ pub enum Command {
         /// A `.wasm` file, or a plugin: NAME, NAME@VERSION or NAME@sha256:DIGITS.
         file: String,
     },
-    /// Say whether a component is a plugin of its world, without running it; exit code 1 when it is not.
+    /// Say whether a component is a plugin of its world, and what its manifest and its functions are; exit code 1 when
+    /// something is wrong. Nothing is granted to it.
     Check {
         /// A `.wasm` file, or a plugin: NAME, NAME@VERSION or NAME@sha256:DIGITS.
         file: String,
@@ -69,7 +73,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<E
         Command::Remove(args) => remove::run(context, &args),
         Command::List => list::run(context),
         Command::Inspect { file } => look::run(context, &file),
-        Command::Check { file } => check::run(context, &file),
+        Command::Check { file } => check::run(context, &file).await,
         Command::Run(args) => run::run(context, args).await,
         Command::Test(args) => test::run(context, args).await,
         Command::Schema => schema::run(),
@@ -82,6 +86,25 @@ pub(super) fn file_of(context: &Context, file: &str) -> anyhow::Result<PathBuf> 
         return Ok(PathBuf::from(file));
     }
     plugins::find(file, Some(&context.project), &context.home)
+}
+
+/// What a file is called by, for people.
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Asks the person at the terminal; an error with `refusal` where they do not agree, or nobody is there.
+fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> anyhow::Result<()> {
+    if context.json || !std::io::stdin().is_terminal() {
+        bail!("{refusal}, since there is nobody to ask; {advice}");
+    }
+    terminal::ask(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    if !matches!(line.trim(), "y" | "Y" | "yes") {
+        bail!("{refusal}");
+    }
+    Ok(())
 }
 
 /// The bytes of a component, if they are no more than may be compiled.

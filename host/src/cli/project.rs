@@ -38,7 +38,7 @@ async fn made(context: &Context, request: Request, words: impl Fn(&Path, bool) -
     };
     match context.json {
         true => outln!("{}", serde_json::to_string(&answer)?),
-        false => outln!("{}", words(directory, *repository_is_new)),
+        false => outtext!(words(directory, *repository_is_new)),
     }
     Ok(Exit::Done)
 }

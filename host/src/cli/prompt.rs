@@ -51,7 +51,7 @@ impl Person {
     pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> anyhow::Result<Asked> {
         if !self.is_here(context) {
             let open = open(door, run).await?;
-            open.iter().filter(|_| !context.json).for_each(|approval| outln!("{}", banner(approval)));
+            open.iter().filter(|_| !context.json).for_each(|approval| outtext!(banner(approval)));
             return Ok(if open.is_empty() { Asked::Nothing } else { Asked::Left });
         }
         let was_asked = self.asked.take().map(|approval| approval.id);
@@ -59,7 +59,7 @@ impl Person {
         // Looked at again each time: an answer by rule may answer others.
         while let Some(approval) = open(door, run).await?.into_iter().next() {
             if was_asked.as_ref() != Some(&approval.id) {
-                outln!("{}", banner(&approval));
+                outtext!(banner(&approval));
             }
             if !self.ask_one(door, &approval).await? {
                 return Ok(Asked::Left);
@@ -74,7 +74,7 @@ impl Person {
         if self.asked.is_none() && self.is_here(context) {
             self.asked = open(door, run).await?.into_iter().next();
             if let Some(approval) = &self.asked {
-                outln!("{}", banner(approval));
+                outtext!(banner(approval));
                 self.forget_what_was_typed();
                 self.prompt();
             }

@@ -51,7 +51,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> anyhow::Result<Exit> {
             if context.json {
                 outln!("{}", serde_json::to_string(&resources)?);
             } else {
-                outln!("{}", picture(&resources, usize::MAX).trim_end());
+                outtext!(picture(&resources, usize::MAX));
             }
             Ok(Exit::Done)
         }
@@ -105,6 +105,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> anyhow:
     let mut keys = keys();
     loop {
         let picture = picture(&now(context).await?, GUESTS_SHOWN);
+        let picture = longhaul_core::text::cleaned(&picture);
         // From the top, and what is left of an earlier picture goes.
         let mut drawn = String::from("\x1b[H\x1b[2J");
         drawn.push_str(&picture.replace('\n', "\r\n"));

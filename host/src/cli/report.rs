@@ -9,7 +9,7 @@ mod plot;
 mod shares;
 
 use super::words::{self, moment, short};
-use super::{Context, Exit, RunArg};
+use super::{Context, Exit, RunArg, terminal};
 use crate::run::decisions::DECISIONS_MAX;
 use crate::run::ledger::LedgerView;
 use crate::service::{Answer, Carried, Request, Service, Status, Which};
@@ -58,7 +58,7 @@ pub(super) async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<E
             std::fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
             outln!("{}", path.display());
         }
-        None => outln!("{}", text.trim_end()),
+        None => terminal::document(text.trim_end()),
     }
     Ok(Exit::Done)
 }

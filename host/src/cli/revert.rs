@@ -28,7 +28,7 @@ pub async fn run(context: &Context, args: RevertArgs) -> anyhow::Result<Exit> {
     let Answer::Reverted(reverted) = &answer else { bail!("the service answered something else") };
     match context.json {
         true => outln!("{}", serde_json::to_string(&answer)?),
-        false => outln!("{}", told(reverted)),
+        false => outtext!(told(reverted)),
     }
     Ok(Exit::Done)
 }

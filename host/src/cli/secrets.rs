@@ -1,14 +1,14 @@
 //! `longhaul secrets`: values are read from a terminal that does not show them, or from standard input; never from the
 //! command line, which every user of the machine can read.
 
-use super::{Context, Exit};
+use super::{Context, Exit, terminal};
 use crate::secrets::{Vault, check_name};
 use anyhow::Context as _;
 use clap::Subcommand;
 use longhaul_egress::Secret;
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{BufRead as _, Read as _};
 
 /// Bytes that are read as a value.
 const INPUT_BYTES_MAX: u64 = 8_192;
@@ -79,8 +79,7 @@ fn value(name: &str) -> anyhow::Result<String> {
 /// One line from the terminal, which shows nothing of it.
 fn prompted(name: &str) -> anyhow::Result<String> {
     let stdin = std::io::stdin();
-    eprint!("value of {name}: ");
-    std::io::stderr().flush()?;
+    terminal::ask(&format!("value of {name}: "));
     let before = tcgetattr(&stdin)?;
     let mut silent = before.clone();
     silent.local_modes.remove(LocalModes::ECHO);
@@ -88,7 +87,7 @@ fn prompted(name: &str) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = stdin.lock().take(INPUT_BYTES_MAX).read_line(&mut text);
     tcsetattr(&stdin, OptionalActions::Now, &before)?;
-    eprintln!();
+    errln!("");
     read.context("the value cannot be read as text")?;
     Ok(text)
 }

@@ -4,9 +4,13 @@ use super::{Context, Exit, words};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use anyhow::bail;
 use longhaul_core::journal::{Entry, Finished};
+use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunStatus;
 use std::path::PathBuf;
+
+/// Longest summary of an entry that is shown on a line, in bytes.
+const LINE_BYTES_MAX: usize = 400;
 
 /// `longhaul status`.
 pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
@@ -50,7 +54,7 @@ pub async fn metrics(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let Answer::Metrics { text } = answer else { bail!("the service answered something else") };
-    outln!("{}", text.trim_end());
+    outtext!(text);
     Ok(Exit::Done)
 }
 
@@ -97,10 +101,9 @@ pub async fn journal(context: &Context, run: Which, invocation: Option<String>, 
 fn print_entries(invocation: &str, entries: &[(u32, Entry)], finished: Option<&Finished>) {
     outln!("{invocation}");
     for (number, entry) in entries {
-        let answer = entry.answered.as_ref().map_or("in flight".to_owned(), |answered| {
-            longhaul_core::text::truncate(&answered.answer.replace('\n', " "), 160)
-        });
-        outln!("{number:>5}  {} {}", entry.asked.name, entry.asked.summary);
+        let answer =
+            entry.answered.as_ref().map_or("in flight".to_owned(), |answered| printable(&answered.answer, 160));
+        outln!("{number:>5}  {} {}", entry.asked.name, printable(&entry.asked.summary, LINE_BYTES_MAX));
         outln!("       -> {answer}");
     }
     match finished {

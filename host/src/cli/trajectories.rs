@@ -1,10 +1,10 @@
 //! `longhaul trajectories`: what agents were told, said and did; rated, corrected, and exported for training.
 
-use super::{Context, Exit, RunArg, words};
+use super::{Context, Exit, RunArg, terminal, words};
 use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use longhaul_core::text::{printable, truncate};
+use longhaul_core::text::printable;
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -214,7 +214,7 @@ fn show_line(one: &Trajectory) {
         one.agent,
         one.steps.len(),
         words::short_number(one.usage.tokens()),
-        printable(&truncate(&one.summary.replace('\n', " "), LINE_BYTES_MAX), LINE_BYTES_MAX)
+        printable(&one.summary, LINE_BYTES_MAX)
     );
 }
 
@@ -271,7 +271,7 @@ async fn export(
         let line = line(&whole, format)?.to_string();
         match &mut file {
             Some(file) => writeln!(file, "{line}")?,
-            None => outln!("{line}"),
+            None => terminal::document(&line),
         }
     }
     Ok(())

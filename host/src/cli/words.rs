@@ -6,7 +6,9 @@ use longhaul_core::context::Anxiety;
 use longhaul_core::event::{ContextCut, Event, RunEvent, Used};
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::Spent;
+use longhaul_core::text::printable;
 use longhaul_core::work::{FeatureStatus, Mark};
+use serde_json::Value;
 
 /// Prints an answer that has nothing to show but that it is done.
 pub fn print_answer(json: bool, answer: &Answer, done: &str) -> anyhow::Result<()> {
@@ -18,8 +20,9 @@ pub fn print_answer(json: bool, answer: &Answer, done: &str) -> anyhow::Result<(
     Ok(())
 }
 
-/// An event in one line, or none when it is of no interest to a person.
+/// An event in one line, or a few of which each is the host's; none when it is of no interest to a person.
 pub fn line(event: &RunEvent) -> Option<String> {
+    let event = &on_one_line(event);
     Some(match &event.event {
         Event::RunStarted { project, branch } if branch.is_empty() => format!("run {} of {project}", event.run),
         Event::Dispatched { path, agent, why } => match agent {
@@ -91,6 +94,21 @@ pub fn line(event: &RunEvent) -> Option<String> {
     })
 }
 
+/// The event with each of its texts on one line: agents and models wrote them, and none must pass for a line of the host.
+fn on_one_line(event: &RunEvent) -> RunEvent {
+    fn each(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = printable(text, usize::MAX),
+            Value::Array(values) => values.iter_mut().for_each(each),
+            Value::Object(fields) => fields.values_mut().for_each(each),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    each(&mut value);
+    serde_json::from_value(value).unwrap_or_else(|_| event.clone())
+}
+
 fn cut_words(cut: &ContextCut) -> String {
     let ContextCut { policy, tokens_before, tokens_after, messages_replaced, texts_referred, .. } = cut;
     let mut text = format!(
@@ -149,12 +167,6 @@ fn verb(export: &str) -> &'static str {
 /// JSON as a person reads it: a string without its quotes.
 pub fn plain(json: &str) -> String {
     serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
-}
-
-/// Lines as they are, but for what a terminal would obey: others wrote them.
-pub fn harmless(text: &str) -> String {
-    let plain = |char: char| if matches!(char, '\n' | '\t') || super::log::is_seen(char) { char } else { ' ' };
-    text.chars().map(plain).collect()
 }
 
 /// What was used: tokens, money, fuel.
@@ -262,15 +274,5 @@ pub fn short_number(number: u64) -> String {
         1_000..1_000_000 => format!("{:.1} k", value / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} M", value / 1e6),
         _ => format!("{:.1} G", value / 1e9),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::harmless;
-
-    #[test]
-    fn an_answer_keeps_its_lines_and_moves_no_cursor() {
-        assert_eq!(harmless("one\n\ttwo\u{1b}[2J\r\u{9b}3m\u{202e}\u{1f600}"), "one\n\ttwo [2J  3m \u{1f600}");
     }
 }

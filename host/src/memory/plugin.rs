@@ -43,8 +43,6 @@ impl MemoryBackend for PluginMemory {
     async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
         let (part, setup) = self.start()?;
         let mut hits = answer(part.plugin.search(setup, &Cancel::default(), namespace, query, limit).await)?;
-        // What is no number could be read from no journal again.
-        hits.retain(|hit| hit.score.is_finite());
         hits.truncate(limit as usize);
         hits.into_iter().map(|hit| Ok(Hit { entry: checked(namespace, hit.entry)?, score: hit.score })).collect()
     }

@@ -167,6 +167,13 @@ impl Installed {
         }
     }
 
+    /// The versions that a removal would take, and those that it would leave.
+    pub fn parted(&self, wanted: &Wanted) -> anyhow::Result<(Vec<Version>, Vec<Version>)> {
+        let current = self.current(&wanted.name);
+        let goes = |version: &Version| wanted.which == Which::Current || wanted.fits(version, current);
+        Ok(self.versions(&wanted.name)?.into_iter().partition(goes))
+    }
+
     /// Waits until no other process changes anything.
     pub fn change(&self, say: longhaul_build::Say) -> anyhow::Result<Change<'_>> {
         Ok(Change { installed: self, _lock: lock(&self.folder.join("versions/.lock"), say)? })
@@ -223,8 +230,7 @@ impl Change<'_> {
     pub fn remove(&self, wanted: &Wanted) -> anyhow::Result<Vec<Version>> {
         let (installed, name) = (self.installed, &wanted.name);
         let current = installed.current(name);
-        let goes = |version: &Version| wanted.which == Which::Current || wanted.fits(version, current);
-        let (gone, left): (Vec<Version>, Vec<Version>) = installed.versions(name)?.into_iter().partition(goes);
+        let (gone, left) = installed.parted(wanted)?;
         if gone.is_empty() {
             // It says what there is instead.
             installed.find(wanted)?;

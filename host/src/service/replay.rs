@@ -254,7 +254,7 @@ fn difference<T: Serialize + DeserializeOwned>(
         Ok(Err(error)) => Kept::Refused(error),
         Err(CallError::Limit { .. }) if finished.interrupted => return None,
         Err(CallError::Limit { hit, .. }) => Kept::Limited(hit),
-        Err(error @ CallError::Trapped { .. }) => Kept::Trapped(error.to_string()),
+        Err(error @ (CallError::Trapped { .. } | CallError::Contract { .. })) => Kept::Trapped(error.to_string()),
         Err(error) => return Some(error.to_string()),
     };
     if let Err(error) = recorder.check_end() {

@@ -9,11 +9,12 @@ mod functions;
 
 use crate::run::proposals::{self, Change, PROPOSALS_MAX, Proposal, Standing};
 use crate::run::{self, RunRecord, StoredRun};
+use longhaul_capabilities::kept::{Kind, Room};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus};
-use longhaul_core::{Clock, InvocationId, LimitHit};
+use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
 use longhaul_harness::{Feature, plan, select};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -179,10 +180,12 @@ impl Calling<'_> {
             "outcome": cut(&outcome),
             "files": files.iter().take(FILES_MAX).map(cut).collect::<Vec<_>>(),
         });
-        let place = Key::of(&record.project).number(at_ms).and(key);
-        let batch =
-            Batch::new().insert(Table::States, done, at_ms.to_string()).put(Table::Progress, place, entry.to_string());
-        self.store.commit(batch).await.map_err(broken)?;
+        let (place, entry) = (Key::of(&record.project).number(at_ms).and(key), entry.to_string());
+        let (limits, bytes) = (Limits::default(), entry.len() as u64);
+        let room = Room::find(self.store, &record.run, &limits, Kind::Progress, bytes, None).await.map_err(broken)?;
+        let room = room.map_err(ToolError::Limit)?;
+        let batch = Batch::new().insert(Table::States, done, at_ms.to_string()).put(Table::Progress, place, entry);
+        self.store.commit(room.counted(batch)).await.map_err(broken)?;
         Ok(told)
     }
 

@@ -135,7 +135,10 @@ fn module(role: &str, body: &str) -> String {
             let describe = if body.contains("$describe") { "(call $describe)" } else { "unreachable" };
             TOOL.replace("DESCRIBE", describe).into()
         }
-        "agent" => AGENT.into(),
+        "agent" => {
+            let finish = if body.contains("(func $finish") { "(call $finish)" } else { "" };
+            AGENT.replace("FINISH", finish).into()
+        }
         "memory" => MEMORY.into(),
         other => panic!("no guest of role `{other}` is made here"),
     };
@@ -191,7 +194,8 @@ const TOOL: &str = r#"
   (i32.const 512))
 "#;
 
-/// `run` hands id and instruction to the body, and its output back as the outcome of an agent.
+/// `run` hands id and instruction to the body, and its output back as the outcome of an agent; `$finish`, where there is
+/// one, changes what it answers.
 const AGENT: &str = r#"
 (func (export "longhaul:plugin/agent@0.1.0#run")
   (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
@@ -202,6 +206,7 @@ const AGENT: &str = r#"
   (memory.fill (i32.const 512) (i32.const 0) (i32.const 64))
   (i32.store (i32.const 520) (local.get $at))
   (i32.store (i32.const 524) (local.get $len))
+  FINISH
   (i32.const 512))
 "#;
 

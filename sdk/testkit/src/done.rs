@@ -2,11 +2,15 @@
 
 use longhaul_capabilities::LogLine;
 use longhaul_core::event::{Event, Used};
+use longhaul_core::text::printable;
 use longhaul_core::{Digest, LimitHit};
 use longhaul_engine::CallError;
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
+
+/// Longest line of what a plugin said that is shown, in bytes.
+const LINE_BYTES_MAX: usize = 4_096;
 
 /// One call of an import that the journal of a pure plugin holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +62,6 @@ pub struct Done {
     pub export: &'static str,
     /// How it ended.
     pub ending: Ending,
-    /// Fields that must hold JSON and do not; their text is shown as it is.
-    pub not_json: Vec<&'static str>,
     /// What it used.
     pub used: Used,
     /// Calls of imports, of a planner, an agent or an evaluator. The calls of other plugins are only
@@ -109,6 +111,21 @@ impl Done {
             Ending::Stopped(CallError::Limit { hit, .. }) => Some(hit),
             _ => None,
         }
+    }
+
+    /// How what it returned breaks the contract, if it does.
+    #[must_use]
+    pub fn breach(&self) -> Option<&str> {
+        match &self.ending {
+            Ending::Stopped(CallError::Contract { breach, .. }) => Some(breach),
+            _ => None,
+        }
+    }
+
+    /// Whether it took its input, and so returned a value, be it one that breaks the contract.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        matches!(self.ending, Ending::Returned(_)) || self.breach().is_some()
     }
 
     /// Checks that it returned an error of this case, whose text contains `part`.
@@ -191,7 +208,6 @@ impl Done {
             "events": self.events,
             "log": self.log,
             "log_dropped": self.log_dropped,
-            "not_json": self.not_json,
         });
         if let (Some(all), Value::Object(beside)) = (all.as_object_mut(), beside) {
             all.extend(beside);
@@ -205,6 +221,7 @@ fn stopped_by(error: &CallError) -> &'static str {
     match error {
         CallError::Limit { .. } => "limit",
         CallError::Trapped { .. } => "trap",
+        CallError::Contract { .. } => "contract",
         CallError::Parked(_) => "question",
         CallError::Unavailable(_) => "outage",
         CallError::Journal(_) => "journal",
@@ -217,11 +234,12 @@ impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.ending {
             Ending::Returned(value) => writeln!(f, "result {value:#}")?,
-            Ending::Refused(refusal) => writeln!(f, "error {}: {}", refusal.case, refusal.text)?,
-            Ending::Stopped(error) => writeln!(f, "stopped by {}: {error}", stopped_by(error))?,
-        }
-        for field in &self.not_json {
-            writeln!(f, "`{field}` must be JSON and is not")?;
+            Ending::Refused(refusal) => {
+                writeln!(f, "error {}: {}", refusal.case, printable(&refusal.text, LINE_BYTES_MAX))?
+            }
+            Ending::Stopped(error) => {
+                writeln!(f, "stopped by {}: {}", stopped_by(error), printable(&error.to_string(), LINE_BYTES_MAX))?;
+            }
         }
         if let Some(hit) = self.limit() {
             writeln!(f, "limit {} {} of {}", hit.name, hit.used, hit.max)?;
@@ -230,10 +248,10 @@ impl fmt::Display for Done {
         let wall_ms = self.wall.as_secs_f64() * 1_000.0;
         writeln!(f, "fuel {fuel}, memory {memory_bytes_peak} bytes, {host_calls} host calls, {wall_ms:.1} ms")?;
         for made in &self.calls {
-            writeln!(f, "call {made}")?;
+            writeln!(f, "call {}", printable(&made.to_string(), LINE_BYTES_MAX))?;
         }
         for line in &self.log {
-            writeln!(f, "log {} {}", line.level, line.text)?;
+            writeln!(f, "log {} {}", line.level, printable(&line.text, LINE_BYTES_MAX))?;
         }
         if self.log_dropped > 0 {
             writeln!(f, "log {} lines were over the cap", self.log_dropped)?;

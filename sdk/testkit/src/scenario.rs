@@ -150,13 +150,12 @@ async fn run(scene: &Scene, folder: &Path, update: bool) -> Result<Option<String
     let expectations = expectations(&dones, !scenario.calls.is_empty());
     let difference = if update { write(folder, &expectations) } else { compare(folder, &expectations, &dones) }?;
     // No expectation makes a broken contract right.
-    Ok(difference.or_else(|| not_json(&dones)))
+    Ok(difference.or_else(|| breaches(&dones)))
 }
 
-/// The fields that must be JSON and are not.
-fn not_json(dones: &[Done]) -> Option<String> {
-    let fields = dones.iter().flat_map(|done| &done.not_json);
-    let lines: Vec<String> = fields.map(|field| format!("`{field}` must be JSON and is not")).collect();
+/// How what was returned breaks the contract.
+fn breaches(dones: &[Done]) -> Option<String> {
+    let lines: Vec<&str> = dones.iter().filter_map(Done::breach).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

@@ -68,7 +68,7 @@ fn cleaned(line: &str) -> Result<String, NoAnswer> {
     if line.len() > ANSWER_BYTES_MAX {
         return Err(NoAnswer::TooLong(line.len()));
     }
-    let kept = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || crate::visible::is_hidden(*c));
+    let kept = |c: &char| matches!(c, '\n' | '\t') || !longhaul_core::text::is_hidden(*c);
     let line: String = line.chars().filter(kept).collect();
     let line = line.trim();
     if line.is_empty() { Err(NoAnswer::Empty) } else { Ok(line.to_owned()) }

@@ -4,7 +4,8 @@
 //! grammar of bash. What either does not know, what hides, and every program that starts other programs is not plain.
 //! Nothing is expanded and nothing is run.
 
-use crate::visible::{is_hidden, is_plain};
+use crate::visible::is_plain;
+use longhaul_core::text::is_hidden;
 use tree_sitter::{Node, Parser, Tree};
 
 /// Longest line that is looked at, in bytes. A person does not read a longer one to its end.
@@ -297,7 +298,7 @@ pub fn command_words(words: &[String]) -> Result<Command, NotPlain> {
 
 /// The words of a list that is one plain command, whatever its program does. See [`command_words`].
 pub(crate) fn plain_list(words: &[String]) -> Result<Vec<String>, NotPlain> {
-    let hidden = words.iter().flat_map(|word| word.chars()).find(|char| char.is_control() || is_hidden(*char));
+    let hidden = words.iter().flat_map(|word| word.chars()).find(|char| is_hidden(*char));
     if let Some(char) = hidden {
         return Err(NotPlain::Hidden(char.into()));
     }
@@ -387,7 +388,7 @@ fn scanned(line: &str) -> Result<Vec<String>, NotPlain> {
     let mut word: Option<String> = None;
     let mut quote = None;
     for char in line.chars() {
-        if char.is_control() || is_hidden(char) {
+        if is_hidden(char) {
             return Err(NotPlain::Hidden(char.into()));
         }
         match (quote, char) {

@@ -1,4 +1,6 @@
 //! Text in which nothing hides: what an approver reads is what would be done.
+//!
+//! Stricter than [`longhaul_core::text`], which cleans whatever is printed: letters that pass for others are escaped too.
 
 use std::fmt::Write as _;
 
@@ -32,17 +34,6 @@ pub(crate) fn is_plain(char: char) -> bool {
         && !matches!(char, '一' | '丨' | '丶' | '丿' | '亅' | '口' | '卜' | '工');
     let hangul = matches!(char, '\u{ac00}'..='\u{d7a3}');
     matches!(char, ' '..='~') || latin || kana || chinese || hangul
-}
-
-/// Whether it shows nothing of its own on a terminal, or changes how its neighbours are shown.
-pub(crate) fn is_hidden(char: char) -> bool {
-    matches!(
-        char,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 #[cfg(test)]

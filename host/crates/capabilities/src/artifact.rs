@@ -9,6 +9,9 @@ use longhaul_core::store::{Key, Table};
 /// Bytes of the state. Default of the contract, so that a hand-off never needs a blob.
 const STATE_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes of the summary, which people read.
+const SUMMARY_BYTES_MAX: usize = 64 << 10;
+
 impl artifact::Host for Ctx {
     async fn load(&mut self) -> wasmtime::Result<Result<Option<Handoff>, ArtifactError>> {
         let handoff = match self.ask_repeatable("artifact.load", String::new(), &(), EffectClass::ReadOnly).await? {
@@ -24,6 +27,10 @@ impl artifact::Host for Ctx {
     async fn save(&mut self, state: String, summary: String) -> wasmtime::Result<Result<(), ArtifactError>> {
         if state.len() > STATE_BYTES_MAX {
             let hit = LimitHit::new("state_bytes_max", state.len() as u64, STATE_BYTES_MAX as u64);
+            return Ok(Err(ArtifactError::Limit(hit.into())));
+        }
+        if summary.len() > SUMMARY_BYTES_MAX {
+            let hit = LimitHit::new("summary_bytes_max", summary.len() as u64, SUMMARY_BYTES_MAX as u64);
             return Ok(Err(ArtifactError::Limit(hit.into())));
         }
         if let Err(error) = serde_json::from_str::<serde_json::Value>(&state) {

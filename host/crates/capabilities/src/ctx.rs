@@ -4,6 +4,7 @@
 
 use crate::console::Console;
 use crate::conversation::Conversations;
+use crate::gate::Stop;
 use crate::http::{Exchange, Outgoing};
 use crate::in_flight::InFlight;
 use crate::log::LogBook;
@@ -23,11 +24,11 @@ use longhaul_core::model::{Message, Model};
 use longhaul_core::store::Store;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
-use longhaul_core::{Clock, InvocationId, Limits};
+use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
 use longhaul_egress::Keyring;
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 /// The models of the operator, by their names in `longhaul.toml`.
 pub trait Models: Send + Sync {
@@ -221,6 +222,28 @@ impl Ctx {
         self.log.clone()
     }
 
+    /// Counts a call of an import. Every interface is linked with this, so what wasmtime itself enters the host for,
+    /// such as a yield, the growth of a memory or a large copy, is no call.
+    ///
+    /// The call over the cap finds nothing to work with, and [`Ctx::check_calls`] ends it.
+    pub(crate) fn called(&mut self) -> &mut Self {
+        self.used.host_calls += 1;
+        if self.check_calls().is_err() {
+            self.table = ResourceTable::new();
+            self.wasi = WasiCtxBuilder::new().build();
+        }
+        self
+    }
+
+    /// Whether its calls of imports are within `host_calls_max`.
+    ///
+    /// # Errors
+    /// [`Stop::Limit`].
+    pub fn check_calls(&self) -> Result<(), Stop> {
+        let (used, max) = (self.used.host_calls, self.limits.host_calls_max);
+        if used > max { Err(LimitHit::new("host_calls_max", used, max).into()) } else { Ok(()) }
+    }
+
     /// Somebody else's words reach it.
     pub(crate) fn hears(&mut self, words: Trust) {
         self.heard = self.heard.max(words);
@@ -235,6 +258,7 @@ impl Ctx {
 
 impl WasiView for Ctx {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        let Self { wasi, table, .. } = self.called();
+        WasiCtxView { ctx: wasi, table }
     }
 }

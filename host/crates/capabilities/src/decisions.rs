@@ -2,12 +2,14 @@
 
 use crate::ctx::Ctx;
 use crate::gate::Stop;
+use crate::kept::{Kept, Kind};
 use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, ResultOf};
 use longhaul_core::LimitHit;
 use longhaul_core::decision::{self, Outcome, relevant};
-use longhaul_core::journal::EffectClass;
+use longhaul_core::journal::{EffectClass, Ticket};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
+use std::sync::Arc;
 
 /// Bytes of all texts of a decision: as many as of a value in `recall`, since a search reads 2 000 of both.
 const DECISION_BYTES_MAX: usize = 64 << 10;
@@ -24,19 +26,12 @@ impl decisions::Host for Ctx {
         }
         self.note_decision();
         let summary = truncate(&decision.decision, 120);
-        let id = match self.ask_repeatable("decisions.record", summary, &decision, EffectClass::Idempotent).await? {
-            Ok(id) => id,
-            Err(ticket) => {
-                // The ticket's key is the same in every attempt, so a repeated record overwrites itself.
-                let id = ticket.key.clone();
-                let kept = self.kept(&id, decision);
-                let store = &*self.services.store;
-                let batch = decision::put(store, Batch::new(), &self.scope.project, &kept).map_err(broken)?;
-                store.commit(batch).await.map_err(broken)?;
-                self.answer(ticket, id).await?
-            }
+        let known = self.ask_repeatable("decisions.record", summary, &decision, EffectClass::Idempotent).await?;
+        let answer = match known {
+            Ok(answer) => answer,
+            Err(ticket) => self.keep_decision(ticket, decision, bytes as u64).await?,
         };
-        Ok(Ok(id))
+        Ok(answer.into_result().map_err(|hit| DecisionError::Limit(hit.into())))
     }
 
     async fn find(&mut self, query: String, limit: u32) -> wasmtime::Result<Result<Vec<Decision>, DecisionError>> {
@@ -57,6 +52,22 @@ impl decisions::Host for Ctx {
 }
 
 impl Ctx {
+    /// Keeps a decision, or says which cap has no room for it.
+    async fn keep_decision(&mut self, ticket: Ticket, decision: Decision, bytes: u64) -> Result<Kept<String>, Stop> {
+        // The ticket's key is the same in every attempt, so a repeated record overwrites itself.
+        let id = ticket.key.clone();
+        let kept = self.kept(&id, decision);
+        let (store, project) = (Arc::clone(&self.services.store), self.scope.project.clone());
+        let before = decision::get(&*store, &project, &id).map_err(broken)?.map(|_| bytes);
+        match self.room(Kind::Decisions, bytes, before).await? {
+            Ok(room) => {
+                let batch = decision::put(&*store, Batch::new(), &project, &kept).map_err(broken)?;
+                self.answer_with(ticket, Kept::Fine(id), room.counted(batch)).await
+            }
+            Err(refused) => self.answer(ticket, Kept::Refused { refused }).await,
+        }
+    }
+
     /// The decision as it is kept.
     fn kept(&self, id: &str, decision: Decision) -> decision::Decision {
         let Decision { context, decision, reasoning, tags, came_out, lesson } = decision;

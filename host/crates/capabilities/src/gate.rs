@@ -67,6 +67,7 @@ impl Ctx {
         }
         let bytes = serde_json::to_vec(arguments).map_err(unreadable)?;
         self.check_moved(bytes.len())?;
+        self.check_calls()?;
         // Before it is announced: an announced effect is one that may have happened.
         self.may_go_on()?;
         let call = NewCall { name, summary, arguments: Digest::of(&bytes), class, fuel_used: self.fuel_used };

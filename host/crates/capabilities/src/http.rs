@@ -101,7 +101,8 @@ type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Se
 
 impl WasiHttpView for Ctx {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        self.http.view(&mut self.table)
+        let Self { http, table, .. } = self.called();
+        http.view(table)
     }
 }
 

@@ -22,6 +22,7 @@ impl keyvalue::Host for Ctx {
     }
 
     async fn set(&mut self, key: String, value: Vec<u8>) -> Answer<()> {
+        self.check_calls()?;
         for (name, used, max) in
             [("key_bytes_max", key.len(), KEY_BYTES_MAX), ("value_bytes_max", value.len(), VALUE_BYTES_MAX)]
         {
@@ -42,6 +43,7 @@ impl keyvalue::Host for Ctx {
     }
 
     async fn delete(&mut self, key: String) -> Answer<()> {
+        self.check_calls()?;
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::KeyValue, self.space().and(&key)));
         self.space_bytes = None;

@@ -17,6 +17,7 @@ mod gate;
 mod graph;
 pub mod http;
 mod in_flight;
+pub mod kept;
 mod keyvalue;
 mod log;
 mod meter;
@@ -102,19 +103,19 @@ impl Capability {
     pub fn add_to_linker(self, linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         type Own = HasSelf<Ctx>;
         match self {
-            Self::Conversation => imports::conversation::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Tools => imports::tools::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Checks => imports::checks::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Delegate => imports::delegate::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Recall => imports::recall::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Decisions => imports::decisions::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Progress => imports::progress::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Artifact => imports::artifact::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Graph => imports::graph::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Keyvalue => imports::keyvalue::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Clock => imports::clock::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Timer => imports::timer::add_to_linker::<_, Own>(linker, |ctx| ctx),
-            Self::Log => imports::log::add_to_linker::<_, Own>(linker, |ctx| ctx),
+            Self::Conversation => imports::conversation::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Tools => imports::tools::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Checks => imports::checks::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Delegate => imports::delegate::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Recall => imports::recall::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Decisions => imports::decisions::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Progress => imports::progress::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Artifact => imports::artifact::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Graph => imports::graph::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Keyvalue => imports::keyvalue::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Clock => imports::clock::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Timer => imports::timer::add_to_linker::<_, Own>(linker, Ctx::called),
+            Self::Log => imports::log::add_to_linker::<_, Own>(linker, Ctx::called),
         }
     }
 }

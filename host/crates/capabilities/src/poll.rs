@@ -26,8 +26,8 @@ pub(crate) type Timers = BTreeMap<u32, u64>;
 /// Never, as long as wasmtime allows shadowing.
 pub(crate) fn shadow(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
-    let shadowed = monotonic_clock::add_to_linker::<_, HasSelf<Ctx>>(linker, |ctx| ctx)
-        .and_then(|()| poll::add_to_linker::<_, HasSelf<Ctx>>(linker, |ctx| ctx));
+    let shadowed = monotonic_clock::add_to_linker::<_, HasSelf<Ctx>>(linker, Ctx::called)
+        .and_then(|()| poll::add_to_linker::<_, HasSelf<Ctx>>(linker, Ctx::called));
     linker.allow_shadowing(false);
     shadowed
 }

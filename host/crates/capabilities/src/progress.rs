@@ -1,9 +1,10 @@
 //! What was done, for whoever works on the project next.
 
 use crate::ctx::Ctx;
+use crate::kept::{Kept, Kind};
 use longhaul_bindings::imports::progress::{self, ProgressError};
 use longhaul_core::journal::EffectClass;
-use longhaul_core::store::{Key, Table};
+use longhaul_core::store::{Batch, Key, Table};
 use longhaul_core::text::truncate;
 use serde_json::json;
 
@@ -21,11 +22,10 @@ impl progress::Host for Ctx {
     ) -> wasmtime::Result<Result<(), ProgressError>> {
         self.note_phase();
         let summary = truncate(&action, 120);
-        match self
-            .ask_repeatable("progress.log", summary, &(&action, &outcome, &files), EffectClass::Idempotent)
-            .await?
-        {
-            Ok(()) => {}
+        let asking = (&action, &outcome, &files);
+        let known = self.ask_repeatable("progress.log", summary, &asking, EffectClass::Idempotent).await?;
+        let answer: Kept<()> = match known {
+            Ok(answer) => answer,
             Err(ticket) => {
                 let at_ms = self.services.clock.now_ms();
                 let entry = json!({
@@ -35,10 +35,17 @@ impl progress::Host for Ctx {
                     "outcome": truncate(&outcome, TEXT_BYTES_MAX),
                     "files": files.iter().take(FILES_MAX).map(|file| truncate(file, TEXT_BYTES_MAX)).collect::<Vec<_>>(),
                 });
+                let entry = entry.to_string();
                 let key = Key::of(&self.scope.project).number(at_ms).and(&ticket.key);
-                self.answer_keeping(ticket, Table::Progress, key, &entry).await?;
+                match self.room(Kind::Progress, entry.len() as u64, None).await? {
+                    Ok(room) => {
+                        let batch = Batch::new().put(Table::Progress, key, entry);
+                        self.answer_with(ticket, Kept::Fine(()), room.counted(batch)).await?
+                    }
+                    Err(refused) => self.answer(ticket, Kept::Refused { refused }).await?,
+                }
             }
-        }
-        Ok(Ok(()))
+        };
+        Ok(answer.into_result().map_err(|hit| ProgressError::Limit(hit.into())))
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::ctx::Ctx;
 use crate::gate::Stop;
+use crate::kept::{Kind, Room};
 use crate::noting::turns;
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
@@ -16,6 +17,7 @@ use longhaul_core::memory::{Entry, Hit, MemoryError, Note, Trust};
 use longhaul_core::store::Batch;
 use longhaul_core::{LimitHit, Outage};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Bytes of a key, and of a value.
 const KEY_BYTES_MAX: usize = 512;
@@ -121,7 +123,7 @@ impl Ctx {
         // Until it is durable: what somebody else notes meanwhile takes this one's place, and must find it there.
         let _turn = turns(&namespace, [key]).await;
         match self.put_note(tier, &namespace, key, value).await {
-            Ok(batch) => self.answer_with(ticket, Answer::Fine(()), batch).await,
+            Ok((batch, room)) => self.answer_with(ticket, Answer::Fine(()), room.counted(batch)).await,
             Err(error) => {
                 let answer = answered(Err(error))?;
                 self.answer(ticket, answer).await
@@ -131,25 +133,33 @@ impl Ctx {
 
     /// Keeps a note, or gives what keeps it. What a run notes for itself it may change as it likes; a fact of the
     /// project that contradicts an earlier one is kept with that one beside it.
-    async fn put_note(&mut self, tier: Tier, namespace: &str, key: &str, value: &str) -> Result<Batch, MemoryError> {
+    async fn put_note(
+        &mut self,
+        tier: Tier,
+        namespace: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<(Batch, Room), MemoryError> {
         let value = serde_json::from_str(value).map_err(|error| MemoryError::Invalid(error.to_string()))?;
-        let (run, now_ms, memory) = (self.invocation.run(), self.services.clock.now_ms(), &self.services.memory);
+        let (run, now_ms) = (self.invocation.run(), self.services.clock.now_ms());
+        let memory = Arc::clone(&self.services.memory);
         let note = Note::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms);
         for _ in 0..NOTED_MAX {
-            let before = match tier {
-                Tier::Working => None,
-                Tier::Episodic => memory.get(namespace, key).await?,
-            };
-            let entry = note.clone().over(before.as_ref().map(Note::read)).entry(key, Vec::new(), None);
+            let before = memory.get(namespace, key).await?;
+            let over = before.as_ref().filter(|_| tier == Tier::Episodic).map(Note::read);
+            let entry = note.clone().over(over).entry(key, Vec::new(), None);
+            let bytes = |entry: &Entry| (entry.key.len() + entry.value.len()) as u64;
+            let room = self.room(Kind::Memory, bytes(&entry), before.as_ref().map(bytes)).await;
+            let room = room.map_err(|error| MemoryError::Failed(error.to_string()))?.map_err(MemoryError::Limit)?;
             if let Some(batch) = memory.staged(namespace, &entry)? {
-                return Ok(batch);
+                return Ok((batch, room));
             }
             let kept = match tier {
                 Tier::Working => memory.put(namespace, entry).await.map(|()| true)?,
                 Tier::Episodic => memory.replace(namespace, before.as_ref(), entry).await?,
             };
             if kept {
-                return Ok(Batch::new());
+                return Ok((Batch::new(), room));
             }
         }
         let reason = format!("others note `{key}` all the time");

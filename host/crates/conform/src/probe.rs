@@ -22,7 +22,7 @@ pub(crate) struct Probe {
     /// What `describe` answered, of a tool that answered.
     pub functions: Vec<Function>,
     /// Exports and fields whose JSON was none, in any call so far.
-    not_json: RefCell<BTreeSet<String>>,
+    breaches: RefCell<BTreeSet<String>>,
     /// Where the directories that it was granted are.
     folders: Vec<TempDir>,
 }
@@ -91,7 +91,7 @@ impl Probe {
             .limits(subject.limits.clone())
             .settings(subject.settings.clone());
         let imports = base.inspection().imports.clone();
-        let mut probe = Self { subject, imports, base, functions: Vec::new(), not_json: RefCell::default(), folders };
+        let mut probe = Self { subject, imports, base, functions: Vec::new(), breaches: RefCell::default(), folders };
         probe.functions = probe.described().await;
         Ok(probe)
     }
@@ -121,12 +121,13 @@ impl Probe {
     }
 
     pub(crate) fn look(&self, done: &Done) {
-        let fields = done.not_json.iter().map(|field| format!("`{field}` of {}", done.export));
-        self.not_json.borrow_mut().extend(fields);
+        let breaches = done.breach().map(|breach| format!("{}: {breach}", done.export));
+        self.breaches.borrow_mut().extend(breaches);
     }
 
-    pub(crate) fn not_json(&self) -> Vec<String> {
-        self.not_json.borrow().iter().cloned().collect()
+    /// How values that were returned break the contract.
+    pub(crate) fn breaches(&self) -> Vec<String> {
+        self.breaches.borrow().iter().cloned().collect()
     }
 
     async fn described(&self) -> Vec<Function> {

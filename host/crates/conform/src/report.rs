@@ -1,8 +1,12 @@
 //! Findings, and the three ways in which they are written: lines, JSON and JUnit's XML.
 
+use longhaul_core::text::{is_hidden, printable};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
+
+/// Longest reason that is shown on a line, in bytes.
+const WHY_BYTES_MAX: usize = 2_000;
 
 /// What one rule found, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +50,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:<22} {}", self.judged.word(), self.rule, self.judged.why())
+        write!(f, "{} {:<22} {}", self.judged.word(), self.rule, printable(self.judged.why(), WHY_BYTES_MAX))
     }
 }
 
@@ -129,7 +133,7 @@ impl Report {
     }
 }
 
-/// A text inside of an attribute. Control characters, which XML cannot hold, become spaces.
+/// A text inside of an attribute. Hidden characters, of which XML cannot hold many, become spaces.
 fn escaped(text: &str) -> String {
     let mut all = String::new();
     for char in text.chars() {
@@ -138,7 +142,7 @@ fn escaped(text: &str) -> String {
             '<' => all.push_str("&lt;"),
             '>' => all.push_str("&gt;"),
             '"' => all.push_str("&quot;"),
-            char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => all.push(' '),
+            char if is_hidden(char) || matches!(char, '\u{fffe}' | '\u{ffff}') => all.push(' '),
             char => all.push(char),
         }
     }
@@ -151,7 +155,8 @@ impl fmt::Display for Report {
             writeln!(f, "{finding}")?;
         }
         let (passed, failed, skipped) = (self.count("PASS"), self.count("FAIL"), self.count("SKIP"));
-        write!(f, "{}: {passed} pass, {failed} fail, {skipped} skip", self.name)
+        let name = printable(&self.name, WHY_BYTES_MAX);
+        write!(f, "{name}: {passed} pass, {failed} fail, {skipped} skip")
     }
 }
 

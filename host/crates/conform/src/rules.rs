@@ -80,7 +80,12 @@ pub fn rules() -> &'static [Rule] {
         shelf_rule!("memory-expires", memory::expires, "what expired is not found any more"),
         shelf_rule!("memory-isolates", memory::isolates, "a namespace sees nothing of another"),
         shelf_rule!("memory-odd-keys", memory::odd_keys, "any key and namespace is kept apart"),
-        rule!("answers-json", ALL, every::answers_json, "what must be JSON is JSON, in every call before"),
+        rule!(
+            "answers-json",
+            ALL,
+            every::answers_json,
+            "what is returned is what the contract says, in every call before"
+        ),
     ];
     RULES
 }

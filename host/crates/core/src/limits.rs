@@ -23,7 +23,8 @@ pub struct Limits {
     pub cpu_ms_max: u64,
     /// Time on the clock, in milliseconds, sleeps and models included. Default 1 800 000 (half an hour).
     pub wall_ms_max: u64,
-    /// Calls of imports. Default 100 000.
+    /// Calls of imports. Default 100 000. What an instance enters the host for without a call is none: a yield after
+    /// so much fuel, the growth of a memory. The call over the cap has no effect.
     pub host_calls_max: u64,
     /// Bytes that one call of an import may move in either direction. Default 8 MiB.
     pub host_bytes_max: u64,
@@ -45,6 +46,22 @@ pub struct Limits {
     /// 256 MiB. Counted when an invocation first sets something, so invocations that set at the same
     /// time may each add up to it. Only for tools and memory backends.
     pub keyvalue_bytes_max: u64,
+    /// Decisions that the agents and planners of a run keep, all invocations together. Default 1 000. One more is refused
+    /// as data. What was kept by a version without this cap is not counted.
+    pub decisions_max: u32,
+    /// Bytes of those decisions. Default 8 MiB. Counted and refused as `decisions_max`.
+    pub decisions_bytes_max: u64,
+    /// Entries in the log of progress that the agents of a run make, all invocations together. Default 2 000. One more is
+    /// refused as data. `builtin:project` holds itself to the default.
+    pub progress_entries_max: u32,
+    /// Bytes of those entries. Default 8 MiB. Counted and refused as `progress_entries_max`.
+    pub progress_bytes_max: u64,
+    /// Notes that the agents of a run keep with `recall.remember`, all invocations together. Default 10 000. One more is
+    /// refused as data; one in place of an earlier one is none more. Not counted is what the host remembers of a run.
+    pub memories_max: u32,
+    /// Bytes of keys and notes, with what each keeps of those before it. Default 64 MiB. Counted and refused as
+    /// `memories_max`.
+    pub memories_bytes_max: u64,
     /// Answers of models, in calls. Default 200.
     pub model_calls_max: u32,
     /// Tokens that models read and wrote, for it and its sub-agents. Default 2 000 000.
@@ -75,6 +92,12 @@ impl Default for Limits {
             journal_entries_max: 1_000,
             journal_bytes_max: 64 << 20,
             keyvalue_bytes_max: 256 << 20,
+            decisions_max: 1_000,
+            decisions_bytes_max: 8 << 20,
+            progress_entries_max: 2_000,
+            progress_bytes_max: 8 << 20,
+            memories_max: 10_000,
+            memories_bytes_max: 64 << 20,
             model_calls_max: 200,
             tokens_max: 2_000_000,
             delegations_max: 32,

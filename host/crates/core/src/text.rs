@@ -1,4 +1,15 @@
 //! Making text that others wrote fit to be kept and shown.
+//!
+//! One rule for everything that reaches a terminal: a character that a terminal obeys, that shows nothing of its own,
+//! or that reorders its neighbours is written as its escape of JSON. So a cleaned JSON text is the same JSON value, and
+//! programs lose nothing. Nothing here prints, and nothing here is a colour.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// What stands before each line of a text of several lines that others wrote, so that none of them passes for a line of
+/// the host.
+pub const CONTINUATION: &str = "  | ";
 
 /// Cuts `text` to at most `bytes_max` bytes, on a character boundary, and says how much is missing.
 ///
@@ -12,17 +23,62 @@ pub fn truncate(text: &str, bytes_max: usize) -> String {
     format!("{}…[truncated {} bytes]", &text[..end], text.len() - end)
 }
 
-/// `text` on one line of a terminal, cut as by [`truncate`]: what moves the cursor, hides or reorders letters
-/// becomes `�`.
+/// `text` on one line of a terminal, cut as by [`truncate`]: line breaks and tabs become spaces, and every other hidden
+/// character its escape.
 #[must_use]
 pub fn printable(text: &str, bytes_max: usize) -> String {
-    let shown = |char: char| match char {
-        // The marks that turn the direction of writing, which can make one name look like another.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => '�',
-        char if char.is_control() => '�',
-        char => char,
-    };
-    truncate(text, bytes_max).chars().map(shown).collect()
+    let cut = truncate(text, bytes_max).replace("\r\n", " ").replace(['\n', '\r', '\t'], " ");
+    cleaned(&cut).into_owned()
+}
+
+/// `text` with its line breaks and tabs, and every other hidden character as its escape.
+///
+/// The joiners that letters of some scripts and emoji are composed with stay: they move nothing.
+#[must_use]
+pub fn cleaned(text: &str) -> Cow<'_, str> {
+    let stays = |char: char| matches!(char, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0f}') || !is_hidden(char);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for char in text.replace("\r\n", "\n").chars() {
+        match stays(char) {
+            true => shown.push(char),
+            false => escape(&mut shown, char),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// `text` cleaned, as one message of the host with `breaks` line breaks of its own. With more of them, some came with
+/// words of others: each further line begins with [`CONTINUATION`] then.
+#[must_use]
+pub fn message(text: &str, breaks: usize) -> String {
+    let shown = cleaned(text.trim_end_matches('\n'));
+    if shown.matches('\n').count() <= breaks {
+        return shown.into_owned();
+    }
+    shown.replace('\n', &format!("\n{CONTINUATION}"))
+}
+
+/// Whether a terminal obeys it, or shows nothing for it, or shows its neighbours differently because of it.
+#[must_use]
+pub fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+fn escape(shown: &mut String, char: char) {
+    for unit in char.encode_utf16(&mut [0; 2]) {
+        // Writing to a string does not fail.
+        let _ = write!(shown, "\\u{unit:04x}");
+    }
 }
 
 #[cfg(test)]
@@ -38,7 +94,30 @@ mod tests {
 
     #[test]
     fn what_is_shown_stays_on_its_line_and_in_its_order() {
-        assert_eq!(printable("a\x1b[2K\rb\nZoë 日", 100), "a�[2K�b�Zoë 日");
-        assert_eq!(printable("exe\u{202e}gpj", 100), "exe�gpj");
+        assert_eq!(printable("a\x1b[2K\rb\nZoë\t日", 100), "a\\u001b[2K b Zoë 日");
+        assert_eq!(printable("exe\u{202e}gpj\u{9b}1A\0", 100), "exe\\u202egpj\\u009b1A\\u0000");
+        assert_eq!(printable("\u{e0061}", 100), "\\udb40\\udc61");
+    }
+
+    #[test]
+    fn a_text_keeps_its_lines_and_its_emoji() {
+        assert_eq!(cleaned("a\r\n\tb\r⚠\u{fe0f} 👩\u{200d}💻"), "a\n\tb\\u000d⚠\u{fe0f} 👩\u{200d}💻");
+        assert!(matches!(cleaned("a\nb"), Cow::Borrowed(_)), "nothing to clean costs no copy");
+    }
+
+    #[test]
+    fn a_cleaned_json_text_is_the_same_value() {
+        let value = serde_json::json!({ "a\u{7f}": "\u{1b}[2J\u{9b}\u{202e}\u{e0061}\\\"\n😀" });
+        let shown = cleaned(&value.to_string()).into_owned();
+        assert!(!shown.chars().any(is_hidden), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn a_line_of_others_does_not_pass_for_one_of_the_host() {
+        assert_eq!(message("a: b\n", 0), "a: b");
+        assert_eq!(message("a: b\nc", 1), "a: b\nc", "the host's own");
+        assert_eq!(message("a: b\n  PASS x\ny", 0), "a: b\n  |   PASS x\n  | y");
+        assert_eq!(message("a\nb: c\nd", 1), "a\n  | b: c\n  | d");
     }
 }

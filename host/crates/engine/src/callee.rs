@@ -5,6 +5,7 @@
 //! it still serves one call.
 
 use crate::clearing::Clearing;
+use crate::contract::Answered;
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
 use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
@@ -133,20 +134,20 @@ struct Leash {
 }
 
 impl Leash {
-    /// Calls of the host between two looks at the clock. The longest that does not wait, 8 MiB of randomness, takes
+    /// Entries into the host between two looks at the clock. The longest that does not wait, 8 MiB of randomness, takes
     /// 10 ms; most take less than the look.
-    const CALLS_PER_LOOK: u64 = 8;
+    const ENTRIES_PER_LOOK: u64 = 8;
 
     fn new(cancel: &Cancel, limits: &Limits) -> Self {
         Self { cancel: cancel.clone(), began: Instant::now(), wall_ms_max: limits.wall_ms_max }
     }
 
-    fn check(&self, calls: u64) -> Result<(), Stop> {
+    fn check(&self, entries: u64) -> Result<(), Stop> {
         if self.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
         }
-        if calls.is_multiple_of(Self::CALLS_PER_LOOK) && self.began.elapsed() > Duration::from_millis(self.wall_ms_max)
-        {
+        let looks = entries.is_multiple_of(Self::ENTRIES_PER_LOOK);
+        if looks && self.began.elapsed() > Duration::from_millis(self.wall_ms_max) {
             return Err(LimitHit::new("wall_ms_max", self.wall_ms_max, self.wall_ms_max).into());
         }
         Ok(())
@@ -210,7 +211,7 @@ impl Callee {
     }
 
     /// One call. `body` calls the export.
-    pub(crate) async fn call<T: serde::Serialize>(
+    pub(crate) async fn call<T: serde::Serialize + Answered>(
         &self,
         export: &'static str,
         start: Start,
@@ -243,7 +244,8 @@ impl Callee {
         let events = std::mem::take(&mut store.data_mut().events);
         let result = self
             .governed(export, governed, &mut store, limits)
-            .and_then(|value| self.bounded(export, value, limits.output_bytes_max));
+            .and_then(|value| self.bounded(export, value, limits.output_bytes_max))
+            .and_then(|value| self.as_promised(export, value));
         store.data_mut().close();
         self.clear(store);
         let (log, log_dropped) = frame.log.take();
@@ -267,23 +269,26 @@ impl Callee {
         store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
         store.set_fuel(limits.fuel_max).map_err(|error| error.to_string())?;
         store.fuel_async_yield_interval(Some(YIELD_FUEL)).map_err(|error| error.to_string())?;
-        let (fuel_max, host_calls_max) = (limits.fuel_max, limits.host_calls_max);
+        let fuel_max = limits.fuel_max;
         let leash = Arc::new(OnceLock::<Leash>::new());
         let held = Arc::clone(&leash);
+        let mut entries = 0_u64;
+        // wasmtime also enters the host for itself: to yield, to grow a memory, to copy. Only calls of imports are counted
+        // as such, where they are linked.
         store.call_hook(move |mut store, hook| {
-            if matches!(hook, CallHook::CallingHost) {
-                let left = store.get_fuel()?;
-                let ctx = store.data_mut();
-                ctx.fuel_used = fuel_max.saturating_sub(left);
-                ctx.meter.guest.burnt(ctx.fuel_used);
-                ctx.used.host_calls += 1;
-                if ctx.used.host_calls > host_calls_max {
-                    let hit = LimitHit::new("host_calls_max", ctx.used.host_calls, host_calls_max);
-                    return Err(wasmtime::Error::new(Stop::Limit(hit)));
+            match hook {
+                CallHook::CallingHost => {
+                    let left = store.get_fuel()?;
+                    let ctx = store.data_mut();
+                    ctx.fuel_used = fuel_max.saturating_sub(left);
+                    ctx.meter.guest.burnt(ctx.fuel_used);
+                    entries += 1;
+                    if let Some(leash) = held.get() {
+                        leash.check(entries).map_err(wasmtime::Error::new)?;
+                    }
                 }
-                if let Some(leash) = held.get() {
-                    leash.check(ctx.used.host_calls).map_err(wasmtime::Error::new)?;
-                }
+                CallHook::ReturningFromHost => store.data().check_calls().map_err(wasmtime::Error::new)?,
+                CallHook::CallingWasm | CallHook::ReturningFromWasm => {}
             }
             Ok(())
         });
@@ -300,6 +305,12 @@ impl Callee {
         if bytes > max {
             return Err(self.limit(export, LimitHit::new("output_bytes_max", bytes, max)));
         }
+        Ok(value)
+    }
+
+    fn as_promised<T: Answered>(&self, export: &'static str, mut value: T) -> Result<T, CallError> {
+        let broken = |breach| CallError::Contract { plugin: self.name.clone(), export, breach };
+        value.check().map_err(broken)?;
         Ok(value)
     }
 

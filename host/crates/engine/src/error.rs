@@ -103,6 +103,16 @@ pub enum CallError {
         /// What wasmtime says, without addresses.
         reason: String,
     },
+    /// What it returned is not what the contract says.
+    #[error("plugin `{plugin}` broke the contract in `{export}`: {breach}")]
+    Contract {
+        /// The plugin.
+        plugin: String,
+        /// The export.
+        export: &'static str,
+        /// The field that breaks it, and how.
+        breach: String,
+    },
     /// A person is asked.
     #[error("{}", .0.text)]
     Parked(Question),
@@ -143,6 +153,7 @@ impl CallError {
             | Self::Budget(_)
             | Self::Rejected(_)
             | Self::Trapped { .. }
+            | Self::Contract { .. }
             | Self::Parked(_)
             | Self::Journal(_) => false,
         }

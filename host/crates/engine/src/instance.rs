@@ -1,15 +1,20 @@
 //! The typed calls of each role's exports: those of agents, evaluators and tools, and what all have in common.
 
 use crate::callee::{Called, Standby, Start};
+use crate::contract::Answered;
 use crate::edition::{CallContext, Exports, Guest};
 use crate::error::CallError;
 use crate::governor::Cancel;
 use crate::plugin::Plugin;
 use longhaul_capabilities::{Ctx, Setup};
+use longhaul_core::text::printable;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Outcome, RoleError, Rubric, Subject, Task, Verdict};
 use wasmtime::Store;
 use wasmtime::component::Instance;
+
+/// Bytes of a function's name in an error.
+const FUNCTION_BYTES_MAX: usize = 80;
 
 impl Plugin {
     /// Has an agent do a task.
@@ -96,11 +101,16 @@ impl Plugin {
             attempt,
             settings: settings.clone(),
         };
-        self.call("tool.call", start, cancel, async move |exports, guest| {
-            let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
-            tool.call(guest, call, &about).await
-        })
-        .await
+        let mut called = self
+            .call("tool.call", start, cancel, async move |exports, guest| {
+                let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
+                tool.call(guest, call, &about).await
+            })
+            .await;
+        if let Err(CallError::Contract { breach, .. }) = &mut called.result {
+            *breach = format!("function `{}`: {breach}", printable(&call.function, FUNCTION_BYTES_MAX));
+        }
+        called
     }
 
     /// Makes an instance ready for a call that comes later.
@@ -112,7 +122,7 @@ impl Plugin {
     }
 
     /// The one way into a guest.
-    pub(crate) async fn call<T: serde::Serialize>(
+    pub(crate) async fn call<T: serde::Serialize + Answered>(
         &self,
         export: &'static str,
         start: impl Into<Start>,

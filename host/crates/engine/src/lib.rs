@@ -10,6 +10,7 @@ mod calls;
 mod clearing;
 mod command;
 mod config;
+mod contract;
 pub mod edition;
 mod error;
 mod governor;

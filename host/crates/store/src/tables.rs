@@ -22,6 +22,7 @@
 //! | | run, `page`, number from 0 | digests of 16 features of the state |
 //! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
 //! | | run, `called`, key | when a call of `builtin:project` added to the progress; text |
+//! | | run, `kept`, kind | how many `decisions`, entries of `progress` and notes of `memory` its agents keep, and their bytes |
 //! | | run, `annotation`, invocation | what a person said of an agent's trajectory |
 //! | | run, `proposal`, id | what an agent proposed, and what became of it |
 //! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |

@@ -1,11 +1,10 @@
 //! Agents and what they hand on, on a terminal. What they printed is shown as it is only where it was asked for.
 
-use super::super::{Context, Exit};
+use super::super::{Context, Exit, terminal};
 use crate::agents::record::{Artifact, Code, rfc3339};
 use crate::agents::{AgentSaid, AgentView};
 use anyhow::bail;
 use longhaul_core::text::printable;
-use std::io::Write as _;
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 160;
@@ -107,8 +106,8 @@ pub fn executed(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
         value["task"] = serde_json::to_value(task)?;
         outln!("{value}");
     } else {
-        std::io::stdout().write_all(result.stdout.as_bytes())?;
-        std::io::stderr().write_all(result.stderr.as_bytes())?;
+        terminal::pass_output(&result.stdout);
+        terminal::pass_error(&result.stderr);
         for note in &result.notes {
             errln!("longhaul: {note}");
         }
@@ -127,7 +126,7 @@ pub fn artifact(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
     match said {
         AgentSaid::Artifact { artifact: Some(artifact), .. } => {
             line(artifact);
-            outln!("{}", serde_json::to_string_pretty(&artifact.state)?);
+            outtext!(serde_json::to_string_pretty(&artifact.state)?);
         }
         AgentSaid::Artifact { artifact: None, version } => {
             outln!("nothing is handed on: the next run is a first one (version {version})");

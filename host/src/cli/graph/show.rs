@@ -23,7 +23,7 @@ pub fn answer(context: &Context, answer: &Answer) -> anyhow::Result<Exit> {
         Answer::Diagnosed(found) => diagnosed(context, found),
         Answer::Patched(kept) => patched(context, kept),
         Answer::Text(text) => {
-            outln!("{}", text.trim_end());
+            outtext!(text);
             Ok(Exit::Done)
         }
     }
@@ -119,7 +119,7 @@ pub fn steps(steps: &[StepView]) -> anyhow::Result<Exit> {
 pub fn drawing(answer: &Answer) -> anyhow::Result<Exit> {
     match answer {
         Answer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
-        Answer::Text(text) => outln!("{text}"),
+        Answer::Text(text) => outtext!(text),
         _ => anyhow::bail!("the service answered something else"),
     }
     Ok(Exit::Done)

@@ -1,10 +1,11 @@
 //! `longhaul models test`: one small request of each kind that runs use, to each model that is configured.
 
-use super::super::words::{cost_words, harmless};
+use super::super::words::cost_words;
 use super::super::{Context, Exit};
 use crate::config::Config;
 use crate::wiring::ModelSet;
 use anyhow::bail;
+use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
 use serde::Serialize;
@@ -82,7 +83,7 @@ fn line(name: &str, probed: &Probed) -> String {
         parts.extend(cost_words(probed.usage));
     }
     if !probed.why.is_empty() {
-        parts.push(harmless(&probed.why).replace('\n', " "));
+        parts.push(printable(&probed.why, usize::MAX));
     }
     format!("{name:<12} {:<10} {word:<6} {}", probed.kind.word(), parts.join(", ")).trim_end().to_owned()
 }

@@ -86,5 +86,5 @@ fn check_asks(project: &Project) -> anyhow::Result<()> {
 
 /// Tells what a build does, apart from its result.
 pub fn say(line: &str) {
-    eprintln!("{line}");
+    errln!("{line}");
 }

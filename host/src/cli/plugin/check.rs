@@ -1,50 +1,82 @@
-//! `longhaul plugin check`: what can be said of a plugin without running or compiling it.
+//! `longhaul plugin check`: what can be said of a plugin without giving it anything to do. A tool is asked what it can do,
+//! in the sandbox and without any grant; nothing else is run.
 
 use super::super::{Context, Exit};
-use crate::cli::conform::manifest_of;
+use crate::manifest::{self, Found, Manifest};
+use crate::plugins::verdict;
 use longhaul_conform::{Finding, Judged, Report, look};
-use longhaul_engine::CompileLimits;
+use longhaul_engine::{CompileLimits, Role};
+use longhaul_testkit::{Call, Ending};
 use std::path::Path;
 
 /// Carries it out.
-pub fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
     let path = super::file_of(context, file)?;
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = super::stem(&path);
     let bytes = super::read_bounded(&name, &path, &CompileLimits::default())?;
-    let (mut findings, looked) = look(&name, &bytes);
-    let role = looked.map(|looked| looked.role.name());
-    findings.push(Finding { rule: "manifest", judged: manifest(&path, &bytes, role) });
-    let report = Report { name, role, findings };
+    let report = report(name, &path, &bytes).await?;
     if context.json {
         outln!("{}", report.to_json());
     } else {
-        outln!("{report}");
+        outtext!(report.to_string());
     }
     Ok(if report.passes() { Exit::Done } else { Exit::Error })
 }
 
+/// What is found.
+pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> anyhow::Result<Report> {
+    let (mut findings, looked) = look(&name, bytes);
+    let role = looked.map(|looked| looked.role);
+    let judged = match manifest::find(path, bytes) {
+        Ok(found) => judge_manifest(found.as_ref(), role),
+        Err(error) => Judged::Fail(format!("{error:#}")),
+    };
+    findings.push(Finding { rule: "manifest", judged });
+    let is_sound = findings.iter().all(|finding| !matches!(finding.judged, Judged::Fail(_)));
+    findings.push(Finding { rule: "functions", judged: functions(&name, bytes, role, is_sound).await? });
+    Ok(Report { name, role: role.map(Role::name), findings })
+}
+
 /// Without a manifest a plugin asks for nothing, which is no fault.
-fn manifest(component: &Path, bytes: &[u8], role: Option<&str>) -> Judged {
-    let read = match manifest_of(component, bytes, None) {
-        Ok(Some(read)) => read,
-        Ok(None) => {
-            return Judged::Skip(
-                "it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned(),
-            );
-        }
+pub(in crate::cli) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
+    let Some(found) = found else {
+        return Judged::Skip("it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned());
+    };
+    let manifest: Manifest = match found.read() {
+        Ok(manifest) => manifest,
         Err(error) => return Judged::Fail(format!("{error:#}")),
     };
-    let (manifest, more) = (&read.manifest, &read.more);
-    if let (Some(world), Some(role)) = (&more.world, role)
-        && *world != format!("{role}-plugin")
-    {
-        return Judged::Fail(format!(
-            "it says world = \"{world}\", and the component has the role {role}; write {role}-plugin"
-        ));
-    }
-    if manifest.name.is_empty() {
-        return Judged::Fail("it has no name; write name = \"...\"".to_owned());
+    let checked = match role {
+        Some(role) => verdict::check(&manifest, role),
+        None => verdict::check_names(&manifest),
+    };
+    if let Err(error) = checked {
+        return Judged::Fail(error.to_string());
     }
     let asks = serde_json::to_string(&manifest.asks).unwrap_or_default();
     Judged::Pass(format!("{} {}, asks for {asks}", manifest.name, manifest.version))
+}
+
+/// What a tool says that it can do.
+async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> anyhow::Result<Judged> {
+    if role != Some(Role::Tool) {
+        return Ok(Judged::Skip("only tools have functions".to_owned()));
+    }
+    if !is_sound {
+        return Ok(Judged::Skip("it is not asked, since it is no sound plugin".to_owned()));
+    }
+    let scene = match super::kit()?.load_bytes(name, bytes).await {
+        Ok(scene) => scene,
+        Err(error) => return Ok(Judged::Fail(error.to_string())),
+    };
+    let done = scene.call(Call::Describe).await?;
+    Ok(match done.ending {
+        Ending::Returned(info) => {
+            let functions = info["functions"].as_array().into_iter().flatten();
+            let names: Vec<&str> = functions.filter_map(|function| function["name"].as_str()).collect();
+            Judged::Pass(format!("{} functions: {}", names.len(), names.join(", ")))
+        }
+        Ending::Refused(refusal) => Judged::Fail(refusal.text),
+        Ending::Stopped(error) => Judged::Fail(error.to_string()),
+    })
 }

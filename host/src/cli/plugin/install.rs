@@ -8,18 +8,15 @@ use super::{fetch, read_bounded, say};
 use crate::cli::{Context, Exit};
 use crate::manifest::Asks;
 use crate::plugins::installed::{Installed, Source, Version};
-use crate::plugins::{self};
+use crate::plugins::{self, verdict};
 use anyhow::{Context as _, bail};
 use clap::Args;
+use longhaul_conform::Judged;
 use longhaul_core::Digest;
 use longhaul_core::grant::Access;
 use longhaul_engine::{CompileLimits, Role};
 use serde_json::json;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-
-/// Longest version, in characters.
-const VERSION_CHARS_MAX: usize = 64;
 
 #[derive(Args, Debug)]
 pub struct InstallArgs {
@@ -36,13 +33,14 @@ pub struct InstallArgs {
 pub async fn run(context: &Context, args: &InstallArgs) -> anyhow::Result<Exit> {
     let (path, bytes, source) = read(&args.source).await?;
     let known = Known::of(&path, &bytes)?;
-    let (name, version) = named(&path, &bytes, &known)?;
+    let (name, version) = named(&path, &bytes, &known).await?;
     let installed = Installed::of(&context.home);
     if let Some(foreign) = installed.foreign(&name) {
         bail!("`{}` was not installed by this command; move it away first", foreign.display());
     }
     let before = before(&installed, &name)?;
     let changes = before.as_ref().map(|(_, before)| known.changes_since(before));
+    let notes = notes(&version, known.inspection.digest, &installed.versions(&name)?, before.as_ref());
     if !context.json {
         show(&known, before.as_ref().map(|(version, _)| version), changes.as_ref());
         if before.is_none()
@@ -50,9 +48,13 @@ pub async fn run(context: &Context, args: &InstallArgs) -> anyhow::Result<Exit> 
         {
             outln!("there is a plugin of that name already: {}", other.display());
         }
+        notes.iter().for_each(|note| outln!("note: {note}"));
     }
     if !args.yes {
-        agreed(context.json)?;
+        if !context.json {
+            outln!("installing grants nothing of it: longhaul.toml does");
+        }
+        super::agreed(context, "install it?", "nothing was installed", "read what it asks for and add --yes")?;
     }
     context.home.make()?;
     let digest = known.inspection.digest;
@@ -64,7 +66,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> anyhow::Result<Exit> 
             "{}",
             json!({
                 "name": name, "installed": version, "before": before, "asks": known.manifest.asks,
-                "changes": { "asks": changes.asks, "others": changes.others },
+                "changes": { "asks": changes.asks, "others": changes.others }, "notes": notes,
             })
         );
     } else {
@@ -101,7 +103,7 @@ async fn read(text: &str) -> anyhow::Result<(PathBuf, Vec<u8>, Source)> {
 }
 
 /// Its name and version, which only a manifest that it carries can say.
-fn named(path: &Path, bytes: &[u8], known: &Known) -> anyhow::Result<(String, String)> {
+async fn named(path: &Path, bytes: &[u8], known: &Known) -> anyhow::Result<(String, String)> {
     if longhaul_engine::sections(&path.to_string_lossy(), bytes)?.manifest.is_none() {
         bail!(
             "`{}` carries no manifest, which says its name and what it asks for; build it with `longhaul plugin \
@@ -109,13 +111,25 @@ fn named(path: &Path, bytes: &[u8], known: &Known) -> anyhow::Result<(String, St
             path.display()
         );
     }
-    let (name, version) = (&known.manifest.name, &known.manifest.version);
-    longhaul_build::check_form(name)?;
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+' | '_');
-    if version.is_empty() || version.len() > VERSION_CHARS_MAX || !version.chars().all(is_plain) {
-        bail!("its version is `{}`; write one such as 1.2.0 into its plugin.toml", version.escape_default());
+    verdict::check(&known.manifest, known.inspection.role)?;
+    let report = super::check::report(super::stem(path), path, bytes).await?;
+    if let Some(finding) = report.findings.iter().find(|finding| matches!(finding.judged, Judged::Fail(_))) {
+        bail!("{}: {}; nothing was installed", finding.rule, finding.judged.why());
     }
-    Ok((name.clone(), version.clone()))
+    Ok((known.manifest.name.clone(), known.manifest.version.clone()))
+}
+
+/// What a person should know before they agree: another component under the same version, and a way back.
+fn notes(version: &str, digest: Digest, versions: &[Version], before: Option<&(Version, Known)>) -> Vec<String> {
+    let same = versions.iter().rev().find(|other| other.version == version && other.digest != digest);
+    let same = same.map(|other| {
+        let short = other.digest.short();
+        format!("{version} is installed already with other bytes (sha256:{short}); runs would take these instead")
+    });
+    let before = before.map(|(before, _)| before.version.as_str());
+    let older = before.filter(|before| verdict::is_older(version, before));
+    let older = older.map(|before| format!("{version} is older than {before}, which runs take now"));
+    same.into_iter().chain(older).collect()
 }
 
 /// The version that runs take so far.
@@ -140,22 +154,6 @@ fn show(known: &Known, before: Option<&Version>, changes: Option<&Changes>) {
         outln!("  it asks for the same");
     }
     asks.iter().chain(others).for_each(|line| outln!("  {line}"));
-}
-
-/// Asks the person at the terminal.
-fn agreed(json: bool) -> anyhow::Result<()> {
-    if json || !std::io::stdin().is_terminal() {
-        bail!("nothing was installed, since there is nobody to ask; read what it asks for and add --yes");
-    }
-    outln!("installing grants nothing of it: longhaul.toml does");
-    eprint!("install it? [y/N] ");
-    std::io::stderr().flush()?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
-    if !matches!(line.trim(), "y" | "Y" | "yes") {
-        bail!("nothing was installed");
-    }
-    Ok(())
 }
 
 /// The lines of longhaul.toml that would use it and give it what it asks for.

@@ -54,7 +54,7 @@ impl Known {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
             inspection: inspect(&name, bytes, &CompileLimits::default())?,
-            manifest: Manifest::of(path, bytes)?,
+            manifest: Manifest::of(path, bytes)?.unwrap_or_default(),
             metadata: sections(&name, bytes)?.metadata,
         })
     }
@@ -93,7 +93,7 @@ impl Known {
 
     /// For a program.
     pub fn to_json(&self) -> Value {
-        let Manifest { name, version, description, asks, settings } = &self.manifest;
+        let Manifest { name, version, description, asks, settings, .. } = &self.manifest;
         json!({
             "component": self.inspection, "name": name, "version": version, "description": description,
             "asks": asks, "settings": settings, "metadata": self.metadata,
@@ -175,6 +175,6 @@ mod tests {
     fn an_authors_words_cannot_move_the_cursor() {
         let shown = known("name = \"a\\u001b[2J\"\n[asks]\nhosts = [\"https://a\\u001b[1A\"]", &["x\u{1b}[0m"]).lines();
         assert!(shown.iter().all(|line| !line.contains('\u{1b}')), "{shown:?}");
-        assert!(shown.iter().any(|line| line == "  to reach https://a�[1A"), "{shown:?}");
+        assert!(shown.iter().any(|line| line == "  to reach https://a\\u001b[1A"), "{shown:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::cli::{Context, Exit};
-use crate::plugins::installed::{Installed, Wanted};
+use crate::plugins::installed::{Installed, Version, Wanted};
 use clap::Args;
 use serde_json::json;
 
@@ -11,6 +11,21 @@ pub struct RemoveArgs {
     /// An installed plugin with all its versions, or one of them.
     #[arg(value_name = "NAME[@VERSION|@sha256:DIGITS]")]
     plugin: Wanted,
+    /// Remove several versions without a question.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// One is what was named; several may be more than was meant.
+fn ask(context: &Context, name: &str, going: &[Version]) -> anyhow::Result<()> {
+    if !context.json {
+        for version in going {
+            outln!("{name} {} (sha256:{})", version.version, version.digest.short());
+        }
+    }
+    let question = format!("remove these {} versions?", going.len());
+    let advice = format!("these are {} versions of {name}: name one, or add --yes", going.len());
+    super::agreed(context, &question, "nothing was removed", &advice)
 }
 
 /// Carries it out.
@@ -19,6 +34,10 @@ pub fn run(context: &Context, args: &RemoveArgs) -> anyhow::Result<Exit> {
     // Before the lock, which would make the folder.
     if installed.versions(name)?.is_empty() {
         installed.find(&args.plugin)?;
+    }
+    let (going, _) = installed.parted(&args.plugin)?;
+    if going.len() > 1 && !args.yes {
+        ask(context, name, &going)?;
     }
     let gone = installed.change(say)?.remove(&args.plugin)?;
     let current = installed.current(name);

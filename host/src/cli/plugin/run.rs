@@ -134,7 +134,7 @@ fn show(as_json: bool, done: &Done) {
     if as_json {
         outln!("{}", done.to_json());
     } else {
-        outln!("{}", done.to_string().trim_end());
+        outtext!(done.to_string());
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{Line, Report, Share, moment, plot, short, span};
 use crate::cli::words::{ledger_words, short_number, used_words};
+use longhaul_core::text::is_hidden;
 use longhaul_core::work::FeatureStatus;
 use std::fmt::Write as _;
 
@@ -191,7 +192,7 @@ pub(super) fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\n' => escaped.push('\n'),
-            char if char.is_control() => escaped.push('�'),
+            char if is_hidden(char) => escaped.push('�'),
             char => escaped.push(char),
         }
     }

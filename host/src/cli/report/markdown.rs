@@ -2,6 +2,7 @@
 
 use super::{Line, Report, Share, moment, short, span};
 use crate::cli::words::{self, ledger_words, short_number, used_words};
+use longhaul_core::text::printable;
 use std::fmt::Write as _;
 
 /// Lines of the log, and commits, that are shown; the newest.
@@ -126,10 +127,9 @@ fn lines(to: &mut String, heading: &str, lines: &[Line], newest: usize) -> std::
 /// Text on one line without markup.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for char in text.chars() {
+    for char in printable(text, usize::MAX).chars() {
         match char {
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '~' => plain.extend(['\\', char]),
-            char if char.is_control() => plain.push(' '),
             char => plain.push(char),
         }
     }

@@ -105,7 +105,7 @@ pub enum Kept<T> {
     Refused(RoleError),
     /// The limit that ended it.
     Limited(LimitHit),
-    /// The trap that ended it.
+    /// The trap that ended it, or how what it returned breaks the contract.
     Trapped(String),
 }
 
@@ -164,7 +164,7 @@ pub(super) fn finish<T: Serialize>(
         Ok(Ok(value)) => Kept::Returned(value),
         Ok(Err(error)) => Kept::Refused(error),
         Err(CallError::Limit { hit, .. }) => Kept::Limited(hit),
-        Err(error @ CallError::Trapped { .. }) => Kept::Trapped(error.to_string()),
+        Err(error @ (CallError::Trapped { .. } | CallError::Contract { .. })) => Kept::Trapped(error.to_string()),
         Err(error) => return Err(error),
     };
     let result = serde_json::to_string(&kept).unwrap_or_default();

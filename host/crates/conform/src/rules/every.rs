@@ -47,10 +47,12 @@ pub(crate) async fn wrong_input(probe: &Probe) -> Result<Judged, String> {
                 return Ok(Judged::Fail(format!("{name} answered {what} with `failed`; answer `invalid-arguments`")));
             }
             Ending::Refused(_) => {}
-            Ending::Returned(_) => {
+            Ending::Stopped(error) if !done.is_taken() => {
+                return Ok(Judged::Fail(stopped(&name, what, error)));
+            }
+            Ending::Returned(_) | Ending::Stopped(_) => {
                 return Ok(Judged::Fail(format!("{name} took {what}; answer with a typed error")));
             }
-            Ending::Stopped(error) => return Ok(Judged::Fail(stopped(&name, what, error))),
         }
     }
     Ok(if count == 0 {
@@ -67,7 +69,7 @@ async fn wrong_settings(probe: &Probe) -> Result<Judged, String> {
         let name = called(&call);
         let settings = json!({ "prompt": 7, "steps_max": "many", "tries_max": -1, "temperature": {}, "": null });
         let done = probe.call(&probe.scene().settings(settings), call).await?;
-        if let Ending::Stopped(error) = &done.ending {
+        if let Some(error) = stop(&done) {
             return Ok(Judged::Fail(stopped(&name, "settings of wrong types", error)));
         }
         endings.push(done);
@@ -97,7 +99,7 @@ async fn survives(probe: &Probe, hostile: Hostile, what: &str) -> Result<Judged,
     for (scene, call) in probe.hostile(hostile) {
         let name = called(&call);
         let done = probe.call(&scene, call).await?;
-        if let Ending::Stopped(error) = &done.ending {
+        if let Some(error) = stop(&done) {
             return Ok(Judged::Fail(stopped(&name, what, error)));
         }
         dones.push(done);
@@ -115,7 +117,7 @@ pub(crate) async fn within_limits(probe: &Probe) -> Result<Judged, String> {
     for call in probe.good() {
         let name = called(&call);
         let done = probe.call(&scene, call).await?;
-        if let Ending::Stopped(error) = &done.ending {
+        if let Some(error) = stop(&done) {
             return Ok(Judged::Fail(stopped(&name, "a good call", error)));
         }
         fuel = fuel.max(done.used.fuel);
@@ -177,11 +179,11 @@ pub(crate) async fn answers_json(probe: &Probe) -> Result<Judged, String> {
     for call in probe.good() {
         probe.call(&scene, call).await?;
     }
-    let wrong = probe.not_json();
+    let wrong = probe.breaches();
     Ok(if wrong.is_empty() {
-        Judged::Pass("every value that must be JSON was".to_owned())
+        Judged::Pass("every value was what the contract says".to_owned())
     } else {
-        Judged::Fail(format!("it must be JSON and is not: {}", wrong.join(", ")))
+        Judged::Fail(wrong.join("; "))
     })
 }
 
@@ -196,6 +198,14 @@ pub(crate) fn called(call: &Call) -> String {
     }
 }
 
+/// What ended a call that had nothing to return. What breaks the contract is another rule's affair.
+fn stop(done: &Done) -> Option<&CallError> {
+    match &done.ending {
+        Ending::Stopped(error) if !done.is_taken() => Some(error),
+        _ => None,
+    }
+}
+
 fn stopped(name: &str, what: &str, error: &CallError) -> String {
     let text = error.to_string();
     let line: String = text.lines().next().unwrap_or_default().chars().take(200).collect();
@@ -204,7 +214,7 @@ fn stopped(name: &str, what: &str, error: &CallError) -> String {
 
 /// How calls ended, counted.
 fn told(dones: &[Done]) -> String {
-    let values = dones.iter().filter(|done| matches!(done.ending, Ending::Returned(_))).count();
+    let values = dones.iter().filter(|done| done.is_taken()).count();
     let errors = dones.len() - values;
     match (values, errors) {
         (_, 0) => "values".to_owned(),

@@ -100,7 +100,6 @@ mod tests {
         Done {
             export: "run",
             ending: Ending::Returned(json!({ "output": 1 })),
-            not_json: Vec::new(),
             used: Used { fuel: 100, ..Used::default() },
             calls: vec![made("timer.sleep"), made("tools.call")],
             events: Vec::new(),

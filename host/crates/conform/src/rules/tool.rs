@@ -18,21 +18,18 @@ pub(crate) async fn describes(probe: &Probe) -> Result<Judged, String> {
     let done = probe.call(&probe.scene(), Call::Describe).await?;
     let info = match &done.ending {
         Ending::Returned(info) => info,
-        _ => return Ok(Judged::Fail(format!("`describe` gave nothing: {done}"))),
+        Ending::Stopped(error) => return Ok(Judged::Fail(error.to_string())),
+        Ending::Refused(refusal) => return Ok(Judged::Fail(format!("`describe` gave nothing: {}", refusal.text))),
     };
-    if !done.not_json.is_empty() {
-        return Ok(Judged::Fail("the parameters of a function are not JSON".to_owned()));
-    }
     let functions: Vec<&Value> = info["functions"].as_array().into_iter().flatten().collect();
     if functions.is_empty() {
         return Ok(Judged::Fail("it has no function, so that nothing can be asked of it".to_owned()));
     }
+    // That each has a name of its own, the engine has seen to.
     let mut names = BTreeSet::new();
     for function in &functions {
         let name = function["name"].as_str().unwrap_or_default();
-        if name.is_empty() || !names.insert(name) {
-            return Ok(Judged::Fail(format!("the name `{name}` of a function is empty or given twice")));
-        }
+        names.insert(name);
         if function["description"].as_str().unwrap_or_default().is_empty() {
             return Ok(Judged::Fail(format!("function `{name}` has no description, by which a model chooses it")));
         }
@@ -56,8 +53,12 @@ pub(crate) async fn unknown_function(probe: &Probe) -> Result<Judged, String> {
         Ending::Refused(refusal) => {
             Judged::Fail(format!("answered with `{}`; answer `unknown-function`", refusal.case))
         }
-        Ending::Returned(_) => Judged::Fail("it answered a function that it does not have".to_owned()),
-        Ending::Stopped(error) => Judged::Fail(format!("it did not survive a function that it does not have: {error}")),
+        Ending::Stopped(error) if !done.is_taken() => {
+            Judged::Fail(format!("it did not survive a function that it does not have: {error}"))
+        }
+        Ending::Returned(_) | Ending::Stopped(_) => {
+            Judged::Fail("it answered a function that it does not have".to_owned())
+        }
     })
 }
 

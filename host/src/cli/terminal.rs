@@ -1,0 +1,135 @@
+//! The one way from a command to its standard output and error.
+//!
+//! All text is cleaned here, whoever wrote it: no command can forget it. `outln!` and `errln!` print one message of the
+//! host; the line breaks in their format string are the host's, and with any other one each further line is marked as
+//! words of others. `outtext!` prints a text of many lines that the host composed, with the values of others on one
+//! line each ([`longhaul_core::text::printable`]). [`document`] hands out what was asked for as such, to the letter
+//! where a program reads it. JSON goes through any of them unharmed: its escapes are JSON's.
+
+use longhaul_core::text::{cleaned, message};
+use std::fmt::Arguments;
+use std::io::{self, IsTerminal, Write};
+
+/// As `println!`, but a reader that is gone ends the process instead of panicking: as with any other
+/// program in a pipe, and a run that ends so is resumed as after a kill.
+macro_rules! outln {
+    ($format:literal $($values:tt)*) => {
+        $crate::cli::terminal::out_message(
+            format_args!($format $($values)*),
+            const { $crate::cli::terminal::breaks($format) },
+        )
+    };
+}
+
+/// As `outln!`, on standard error. A run goes on where nobody reads there.
+macro_rules! errln {
+    ($format:literal $($values:tt)*) => {
+        $crate::cli::terminal::error_message(
+            format_args!($format $($values)*),
+            const { $crate::cli::terminal::breaks($format) },
+        )
+    };
+}
+
+/// Prints a text of many lines that the host composed.
+macro_rules! outtext {
+    ($text:expr) => {
+        $crate::cli::terminal::out_text(AsRef::<str>::as_ref(&$text))
+    };
+}
+
+/// The line breaks of a format string.
+pub(crate) const fn breaks(format: &str) -> usize {
+    let (bytes, mut at, mut count) = (format.as_bytes(), 0, 0);
+    while at < bytes.len() {
+        if bytes[at] == b'\n' {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+/// Prints one message of the host.
+pub(crate) fn out_message(text: Arguments<'_>, breaks: usize) {
+    write_out(message(&text.to_string(), breaks).as_bytes(), b"\n");
+}
+
+/// The same on standard error.
+pub(crate) fn error_message(text: Arguments<'_>, breaks: usize) {
+    write_error(&format!("{}\n", message(&text.to_string(), breaks)));
+}
+
+/// Prints lines that the host composed.
+pub(crate) fn out_text(text: &str) {
+    write_out(cleaned(text.trim_end()).as_bytes(), b"\n");
+}
+
+/// The same on standard error.
+pub(crate) fn error_text(text: &str) {
+    write_error(&format!("{}\n", cleaned(text.trim_end())));
+}
+
+/// Prints a document that was asked for: a file's content, an export, an answer. A program gets it to the letter.
+pub(crate) fn document(text: &str) {
+    match io::stdout().is_terminal() {
+        true => out_text(text),
+        false => write_out(text.as_bytes(), b"\n"),
+    }
+}
+
+/// Passes on what a program wrote to its standard output, byte by byte where a program reads it.
+pub(crate) fn pass_output(text: &str) {
+    match io::stdout().is_terminal() {
+        true => write_out(cleaned(text).as_bytes(), b""),
+        false => write_out(text.as_bytes(), b""),
+    }
+}
+
+/// The same for its standard error.
+pub(crate) fn pass_error(text: &str) {
+    match io::stderr().is_terminal() {
+        true => write_error(&cleaned(text)),
+        false => write_error(text),
+    }
+}
+
+/// Asks for something on the line that the cursor then stays on.
+pub(crate) fn ask(question: &str) {
+    write_error(&message(question, 0));
+}
+
+/// Says why the program ends.
+pub fn error(error: &anyhow::Error) {
+    errln!("longhaul: {error:#}");
+}
+
+/// Says what is wrong with the arguments, or prints the help that they ask for.
+pub fn arguments(error: &clap::Error) {
+    match error.use_stderr() {
+        // It quotes arguments, which may be names of files that others chose.
+        true => write_error(&cleaned(&error.render().to_string())),
+        false => drop(error.print()),
+    }
+}
+
+fn write_out(text: &[u8], end: &[u8]) {
+    let mut out = io::stdout().lock();
+    if out.write_all(text).and_then(|()| out.write_all(end)).and_then(|()| out.flush()).is_err() {
+        // 128 + SIGPIPE, as a shell shows it.
+        std::process::exit(141);
+    }
+}
+
+fn write_error(text: &str) {
+    let mut to = io::stderr().lock();
+    let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn line_breaks_of_a_format_string_are_counted() {
+        assert_eq!((super::breaks("a {b}"), super::breaks("a\n{b}\n")), (0, 2));
+    }
+}
