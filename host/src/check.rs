@@ -50,7 +50,8 @@ impl Finding {
 
     /// What a planner says of the goal's text.
     pub fn of_goal(config: &Config, text: &str) -> Self {
-        Self::new(Some(&config.project.goal.display().to_string()), plugins::line_of_goal(text), text)
+        let (line, text) = plugins::line_of_goal(text);
+        Self::new(Some(&config.project.goal.display().to_string()), line, text)
     }
 }
 

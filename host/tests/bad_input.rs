@@ -7,6 +7,7 @@ mod common;
 
 use common::lab::{Lab, Ran};
 use common::{DOER_CONFIG, refused, repository};
+use expect_test::expect;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -405,7 +406,109 @@ fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model
         ));
     }
     assert_eq!((lab.fake.requests(), lab.runs()), Default::default(), "nobody was asked, and there is no run");
-    println!("{told}");
+    expect![[r#"
+        no TOML
+            longhaul.toml:1: [project] unclosed table, expected `]`
+        a table misspelt
+            longhaul.toml:42: [check] unknown field `check`; did you mean `checks`?
+        a field misspelt
+            longhaul.toml:16: [agents.code] unknown field `tols`; did you mean `tools`?
+        a limit misspelt
+            longhaul.toml:8: [run.limits] unknown field `iteration_max`; did you mean `iterations_max`?
+        a limit of nothing
+            longhaul.toml:8: [run.limits] `iterations_max` is 0, so nothing could ever be done; set it to 1 or more
+        a name with a slash
+            longhaul.toml:2: [project] name `ke/pt`: take 1 to 64 letters, digits, `-` and `_`
+        a plugin misspelt
+            longhaul.toml:14: [agents.code] there is no plugin `reakt`; did you mean `react`?
+        a plugin of nothing
+            longhaul.toml:11: [planner] there is no plugin at `PROJECT/./gone.wasm`
+        a plugin of another role
+            longhaul.toml:11: [planner] plugin `files` is a tool, and a planner is needed here
+        a table without a plugin
+            longhaul.toml:31: [tools.search] has no plugin; add: plugin = "NAME"
+        a tool misspelt
+            longhaul.toml:16: [agents.code] tools names `flies`, and there is no [tools.flies]; did you mean `files`?
+        a tool of nothing
+            longhaul.toml:16: [agents.code] tools names `zebra`, and there is no [tools.zebra]; add [tools.zebra], or remove the name
+        a server misspelt
+            longhaul.toml:16: [agents.code] tools names `mcp-clok`, and there is no [tools.mcp-clok]; did you mean `mcp-clock`?
+        a model misspelt
+            longhaul.toml:15: [agents.code] models names `fak`, and there is no [models.fak]; did you mean `fake`?
+        an agent for contracts misspelt
+            longhaul.toml:5: [run] contract_by names `helpr`, and there is no [agents.helpr]; did you mean `helper`?
+        an agent to delegate to misspelt
+            longhaul.toml:17: [agents.code] agents names `hlper`, and there is no [agents.hlper]; did you mean `helper`?
+        a category misspelt
+            longhaul.toml:13: [agents.code] categories names `testin`; did you mean `testing`?
+        a category given twice
+            longhaul.toml:13: category `testing` is given to [agents.code] and to [agents.helper]; keep one
+        a setting misspelt
+            longhaul.toml:19: [agents.code.settings] step_max: plugin `react` has no setting `step_max`; did you mean `steps_max`?
+        a setting of another kind
+            longhaul.toml:19: [agents.code.settings] steps_max: is "five"; write a whole number
+        a setting of another word
+            longhaul.toml:19: [agents.code.settings] style: is "action"; did you mean `actions`?
+        a tool's setting misspelt
+            longhaul.toml:28: [tools.files.settings] read_byte_max: plugin `files` has no setting `read_byte_max`; did you mean `read_bytes_max`?
+        a function misspelt
+            longhaul.toml:29: [tools.files.approval] names `wirte`, which the tool does not have; did you mean `write`?
+        a built-in tool misspelt
+            longhaul.toml:32: [tools.search] there is no tool `builtin:serach`; did you mean `builtin:search`?
+        a directory of nothing
+            longhaul.toml:27: [tools.files] directories gives `/work` the directory `docs`, and there is no `PROJECT/docs`; make it, or correct host (and 1 more)
+        a directory that nobody asks for
+            longhaul.toml:27: [tools.files] directories gives `/wrok`, which plugin `files` does not ask for; did you mean `/work`?
+        a program of nothing
+            longhaul.toml:43: [checks] fine cannot find the program `pytset`; install it, or give its full path
+        a check without a program
+            longhaul.toml:43: check `fine` has no program; write for example: argv = ["cargo", "test"]
+        a provider misspelt
+            longhaul.toml:37: [models.fake] unknown variant `opnai`; did you mean `openai`?
+        a model without an id
+            longhaul.toml:37: [models.fake] missing field `id`; add it
+        a cap on money without prices
+            longhaul.toml:8: [run.limits] cost_microdollars_max cannot be held: nobody knows what model `fake` costs; add to [models.fake], in US dollars, 0.0 where it costs nothing: price_input_usd_per_million = 0.0 and price_output_usd_per_million = 0.0, or remove the cap
+        a key in the file
+            longhaul.toml:40: [models.fake] unknown field `api_key`; did you mean `api_key_env`?
+        a key of nothing
+            longhaul.toml:37: the environment has no `NO_SUCH_KEY`, which should hold the key of model `fake`; export it, or set `api_key_file`
+        a fallback of nothing
+            longhaul.toml:37: `[models.fake] fallback` is `other`: there is no such model; add its table, or remove the name
+        a server's program of nothing
+            longhaul.toml:35: [mcp.clock] command cannot find the program `mcp-clokc`; install it, or give its full path
+        a server's directory of nothing
+            longhaul.toml:36: [mcp.clock] directory: there is no `PROJECT/gone`; make it, or correct the line
+        a server of two kinds
+            longhaul.toml:34: [mcp.clock] it has a command and a url; remove one
+        a secret of nothing
+            longhaul.toml:33: [tools.fetch] secrets: there is no secret `token`; set it with: longhaul secrets set token
+        a program to notify of nothing
+            longhaul.toml:46: [notify] command cannot find the program `notfy`; install it, or give its full path
+        an address to notify of nothing
+            longhaul.toml:46: [notify] webhook_env: the environment has no `NO_SUCH_HOOK`; export it, or correct the name
+        a memory of nothing
+            longhaul.toml:4: [memory] backend is `redis`; add [memory.redis] url = "redis://HOST:PORT/0"
+        a line that means nothing
+            GOAL.md:2: in the feature `a`: `- prio:` means nothing; did you mean `- priority:`? Indent it to make it text
+        a priority of 11
+            GOAL.md:2: in the feature `a`: the priority `11` is not 1 to 10; higher goes first
+        a category of nothing
+            GOAL.md:2: in the feature `a`: the category `tests` is not one of functional, ui, performance, security, integration, testing, documentation
+        a circle
+            GOAL.md:1: these features depend on each other in a circle or wait for one that does: `a`, `b`; remove a dependency
+        a dependency on nothing
+            GOAL.md:3: the feature `a` depends on `gone`, which does not exist; there are: `a`
+        a check of nothing
+            GOAL.md: check `fien` of feature `a` runs `fien`, which is not in [checks] of longhaul.toml; there is: `fine`
+        an agent of nothing
+            GOAL.md: feature `a` asks for the agent `helpr`, which is not in [agents]; did you mean `helper`?
+        no check and no criterion
+            GOAL.md: feature `a` has neither criteria nor checks, so nobody could tell when it is done; add one
+        free words and nobody to plan
+            longhaul.toml:10: [planner] names no models, and `GOAL.md` writes no features; add: models = ["NAME"], or write `## Feature: TITLE` sections
+    "#]]
+    .assert_eq(&told);
 }
 
 /// A circle used to be what a run stayed with, and new features of a goal needed a new run.
@@ -463,7 +566,7 @@ fn a_project_must_be_a_repository_with_everything_committed() {
         ),
         case(
             "a change that is not committed",
-            |lab| fs::write(lab.project().join("GOAL.md"), "# Another\n").expect("ours"),
+            |lab| fs::write(lab.project().join("GOAL.md"), format!("{GOAL}\nAnd more.\n")).expect("ours"),
             &["not committed", "GOAL.md"],
         ),
         case("a merge that is not finished", merging, &["in the middle of a merge", "git merge --abort"]),

@@ -248,10 +248,13 @@ fn accepted(found: &mut Found, world: &World, config: &Config, directory: &Path,
     }
 }
 
-/// The line that a planner's words about a goal begin with: `line 3 of the goal`.
-pub(super) fn line_of_goal(text: &str) -> Option<usize> {
-    let (number, rest) = text.strip_prefix("line ")?.split_once(' ')?;
-    rest.starts_with("of the goal").then(|| number.parse().ok())?
+/// The line that a planner's words about a goal begin with, `line 3 of the goal`, and the words behind it.
+pub(super) fn line_of_goal(text: &str) -> (Option<usize>, &str) {
+    let read = || {
+        let (number, rest) = text.strip_prefix("line ")?.split_once(' ')?;
+        Some((Some(number.parse().ok()?), rest.strip_prefix("of the goal")?.trim_start_matches([',', ':', ' '])))
+    };
+    read().unwrap_or((None, text))
 }
 
 /// Who calls: nobody of a run.
@@ -265,9 +268,9 @@ mod tests {
 
     #[test]
     fn the_line_of_a_goal_is_read_where_a_planner_names_it() {
-        assert_eq!(line_of_goal("line 12 of the goal, in the feature `a`: x"), Some(12));
-        assert_eq!(line_of_goal("line many of the goal"), None);
-        assert_eq!(line_of_goal("line 3 of a song"), None);
-        assert_eq!(line_of_goal("what is to be built?"), None);
+        assert_eq!(line_of_goal("line 12 of the goal, in the feature `a`: x"), (Some(12), "in the feature `a`: x"));
+        for text in ["line many of the goal", "line 3 of a song", "what is to be built?"] {
+            assert_eq!(line_of_goal(text), (None, text));
+        }
     }
 }

@@ -51,6 +51,7 @@ pub fn of_toml(text: &str, error: &toml::de::Error) -> (Option<usize>, String) {
             let what = message.split(" `").next().unwrap_or("unknown field");
             format!("{what} `{unknown}`{}", or_one_of(unknown, known))
         }
+        Some((missing, _)) if message.starts_with("missing field") => format!("missing field `{missing}`; add it"),
         _ => message.clone(),
     };
     (line, format!("{table}{said}"))
@@ -155,7 +156,7 @@ mod tests {
         told("[agent.a]\nplugin = \"x\"\n", "1: [agent.a] unknown field `agent`; did you mean `agents`?");
         told("[agents.a]\nplugin = \"x\"\nqq = 1\n", "3: [agents.a] unknown field `qq`; there are `plugin`, `tools`");
         told("[agents.a]\nplugin = 3\n", "2: [agents.a] invalid type: integer `3`, expected a string");
-        told("[agents.a]\ntools = []\n", "1: [agents.a] missing field `plugin`");
+        told("[agents.a]\ntools = []\n", "1: [agents.a] missing field `plugin`; add it");
     }
 
     #[test]
