@@ -4,6 +4,7 @@
 pub mod terminal;
 
 mod agent;
+mod answer;
 mod approvals;
 mod ask;
 mod backup;
@@ -25,6 +26,7 @@ mod log;
 mod mcp;
 mod memory;
 mod models;
+mod owner;
 pub(crate) mod plugin;
 mod project;
 mod prompt;
@@ -45,10 +47,10 @@ use crate::home::Home;
 use crate::logs::{self, LogSettings};
 use crate::service::{Answer, Request, Which};
 use crate::wiring::{ModelOptions, variable};
+use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use follow::Form;
-use longhaul_core::journal::Resolution;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
@@ -168,7 +170,7 @@ enum Command {
         reason: String,
     },
     /// Answer the question that a run, or a feature, waits with.
-    Answer(AnswerArgs),
+    Answer(answer::AnswerArgs),
     /// List, show and answer what agents must not do without being asked about, and revoke rules that came of it.
     Approvals(approvals::ApprovalsArgs),
     /// Show a run and its features.
@@ -367,27 +369,6 @@ impl ModelArgs {
     }
 }
 
-#[derive(Args, Debug)]
-struct AnswerArgs {
-    #[command(flatten)]
-    run: RunArg,
-    /// The feature that asks. Default: the run itself.
-    #[arg(long)]
-    feature: Option<String>,
-    /// The effect happened, and this JSON is what it answered.
-    #[arg(long, value_name = "JSON", group = "known")]
-    happened: Option<String>,
-    /// The effect did not happen: do it.
-    #[arg(long, group = "known")]
-    did_not_happen: bool,
-    /// Do not do it; the agent gets an error.
-    #[arg(long, group = "known")]
-    skip: bool,
-    /// The answer in words.
-    #[arg(long, default_value = "")]
-    text: String,
-}
-
 /// What the process says at its end; see the help of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -434,11 +415,20 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
         .build()?;
     // A stream is for programs, too: nothing else is printed between its lines.
     let json = cli.json || command.prints_events();
-    let context = Context { home: Home::find(cli.home)?, project: cli.project, json };
+    let context = Context { home: Home::find(cli.home)?, project: whole(&cli.project)?, json };
     let exit = runtime.block_on(dispatch(*command, &context));
     // A guest that does not yield must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     exit
+}
+
+/// A project's directory as every process understands it: whoever owns the data directory stands somewhere else. One
+/// that is not there yet, which a command may be about to make, has a whole path all the same.
+fn whole(project: &Path) -> anyhow::Result<PathBuf> {
+    project
+        .canonicalize()
+        .or_else(|_| std::path::absolute(project))
+        .with_context(|| format!("`{}` is no path", project.display()))
 }
 
 /// Owners of a data directory that may stop one after the other while a command asks.
@@ -450,6 +440,7 @@ const OWNER_PAUSE: Duration = Duration::from_millis(50);
 /// What every command needs.
 struct Context {
     home: Home,
+    /// The whole path, see [`whole`].
     project: PathBuf,
     json: bool,
 }
@@ -465,7 +456,7 @@ impl Context {
         loop {
             let door = self.door().await?;
             let answered = door.ask(request.clone()).await;
-            door.close().await;
+            owner::hand_over(door).await;
             tries -= 1;
             match answered {
                 Err(error) if error.is::<OwnerGone>() && tries > 0 => tokio::time::sleep(OWNER_PAUSE).await,
@@ -478,7 +469,7 @@ impl Context {
     async fn ask_once(&self, request: Request) -> anyhow::Result<Answer> {
         let door = self.door().await?;
         let answered = door.ask(request).await;
-        door.close().await;
+        owner::hand_over(door).await;
         answered
     }
 
@@ -494,7 +485,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Projects => project::list(context).await,
         Command::Run { plan, plan_only, sessions, again, models, form } => {
             let form = form.form(context);
-            let directory = std::path::absolute(&context.project)?;
+            let directory = context.project.clone();
             let models = models.options();
             let plan = plan.as_deref().map(given::plan).transpose()?;
             follow::start(context, Request::Run { directory, models, plan, plan_only, sessions, again }, form).await
@@ -520,7 +511,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Abandon { run, reason } => {
             order(context, Request::Abandon { run: context.which(run), reason }, "abandoned").await
         }
-        Command::Answer(args) => order(context, answer(context, args), "answered; go on with `longhaul resume`").await,
+        Command::Answer(args) => answer::run(context, args).await,
         Command::Approvals(args) => approvals::run(context, args).await,
         Command::Status { run } => show::status(context, context.which(run)).await,
         Command::Runs => show::runs(context).await,
@@ -564,16 +555,6 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         | Command::KeepChild(_)
         | Command::ModelChild(_) => Ok(Exit::Error),
     }
-}
-
-fn answer(context: &Context, args: AnswerArgs) -> Request {
-    let resolution = match args.happened {
-        Some(output) => Some(Resolution::Happened(output)),
-        None if args.did_not_happen => Some(Resolution::DidNotHappen),
-        None if args.skip => Some(Resolution::Skip),
-        None => None,
-    };
-    Request::Answer { run: context.which(args.run), feature: args.feature, resolution, text: args.text }
 }
 
 /// An order that is done when it is answered.

@@ -158,7 +158,26 @@ impl Door {
         matches!(self, Self::Own { .. })
     }
 
-    /// Stops serving: runs of others go on where they are attached.
+    /// The runs that are worked on here, if this process is the owner.
+    pub fn active(&self) -> Vec<RunId> {
+        match self {
+            Self::Own { service, .. } => service.active(),
+            Self::Far(_) => Vec::new(),
+        }
+    }
+
+    /// As [`Door::close`], but nothing that others have under way here is cut off: it takes as long as the longest
+    /// effect, or answer of a model, that is on its way.
+    pub async fn leave(self) {
+        if let Self::Own { service, .. } = &self {
+            service.end_remembering().await;
+            service.hand_over().await;
+        }
+        self.close().await;
+    }
+
+    /// Stops serving: runs of others go on where they are attached. Effects that are on their way are waited for, but
+    /// not for long.
     pub async fn close(self) {
         if let Self::Own { service, server, home } = self {
             // Others are answered while runs that have ended are remembered.

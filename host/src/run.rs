@@ -22,11 +22,11 @@ mod steps;
 pub mod unkept;
 mod until;
 
-pub use actor::{Actor, Handle, apply};
+pub use actor::{Actor, Handle, apply, apply_with};
 pub use bus::{Bus, Heard, Watching};
 pub use record::{
     ProjectRecord, RunRecord, StoredRun, best_effort, events_after, last_event, last_event_ms, list, load, newest_in,
-    newest_on_branch, put_step, put_until, question, record, records, until,
+    newest_on_branch, put_step, put_until, questions, questions_answered, record, records, until,
 };
 pub use revert::Reverted;
 pub use stage::{CHOICE, End, Kept, Stage};

@@ -12,9 +12,12 @@
 //! | `service/backup.rs` | upkeep: backup, check, collection |
 //! | `service/begin.rs` | a run is started |
 //! | `service/ask.rs` | an ask is started |
-//! | `service/orders.rs` | resume, pause, abandon, answer, edit |
+//! | `service/orders.rs` | resume, pause, abandon, edit |
+//! | `service/answers.rs` | answers to what a run waits with, and taken back |
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
 //! | `service/recheck.rs` | checks of passing features, once more |
+//! | `service/handover.rs` | the end of an owner that others are served by |
+//! | `service/paths.rs` | the paths of requests, which are whole |
 //! | `service/look.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
@@ -34,6 +37,7 @@
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
 mod agents;
+mod answers;
 mod approvals;
 mod ask;
 mod backup;
@@ -43,11 +47,13 @@ mod checkpoints;
 mod decisions;
 mod fault;
 mod graphs;
+mod handover;
 mod look;
 mod mcp;
 mod memory;
 mod news;
 mod orders;
+mod paths;
 mod projects;
 mod proposals;
 mod recheck;
@@ -78,11 +84,12 @@ pub use ask::Question;
 pub use backup::{UpkeepAsk, UpkeepDone};
 pub use checkpoints::CheckpointAsk;
 pub use fault::{Fault, Kind};
+pub use handover::Follows;
 pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
-pub use request::{Answer, Carried, ProjectSummary, Request, Status, Summary, Which};
+pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};
 pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 
@@ -103,6 +110,8 @@ pub struct Service {
     counted: Mutex<telemetry::Counted>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
+    /// Who is served, and whether that comes to its end.
+    served: handover::Served,
     /// Who wants to hear of runs that are taken up, let go of, or changed.
     news: news::News,
     /// Runs in short.
@@ -138,6 +147,7 @@ impl Service {
             reporting: Mutex::default(),
             counted: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
+            served: handover::Served::default(),
             news: news::News::default(),
             naming: tokio::sync::RwLock::default(),
         }
@@ -145,6 +155,8 @@ impl Service {
 
     /// Answers one request.
     pub async fn answer(self: &Arc<Self>, request: Request) -> anyhow::Result<Answer> {
+        request.expect_whole_paths()?;
+        let _answering = self.served.begin(&request).await;
         self.world.resources.watch();
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
@@ -174,7 +186,15 @@ impl Service {
             Request::Projects => self.projects(),
             Request::Pause { run } => self.order(&run, Input::PauseRequested).await,
             Request::Abandon { run, reason } => self.order(&run, Input::Abandon { reason }).await,
-            Request::Answer { run, feature, resolution, text } => self.answered(&run, feature, resolution, text).await,
+            Request::Answer { run, feature, question, resolution: Some(known), .. } => {
+                self.resolved(&run, feature.as_deref(), question.as_deref(), &known).await
+            }
+            Request::Answer { run, feature, question, resolution: None, text } => {
+                self.answered(&run, feature, question, text).await
+            }
+            Request::TakeBackAnswer { run, feature, question } => {
+                self.take_back(&run, feature.as_deref(), question.as_deref()).await
+            }
             Request::Resources { wanted } => self.resources(wanted).await,
             Request::Runs => self.runs(),
             Request::Status { run } => Ok(Answer::Status(Box::new(self.status(&self.find(&run)?)?))),

@@ -11,7 +11,7 @@ mod common;
 use common::fake::Kill;
 use common::lab::{Lab, Ran};
 use common::outcome::{Outcome, leftovers};
-use common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked};
+use common::{DOER_CONFIG, Random, THREE_FEATURES, answer_if_asked, number};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -348,29 +348,4 @@ fn at_once<T: Sync>(all: &[T], one: impl Fn(&T) + Sync) {
             });
         }
     });
-}
-
-fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-/// A xorshift generator: a seed that is printed repeats a test.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64, number: u64) -> Self {
-        let mut random = Self((seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1));
-        // Seeds that are close make numbers that are close, at first.
-        for _ in 0..8 {
-            random.below(2);
-        }
-        random
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end.max(1)
-    }
 }

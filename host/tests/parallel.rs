@@ -6,9 +6,10 @@ mod common;
 use common::fake::Kill;
 use common::lab::{Lab, Ran};
 use common::outcome::leftovers;
-use common::{DOER_CONFIG, answer_if_asked, refused};
+use common::{DOER_CONFIG, Printed, Random, answer_if_asked, answers_printed, number, printed, refused};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Three features that do not know of each other.
 const APART: &str = r#"# Apart
@@ -126,6 +127,140 @@ fn bring_to_end(lab: &Lab, what: &str) {
     }
     panic!("killed at {what}: it does not end");
 }
+
+/// A run of three sessions, killed while each has a post on its way, and resumed: it waits with three questions.
+fn three_in_flight() -> (Lab, Ran) {
+    let lab = lab(3);
+    lab.fake.posts_take(Duration::from_secs(4));
+    let mut started = lab.start(&["run"]);
+    while lab.fake.posts().len() < 3 {
+        assert!(started.is_running(), "{}", started.printed());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(started.kill());
+    started.wait();
+    lab.fake.posts_take(Duration::ZERO);
+    let resumed = lab.run(&["resume"]).expect(5);
+    (lab, resumed)
+}
+
+#[test]
+fn an_answer_that_could_be_for_several_effects_is_kept_for_none_and_each_is_answered_as_printed() {
+    let (lab, resumed) = three_in_flight();
+    let told = answers_printed(&lab, &resumed.stdout);
+    assert_eq!(told.len(), 3, "each question comes with its own command: {}", resumed.said());
+    let status = lab.newest().expect("a run");
+    let run = status["run"].as_str().expect("a name");
+    let refusal = lab.run(&["answer", run, "--did-not-happen"]);
+    let ids: Vec<&str> =
+        status["questions"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(ids.len(), 3, "{status:#}");
+    refused(&refusal, &[&["nothing was kept", "--question"][..], &ids].concat());
+    assert_eq!(lab.newest().expect("a run"), status, "nothing was kept");
+
+    let said = lab.run(&["status", run]).expect(0).stdout;
+    let answers = answers_printed(&lab, &said);
+    assert_eq!(answers.len(), 3, "{said}");
+    for (answer, left) in answers.iter().zip([2, 1, 0]) {
+        let ran = answer.run(&lab).expect(0);
+        assert_eq!(answers_printed(&lab, &ran.stdout).len(), left, "{}", ran.said());
+        // What is printed a second time answers nothing else.
+        assert_eq!(answer.run(&lab).code(), Some(1));
+    }
+    let last = lab.run(&["status", run]).expect(0).stdout;
+    for resume in printed(&last, "go on with: ") {
+        resume.run(&lab).expect(0);
+    }
+    all_is_done(&lab, "three questions");
+}
+
+#[test]
+fn an_answer_can_be_taken_back_until_the_run_has_used_it() {
+    let (lab, _) = three_in_flight();
+    let run = lab.newest().expect("a run")["run"].as_str().expect("a name").to_owned();
+    let feature = |id: &str, what: &str| lab.run(&["answer", &run, "--feature", id, what]);
+    refused(&feature("one", "--take-back"), &["no answer that could be taken back"]);
+    let asked = lab.newest().expect("a run")["questions"].clone();
+    // A slip: each of them happened.
+    let slip = feature("one", "--did-not-happen").expect(0);
+    let undo = printed(&slip.stdout, "taken back: ");
+    undo.first().unwrap_or_else(|| panic!("{}", slip.said())).run(&lab).expect(0);
+    let again = lab.newest().expect("a run");
+    assert_eq!(again["status"], "parked");
+    assert_eq!(again["questions"].as_array().map(Vec::len), asked.as_array().map(Vec::len), "{again:#}");
+    for answer in answers_printed(&lab, &lab.run(&["status"]).expect(0).stdout) {
+        answer.run(&lab).expect(0);
+    }
+    bring_to_end(&lab, "an answer that was taken back");
+    all_is_done(&lab, "an answer that was taken back");
+    refused(&feature("one", "--take-back"), &["no answer that could be taken back"]);
+}
+
+/// Kills at random moments, among them moments of a person's answer; then nothing is done but what is printed.
+#[test]
+fn what_is_printed_after_kills_of_three_sessions_leads_to_the_end_and_sends_nothing_twice() {
+    let wanted: u32 = number("LONGHAUL_KILLS").unwrap_or(6);
+    let seed: u64 = number("LONGHAUL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("LONGHAUL_SEED={seed} LONGHAUL_KILLS={wanted}");
+    let reference = lab(3);
+    let since = Instant::now();
+    reference.run(&["run"]).expect(0);
+    let takes = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let expected: BTreeSet<String> = reference.fake.posts().into_iter().map(|told| told.text).collect();
+    let (mut kills, mut asked, mut number) = (0, 0, 0);
+    while kills < wanted {
+        number += 1;
+        let what = format!("LONGHAUL_SEED={seed}, run {number}");
+        let mut random = Random::new(seed, number);
+        let lab = lab(3);
+        // So that several are on their way at many of the moments.
+        lab.fake.posts_take(Duration::from_millis(random.below(250)));
+        let mut kills_left = 1 + random.below(5);
+        let mut ended = false;
+        for _ in 0..PRINTED_MAX {
+            let said = lab.run(&["status"]);
+            let answers = answers_printed(&lab, &said.stdout);
+            asked += answers.len();
+            let mut next = if said.stderr.contains("no run of") {
+                vec![Printed { args: vec!["run".to_owned()] }]
+            } else if answers.is_empty() {
+                printed(&said.stdout, "go on with: ")
+            } else {
+                answers
+            };
+            if next.is_empty() {
+                assert!(said.stdout.contains("completed"), "{what}: nothing to type after\n{}", said.said());
+                ended = true;
+                break;
+            }
+            let is_answer = next[0].args[0] == "answer";
+            for command in next.drain(..) {
+                let mut started = lab.start_command(command.command(&lab));
+                if kills_left > 0 && (!is_answer || random.below(4) == 0) {
+                    let most = if is_answer { 60_000 } else { takes };
+                    std::thread::sleep(Duration::from_micros(random.below(most)));
+                    started.kill();
+                    kills_left -= 1;
+                }
+                let ran = started.wait();
+                kills += u32::from(ran.was_killed());
+                let is_well = ran.was_killed() || matches!(ran.code(), Some(0 | 5));
+                assert!(is_well, "{what}: {:?}\n{}", command.args, ran.said());
+                lab.fake.settle();
+            }
+        }
+        assert!(ended, "{what}: it is stuck\n{}", lab.run(&["status"]).said());
+        let posts: Vec<String> = lab.fake.posts().into_iter().map(|told| told.text).collect();
+        let once: BTreeSet<String> = posts.iter().cloned().collect();
+        assert_eq!(posts.len(), once.len(), "{what}: sent twice: {posts:?}");
+        assert_eq!(once, expected, "{what}");
+        all_is_done(&lab, &what);
+    }
+    println!("kills survived: {kills}, in {number} runs, with {asked} questions; sent twice: 0, stuck: 0");
+}
+
+/// Commands after which a run that has not ended is taken to be stuck.
+const PRINTED_MAX: usize = 60;
 
 /// A run that was killed while its only agent was at work, with the branch one commit further.
 fn killed_and_overtaken(name: &str, text: &str) -> Lab {

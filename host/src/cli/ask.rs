@@ -58,7 +58,7 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> anyhow::Result<Exit
         (None, false, false) => Dispatch::Auto,
     };
     let goal = if args.goal == "-" { read_goal()? } else { args.goal };
-    let directory = std::path::absolute(&context.project)?;
+    let directory = context.project.clone();
     let question = Question { directory, goal, dispatch, plan, models: args.models.options() };
     follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context)).await
 }

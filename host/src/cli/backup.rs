@@ -72,9 +72,8 @@ pub async fn restore(context: &Context, RestoreArgs { file }: RestoreArgs) -> an
 
 pub(super) async fn upkeep(context: &Context, wanted: UpkeepAsk) -> anyhow::Result<UpkeepDone> {
     // Not asked again of the next owner: a backup that was cut off may have been made.
-    let door = context.door().await?;
-    let answered = door.ask(Request::Upkeep { wanted }).await;
-    door.close().await;
-    let Answer::Upkeep { done } = answered? else { bail!("the service answered something else") };
+    let Answer::Upkeep { done } = context.ask_once(Request::Upkeep { wanted }).await? else {
+        bail!("the service answered something else")
+    };
     Ok(*done)
 }

@@ -98,7 +98,7 @@ async fn ask(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Answer>
 
 async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> anyhow::Result<Exit> {
     let wanted = if shared {
-        CheckpointAsk::ListShared { directory: absolute(&context.project)? }
+        CheckpointAsk::ListShared { directory: context.project.clone() }
     } else {
         CheckpointAsk::List { run: context.which(run), every }
     };
@@ -192,7 +192,7 @@ async fn export(context: &Context, key: String, output: Option<PathBuf>) -> anyh
 
 async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
     let ImportArgs { from, saved, shared, replace } = args;
-    let directory = absolute(&context.project)?;
+    let directory = context.project.clone();
     let wanted = if shared {
         CheckpointAsk::TakeOver { key: from, directory, replace }
     } else {
@@ -221,10 +221,6 @@ fn read(from: &str) -> anyhow::Result<Snapshot> {
         file.take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
     }
     Snapshot::read(&bytes)
-}
-
-fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
-    Ok(std::path::absolute(path)?)
 }
 
 #[cfg(test)]

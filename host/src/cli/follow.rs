@@ -1,7 +1,7 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
 use super::prompt::{Asked, Person};
-use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, terminal, words};
+use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, owner, terminal, words};
 use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use anyhow::{Context as _, bail};
@@ -47,7 +47,7 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> anyho
                 request = taken(&door, &request, asked_ms).await.unwrap_or(request);
             }
             Err(error) => {
-                door.close().await;
+                owner::hand_over(door).await;
                 return Err(error);
             }
         }
@@ -55,7 +55,8 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> anyho
     // Whoever goes on with an ask gets its answer as whoever asked.
     let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
     let (view, person) = (View::new(form, asks), Person::default());
-    let follower = Follower { context, run: run.clone(), after, owns: true, asks, sessions, view, person };
+    let follower =
+        Follower { context, run: run.clone(), after, owns: true, asks, sessions, pauses: false, view, person };
     let exit = follower.follow(door).await?;
     if plan_only && exit == Exit::Paused && form != Form::Stream {
         super::features::run(context, Which::Named(run.to_string()), None).await?;
@@ -87,11 +88,13 @@ pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> 
     let status = status(&door, which).await?;
     let run = status.summary.run.clone();
     if door.is_owner() && broke_off(&status.summary) {
-        door.close().await;
+        owner::hand_over(door).await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
     let (view, person) = (View::new(form, false), Person::default());
-    Follower { context, run, after, owns: false, asks: false, sessions: None, view, person }.follow(door).await
+    Follower { context, run, after, owns: false, asks: false, sessions: None, pauses: false, view, person }
+        .follow(door)
+        .await
 }
 
 /// Events up to here were shown by whoever followed before.
@@ -123,6 +126,8 @@ struct Follower<'a> {
     asks: bool,
     /// After how many sessions it is to pause by itself.
     sessions: Option<u32>,
+    /// Whether it was asked to pause from here.
+    pauses: bool,
     view: View,
     person: Person,
 }
@@ -137,6 +142,8 @@ enum Over {
     LetGo,
     /// The person does not want to watch any more.
     Left,
+    /// They do not want to wait for the pause either.
+    AtOnce,
 }
 
 impl Follower<'_> {
@@ -151,13 +158,22 @@ impl Follower<'_> {
                 Over::LetGo => {}
                 Over::Left => {
                     self.view.finish();
-                    door.close().await;
+                    owner::hand_over(door).await;
                     return Ok(Exit::Done);
+                }
+                Over::AtOnce if door.is_owner() => {
+                    self.view.finish();
+                    owner::end_at_once(&door.active());
+                }
+                Over::AtOnce => {
+                    self.view.say(&format!("run {} pauses where it is worked on", self.run));
+                    self.view.finish();
+                    return Ok(Exit::Paused);
                 }
                 Over::Gone(Some(why)) => {
                     self.view.gone(&self.run, self.after, Some(&why))?;
                     self.view.finish();
-                    door.close().await;
+                    owner::stay(door).await;
                     bail!("run {} stopped: {why}; go on with `longhaul resume {}`", self.run, self.run);
                 }
                 Over::Gone(None) => {
@@ -216,10 +232,20 @@ impl Follower<'_> {
                     if !self.owns {
                         return Ok(Over::Left);
                     }
-                    self.view.say("pausing");
+                    if self.pauses {
+                        return Ok(Over::AtOnce);
+                    }
+                    self.pauses = true;
+                    let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
+                    self.view.say(&format!(
+                        "pausing: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
+                    ));
                     self.sessions = None;
-                    // A run that is over by now, or an owner that is gone, shows in what is watched.
-                    let _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }).await;
+                    tokio::select! {
+                        // A run that is over by now, or an owner that is gone, shows in what is watched.
+                        _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }) => {}
+                        _ = tokio::signal::ctrl_c() => return Ok(Over::AtOnce),
+                    }
                 }
             }
         }
@@ -262,7 +288,7 @@ impl Follower<'_> {
 
     /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
     async fn take_over(&mut self, door: Door) -> anyhow::Result<Door> {
-        door.close().await;
+        door.leave().await;
         let mut tries = OWNERS_MAX;
         loop {
             let door = self.context.door().await.context("the owner of the data directory is gone")?;
@@ -271,11 +297,11 @@ impl Follower<'_> {
                 Ok(()) => return Ok(door),
                 // It took the place of the one before, and stopped as well; or was still that one.
                 Err(error) if error.is::<OwnerGone>() && tries > 0 => {
-                    door.close().await;
+                    door.leave().await;
                     tokio::time::sleep(OWNER_PAUSE).await;
                 }
                 Err(error) => {
-                    door.close().await;
+                    owner::hand_over(door).await;
                     return Err(error);
                 }
             }
@@ -335,7 +361,7 @@ impl Follower<'_> {
             terminal::document(&answer);
         }
         // Only now: a run may still be remembered, and nobody should wait for that with what it came to.
-        door.close().await;
+        owner::stay(door).await;
         Ok(exit)
     }
 }

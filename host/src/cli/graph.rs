@@ -198,12 +198,12 @@ pub struct ModelArg {
 }
 
 impl ModelArg {
-    fn choice(self, project: &Path) -> anyhow::Result<Option<ModelChoice>> {
+    fn choice(self, project: &Path) -> Option<ModelChoice> {
         let has_config = project.join(crate::config::FILE).is_file();
         if self.no_model || (self.model.is_none() && !has_config) {
-            return Ok(None);
+            return None;
         }
-        Ok(Some(ModelChoice { directory: std::path::absolute(project)?, model: self.model }))
+        Some(ModelChoice { directory: project.to_owned(), model: self.model })
     }
 }
 
@@ -247,12 +247,12 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Stale { name } => one(context, name, Ask::Stale).await,
         Command::Replay { name, step, keep_going } => one(context, name, Ask::Replay { step, keep_going }).await,
         Command::Diagnose { name, step, model } => {
-            let model = model.choice(&context.project)?;
+            let model = model.choice(&context.project);
             let answer = answer(ask(context, GraphAsk::Diagnose { name, step, model }).await?)?;
             show::answer(context, &answer)
         }
         Command::Patch { name, step, model, tries } => {
-            let model = model.choice(&context.project)?;
+            let model = model.choice(&context.project);
             let answer = answer(ask(context, GraphAsk::Patch { name, step, model, tries_max: tries }).await?)?;
             show::answer(context, &answer)
         }

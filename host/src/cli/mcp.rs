@@ -73,7 +73,7 @@ pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
 }
 
 async fn accept(context: &Context, server: String, digest: String) -> anyhow::Result<Exit> {
-    let directory = std::path::absolute(&context.project)?;
+    let directory = context.project.clone();
     context.ask(Request::AcceptMcp { directory, server: server.clone(), digest }).await?;
     outln!("accepted what {server} says now");
     Ok(Exit::Done)

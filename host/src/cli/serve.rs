@@ -3,7 +3,7 @@
 //! It serves the socket of all other commands, the HTTP API and the web page, and goes on with runs that a kill or a
 //! shutdown cut off. SIGTERM and Ctrl-C end it: runs are left as they are, and go on when it is started again.
 
-use super::{Context, Exit};
+use super::{Context, Exit, owner};
 use crate::agents::Scheduler;
 use crate::door::Door;
 use crate::server::http::settings::{FILE, Settings};
@@ -53,11 +53,22 @@ pub async fn run(context: &Context, args: ServeArgs) -> anyhow::Result<Exit> {
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
     until_told(context, &args, &hall).await?;
     supervisor::tell("STOPPING=1");
-    let _ = stop.send(true);
-    let _ = serving.await;
-    let _ = keeping.await;
-    scheduling.stop().await;
-    door.close().await;
+    let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
+    errln!(
+        "stopping: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
+    );
+    let active = door.active();
+    let stopped = async {
+        let _ = stop.send(true);
+        let _ = serving.await;
+        let _ = keeping.await;
+        scheduling.stop().await;
+        door.close().await;
+    };
+    tokio::select! {
+        () = stopped => {}
+        _ = tokio::signal::ctrl_c() => owner::end_at_once(&active),
+    }
     outln!("stopped; runs that were worked on go on when it is started again");
     Ok(Exit::Done)
 }

@@ -1,12 +1,13 @@
 //! Looking at runs: `status`, `runs`, `journal`, `replay`.
 
-use super::{Context, Exit, words};
+use super::{Context, Exit, answer, words};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use anyhow::bail;
 use longhaul_core::journal::{Entry, Finished};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunStatus;
+use longhaul_harness::state::BlockedBy;
 use std::path::PathBuf;
 
 /// Longest summary of an entry that is shown on a line, in bytes.
@@ -31,18 +32,23 @@ fn print_status(status: &Status) {
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
     outln!("  {branch}{}", words::used_words(&status.used));
     outln!("  {}", words::ledger_words(&status.ledger));
-    if !status.why.is_empty() {
+    let asked: Vec<&str> = status.questions.iter().map(|question| question.text.as_str()).collect();
+    if !status.why.is_empty() && status.why != asked.join("; ") {
         outln!("  {}", status.why);
     }
-    if let Some(question) = &status.question {
-        outln!("  asks: {question}");
-        outln!(
-            "  answer with: longhaul answer {run} --happened JSON | --did-not-happen | --skip, then longhaul resume {run}"
-        );
+    status.questions.iter().for_each(answer::show);
+    status.answer_with.iter().for_each(|command| outln!("  answer with: {command}"));
+    if !status.questions.is_empty() {
+        outln!("  when all are answered: longhaul resume {run}");
+    } else if !active && matches!(word, RunStatus::New | RunStatus::Planning | RunStatus::Working | RunStatus::Paused) {
+        outln!("  go on with: longhaul resume {run}");
     }
     for feature in &status.features {
         let why = if feature.why.is_empty() { String::new() } else { format!(": {}", feature.why) };
         outln!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
+        if feature.blocked_by == Some(BlockedBy::Question) {
+            outln!("  answer with: longhaul answer {run} --feature {} --text ANSWER", feature.spec.id);
+        }
     }
 }
 

@@ -37,11 +37,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     };
     let is_list = matches!(wanted, TokenAsk::List);
     // Not asked twice: what was made by an owner that stopped cannot be shown any more.
-    let door = context.door().await?;
-    let answered = door.ask(Request::Tokens { wanted }).await;
-    door.close().await;
-    let answer = answered?;
-    match answer {
+    match context.ask_once(Request::Tokens { wanted }).await? {
         answer if context.json => outln!("{}", serde_json::to_string(&answer)?),
         Answer::TokenMade { shown, .. } => {
             outln!("{}", shown.expose());

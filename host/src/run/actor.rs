@@ -31,10 +31,12 @@ use tokio::task::JoinHandle;
 
 /// Something that an operator wants of a run.
 pub enum Order {
-    /// An input of the harness; the answer says whether it was taken.
-    Input(Box<Input>, oneshot::Sender<Result<(), Refusal>>),
+    /// An input of the harness, with what is stored with it if it is taken; the answer says whether it was.
+    Input(Box<Input>, Batch, oneshot::Sender<Result<(), Refusal>>),
     /// Stop without a trace: another process, or a later one, goes on from the store.
     Stop,
+    /// The same, once the effects and the models' answers that are on their way have come.
+    HandOver,
 }
 
 /// How others reach a run that is active in this process.
@@ -62,9 +64,14 @@ impl Waits {
 impl Handle {
     /// Hands in an input.
     pub async fn input(&self, input: Input) -> anyhow::Result<()> {
+        self.input_with(input, Batch::new()).await
+    }
+
+    /// Hands in an input, with what is stored in one transaction with its step.
+    pub async fn input_with(&self, input: Input, also: Batch) -> anyhow::Result<()> {
         let (answer, answered) = oneshot::channel();
         self.orders
-            .send(Order::Input(Box::new(input), answer))
+            .send(Order::Input(Box::new(input), also, answer))
             .await
             .ok()
             .context(Fault::conflict("the run has just stopped; try again"))?;
@@ -74,6 +81,11 @@ impl Handle {
     /// Asks it to stop; it is gone when [`Heard::Gone`] is heard.
     pub async fn stop(&self) {
         let _ = self.orders.send(Order::Stop).await;
+    }
+
+    /// Asks it to stop once the effects and the models' answers that are on their way have come.
+    pub async fn hand_over(&self) {
+        let _ = self.orders.send(Order::HandOver).await;
     }
 
     /// Why it waits until the machine has room for it, while it does.
@@ -135,6 +147,8 @@ pub struct Actor {
     /// Whether it was let in before.
     let_in: bool,
     waits: Waits,
+    /// Whether another process goes on with it.
+    hands_over: bool,
 }
 
 /// How often a run that waits for room looks whether there is some.
@@ -146,8 +160,17 @@ const ROOM_MS: u64 = 2_000;
 /// # Errors
 /// The refusal of the harness, or the store's error.
 pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Result<()> {
-    let batch = applied(world, &stored, input)?;
+    apply_with(world, stored, input, Batch::new()).await
+}
+
+/// As [`apply`], with what is stored in one transaction with the step.
+///
+/// # Errors
+/// As [`apply`]; nothing of `also` was written.
+pub async fn apply_with(world: &World, stored: StoredRun, input: Input, also: Batch) -> anyhow::Result<()> {
+    let mut batch = applied(world, &stored, input)?;
     if !batch.ops.is_empty() {
+        batch.ops.extend(also.ops);
         world.store.commit(batch).await?;
     }
     Ok(())
@@ -210,6 +233,7 @@ impl Actor {
             need,
             let_in,
             waits,
+            hands_over: false,
         };
         Ok((actor, handle))
     }
@@ -223,7 +247,12 @@ impl Actor {
     /// As [`Self::live`], with something that is done when all work is at rest and before anybody hears that it is.
     pub async fn live_until(mut self, first: Option<Input>, rested: impl Future<Output = ()>) {
         let lived = self.live_on(first).await;
-        self.stop_all().await;
+        if self.hands_over {
+            self.running.values().for_each(|running| running.cancel.hand_over());
+            self.end_all().await;
+        } else {
+            self.stop_all().await;
+        }
         // What was seen up to here, and what was cut off; a store that fails has said so already.
         let cut_off = self.stage.ledger().ride(Batch::new());
         let kept = self.keep(cut_off, Vec::new()).await;
@@ -254,9 +283,16 @@ impl Actor {
             let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.world.clock.now_ms()));
             tokio::select! {
                 order = self.orders.recv() => match order {
-                    Some(Order::Input(input, answer)) => {
-                        let taken = self.take(*input, None).await?;
+                    Some(Order::Input(input, also, answer)) => {
+                        let taken = match self.may_take(&input) {
+                            Ok(()) => self.take_with(*input, None, also, Vec::new()).await?,
+                            Err(refusal) => Err(refusal),
+                        };
                         let _ = answer.send(taken);
+                    }
+                    Some(Order::HandOver) => {
+                        self.hands_over = true;
+                        return Ok(());
                     }
                     Some(Order::Stop) | None => return Ok(()),
                 },
@@ -309,6 +345,14 @@ impl Actor {
     fn wall_left_ms(&self) -> Option<u64> {
         let max = self.state.limits.wall_ms_max.filter(|_| !self.running.is_empty())?;
         Some(max.saturating_sub(self.worked.ms()))
+    }
+
+    /// Work under way may have read an answer, and acts on it.
+    fn may_take(&self, input: &Input) -> Result<(), Refusal> {
+        match input {
+            Input::AnswerTakenBack { key, .. } if self.running.contains_key(key) => Err(Refusal::AnswerUsed),
+            _ => Ok(()),
+        }
     }
 
     /// One step of the harness: stored with its events, and with the end of the invocation that led to
@@ -481,8 +525,13 @@ impl Actor {
     /// Told together, so that one does not wait for the other.
     async fn stop_all(&mut self) {
         self.running.values().for_each(|running| running.cancel.cancel());
+        self.end_all().await;
+    }
+
+    /// Waits for work that was told to end.
+    async fn end_all(&mut self) {
         for running in std::mem::take(&mut self.running).into_values() {
-            running.stop().await;
+            let _ = running.task.await;
         }
         self.worked.rest();
     }
@@ -508,7 +557,8 @@ impl Actor {
             }
             End::Parked(question) => {
                 let batch = record::put_question(batch, &self.record.run, &key, &question)?;
-                (Input::Parked { key, question: question.text, wanted: Wanted::Effect }, batch)
+                let wanted = Wanted::Effect(question.answer_with());
+                (Input::Parked { key, question: question.text, wanted }, batch)
             }
             End::Stuck(reason) => {
                 // Not about the effect that an earlier question was about.

@@ -66,7 +66,7 @@ impl Gatekeeper {
             }
         };
         let (text, Subject { invocation, entry, .. }) = (question(&approval), approval.subject);
-        Ok(Err(Question { invocation, entry, text, approval: Some(approval.id) }))
+        Ok(Err(Question { invocation, entry, text, approval: Some(approval.id), attempt: 0 }))
     }
 
     /// The rule of the run that lets a call pass, in words.

@@ -16,8 +16,8 @@ use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::work::{FeatureStatus, Plan};
 use longhaul_core::{Digest, RunId};
-use longhaul_harness::state::{Wait, WaitFor};
-use longhaul_harness::{Dispatch, HarnessLimits, State, Work};
+use longhaul_harness::state::WaitFor;
+use longhaul_harness::{Dispatch, HarnessLimits, Lane, State};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -280,19 +280,22 @@ impl ProjectRecord {
     }
 }
 
-/// The question about an effect that a lane waits with, if it does: the lane of `feature`, or the first.
-pub fn question(
-    store: &dyn Store,
-    run: &RunId,
-    state: &State,
-    feature: Option<&str>,
-) -> anyhow::Result<Option<Question>> {
-    for work in asking(state).filter(|work| feature.is_none() || work.feature() == feature) {
-        if let Some(bytes) = store.get(Table::States, &question_key(run, &work.key()))? {
-            return Ok(Some(serde_json::from_slice(&bytes).context("the question of a run is damaged")?));
-        }
-    }
-    Ok(None)
+/// The questions about effects that lanes wait with.
+pub fn questions(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Question>> {
+    kept_of(store, run, state.lanes.iter().filter(|lane| asks(lane)))
+}
+
+/// The questions that were answered, of work that may not have come to its effect again.
+pub fn questions_answered(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Question>> {
+    kept_of(store, run, state.lanes.iter().filter(|lane| lane.wait.is_none()))
+}
+
+fn kept_of<'a>(store: &dyn Store, run: &RunId, lanes: impl Iterator<Item = &'a Lane>) -> anyhow::Result<Vec<Question>> {
+    let kept = lanes.map(|lane| store.get(Table::States, &question_key(run, &lane.work.key())));
+    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).context("the question of a run is damaged");
+    kept.filter_map(|row| row.map(|bytes| bytes.map(read)).map_err(anyhow::Error::from).transpose())
+        .map(|row| row.and_then(|read| read))
+        .collect()
 }
 
 /// Keeps the question with the step that parks the work of this key.
@@ -310,15 +313,14 @@ fn question_key(run: &RunId, work: &str) -> Key {
     RunRecord::key(run).and("question").and(work)
 }
 
-/// The work that waits for a person who knows about an effect.
-fn asking(state: &State) -> impl Iterator<Item = &Work> {
-    let asks = |wait: &Wait| wait.wait == WaitFor::Work;
-    state.lanes.iter().filter(move |lane| lane.wait.as_ref().is_some_and(asks)).map(|lane| &lane.work)
+/// Whether its work waits for a person who knows about an effect.
+fn asks(lane: &Lane) -> bool {
+    lane.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Work)
 }
 
-/// Questions of work that no longer waits.
+/// Questions of work that is over. One that was answered stays until then: the answer may be taken back.
 fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Key>> {
-    let open: Vec<_> = asking(state).map(|work| question_key(run, &work.key())).collect();
+    let open: Vec<_> = state.lanes.iter().map(|lane| question_key(run, &lane.work.key())).collect();
     let kept = store.scan(Table::States, &RunRecord::key(run).and("question"), None, QUESTIONS_MAX)?;
     let kept = kept.into_iter().map(|(key, _)| Key::from_bytes(key));
     Ok(kept.filter(|key| !open.contains(key)).collect())

@@ -119,6 +119,7 @@ async fn answer(stream: UnixStream, service: &Arc<Service>) {
 
 async fn watch(stream: &mut UnixStream, service: &Arc<Service>, run: RunId, after: u64) {
     let (sender, mut receiver) = mpsc::channel(256);
+    let _follows = service.followed(&run);
     let own = Arc::clone(service);
     let watching = tokio::spawn(async move { watch_here(&own, &run, after, &sender).await });
     while let Some(seen) = receiver.recv().await {

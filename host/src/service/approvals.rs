@@ -112,7 +112,7 @@ impl Service {
     }
 
     /// The open approvals of a run that work waits for: what was begun anew since asks anew.
-    fn awaited(&self, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+    pub(super) fn awaited(&self, run: &RunId) -> anyhow::Result<Vec<Approval>> {
         let mut open = approvals::open(&*self.world.store, run)?;
         if open.is_empty() {
             return Ok(open);

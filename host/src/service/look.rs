@@ -1,15 +1,18 @@
 //! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
 
 use super::fault::Fault;
-use super::{Answer, Carried, InShort, Service, Status, Summary, Which};
-use crate::config::{Config, PluginConfig};
-use crate::run::{self, StoredRun};
+use super::paths::expect_whole;
+use super::{Answer, Carried, InShort, OpenQuestion, Service, Status, Summary, Which};
+use crate::config::{Config, FILE, PluginConfig};
+use crate::run::{self, RunRecord, StoredRun};
 use anyhow::{Context, bail};
 use longhaul_core::event::Event;
+use longhaul_core::store::Store;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::State;
 use longhaul_harness::state::{Phase, Wait, WaitFor};
+use std::path::Path;
 
 impl Service {
     pub(super) fn runs(&self) -> anyhow::Result<Answer> {
@@ -53,7 +56,8 @@ impl Service {
 
     pub(super) fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
         let StoredRun { record, state } = stored;
-        let question = run::question(&*self.world.store, &record.run, state, None)?;
+        let questions = run::questions(&*self.world.store, &record.run, state)?;
+        let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
         let config = record.config_now()?;
         // Before the list of active runs is looked at below, which is held up to the end of the statement.
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
@@ -72,7 +76,9 @@ impl Service {
                 self.lock().contains_key(&record.run),
             )?,
             why,
-            question: question.map(|question| question.text),
+            question: questions.first().map(|question| question.text.clone()),
+            questions,
+            answer_with: self.commands(stored)?,
             features: state.features.clone(),
             used: state.used,
             cost_microdollars_max: state.limits.cost_microdollars_max,
@@ -155,6 +161,10 @@ impl Service {
                 }
                 Ok(stored)
             }
+            // The beginning of every name means no run more than another.
+            Which::Named(name) if "r-".starts_with(name.as_str()) => {
+                bail!(Fault::unknown(format!("`{name}` names no run; `longhaul runs` lists them")))
+            }
             Which::Named(name) => {
                 if let Some(stored) = run::load(store, &RunId::from_text(name.clone()))? {
                     return Ok(stored);
@@ -172,17 +182,38 @@ impl Service {
                 }
             }
             Which::NewestIn(directory) => {
+                expect_whole(directory)?;
                 let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-                run::newest_in(store, &directory)?.with_context(|| {
-                    Fault::unknown(format!(
-                        "no run of `{}`; start one with `longhaul run`, or name one of `longhaul runs`",
-                        directory.display()
-                    ))
-                })
+                match run::newest_in(store, &directory)? {
+                    Some(found) => Ok(found),
+                    None => bail!(Fault::unknown(no_run_of(store, &directory)?)),
+                }
             }
         }
     }
 }
+
+/// Why nothing is meant by a directory, with what could be: never the newest run of another project.
+fn no_run_of(store: &dyn Store, directory: &Path) -> anyhow::Result<String> {
+    let shown = directory.display();
+    let records = if directory.join(FILE).exists() { Vec::new() } else { run::records(store)? };
+    let mut newest: Vec<RunRecord> = Vec::new();
+    for record in records.into_iter().rev() {
+        if newest.iter().all(|known| known.directory != record.directory) {
+            newest.push(record);
+        }
+    }
+    if newest.is_empty() {
+        return Ok(format!("no run of `{shown}`; start one with `longhaul run`, or name one of `longhaul runs`"));
+    }
+    let named = newest.iter().take(RUNS_NAMED_MAX);
+    let named: Vec<_> = named.map(|one| format!("{} of `{}`", one.run, one.directory.display())).collect();
+    let more = if newest.len() > RUNS_NAMED_MAX { ", or another one of `longhaul runs`" } else { "" };
+    Ok(format!("no run of `{shown}`, which is no project; name the run that you mean: {}{more}", named.join(", ")))
+}
+
+/// Runs that are named where none was, the newest of a project each.
+const RUNS_NAMED_MAX: usize = 5;
 
 fn full_name(run: &RunId, named: &str) -> InvocationId {
     let prefix = format!("{run}/");

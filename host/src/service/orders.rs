@@ -1,4 +1,4 @@
-//! Orders about a run that is there: go on, pause, give up, answer, change its features. Each goes to the run's
+//! Orders about a run that is there: go on, pause, give up, change its features. Each goes to the run's
 //! actor, or, when it has none, into its stored state.
 
 use super::begin::begin;
@@ -8,10 +8,10 @@ use super::{Active, Answer, Service, Which};
 use crate::checkpoint::{self, Shared};
 use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
 use crate::wiring::World;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use longhaul_core::RunId;
-use longhaul_core::journal::Resolution;
 use longhaul_core::shared::Lease;
+use longhaul_core::store::Batch;
 use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
 use std::sync::Arc;
@@ -118,38 +118,19 @@ impl Service {
             _ => self.ready(&which).await?,
         };
         refuse_idle(&stored, &input)?;
-        let run = stored.record.run.clone();
-        if let Some(handle) = self.handle(&run) {
-            handle.input(input).await?;
-            return Ok(Answer::Run { run });
-        }
-        run::apply(&self.world, stored, input).await?;
-        self.tell(&run);
-        Ok(Answer::Run { run })
+        self.hand_in(stored, input, Batch::new()).await
     }
 
-    pub(super) async fn answered(
-        self: &Arc<Self>,
-        which: &Which,
-        feature: Option<String>,
-        resolution: Option<Resolution>,
-        text: String,
-    ) -> anyhow::Result<Answer> {
-        let stored = self.find(which)?;
-        let run = &stored.record.run;
-        if let (None, Some(asked)) = (&resolution, self.open_question(which, feature.as_deref())?) {
-            self.answer_approval(&asked.id, &text).await?;
-            return Ok(Answer::Run { run: run.clone() });
+    /// Has a run take an input, with what is stored in one transaction with it. Whoever calls has the run's turn.
+    pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> anyhow::Result<Answer> {
+        let run = stored.record.run.clone();
+        if let Some(handle) = self.handle(&run) {
+            handle.input_with(input, also).await?;
+            return Ok(Answer::Run { run });
         }
-        if resolution.is_none() {
-            self.refuse_approvals(run, feature.as_deref())?;
-        }
-        if let Some(resolution) = resolution {
-            let question = run::question(&*self.world.store, run, &stored.state, feature.as_deref())?
-                .with_context(|| Fault::conflict(format!("run {run} asks about no effect; answer in words")))?;
-            longhaul_journal::resolve(&*self.world.store, &question.invocation, question.entry, resolution).await?;
-        }
-        self.order(which, Input::Answered { feature, answer: text }).await
+        run::apply_with(&self.world, stored, input, also).await?;
+        self.tell(&run);
+        Ok(Answer::Run { run })
     }
 
     /// One's turn with the run that is meant, which is found before and is the same one then.

@@ -111,10 +111,22 @@ pub enum Request {
         run: Which,
         /// The feature that is blocked; none when the run waits.
         feature: Option<String>,
+        /// The question about an effect, by its name.
+        #[serde(default)]
+        question: Option<String>,
         /// What is known of the effect that is asked about, if one is.
         resolution: Option<Resolution>,
         /// In words.
         text: String,
+    },
+    /// Take back what was answered about an effect, as long as nobody acted on it.
+    TakeBackAnswer {
+        /// Which.
+        run: Which,
+        /// The feature whose work asked.
+        feature: Option<String>,
+        /// The question, by its name.
+        question: Option<String>,
     },
     /// Go back to an earlier commit of a run that is not working.
     Revert {
@@ -669,8 +681,14 @@ pub struct Status {
     pub ledger: LedgerView,
     /// Why it waits or how it ended, in one line.
     pub why: String,
-    /// The question that it waits with, if one is about an effect.
+    /// The question that it waits with, if one is about an effect: the first of `questions`.
     pub question: Option<String>,
+    /// The questions about effects that it waits with.
+    #[serde(default)]
+    pub questions: Vec<OpenQuestion>,
+    /// What a person types for each of its other waits for one.
+    #[serde(default)]
+    pub answer_with: Vec<String>,
     /// Its features.
     pub features: Vec<Feature>,
     /// What it used.
@@ -679,6 +697,26 @@ pub struct Status {
     pub cost_microdollars_max: Option<u64>,
     /// The cap on tokens: the run's own, or what its invocations may use together.
     pub tokens_max: u64,
+}
+
+/// A question about an effect whose outcome nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenQuestion {
+    /// Its name.
+    pub id: String,
+    /// The feature whose work asks; none: the planner's.
+    pub feature: Option<String>,
+    /// The question.
+    pub text: String,
+    /// What a person types to answer it: one of three commands.
+    pub answer_with: String,
+}
+
+impl From<longhaul_core::journal::Question> for OpenQuestion {
+    fn from(of: longhaul_core::journal::Question) -> Self {
+        let feature = of.invocation.feature().map(str::to_owned);
+        Self { id: of.id(), feature, answer_with: of.answer_with(), text: of.text }
+    }
 }
 
 /// Who carried out an invocation, and when.

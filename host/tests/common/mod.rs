@@ -143,6 +143,65 @@ pub fn answer_if_asked(lab: &Lab) -> Option<Value> {
     Some(status)
 }
 
+/// A command that the program printed, with how a person fills it in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// Its arguments, without the program.
+    pub args: Vec<String>,
+}
+
+impl Printed {
+    fn of(text: &str) -> Self {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        assert_eq!(words.next().as_deref(), Some("longhaul"), "a command: {text}");
+        Self { args: words.collect() }
+    }
+
+    /// Carries it out in the project.
+    pub fn run(&self, lab: &Lab) -> Ran {
+        lab.start_command(self.command(lab)).wait()
+    }
+
+    /// About to be carried out.
+    pub fn command(&self, lab: &Lab) -> std::process::Command {
+        lab.command(&self.args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// What is printed behind one of these words, line by line.
+pub fn printed(said: &str, before: &str) -> Vec<Printed> {
+    said.lines().filter_map(|line| line.split_once(before)).map(|(_, command)| Printed::of(command)).collect()
+}
+
+/// The commands with which a person who looks at the receiver answers what `said` asks, as they are printed: of the
+/// alternatives the one that is true.
+pub fn answers_printed(lab: &Lab, said: &str) -> Vec<Printed> {
+    let mut lines = said.lines();
+    let mut answers = Vec::new();
+    while let Some(line) = lines.next() {
+        let is_question = ["asks", "waits: "].iter().any(|word| line.trim_start().starts_with(word));
+        let Some((_, text)) = line.split_once("poster.post {\"text\":\"").filter(|_| is_question) else { continue };
+        let text = text.split_once('"').unwrap_or_else(|| panic!("a text: {line}")).0;
+        let command = lines.next().unwrap_or_default();
+        let Some((_, command)) = command.split_once("answer with: ") else {
+            panic!("no command after: {line}\n{said}")
+        };
+        let mut alternatives = command.split(" | ").map(str::trim);
+        let first = Printed::of(alternatives.next().expect("one"));
+        let (base, happened) = first.args.split_at(first.args.len() - 2);
+        assert_eq!(happened, ["--happened", "JSON"], "{command}");
+        assert_eq!(alternatives.collect::<Vec<_>>(), ["--did-not-happen", "--skip"], "{command}");
+        let is_there = lab.fake.posts().iter().any(|told| told.text == text);
+        let told = if is_there {
+            vec!["--happened".to_owned(), answer_to("post", text).to_string()]
+        } else {
+            vec!["--did-not-happen".to_owned()]
+        };
+        answers.push(Printed { args: [base, &told].concat() });
+    }
+    answers
+}
+
 /// One line on standard error that has these words, and exit code 1.
 #[track_caller]
 pub fn refused(ran: &Ran, words: &[&str]) {
@@ -163,5 +222,33 @@ pub fn in_toml(value: &Value) -> String {
         }
         Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
         other => other.to_string(),
+    }
+}
+
+/// What a variable of the environment says a test should do more, or less, of.
+pub fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// A xorshift generator: a seed that is printed repeats a test.
+pub struct Random(u64);
+
+impl Random {
+    /// The generator of a seed, for the test's part of that number.
+    pub fn new(seed: u64, number: u64) -> Self {
+        let mut random = Self((seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1));
+        // Seeds that are close make numbers that are close, at first.
+        for _ in 0..8 {
+            random.below(2);
+        }
+        random
+    }
+
+    /// A number from 0, below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end.max(1)
     }
 }

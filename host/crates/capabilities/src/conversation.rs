@@ -199,6 +199,7 @@ impl Ctx {
         let (reply, took_ms): (Result<ModelReply, model::ModelError>, _) = match known {
             Ok(reply) => (reply, None),
             Err(ticket) => {
+                let _asked = self.in_flight.ask_model();
                 let asked_ms = self.services.clock.now_ms();
                 let reply = self.ask_model(&ticket, asking, &request).await?;
                 let took_ms = self.services.clock.now_ms().saturating_sub(asked_ms);

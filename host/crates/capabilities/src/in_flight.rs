@@ -3,6 +3,8 @@
 //! Who pauses a run wants no new effect, and wants to know of the ones that have left: one that is cut
 //! off has an outcome that nobody knows. So no call leaves after [`InFlight::close`], and whoever
 //! cancels may wait for those before with [`InFlight::landed`]. What touches nothing is not counted.
+//! A model that is asked touches nothing and is paid for: who hands a run over waits for its answer,
+//! too, with [`InFlight::answered`].
 
 use longhaul_core::journal::EffectClass;
 use std::sync::Arc;
@@ -13,12 +15,15 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct InFlight {
     count: Arc<watch::Sender<usize>>,
+    /// Models that are asked.
+    asked: Arc<watch::Sender<usize>>,
     closing: Arc<AtomicBool>,
 }
 
 impl Default for InFlight {
     fn default() -> Self {
-        Self { count: Arc::new(watch::Sender::new(0)), closing: Arc::default() }
+        let none = || Arc::new(watch::Sender::new(0));
+        Self { count: none(), asked: none(), closing: Arc::default() }
     }
 }
 
@@ -34,21 +39,37 @@ impl InFlight {
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
+    /// Returns when no effect is on its way and no model is asked.
+    pub async fn answered(&self) {
+        // An answer may lead to an effect; after [`InFlight::close`] it leads to none.
+        let _ = self.asked.subscribe().wait_for(|count| *count == 0).await;
+        self.landed().await;
+    }
+
+    /// A model is asked until what is answered is dropped, with its answer kept.
+    pub(crate) fn ask_model(&self) -> OnItsWay {
+        OnItsWay::on(&self.asked)
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
 
     /// An effect of this class is on its way until what is answered is dropped.
     pub(crate) fn leave(&self, class: EffectClass) -> Option<OnItsWay> {
-        (class != EffectClass::ReadOnly).then(|| {
-            self.count.send_modify(|count| *count += 1);
-            OnItsWay(Arc::clone(&self.count))
-        })
+        (class != EffectClass::ReadOnly).then(|| OnItsWay::on(&self.count))
     }
 }
 
-/// One effect.
+/// One effect, or one question to a model.
 pub(crate) struct OnItsWay(Arc<watch::Sender<usize>>);
+
+impl OnItsWay {
+    fn on(count: &Arc<watch::Sender<usize>>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(Arc::clone(count))
+    }
+}
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {

@@ -139,7 +139,31 @@ pub struct Question {
     /// The approval that it asks for. None: it asks whether an effect happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
+    /// The attempt that was cut off.
+    #[serde(default)]
+    pub attempt: u32,
 }
+
+impl Question {
+    /// Names this question and no other, not even the next one about the same call: an answer that comes late is not
+    /// taken for another question's.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let Self { invocation, entry, attempt, .. } = self;
+        let digest = Digest::of(format!("{invocation} {entry} {attempt}").as_bytes());
+        format!("q-{}", &digest.to_string()[..QUESTION_DIGITS])
+    }
+
+    /// What a person types to answer it: one of three commands.
+    #[must_use]
+    pub fn answer_with(&self) -> String {
+        let (run, id) = (self.invocation.run(), self.id());
+        format!("longhaul answer {run} --question {id} --happened JSON | --did-not-happen | --skip")
+    }
+}
+
+/// Digits of a question's name. It is looked for among the open ones of a run, of which there are few.
+const QUESTION_DIGITS: usize = 8;
 
 /// A call that a capability is about to make.
 #[derive(Clone, Debug)]

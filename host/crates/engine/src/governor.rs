@@ -17,11 +17,19 @@ use tokio::sync::watch;
 
 /// Cancels calls. Clones share it; once cancelled it stays so.
 #[derive(Clone, Debug)]
-pub struct Cancel(Arc<watch::Sender<bool>>);
+pub struct Cancel(Arc<watch::Sender<Wish>>);
+
+/// What is wished of a call, each stronger than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    GoOn,
+    HandOver,
+    End,
+}
 
 impl Default for Cancel {
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(false)))
+        Self(Arc::new(watch::Sender::new(Wish::GoOn)))
     }
 }
 
@@ -29,20 +37,36 @@ impl Cancel {
     /// Ends every call that was given a clone, at its next yield, or when the effects that it has on
     /// their way are answered.
     pub fn cancel(&self) {
-        self.0.send_replace(true);
+        self.0.send_replace(Wish::End);
+    }
+
+    /// As [`Cancel::cancel`] for work that another process goes on with: what models were asked is waited for as well,
+    /// and all of it for up to [`HAND_OVER_MS_MAX`], since the other one would pay for it again.
+    pub fn hand_over(&self) {
+        self.0.send_modify(|wish| *wish = (*wish).max(Wish::HandOver));
     }
 
     /// Whether it was.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() != Wish::GoOn
     }
 
     /// Returns when it was.
     pub async fn cancelled(&self) {
-        let mut receiver = self.0.subscribe();
+        self.wished(Wish::HandOver).await;
+    }
+
+    /// Returns when a model's answer is not waited for any more: at once when it was cancelled, and after
+    /// [`HAND_OVER_MS_MAX`] when the work is handed over.
+    pub async fn waited(&self) {
+        self.cancelled().await;
+        let _ = tokio::time::timeout(Duration::from_millis(HAND_OVER_MS_MAX), self.wished(Wish::End)).await;
+    }
+
+    async fn wished(&self, at_least: Wish) {
         // The sender is ours, so waiting cannot fail.
-        let _ = receiver.wait_for(|cancelled| *cancelled).await;
+        let _ = self.0.subscribe().wait_for(|wish| *wish >= at_least).await;
     }
 }
 
@@ -79,12 +103,20 @@ pub(crate) async fn govern<T>(
 
 /// How long a call that was cancelled may go on for the effects that have left, in milliseconds. Most
 /// answer within it; of one that does not, a person is asked when the run goes on.
-const IN_FLIGHT_MS_MAX: u64 = 10_000;
+pub const IN_FLIGHT_MS_MAX: u64 = 30_000;
 
-/// Returns when the call was cancelled and no effect of it is on its way any more.
+/// How long a call that is handed over may go on for its effects, and for what models were asked, in
+/// milliseconds: longer than models and tools take, so that only one that hangs is cut off.
+pub const HAND_OVER_MS_MAX: u64 = 600_000;
+
+/// Returns when the call was cancelled and nothing of it is on its way any more that is waited for.
 async fn called_off(cancel: &Cancel, in_flight: &InFlight) {
     cancel.cancelled().await;
     in_flight.close();
+    tokio::select! {
+        () = in_flight.answered() => return,
+        () = cancel.waited() => {}
+    }
     let _ = tokio::time::timeout(Duration::from_millis(IN_FLIGHT_MS_MAX), in_flight.landed()).await;
 }
 

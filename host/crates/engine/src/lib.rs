@@ -30,7 +30,7 @@ pub use command::Command;
 pub use config::{EngineOptions, compile_config, fingerprint};
 pub use edition::{Edition, Editions};
 pub use error::{CallError, LoadError};
-pub use governor::Cancel;
+pub use governor::{Cancel, HAND_OVER_MS_MAX, IN_FLIGHT_MS_MAX};
 pub use inspect::{Inspection, inspect};
 pub use jail::{CompileLimits, Jail, compile_child};
 pub use plugin::{Engine, Plugin};

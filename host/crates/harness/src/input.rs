@@ -53,6 +53,21 @@ pub enum Input {
         /// The work's key.
         key: String,
     },
+    /// The driver keeps what a person knows of the effect that parked work asks about, and the work can go on. Refused
+    /// when it waits no more.
+    Resolved {
+        /// The work's key.
+        key: String,
+    },
+    /// The driver takes that out again, before the work has used it. The work waits as it did.
+    AnswerTakenBack {
+        /// The work's key.
+        key: String,
+        /// The question.
+        question: String,
+        /// The command that answers it.
+        answer_with: String,
+    },
     /// A person answered.
     Answered {
         /// The feature that is blocked; none when the whole run waits.
@@ -140,8 +155,8 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// To know whether an effect happened.
-    Effect,
+    /// To know whether an effect happened; the command that tells.
+    Effect(String),
     /// Words, or that something is mended.
     Words,
     /// An answer to the approval of this id.

@@ -134,6 +134,9 @@ pub enum Refusal {
         /// The feature that the answer was for.
         feature: Option<String>,
     },
+    /// Nobody's answer is still to be used.
+    #[error("the answer was used, or there was none; `longhaul status` shows how the run stands")]
+    AnswerUsed,
     /// Several asked.
     #[error("{} questions are open, of {}; say which one with --feature", .features.len(), .features.join(", "))]
     WhichQuestion {
@@ -155,6 +158,8 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::Done { key, used, report } => turn.done(&key, used, report),
         Input::Parked { key, question, wanted } => turn.parked(&key, &question, &wanted),
         Input::Approved { key } => turn.approved(&key),
+        Input::Resolved { key } => turn.resolved(&key)?,
+        Input::AnswerTakenBack { key, question, answer_with } => turn.taken_back(&key, &question, &answer_with)?,
         Input::Answered { feature: Some(feature), answer } => turn.answered_feature(&feature, &answer)?,
         Input::Answered { feature: None, answer } => turn.answered_run(&answer)?,
         Input::Woke => turn.woke(),

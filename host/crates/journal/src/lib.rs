@@ -2,7 +2,7 @@
 //!
 //! [`Recorder`] is the [`Journal`](longhaul_core::journal::Journal) that capabilities see, over any
 //! [`Store`](longhaul_core::store::Store). It answers from the journal until the journal ends and
-//! keeps what is new from there; [`entries`], [`finished`] and [`resolve`] serve people.
+//! keeps what is new from there; [`entries`], [`finished`] and [`resolution`] serve people.
 //!
 //! This crate executes nothing and never decides that an effect happened: what is not known, a person
 //! or `verify` says. How the records look is in `record.rs`.
@@ -16,5 +16,5 @@ mod recorder;
 mod words;
 
 pub use disown::disowned;
-pub use list::{ResolveError, began, children, entries, finished, resolve};
+pub use list::{ResolveError, began, children, entries, finished, resolution, unresolved};
 pub use recorder::{Opened, Recorder};

@@ -1,4 +1,4 @@
-//! A journal for people: listing entries, the end of an invocation, and answering a question.
+//! A journal for people: listing entries, the end of an invocation, and what was answered to a question.
 //!
 //! Reading here is not capped by an invocation's limits but by the caller's page, so that a journal
 //! which reached its caps can still be looked at.
@@ -7,7 +7,7 @@ use crate::load::Slot;
 use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key, parse, rows};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::{Began, Entry, Finished, JournalError, Resolution};
-use longhaul_core::store::{Batch, Store, StoreError, Table};
+use longhaul_core::store::{Op, Store, Table};
 use serde::de::IgnoredAny;
 
 /// Why a resolution was not taken.
@@ -128,33 +128,45 @@ pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<Invo
     Ok(found)
 }
 
-/// Keeps what a person, or the operator's policy, says about an effect with an unknown outcome.
+/// The change that keeps what a person, or the operator's policy, says about an effect with an unknown outcome. Who
+/// commits it stores with it what it means for the run.
 ///
 /// It speaks of the attempt that was cut off; if a further attempt is cut off too, that is a new question.
 ///
 /// # Errors
-/// Every [`ResolveError`]; nothing was kept.
-pub async fn resolve(
+/// Every [`ResolveError`].
+pub fn resolution(
     store: &dyn Store,
     invocation: &InvocationId,
     entry: u32,
-    resolution: Resolution,
-) -> Result<(), ResolveError> {
-    let attempt = open_attempt(store, invocation, entry)?;
-    if let Resolution::Happened(output) = &resolution {
+    resolution: &Resolution,
+) -> Result<Op, ResolveError> {
+    let found = in_flight(store, invocation, entry)?;
+    if found.resolution.is_some() {
+        return Err(not_open(invocation, entry, "it was resolved before"));
+    }
+    if let Resolution::Happened(output) = resolution {
         serde_json::from_str::<IgnoredAny>(output)
             .map_err(|why| ResolveError::NotJson { entry, detail: why.to_string() })?;
     }
-    let mut batch = Batch::new();
-    batch.push(append(invocation, entry.into(), Kind::Resolution(attempt), &resolution));
-    match store.commit(batch).await {
-        Err(StoreError::Conflict { .. }) => Err(not_open(invocation, entry, "it was resolved before")),
-        other => other.map_err(|why| ResolveError::Journal(why.into())),
-    }
+    Ok(append(invocation, entry.into(), Kind::Resolution(found.asked.attempt), resolution))
 }
 
-/// The attempt that a resolution of `entry` would speak of.
-fn open_attempt(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Result<u32, ResolveError> {
+/// The change that takes back what a person said about an effect, as long as nobody acted on it: no attempt was begun
+/// since, and no answer was kept. Nobody may be running the invocation, who would have read it.
+///
+/// # Errors
+/// Every [`ResolveError`].
+pub fn unresolved(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Result<Op, ResolveError> {
+    let found = in_flight(store, invocation, entry)?;
+    if found.resolution.is_none() {
+        return Err(not_open(invocation, entry, "nothing was said about it that is still to be used"));
+    }
+    Ok(Op::Delete(Table::Journal, key(invocation, entry.into(), Kind::Resolution(found.asked.attempt))))
+}
+
+/// The entry, if it is an effect whose outcome only a person can know.
+fn in_flight(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Result<Entry, ResolveError> {
     let unknown = || ResolveError::Unknown { invocation: invocation.clone(), entry };
     let before = entry.checked_sub(1).ok_or_else(unknown)?;
     let (_, found) =
@@ -165,13 +177,10 @@ fn open_attempt(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Res
     if !found.asked.class.starts_durably() {
         return Err(not_open(invocation, entry, "it may be repeated without a person"));
     }
-    if found.resolution.is_some() {
-        return Err(not_open(invocation, entry, "it was resolved before"));
-    }
     if finished(store, invocation)?.is_some() {
         return Err(not_open(invocation, entry, "its invocation has ended"));
     }
-    Ok(found.asked.attempt)
+    Ok(found)
 }
 
 fn not_open(invocation: &InvocationId, entry: u32, why: &'static str) -> ResolveError {

@@ -2,7 +2,8 @@
 //!
 //! All is in [`Table::Journal`]. A key is the invocation's text, the number of the entry, the kind of
 //! the record and, where an effect may be started more than once, the attempt. So nothing is ever
-//! rewritten: a new attempt, an answer or a resolution is a record of its own.
+//! rewritten: a new attempt, an answer or a resolution is a record of its own. Only a resolution that nobody has
+//! acted on can be taken out again.
 //!
 //! | entry | kind | attempt | value (JSON) |
 //! |---|---|---|---|

@@ -292,7 +292,8 @@ impl Journal for Recorder {
                 words::question(invocation, began, ticket.entry, &asked, Some(why))
             }
             None => {
-                Question { invocation: invocation.clone(), entry: ticket.entry, text: why.to_owned(), approval: None }
+                let (entry, attempt) = (ticket.entry, ticket.attempt);
+                Question { invocation: invocation.clone(), entry, text: why.to_owned(), approval: None, attempt }
             }
         }
     }
@@ -375,13 +376,31 @@ impl Inner {
                 state.open.entry(entry).and_modify(|open| open.asked_kept = false);
                 Next::Verify(ticket, prepared)
             }
-            Known::Repeat => return self.go(state, entry, call, again),
-            Known::Nobody => {
-                let question = words::question(&self.invocation, &self.began, entry, asked, None);
-                return Err(JournalError::Parked(question));
+            Known::Repeat => {
+                self.ask_about_others(state, entry)?;
+                return self.go(state, entry, call, again);
             }
+            Known::Nobody => return Err(self.parked(entry, asked)),
         };
         Ok((next, 0))
+    }
+
+    /// Calls that were made at once are announced before the first of them leaves. If a person has to be asked about a
+    /// later one, this comes first: an attempt that is announced and ends with that question has not left, and would
+    /// be asked about all the same.
+    fn ask_about_others(&self, state: &State, entry: u32) -> Result<(), JournalError> {
+        let is_open =
+            |slot: &Slot, asked: &Asked| slot.answered.is_none() && decide(slot, asked, asked.class) == Known::Nobody;
+        for (number, slot) in (1..).zip(&state.slots).skip(entry as usize) {
+            if let Some(asked) = slot.asked.as_ref().filter(|asked| is_open(slot, asked)) {
+                return Err(self.parked(number, asked));
+            }
+        }
+        Ok(())
+    }
+
+    fn parked(&self, entry: u32, asked: &Asked) -> JournalError {
+        JournalError::Parked(words::question(&self.invocation, &self.began, entry, asked, None))
     }
 
     /// A call of which the journal knows nothing.

@@ -48,7 +48,7 @@ pub(crate) fn question(
         began.plugin,
         utc(*at_ms),
     );
-    Question { invocation: invocation.clone(), entry, text, approval: None }
+    Question { invocation: invocation.clone(), entry, text, approval: None, attempt: asked.attempt }
 }
 
 fn call(name: &str, summary: &str, arguments: &Digest) -> String {

@@ -44,7 +44,7 @@ pub struct Read {
 impl CodeArgs {
     /// What is named; none where nothing is.
     pub fn read(self, context: &Context) -> anyhow::Result<Option<Read>> {
-        let directory = || std::path::absolute(&context.project).context("the project has no path");
+        let directory = || context.project.clone();
         let code = match self {
             Self { python: Some(path), .. } => Code::Python { source: source(&path)? },
             Self { js: Some(path), .. } => Code::JavaScript { source: source(&path)? },
@@ -53,8 +53,8 @@ impl CodeArgs {
                 let wasm = Some(base64::engine::general_purpose::STANDARD.encode(&bytes));
                 return Ok(Some(Read { code: Code::Wasm { digest: Digest::of(&bytes) }, wasm }));
             }
-            Self { ask: Some(goal), by, .. } => Code::Ask { directory: directory()?, goal, agent: by },
-            Self { run: true, .. } => Code::Run { directory: directory()? },
+            Self { ask: Some(goal), by, .. } => Code::Ask { directory: directory(), goal, agent: by },
+            Self { run: true, .. } => Code::Run { directory: directory() },
             _ => return Ok(None),
         };
         Ok(Some(Read { code, wasm: None }))
@@ -154,7 +154,7 @@ impl SettingArgs {
             grants.directories.push(DirectoryGrant { host, ..directory });
         }
         let summary_by = match (self.summary_model, self.no_summary_model) {
-            (Some(model), _) => Some(Some(SummaryBy { directory: std::path::absolute(&context.project)?, model })),
+            (Some(model), _) => Some(Some(SummaryBy { directory: context.project.clone(), model })),
             (None, true) => Some(None),
             (None, false) => None,
         };

@@ -3,10 +3,11 @@
 use super::desk::{Done, Said};
 use crate::cli::{Context, report};
 use crate::door::which;
-use crate::service::{Answer, Request, Status};
+use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use crate::wiring::ModelOptions;
 use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, Standing, banner};
+use longhaul_core::RunId;
 use longhaul_core::journal::Resolution;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{Feature, RunStatus};
@@ -123,12 +124,15 @@ struct Approving {
 struct Answering {
     run: Option<String>,
     feature: Option<String>,
+    question: Option<String>,
     text: Option<String>,
     happened: Option<Value>,
     #[serde(default)]
     did_not_happen: bool,
     #[serde(default)]
     skip: bool,
+    #[serde(default)]
+    take_back: bool,
 }
 
 impl Kind {
@@ -150,17 +154,19 @@ impl Kind {
             Self::Resume => (json!({ "run": run(), "retry_failing": flag("Try failing features again") }), json!([])),
             Self::Status | Self::Report => (json!({ "run": run() }), json!([])),
             Self::Approve => {
-                let id = json!({ "type": "string", "description": "The approval, or the beginning of its id. Default: the oldest that is open" });
+                let id = json!({ "type": "string", "description": "The approval, or the beginning of its id. Default: the oldest that is open in the project" });
                 (json!({ "id": id }), json!([]))
             }
             Self::Answer => {
                 let properties = json!({
                     "run": run(),
-                    "feature": { "type": "string", "description": "The feature that asks. Default: the run itself" },
+                    "feature": { "type": "string", "description": "The feature that asks. Default: the one question that is open" },
+                    "question": { "type": "string", "description": "The question about an effect, by its id in longhaul_status" },
                     "text": { "type": "string", "description": "The answer in words" },
                     "happened": { "description": "The effect happened, and this is what it answered" },
                     "did_not_happen": flag("The effect did not happen: do it"),
                     "skip": flag("Do not do it; the agent gets an error"),
+                    "take_back": flag("Take back what was answered about an effect; possible until the run has used it"),
                 });
                 (properties, json!([]))
             }
@@ -183,8 +189,10 @@ impl Verb {
             Kind::Resume => resume(context, self.read(arguments)?).await,
             Kind::Answer => {
                 let asked: Answering = self.read(arguments)?;
-                let text = said.map(|said| said.text).or(asked.text);
-                answer(context, Answering { text, ..asked }).await
+                let (text, about) = said.map_or((None, None), |said| (Some(said.text), said.about));
+                // A person saw one question, and answers no other.
+                let question = about.or(asked.question);
+                answer(context, Answering { text: text.or(asked.text), question, ..asked }).await
             }
             Kind::Approve => approve(context, self.read(arguments)?, said).await,
             Kind::Status => {
@@ -244,13 +252,41 @@ async fn answer(context: &Context, args: Answering) -> anyhow::Result<Done> {
         _ => bail!("say one of `happened`, `did_not_happen` and `skip`"),
     };
     let waits = status(context, args.run.clone()).await?;
+    let run = Which::Named(waits.summary.run.to_string());
+    if args.take_back {
+        let (feature, question) = (args.feature, args.question);
+        return started(context, Request::TakeBackAnswer { run, feature, question }).await;
+    }
+    let about = effect(&waits, args.feature.as_deref(), args.question.as_deref())?;
     if args.text.is_none() && said.is_none() {
-        return asks(&waits, args.feature.as_deref());
+        return asks(&waits, about, args.feature.as_deref());
     }
     let text = args.text.unwrap_or_default();
-    let resolution = said.or_else(|| waits.question.as_ref().and_then(|_| chosen(&text)));
-    let run = which(args.run, &context.project);
-    started(context, Request::Answer { run, feature: args.feature, resolution, text }).await
+    let resolution = said.or_else(|| about.and_then(|_| chosen(&text)));
+    let question = about.filter(|_| resolution.is_some()).map(|one| one.id.clone());
+    let feature = args.feature.filter(|_| question.is_none());
+    started(context, Request::Answer { run, feature, question, resolution, text }).await
+}
+
+/// The question about an effect that is meant, if one is; which, where several could be, is not guessed.
+fn effect<'a>(
+    waits: &'a Status,
+    feature: Option<&str>,
+    question: Option<&str>,
+) -> anyhow::Result<Option<&'a OpenQuestion>> {
+    let is_meant = |one: &&OpenQuestion| {
+        question.is_none_or(|named| one.id == named) && (feature.is_none() || one.feature.as_deref() == feature)
+    };
+    let mut meant = waits.questions.iter().filter(is_meant);
+    match (meant.next(), meant.next()) {
+        (None, _) if question.is_some() => bail!("that question is open no more, and nothing was decided; ask again"),
+        (None, _) => Ok(None),
+        (one, None) => Ok(one),
+        (Some(_), Some(_)) => {
+            let ids = waits.questions.iter().map(|one| one.id.as_str()).collect::<Vec<_>>().join(", ");
+            bail!("several questions are open; say which one with `question`: {ids}; longhaul_status shows them")
+        }
+    }
 }
 
 /// Nothing is decided by what a model hands over: the banner goes to the person, and their words come back.
@@ -260,7 +296,12 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
     };
     let mut open = approvals.iter().filter(|approval| approval.standing == Standing::Open);
     let Some(Said { text, about }) = said else {
-        let wanted = |approval: &&Approval| id.as_ref().is_none_or(|id| approval.id.starts_with(id.as_str()));
+        let own = runs_here(context).await?;
+        // Without an id only what the project of this server waits for is meant.
+        let wanted = |approval: &&Approval| match &id {
+            Some(id) => approval.id.starts_with(id.as_str()),
+            None => own.contains(&approval.subject.invocation.run()),
+        };
         let found = open.find(wanted);
         let found = found.context("no such approval is open; longhaul_status shows what a run waits for")?;
         return Ok(Done::Asks { question: banner(found), choices: &[], about: Some(found.id.clone()) });
@@ -273,6 +314,12 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
     let Answer::Approved { approval, active, .. } = context.ask(request).await? else { return unexpected() };
     let next = if active { "the run goes on" } else { "longhaul_resume goes on with the run" };
     Ok(Done::Value(json!({ "approval": approval.id, "run": approval.subject.invocation.run(), "next": next })))
+}
+
+/// The runs of the server's project.
+async fn runs_here(context: &Context) -> anyhow::Result<Vec<RunId>> {
+    let Answer::Runs { runs } = context.ask(Request::Runs).await? else { bail!("the service answered something else") };
+    Ok(runs.into_iter().filter(|one| one.directory == context.project).map(|one| one.run).collect())
 }
 
 /// What a person can say of an effect whose outcome is unknown.
@@ -288,9 +335,9 @@ fn chosen(text: &str) -> Option<Resolution> {
 }
 
 /// The question that waits; to answer none is an error.
-fn asks(status: &Status, feature: Option<&str>) -> anyhow::Result<Done> {
-    if let Some(question) = &status.question {
-        return Ok(Done::Asks { question: question.clone(), choices: CHOICES, about: None });
+fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> anyhow::Result<Done> {
+    if let Some(OpenQuestion { id, text, .. }) = about {
+        return Ok(Done::Asks { question: text.clone(), choices: CHOICES, about: Some(id.clone()) });
     }
     let blocked = |feature: &Feature| feature.status == FeatureStatus::Blocked;
     let waits = match feature {

@@ -3,7 +3,7 @@
 use crate::cli::{Context, Exit};
 use clap::Args;
 use longhaul_build::{Draft, Kind, Language};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct NewArgs {
@@ -24,10 +24,10 @@ pub struct NewArgs {
 pub fn run(context: &Context, args: &NewArgs) -> anyhow::Result<Exit> {
     let (kind, language): (Kind, Language) = (args.kind.parse()?, args.lang.parse()?);
     let directory = Draft::new(&args.name, kind, language)?.write(&context.project.join(&args.into))?;
-    let shown = directory.strip_prefix(Path::new(".")).unwrap_or(&directory);
+    let shown = directory.strip_prefix(&context.project).unwrap_or(&directory);
     if context.json {
         let made = serde_json::json!({
-            "name": args.name, "kind": kind.word(), "language": language.word(), "directory": std::path::absolute(shown)?,
+            "name": args.name, "kind": kind.word(), "language": language.word(), "directory": directory,
         });
         outln!("{made}");
     } else {

@@ -67,7 +67,7 @@ impl Stage {
                         Ok(chosen) => chosen,
                         Err(ended) => return Ok(ended),
                     },
-                    () = cancel.cancelled() => return Ok(Ended::of(End::Cancelled)),
+                    () = cancel.waited() => return Ok(Ended::of(End::Cancelled)),
                 }
             }
             Err(error) => return Ok(Ended::of(super::ending::stuck(error))),

@@ -315,14 +315,15 @@ function abandon(run, refresh) {
 
 /** What waits for a person: approvals, and the question about an effect whose outcome nobody knows. */
 function drawAsks(place, run, open, part, refresh) {
-  const isEffect = run.status === "parked" && run.question && open.total === 0;
-  if (part !== "live") return drawNotice(place, run, open.total + Number(isEffect));
+  if (part !== "live") return drawNotice(place, run, open.total + run.questions.length);
   const items = open.items.map((approval) => ({
     key: approval.id,
     mark: approval.standing,
     make: () => approvalCard(approval, { done: refresh, withRun: false }),
   }));
-  if (isEffect) items.push({ key: "effect", mark: run.question, make: () => effectCard(run, refresh) });
+  for (const asked of run.questions) {
+    items.push({ key: asked.id, mark: asked.id, make: () => effectCard(run, asked, refresh) });
+  }
   keyed(place, items, { key: (one) => one.key, mark: (one) => one.mark, make: (one) => one.make() });
 }
 
@@ -332,11 +333,10 @@ function drawNotice(place, run, total) {
   fill(place, total > 0 && h("p", { class: "why tone-wait" }, link(tabHref(run.run, "live"), text)));
 }
 
-function effectCard(run, refresh) {
-  const blocked = run.features.find((one) => one.status === "blocked" && one.blocked_by === "question");
+function effectCard(run, asked, refresh) {
   const answer = area("", { name: "resolution", class: "code", rows: "3" });
   const send = (resolution, text) => async () => {
-    await api.order(run.run, "answer", { feature: blocked?.id ?? null, text, resolution });
+    await api.order(run.run, "answer", { question: asked.id, text, resolution });
     toast("Answered.");
     await refresh();
   };
@@ -349,7 +349,8 @@ function effectCard(run, refresh) {
     "article",
     { class: "approval is-open", "aria-label": "Question" },
     h("div", { class: "approval-head" }, h("h2", null, "The run waits for you")),
-    plain(run.question),
+    plain(asked.text),
+    plain(asked.answer_with, { code: true }),
     may("run") &&
       h(
         "div",

@@ -114,6 +114,7 @@ impl Ctx {
         request: &ModelRequest,
         messages: &[Message],
     ) -> Result<Kept, Stop> {
+        let _asked = self.in_flight.ask_model();
         let reply = self.ask_model(&ticket, &cut.asking, request).await?;
         let bytes_max = usize::try_from(cut.budget.summary_tokens).unwrap_or(usize::MAX);
         let bytes_max = bytes_max.saturating_mul(BYTES_A_TOKEN_MAX);

@@ -65,13 +65,14 @@ impl Turn<'_> {
             Some(wait) if wait.park.reason == question => return Some(Ignored::NothingToDo),
             Some(_) | None => {}
         }
-        let answer_with = match wanted {
-            Wanted::Effect => "longhaul answer RUN --happened JSON | --did-not-happen | --skip",
-            Wanted::Words => "longhaul answer RUN --text ANSWER",
-            Wanted::Approval(id) => &format!("longhaul approvals answer {id} ANSWER"),
-        };
         let Lane { session, work, .. } = self.state.lanes.remove(position);
-        self.ask(session, work, WaitFor::Work, &question, answer_with);
+        let answer_with = match (wanted, work.feature()) {
+            (Wanted::Effect(command), _) => command.clone(),
+            (Wanted::Words, Some(feature)) => format!("longhaul answer RUN --feature {feature} --text ANSWER"),
+            (Wanted::Words, None) => "longhaul answer RUN --text ANSWER".to_owned(),
+            (Wanted::Approval(id), _) => format!("longhaul approvals answer {id} ANSWER"),
+        };
+        self.ask(session, work, WaitFor::Work, &question, &answer_with);
         None
     }
 
@@ -100,6 +101,24 @@ impl Turn<'_> {
         let Some(position) = found.filter(|_| self.ended().is_none()) else { return Some(Ignored::NotAwaited) };
         self.answered_lane(position, "");
         None
+    }
+
+    /// As [`Turn::approved`], but what is kept with this step must not be kept for work that waits no more.
+    pub(super) fn resolved(&mut self, key: &str) -> Taken {
+        match self.approved(key) {
+            None => Ok(None),
+            Some(_) => Err(Refusal::NoQuestion { feature: None }),
+        }
+    }
+
+    /// Work whose answer nobody has used waits again, with the question that it had.
+    pub(super) fn taken_back(&mut self, key: &str, question: &str, answer_with: &str) -> Taken {
+        let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && lane.wait.is_none());
+        let position = found.filter(|_| self.state.phase == Phase::Running).ok_or(Refusal::AnswerUsed)?;
+        let question = self.line(question);
+        let Lane { session, work, .. } = self.state.lanes.remove(position);
+        self.ask(session, work, WaitFor::Work, &question, answer_with);
+        Ok(None)
     }
 
     fn answered_lane(&mut self, position: usize, answer: &str) {

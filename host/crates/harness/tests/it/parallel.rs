@@ -4,6 +4,7 @@ use crate::bench::{Bench, feature, outage};
 use expect_test::expect;
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureStatus, Mark};
+use longhaul_harness::state::WaitFor;
 use longhaul_harness::{
     Action, Failure, HarnessLimits, Ignored, Input, Reaction, Refusal, Report, RunStatus, State, Wanted,
 };
@@ -146,7 +147,11 @@ fn an_answer_is_for_the_feature_that_it_names_when_two_ask() {
     let mut bench = three();
     for id in ["a", "b"] {
         let key = bench.work_on(id).key();
-        bench.tell(Input::Parked { key, question: format!("was {id} sent?"), wanted: Wanted::Effect });
+        bench.tell(Input::Parked {
+            key,
+            question: format!("was {id} sent?"),
+            wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+        });
     }
     let answer = |feature: Option<&str>| Input::Answered { feature: feature.map(str::to_owned), answer: "yes".into() };
     let refused = bench.try_tell(answer(None));
@@ -158,6 +163,37 @@ fn an_answer_is_for_the_feature_that_it_names_when_two_ask() {
         do f-b/1/generate
         do f-a/1/generate"#]]
     .assert_eq(&bench.look());
+}
+
+#[test]
+fn what_is_known_of_an_effect_is_for_the_work_that_it_names_and_can_be_taken_back() {
+    let mut bench = three();
+    let keys = ["a", "b"].map(|id| {
+        let key = bench.work_on(id).key();
+        let wanted = Wanted::Effect(format!("longhaul answer RUN --question q-{id} --skip"));
+        bench.tell(Input::Parked { key: key.clone(), question: format!("was {id} sent?"), wanted });
+        key
+    });
+    let resolved = |key: &String| Input::Resolved { key: key.clone() };
+    let taken_back = |key: &String| Input::AnswerTakenBack {
+        key: key.clone(),
+        question: "was b sent?".into(),
+        answer_with: "longhaul answer RUN --question q-b --skip".into(),
+    };
+    assert_eq!(bench.try_tell(taken_back(&keys[1])), Err(Refusal::AnswerUsed), "it has no answer yet");
+    bench.look();
+    bench.tell(resolved(&keys[1]));
+    assert_eq!(bench.try_tell(resolved(&keys[1])), Err(Refusal::NoQuestion { feature: None }), "it waits no more");
+    bench.tell(taken_back(&keys[1]));
+    bench.tell(resolved(&keys[0]));
+    expect![[r#"
+        do f-b/1/generate
+        - asks: was b sent? [longhaul answer r-1 --question q-b --skip]
+        park
+        do f-a/1/generate"#]]
+    .assert_eq(&bench.look());
+    let waits: Vec<_> = bench.state.waits().filter(|(_, wait)| wait.wait == WaitFor::Work).collect();
+    assert_eq!(waits.len(), 1, "{waits:?}");
 }
 
 #[test]

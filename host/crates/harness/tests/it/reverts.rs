@@ -113,7 +113,11 @@ fn a_run_that_waits_is_paused_by_a_revert_and_its_question_is_gone() {
     let mut bench = three();
     bench.pass();
     let key = bench.key();
-    bench.tell(Input::Parked { key, question: "did it happen?".into(), wanted: Wanted::Effect });
+    bench.tell(Input::Parked {
+        key,
+        question: "did it happen?".into(),
+        wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+    });
     bench.look();
     bench.tell(reverted(&["a"]));
     assert_eq!(bench.state.status(), RunStatus::Paused);

@@ -517,7 +517,7 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
         let parked = |key: &str| Input::Parked {
             key: key.into(),
             question: "was the mail sent?".into(),
-            wanted: Wanted::Effect,
+            wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
         };
         check_ignored(bench, parked("f-a/9/generate"), Ignored::NotAwaited);
         bench.tell(parked("f-a/1/generate"));
@@ -531,7 +531,7 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
         vec![feature("a", &[])],
         acts,
         expect![[r#"
-            - asks: was the mail sent? [longhaul answer r-1 --happened JSON | --did-not-happen | --skip]
+            - asks: was the mail sent? [longhaul answer r-1 --question q-1 --skip]
             park
             do f-a/1/generate
             do f-a/1/judge

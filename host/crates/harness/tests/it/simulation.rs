@@ -188,7 +188,11 @@ impl Driver {
         let key = work.key();
         let mut dice = Dice::of(self.seed, &key);
         if matches!(work.job, Job::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
-            return Input::Parked { key, question: "did it happen?".into(), wanted: Wanted::Effect };
+            return Input::Parked {
+                key,
+                question: "did it happen?".into(),
+                wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+            };
         }
         let has_no_room = Dice::of(self.seed, &format!("budget {key}")).one_in(15);
         if matches!(work.job, Job::Generate { .. })

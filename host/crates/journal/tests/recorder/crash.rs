@@ -1,10 +1,10 @@
 //! A guest that is killed at every commit, again and again, and what it did to the world by then.
 
-use crate::fakes::{Host, Stop, call, finished, invocation, said};
+use crate::fakes::{Host, Stop, call, finished, invocation, resolve, said};
 use longhaul_core::journal::EffectClass::{self, Acts, Idempotent, ReadOnly, Verifiable};
 use longhaul_core::journal::{Journal as _, JournalError, Next, Resolution, Ticket};
 use longhaul_core::store::Batch;
-use longhaul_journal::{Opened, Recorder, resolve};
+use longhaul_journal::{Opened, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a guest calls: members of one list are called at once.
@@ -111,7 +111,7 @@ async fn lives(stops: &[Stop]) -> (World, Host, String) {
                 world.questions += 1;
                 host = host.restart();
                 let told = tell(&world, question.entry);
-                resolve(&*host.store, &question.invocation, question.entry, told).await.unwrap();
+                resolve(&*host.store, question.entry, told).await.unwrap();
             }
             Err(why) => panic!("{why}"),
         }

@@ -1,10 +1,10 @@
 //! Stored bytes that make no sense end in an error, whatever they are.
 
-use crate::fakes::{Host, asked, call, finished, invocation};
+use crate::fakes::{Host, asked, call, finished, invocation, resolve};
 use longhaul_core::journal::EffectClass::{Acts, ReadOnly, Verifiable};
 use longhaul_core::journal::{Journal as _, JournalError, Resolution};
 use longhaul_core::store::{Batch, Key, Table};
-use longhaul_journal::{Opened, entries, resolve};
+use longhaul_journal::{Opened, entries};
 
 /// A journal that holds every kind of record.
 async fn full() -> Host {
@@ -16,7 +16,7 @@ async fn full() -> Host {
     recorder.prepared(&ticket, "digests".to_owned()).await.unwrap();
     recorder.answer(ticket, "1".to_owned()).await.unwrap();
     asked(&recorder, Acts, "c").await;
-    resolve(&*host.store, &invocation(), 3, Resolution::Skip).await.unwrap();
+    resolve(&*host.store, 3, Resolution::Skip).await.unwrap();
     host
 }
 

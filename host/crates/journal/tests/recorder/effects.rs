@@ -1,10 +1,11 @@
 //! Every class of effect, in every state in which a kill may leave it.
 
-use crate::fakes::{Host, asked, call, invocation, said};
+use crate::fakes::{Host, asked, call, invocation, resolve, said};
 use expect_test::{Expect, expect};
 use longhaul_core::journal::EffectClass::{self, Acts, Idempotent, ReadOnly, Verifiable};
 use longhaul_core::journal::{Journal as _, JournalError, Resolution};
-use longhaul_journal::{ResolveError, entries, resolve};
+use longhaul_core::store::{Batch, Store as _};
+use longhaul_journal::{ResolveError, entries, unresolved};
 
 const CLASSES: [EffectClass; 4] = [ReadOnly, Idempotent, Verifiable, Acts];
 
@@ -28,7 +29,8 @@ async fn left(class: EffectClass, how: Left) -> Host {
         recorder.answer(ticket, "\"done\"".to_owned()).await.unwrap();
     }
     // What need not be durable by itself becomes so with whatever does.
-    asked(&recorder, Acts, "another").await;
+    let another = asked(&recorder, Acts, "another").await;
+    recorder.answer(another, "\"done\"".to_owned()).await.unwrap();
     host.restart()
 }
 
@@ -96,7 +98,7 @@ async fn what_a_person_said_decides_and_holds_for_one_attempt() {
     ] {
         for (class, how) in [(Acts, Left::Asked), (Verifiable, Left::Prepared)] {
             let host = left(class, how).await;
-            resolve(&*host.store, &invocation(), 1, resolution.clone()).await.unwrap();
+            resolve(&*host.store, 1, resolution.clone()).await.unwrap();
             assert_eq!(next(&host, class).await, expected, "{class:?}");
             // A further attempt uses the resolution up; an answer that is known does not change.
             if resolution == Resolution::DidNotHappen {
@@ -112,7 +114,7 @@ async fn what_a_person_said_decides_and_holds_for_one_attempt() {
 #[tokio::test]
 async fn an_answer_after_a_resolution_completes_the_effect() {
     let host = left(Acts, Left::Asked).await;
-    resolve(&*host.store, &invocation(), 1, Resolution::Happened("1".to_owned())).await.unwrap();
+    resolve(&*host.store, 1, Resolution::Happened("1".to_owned())).await.unwrap();
     let recorder = host.run();
     let next = recorder.ask(call(Acts, "one")).await.unwrap();
     let longhaul_core::journal::Next::Happened(ticket, output) = next else {
@@ -252,34 +254,80 @@ async fn a_parked_invocation_asks_nothing_more() {
 async fn only_an_open_question_is_resolved_and_only_once() {
     let host = left(Acts, Left::Asked).await;
     let store = &*host.store;
-    let refused = |entry, resolution| async move {
-        resolve(store, &invocation(), entry, resolution).await.unwrap_err().to_string()
-    };
+    let refused = |entry, resolution| async move { resolve(store, entry, resolution).await.unwrap_err().to_string() };
     let not_json = refused(1, Resolution::Happened("no json".to_owned())).await;
     assert!(not_json.contains("not JSON"), "{not_json}");
     for entry in [0, 3, u32::MAX] {
-        let unknown = resolve(store, &invocation(), entry, Resolution::Skip).await.unwrap_err();
+        let unknown = resolve(store, entry, Resolution::Skip).await.unwrap_err();
         assert!(matches!(unknown, ResolveError::Unknown { .. }), "{unknown}");
     }
-    resolve(store, &invocation(), 1, Resolution::Skip).await.unwrap();
+    resolve(store, 1, Resolution::Skip).await.unwrap();
     assert!(refused(1, Resolution::DidNotHappen).await.ends_with("it was resolved before"));
     let answered = left(Acts, Left::Answered).await;
-    let refused = resolve(&*answered.store, &invocation(), 1, Resolution::Skip).await.unwrap_err();
+    let refused = resolve(&*answered.store, 1, Resolution::Skip).await.unwrap_err();
     assert!(refused.to_string().ends_with("it was answered"), "{refused}");
     let repeatable = left(ReadOnly, Left::Asked).await;
-    let refused = resolve(&*repeatable.store, &invocation(), 1, Resolution::Skip).await.unwrap_err();
+    let refused = resolve(&*repeatable.store, 1, Resolution::Skip).await.unwrap_err();
     assert!(refused.to_string().ends_with("it may be repeated without a person"), "{refused}");
 }
 
 #[tokio::test]
 async fn a_resolution_is_used_up_by_the_attempt_that_it_allowed() {
     let host = left(Acts, Left::Asked).await;
-    resolve(&*host.store, &invocation(), 1, Resolution::DidNotHappen).await.unwrap();
+    resolve(&*host.store, 1, Resolution::DidNotHappen).await.unwrap();
     asked(&host.run(), Acts, "one").await;
     let host = host.restart();
     assert_eq!(next(&host, Acts).await, "parked at entry 1");
     let (_, entry) = &entries(&*host.store, &invocation(), 0, 10).unwrap()[0];
     assert_eq!((entry.asked.attempt, &entry.resolution), (2, &None));
-    resolve(&*host.store, &invocation(), 1, Resolution::Skip).await.unwrap();
+    resolve(&*host.store, 1, Resolution::Skip).await.unwrap();
     assert_eq!(next(&host, Acts).await, "skipped, attempt 2, repeated");
+}
+
+#[tokio::test]
+async fn what_a_person_said_can_be_taken_back_until_somebody_acts_on_it() {
+    let host = left(Acts, Left::Asked).await;
+    let take_back = async |host: &Host| {
+        let op = unresolved(&*host.store, &invocation(), 1)?;
+        host.store.commit(Batch { ops: vec![op] }).await.unwrap();
+        Ok::<(), ResolveError>(())
+    };
+    let nothing = take_back(&host).await.unwrap_err().to_string();
+    assert!(nothing.ends_with("nothing was said about it that is still to be used"), "{nothing}");
+    resolve(&*host.store, 1, Resolution::DidNotHappen).await.unwrap();
+    take_back(&host).await.unwrap();
+    assert_eq!(next(&host, Acts).await, "parked at entry 1");
+    resolve(&*host.store, 1, Resolution::DidNotHappen).await.unwrap();
+    asked(&host.run(), Acts, "one").await;
+    let used = take_back(&host.restart()).await.unwrap_err().to_string();
+    assert_eq!(used, nothing, "a further attempt has begun");
+}
+
+#[tokio::test]
+async fn of_calls_made_at_once_all_are_asked_about_before_one_is_done_again() {
+    let host = Host::new();
+    let recorder = host.run();
+    for name in ["one", "two", "three"] {
+        asked(&recorder, Acts, name).await;
+    }
+    let host = host.restart();
+    let mut asked_about = Vec::new();
+    // As a guest does that is killed and resumed, with a person who answers each time.
+    loop {
+        let recorder = host.run();
+        let mut parked = None;
+        for name in ["one", "two", "three"] {
+            match recorder.ask(call(Acts, name)).await {
+                Err(JournalError::Parked(question)) => parked = Some(question.entry),
+                other => drop(other.unwrap()),
+            }
+            if parked.is_some() {
+                break;
+            }
+        }
+        let Some(entry) = parked else { break };
+        asked_about.push(entry);
+        resolve(&*host.store, entry, Resolution::DidNotHappen).await.unwrap();
+    }
+    assert_eq!(asked_about, [1, 2, 3], "each once");
 }

@@ -1,9 +1,11 @@
 //! Fakes: a store in memory that can stop, and a clock that is moved by hand.
 
-use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, JournalError, NewCall, Next, Ticket};
+use longhaul_core::journal::{
+    Began, EffectClass, Finished, Journal as _, JournalError, NewCall, Next, Resolution, Ticket,
+};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
-use longhaul_journal::{Opened, Recorder};
+use longhaul_journal::{Opened, Recorder, ResolveError, resolution};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -105,6 +107,13 @@ impl Data {
         }
         Ok(())
     }
+}
+
+/// Keeps what a person said of an entry.
+pub(crate) async fn resolve(store: &dyn Store, entry: u32, said: Resolution) -> Result<(), ResolveError> {
+    let op = resolution(store, &invocation(), entry, &said)?;
+    store.commit(Batch { ops: vec![op] }).await.unwrap();
+    Ok(())
 }
 
 fn killed() -> StoreError {

@@ -320,9 +320,15 @@ pub struct NewAnswer {
     /// In words.
     #[serde(default)]
     text: String,
+    /// The question about an effect, by its `id` in the run; null when `feature`, or that only one is open, says it.
+    #[serde(default)]
+    question: Option<String>,
     /// What is known of the effect that is asked about, if one is.
     #[serde(default)]
     resolution: Option<Resolution>,
+    /// Take back what was answered about an effect; possible until the run has used it.
+    #[serde(default)]
+    take_back: bool,
 }
 
 /// Answer the question that a run, or a feature, waits with
@@ -332,8 +338,15 @@ pub async fn answer(
     Path(run): Path<String>,
     Json(said): Json<NewAnswer>,
 ) -> Told<RunNamed> {
-    let NewAnswer { feature, text, resolution } = said;
-    let asked = Request::Answer { run: which(&run)?, feature, resolution: resolution.map(Into::into), text };
+    let NewAnswer { feature, text, question, resolution, take_back } = said;
+    let run = which(&run)?;
+    if take_back && (resolution.is_some() || !text.is_empty()) {
+        return Err(Problem::invalid("take_back", "an answer is either given or taken back"));
+    }
+    let asked = match take_back {
+        true => Request::TakeBackAnswer { run, feature, question },
+        false => Request::Answer { run, feature, question, resolution: resolution.map(Into::into), text },
+    };
     Ok(Out(named(&hall, asked).await?))
 }
 

@@ -4,7 +4,7 @@ use super::features::Feature;
 use super::spent::{Ledger, Usage, Used};
 use super::words;
 use crate::run::Reverted as InnerReverted;
-use crate::service::{ProjectSummary, Rechecked as InnerRechecked, Status, Summary};
+use crate::service::{OpenQuestion as InnerQuestion, ProjectSummary, Rechecked as InnerRechecked, Status, Summary};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -206,9 +206,11 @@ pub struct RunDetails {
     pub answer: Option<Answer>,
     /// Why it waits or how it ended, in one line.
     pub why: String,
-    /// The question that it waits with, if one is about an effect.
+    /// The question that it waits with, if one is about an effect: the first of `questions`.
     #[schema(required = true)]
     pub question: Option<String>,
+    /// The questions about effects that it waits with.
+    pub questions: Vec<OpenQuestion>,
     /// Its features, which with `depends_on` are its plan.
     pub features: Vec<Feature>,
     /// What it used.
@@ -231,12 +233,33 @@ impl From<Status> for RunDetails {
             answer: inner.synthesis.map(Into::into),
             why: inner.why,
             question: inner.question,
+            questions: inner.questions.into_iter().map(Into::into).collect(),
             features: inner.features.into_iter().map(Into::into).collect(),
             used: inner.used.into(),
             ledger: inner.ledger.into(),
             cost_microdollars_max: inner.cost_microdollars_max,
             tokens_max: inner.tokens_max,
         }
+    }
+}
+
+/// A question about an effect whose outcome nobody knows.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct OpenQuestion {
+    /// Its name, for `question` of an answer.
+    pub id: String,
+    /// The feature whose work asks; null when it is the planner's.
+    #[schema(required = true)]
+    pub feature: Option<String>,
+    /// The question.
+    pub text: String,
+    /// What a person types to answer it: one of three commands.
+    pub answer_with: String,
+}
+
+impl From<InnerQuestion> for OpenQuestion {
+    fn from(InnerQuestion { id, feature, text, answer_with }: InnerQuestion) -> Self {
+        Self { id, feature, text, answer_with }
     }
 }
 

@@ -1,0 +1,89 @@
+//! `longhaul answer`: what a person says to a run that waits, and what is still to be said then.
+
+use super::{Context, Exit, RunArg, words};
+use crate::service::{Answer, OpenQuestion, Request, Status, Which};
+use anyhow::bail;
+use clap::Args;
+use longhaul_core::journal::Resolution;
+
+#[derive(Args, Debug)]
+pub struct AnswerArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// The feature that asks. Default: the one question that is open.
+    #[arg(long)]
+    feature: Option<String>,
+    /// The question about an effect, by its name.
+    #[arg(long, value_name = "ID", conflicts_with = "feature")]
+    question: Option<String>,
+    /// The effect happened, and this JSON is what it answered.
+    #[arg(long, value_name = "JSON", group = "known")]
+    happened: Option<String>,
+    /// The effect did not happen: do it.
+    #[arg(long, group = "known")]
+    did_not_happen: bool,
+    /// Do not do it; the agent gets an error.
+    #[arg(long, group = "known")]
+    skip: bool,
+    /// Take back what was answered about an effect; possible until the run has used it.
+    #[arg(long, group = "known", conflicts_with = "text")]
+    take_back: bool,
+    /// The answer in words.
+    #[arg(long, default_value = "")]
+    text: String,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: AnswerArgs) -> anyhow::Result<Exit> {
+    let AnswerArgs { run, feature, question, happened, did_not_happen, skip, take_back, text } = args;
+    let run = context.which(run);
+    if take_back {
+        let answer = context.ask(Request::TakeBackAnswer { run, feature, question }).await?;
+        return told(context, &answer, "taken back", None).await;
+    }
+    let resolution = match happened {
+        Some(output) => Some(Resolution::Happened(output)),
+        None if did_not_happen => Some(Resolution::DidNotHappen),
+        None if skip => Some(Resolution::Skip),
+        None => None,
+    };
+    let undo = resolution.is_some().then(|| match (&question, &feature) {
+        (Some(question), _) => format!(" --question {question}"),
+        (None, Some(feature)) => format!(" --feature {feature}"),
+        (None, None) => String::new(),
+    });
+    let answer = context.ask(Request::Answer { run, feature, question, resolution, text }).await?;
+    told(context, &answer, "answered", undo).await
+}
+
+/// What was done, what is asked still, and how to go on. `undo` says of which answer that can be taken back.
+async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> anyhow::Result<Exit> {
+    words::print_answer(context.json, answer, done)?;
+    let Answer::Run { run } = answer else { bail!("the service answered something else") };
+    if context.json {
+        return Ok(Exit::Done);
+    }
+    let Answer::Status(status) = context.ask(Request::Status { run: Which::Named(run.to_string()) }).await? else {
+        bail!("the service answered something else")
+    };
+    let Status { summary, questions, .. } = &*status;
+    questions.iter().for_each(show);
+    if summary.active {
+        return Ok(Exit::Done);
+    }
+    if questions.is_empty() {
+        outln!("go on with: longhaul resume {run}");
+    }
+    if let Some(which) = undo {
+        outln!("until then it can be taken back: longhaul answer {run}{which} --take-back");
+    }
+    Ok(Exit::Done)
+}
+
+/// A question, and the commands that answer it.
+pub fn show(question: &OpenQuestion) {
+    let OpenQuestion { id, feature, text, answer_with } = question;
+    let of = feature.as_ref().map(|feature| format!(" ({feature})")).unwrap_or_default();
+    outln!("  asks{of} {id}: {text}");
+    outln!("  answer with: {answer_with}");
+}

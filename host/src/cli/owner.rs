@@ -1,0 +1,75 @@
+//! What a command that owns the data directory does before it ends: runs that others asked for stay whole.
+//!
+//! A run that another terminal follows goes on there, once what is on its way has come. One that nobody follows keeps
+//! this process, until it is over or somebody presses Ctrl-C.
+
+use crate::door::Door;
+use crate::service::{Answer, Request, Status, Which};
+use longhaul_core::RunId;
+use longhaul_engine::HAND_OVER_MS_MAX;
+use std::time::Duration;
+
+/// How often it is looked whether somebody follows a run.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The process's exit code after a second Ctrl-C: 128 + SIGINT, as a shell shows it.
+const INTERRUPTED: i32 = 130;
+
+/// Stays as long as runs are worked on here that no other terminal would go on with, and hands over then.
+pub async fn stay(door: Door) {
+    let mut told = Vec::new();
+    while let Door::Own { service, .. } = &door {
+        let alone = service.unfollowed();
+        if alone.is_empty() {
+            break;
+        }
+        if told != alone {
+            let runs = named(&door, &alone).await;
+            errln!("this process stays: it works on {runs}, which no other terminal follows; Ctrl-C hands over");
+            told = alone;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            _ = tokio::signal::ctrl_c() => break,
+        }
+    }
+    hand_over(door).await;
+}
+
+/// Ends the serving once what is on its way has come. Ctrl-C ends it at once.
+pub async fn hand_over(door: Door) {
+    let active = door.active();
+    if let (Door::Own { service, .. }, false) = (&door, active.is_empty()) {
+        let alone = service.unfollowed();
+        let (runs, minutes) = (named(&door, &active).await, HAND_OVER_MS_MAX / 60_000);
+        errln!("finishing what is on its way of {runs}, for at most {minutes} minutes; Ctrl-C ends at once");
+        alone.iter().for_each(|run| errln!("go on with: longhaul resume {run}"));
+    }
+    tokio::select! {
+        () = door.leave() => {}
+        _ = tokio::signal::ctrl_c(), if !active.is_empty() => end_at_once(&active),
+    }
+}
+
+/// Ends this process as a kill would.
+pub fn end_at_once(active: &[RunId]) -> ! {
+    errln!("ended at once; what was on its way may have happened, and is asked about");
+    active.iter().for_each(|run| errln!("go on with: longhaul resume {run}"));
+    std::process::exit(INTERRUPTED);
+}
+
+/// Runs with their projects, as a person knows them.
+async fn named(door: &Door, runs: &[RunId]) -> String {
+    let mut named = Vec::new();
+    for run in runs {
+        let asked = door.ask(Request::Status { run: Which::Named(run.to_string()) }).await;
+        named.push(match asked {
+            Ok(Answer::Status(status)) => {
+                let Status { summary, .. } = *status;
+                format!("run {run} of {}", summary.project)
+            }
+            _ => format!("run {run}"),
+        });
+    }
+    named.join(", ")
+}

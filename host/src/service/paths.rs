@@ -1,0 +1,52 @@
+//! Every path of a request is whole: whoever owns the data directory stands in another directory than whoever asks,
+//! and a relative path would name another project, or another file, there. Surfaces make paths whole; here they are
+//! refused where one was forgotten.
+
+use super::fault::Fault;
+use super::{CheckpointAsk, Request};
+use crate::graphs::GraphAsk;
+use crate::wiring::ModelOptions;
+use std::path::{Path, PathBuf};
+
+impl Request {
+    /// Refuses a request with a relative path.
+    pub(super) fn expect_whole_paths(&self) -> Result<(), Fault> {
+        self.paths().into_iter().try_for_each(expect_whole)
+    }
+
+    /// Those that nothing behind checks: agents and backups do it themselves, and so does whoever looks for a run.
+    fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Run { directory, models, .. } => with_models(directory, models),
+            Self::Ask { question } => with_models(&question.directory, &question.models),
+            Self::CreateProject { directory, .. } | Self::AcceptMcp { directory, .. } => vec![directory],
+            Self::Replay { with, .. } => with.iter().map(PathBuf::as_path).collect(),
+            Self::Checkpoints {
+                wanted:
+                    CheckpointAsk::ListShared { directory }
+                    | CheckpointAsk::Import { directory, .. }
+                    | CheckpointAsk::TakeOver { directory, .. },
+            } => vec![directory],
+            Self::Graph { wanted: GraphAsk::Diagnose { model, .. } | GraphAsk::Patch { model, .. }, .. } => {
+                model.iter().map(|model| model.directory.as_path()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn with_models<'a>(directory: &'a Path, models: &'a ModelOptions) -> Vec<&'a Path> {
+    let files = models.replay_from.iter().chain(&models.record_to).map(PathBuf::as_path);
+    std::iter::once(directory).chain(files).collect()
+}
+
+/// Refuses a path that means something else in another directory.
+pub(super) fn expect_whole(path: &Path) -> Result<(), Fault> {
+    if path.is_absolute() {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!(
+        "`{}` is a relative path, which means nothing here; write the whole one",
+        path.display()
+    )))
+}
