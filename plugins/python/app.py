@@ -44,6 +44,7 @@ import types
 
 import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
 import longhaul_steps
+import longhaul_tests
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports import tool
@@ -75,7 +76,7 @@ class Tool(exports.Tool):
             description="Runs Python in a sandbox without network and processes.",
             functions=[
                 _function("run", "Runs Python source and gives what it printed."),
-                _function("check", "Runs Python source; it passes when it ends with exit code 0."),
+                _function("check", "Runs Python source and the tests in it; it passes when it ends with exit code 0."),
             ],
         )
 
@@ -457,6 +458,8 @@ def _execute(request, bytes_max, is_check):
     _is_ready = False
     namespace = sys.modules["__main__"].__dict__
     _set_up(request, bytes_max, namespace)
+    if is_check:
+        longhaul_tests.set_up(namespace, WORK)
     streams = stdout, stderr = sys.stdout, sys.stderr
     code = _run_main(request, namespace, stderr, is_check)
     _end(namespace, streams)
@@ -508,6 +511,9 @@ def _run_main(request, namespace, stderr, is_check):
     _main_lines[:] = source.splitlines(keepends=True)
     stop = None if timeout is None else _watch(timeout)
     try:
+        if is_check:
+            exec(longhaul_tests.compiled(source, MAIN_NAME), namespace)
+            return longhaul_tests.run(namespace, functools.partial(_complain, stderr))
         exec(compile(source, MAIN_NAME, "exec"), namespace)
         return 0
     except SystemExit as end:
@@ -538,7 +544,8 @@ def _place_in_work(error):
     """
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
-        if name not in (MAIN_NAME, __file__) and not name.startswith(("/python/", "<frozen ")):
+        own = (MAIN_NAME, __file__, longhaul_tests.__file__)
+        if name not in own and not name.startswith(("/python/", "<frozen ")):
             return f"{name}:{line}"
     return None
 
@@ -564,9 +571,9 @@ def _show_error(error, stderr):
 
 
 def _drop_own_frames(shown):
-    own = __file__
+    own = (__file__, longhaul_tests.__file__)
     while shown is not None:
-        kept = [frame for frame in shown.stack if frame.filename != own]
+        kept = [frame for frame in shown.stack if frame.filename not in own]
         shown.stack[:] = [frame for frame in kept if "importlib" not in frame.filename]
         shown = shown.__cause__ or shown.__context__
 
