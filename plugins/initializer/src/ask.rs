@@ -15,15 +15,23 @@ use crate::{graph, summary};
 
 const SYSTEM: &str = "You plan software projects. You split a goal into features. Each feature is \
 small enough for one working session of one programmer who knows nothing but its instruction. You \
-do not write code and you execute nothing. If the goal cannot be planned without an answer from a \
-person, give no features and ask one question. Reply with JSON only.";
+write no code but checks and you execute nothing. If the goal cannot be planned without an answer from a \
+person, give no features and ask one question.\n\
+\n\
+Give each criterion that a program can decide a check: one Python file in the style of pytest or \
+unittest, run in the top directory of the repository. It imports the modules of the repository by \
+their names there, and those that the feature adds by names that its instruction says. It has the \
+standard library and `pytest` (raises, approx, mark.parametrize, fixture, monkeypatch, capsys), and \
+nothing else: no other packages, no processes, no network, no files that it writes. It must fail \
+before the feature is built and pass once it is. Leave the check empty only where a reader has to \
+judge, and do not repeat in words what a check decides. Reply with JSON only.";
 
 const SYSTEM_SUMMARY: &str = "You sum up what was done on a project for its owner, in at most five \
 plain sentences. Say only what the given results say. Name what is not done.";
 
 pub(crate) fn plan(goal: &Goal, settings: &Settings) -> Result<WorkPlan, PlanError> {
     let prompt = format!("{}\n\nSplit this goal into features.", described(goal));
-    let steps = steps(&prompt, settings, |steps| {
+    let steps = steps(&prompt, settings, checks_only(goal), |steps| {
         graph::check("feature", &steps, &[])?;
         Ok(steps)
     })?;
@@ -44,7 +52,7 @@ pub(crate) fn replan(
         described(goal),
         summary::plan_lines(&plan, results),
     );
-    let steps = steps(&prompt, settings, |steps| draft::merge(plan.clone(), passed, steps))?;
+    let steps = steps(&prompt, settings, checks_only(goal), |steps| draft::merge(plan.clone(), passed, steps))?;
     Ok(WorkPlan { steps, notes: "replanned by the model after failures".to_owned() })
 }
 
@@ -62,6 +70,7 @@ pub(crate) fn summary(goal: &Goal, settings: &Settings, answer: &Value) -> Resul
 fn steps(
     prompt: &str,
     settings: &Settings,
+    checks_only: bool,
     accept: impl Fn(Vec<Step>) -> Result<Vec<Step>, String>,
 ) -> Result<Vec<Step>, PlanError> {
     let conversation = Conversation::new(SYSTEM);
@@ -84,7 +93,7 @@ fn steps(
         if draft.features.is_empty() && !draft.question.trim().is_empty() {
             return Err(PlanError::Unclear(draft.question.trim().to_owned()));
         }
-        match draft::steps(&draft, settings.features_max).and_then(&accept) {
+        match draft::steps(&draft, settings.features_max, checks_only).and_then(&accept) {
             Ok(steps) => return Ok(steps),
             Err(text) => wrong = text,
         }
@@ -123,7 +132,14 @@ pub(crate) fn options(settings: &Settings, attempt: u32, format: ReplyFormat) ->
     }
 }
 
-/// The goal, its context and its criteria as the model sees them.
+/// Whether the evaluator has nothing but checks.
+fn checks_only(goal: &Goal) -> bool {
+    let context: Value = serde_json::from_str(&goal.context).unwrap_or_default();
+    context["judged_by"] == "checks"
+}
+
+/// The goal, its context and its criteria as the model sees them. What was said of an earlier plan, and the map of the
+/// repository, stand by themselves: the rest is cut where it is long.
 pub(crate) fn described(goal: &Goal) -> String {
     let mut text = format!("Goal:\n{}", goal.text.trim());
     let mut known = match serde_json::from_str(&goal.context) {
@@ -133,8 +149,12 @@ pub(crate) fn described(goal: &Goal) -> String {
     if let Some(repository) = Repository::take(&mut known) {
         text.push_str(&format!("\n\n{}", repository.text()));
     }
+    let notes = known.remove("notes");
     if !known.is_empty() {
         text.push_str(&format!("\n\nWhat is known:\n{}", json::cut(&Value::Object(known).to_string(), 8_000)));
+    }
+    if let Some(notes) = notes {
+        text.push_str(&format!("\n\nWhat was said before:\n{}", json::cut(&notes.to_string(), 8_000)));
     }
     if !goal.criteria.is_empty() {
         text.push_str("\n\nWhat must hold in the end:");

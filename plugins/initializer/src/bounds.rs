@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// Characters of an instruction.
 pub(crate) const INSTRUCTION_CHARS_MAX: u32 = 2_000;
 
+/// Characters of a check.
+pub(crate) const CHECK_CHARS_MAX: u32 = 6_000;
+
 /// Characters of an answer.
 pub(crate) const ANSWER_CHARS_MAX: u32 = 4_000;
 

@@ -3,7 +3,8 @@
 //! The schema keeps the shape; what a schema cannot say (ids that exist, no circles, caps) is
 //! checked here, and every problem found goes back to the model at once.
 
-use longhaul_sdk::planner::{OnFailure, Step, WorkPlan};
+use longhaul_sdk::planner::{CheckBody, CheckSpec, OnFailure, Step, WorkPlan};
+use longhaul_sdk::types::Criterion;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -29,9 +30,45 @@ pub(crate) struct Feature {
     #[serde(default = "middle")]
     pub(crate) priority: i64,
     #[serde(default)]
-    pub(crate) criteria: Vec<String>,
+    pub(crate) criteria: Vec<Judged>,
     #[serde(default)]
     pub(crate) depends_on: Vec<String>,
+}
+
+/// What must hold, with the check that decides it where there can be one.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Judged {
+    ByCheck {
+        text: String,
+        /// Python; empty: no program can decide it.
+        #[serde(default)]
+        check: Option<String>,
+    },
+    /// As models write it that are not held to the schema.
+    ByReading(String),
+}
+
+impl Judged {
+    fn text(&self) -> &str {
+        match self {
+            Self::ByCheck { text, .. } | Self::ByReading(text) => text.trim(),
+        }
+    }
+
+    fn check(&self) -> Option<&str> {
+        match self {
+            Self::ByCheck { check, .. } => check.as_deref().map(unfenced).filter(|check| !check.is_empty()),
+            Self::ByReading(_) => None,
+        }
+    }
+}
+
+/// Models put code into a fence even where a string stands alone.
+fn unfenced(source: &str) -> &str {
+    let source = source.trim();
+    let inner = source.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    inner.and_then(|inner| inner.split_once('\n')).map_or(source, |(_, code)| code.trim_end())
 }
 
 fn functional() -> String {
@@ -55,7 +92,7 @@ pub(crate) fn schema(features_max: usize) -> Value {
                     "instruction": bounds::text(bounds::INSTRUCTION_CHARS_MAX, "what to do, complete on its own"),
                     "category": { "type": "string", "enum": graph::CATEGORIES },
                     "priority": { "type": "integer", "minimum": 1, "maximum": 10 },
-                    "criteria": bounds::texts(20, bounds::text(500, "what must hold, decidable by yes or no")),
+                    "criteria": bounds::texts(20, criterion()),
                     "depends_on": bounds::ids("ids of features that must be done before")
                 },
                 "required": ["id", "title", "instruction", "category", "priority", "criteria", "depends_on"],
@@ -68,8 +105,21 @@ pub(crate) fn schema(features_max: usize) -> Value {
     })
 }
 
-/// The steps of a reply, or all that is wrong with it.
-pub(crate) fn steps(draft: &Draft, features_max: usize) -> Result<Vec<Step>, String> {
+fn criterion() -> Value {
+    let check = "a Python file in the style of pytest or unittest that decides it, or empty where no program can";
+    json!({
+        "type": "object",
+        "properties": {
+            "text": bounds::text(500, "what must hold, decidable by yes or no"),
+            "check": bounds::text(bounds::CHECK_CHARS_MAX, check)
+        },
+        "required": ["text", "check"],
+        "additionalProperties": false
+    })
+}
+
+/// The steps of a reply, or all that is wrong with it. `checks_only`: nothing but a check decides a criterion.
+pub(crate) fn steps(draft: &Draft, features_max: usize, checks_only: bool) -> Result<Vec<Step>, String> {
     let mut wrong = Vec::new();
     if draft.features.is_empty() {
         wrong.push("there are no features; give at least one".to_owned());
@@ -80,7 +130,7 @@ pub(crate) fn steps(draft: &Draft, features_max: usize) -> Result<Vec<Step>, Str
     }
     let mut steps = Vec::new();
     for feature in &draft.features {
-        match step(feature) {
+        match step(feature, checks_only) {
             Ok(step) => steps.push(step),
             Err(text) => wrong.push(format!("feature `{}`: {text}", feature.id)),
         }
@@ -88,23 +138,27 @@ pub(crate) fn steps(draft: &Draft, features_max: usize) -> Result<Vec<Step>, Str
     if wrong.is_empty() { Ok(steps) } else { Err(wrong.join("; ")) }
 }
 
-fn step(feature: &Feature) -> Result<Step, String> {
+fn step(feature: &Feature, checks_only: bool) -> Result<Step, String> {
     if feature.title.trim().is_empty() || feature.instruction.trim().is_empty() {
         return Err("it needs a title and an instruction".to_owned());
     }
-    if feature.criteria.iter().all(|text| text.trim().is_empty()) {
+    let judged: Vec<_> = feature.criteria.iter().filter(|judged| !judged.text().is_empty()).collect();
+    if judged.is_empty() {
         return Err("it has no criterion; say what must hold when it is done".to_owned());
     }
-    // The model names no checks: only the operator can.
-    let texts = feature.criteria.iter().filter(|text| !text.trim().is_empty());
-    let criteria = (1..)
-        .zip(texts)
-        .map(|(number, text): (u32, _)| longhaul_sdk::types::Criterion {
-            id: format!("c{number}"),
-            text: text.trim().to_owned(),
-            check: None,
-        })
-        .collect();
+    if let Some(unchecked) = judged.iter().find(|judged| checks_only && judged.check().is_none()) {
+        let text = unchecked.text();
+        return Err(format!("its criterion \"{text}\" has no check, and here nothing else judges; write one"));
+    }
+    let (mut criteria, mut checks) = (Vec::new(), Vec::new());
+    for (number, judged) in (1_u32..).zip(judged) {
+        let id = format!("c{number}");
+        let check = judged.check().map(|source| {
+            checks.push(CheckSpec { name: id.clone(), body: CheckBody::Python(format!("{source}\n")) });
+            id.clone()
+        });
+        criteria.push(Criterion { id, text: judged.text().to_owned(), check });
+    }
     Ok(Step {
         id: graph::valid_id(feature.id.trim())?,
         title: feature.title.lines().next().unwrap_or_default().trim().to_owned(),
@@ -113,7 +167,7 @@ fn step(feature: &Feature) -> Result<Step, String> {
         priority: graph::valid_priority(&feature.priority.to_string())?,
         agent: None,
         criteria,
-        checks: Vec::new(),
+        checks,
         depends_on: feature.depends_on.clone(),
         on_failure: OnFailure::Replan,
     })
@@ -141,15 +195,21 @@ pub(crate) fn merge(old: WorkPlan, passed: impl Fn(&str) -> bool, new: Vec<Step>
 }
 
 fn revise(old: Step, new: Step) -> Step {
-    let mut criteria = old.criteria;
+    let (mut criteria, mut checks) = (old.criteria, old.checks);
     for mut criterion in new.criteria {
         if criteria.iter().any(|known| known.text == criterion.text) {
             continue;
         }
         criterion.id = graph::free_id(&criterion.id, |id| criteria.iter().any(|known| known.id == id));
+        let body = criterion.check.take().and_then(|name| new.checks.iter().find(|check| check.name == name));
+        if let Some(CheckSpec { name, body }) = body {
+            let name = graph::free_id(name, |name| checks.iter().any(|known| known.name == name));
+            checks.push(CheckSpec { name: name.clone(), body: body.clone() });
+            criterion.check = Some(name);
+        }
         criteria.push(criterion);
     }
-    Step { criteria, checks: old.checks, agent: old.agent, on_failure: old.on_failure, ..new }
+    Step { criteria, checks, agent: old.agent, on_failure: old.on_failure, ..new }
 }
 
 #[cfg(test)]
