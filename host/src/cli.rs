@@ -217,6 +217,9 @@ enum Command {
         /// Show what agents proposed instead.
         #[arg(long)]
         proposals: bool,
+        /// Show what decides each criterion: the source of its check, its command, or the evaluator.
+        #[arg(long)]
+        checks: bool,
         #[command(subcommand)]
         command: Option<features::Command>,
     },
@@ -523,8 +526,11 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
             show::journal(context, context.which(run), invocation, after).await
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
-        Command::Features { run, proposals: true, command: None } => {
+        Command::Features { run, proposals: true, command: None, .. } => {
             features::proposals::list(context, context.which(run)).await
+        }
+        Command::Features { run, checks: true, command: None, .. } => {
+            features::list_checks(context, context.which(run)).await
         }
         Command::Features { run, command, .. } => features::run(context, context.which(run), command).await,
         Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,

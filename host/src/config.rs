@@ -42,6 +42,9 @@ pub struct Config {
     /// How a run goes.
     #[serde(default)]
     pub run: RunConfig,
+    /// Who agrees to a plan.
+    #[serde(default)]
+    pub plan: PlanConfig,
     /// How an ask goes.
     #[serde(default)]
     pub ask: AskConfig,
@@ -55,10 +58,12 @@ pub struct Config {
     #[serde(default)]
     pub compile: CompileLimits,
     /// Who turns the goal into features.
-    #[serde(default = "default_planner")]
+    ///
+    /// Default: `initializer`, with the models of `[agents.code]`.
+    #[serde(default)]
     pub planner: PluginConfig,
-    /// Who judges.
-    #[serde(default = "default_evaluator")]
+    /// Who judges. Default: `rubric-evaluator`, with the models of `[agents.code]`; `check-evaluator` where there are none.
+    #[serde(default)]
     pub evaluator: PluginConfig,
     /// Who works, by name. The harness asks for `code`, `research`, `testing` and `documentation`, and
     /// takes `code` where there is no other.
@@ -146,6 +151,25 @@ impl RunConfig {
     }
 }
 
+/// `[plan]`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlanConfig {
+    /// Who agrees to the checks that a planner wrote, which are pinned then.
+    pub accept: Accept,
+}
+
+/// Who agrees to a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accept {
+    /// Nobody is asked: a plan is shown and worked on. The default, so that a run needs no person.
+    #[default]
+    Auto,
+    /// A person: the run pauses once there is a plan, and a resume agrees to it.
+    Ask,
+}
+
 /// `[ask]`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -230,12 +254,9 @@ fn default_tree() -> PathBuf {
     TREE.into()
 }
 
-fn default_planner() -> PluginConfig {
-    PluginConfig { plugin: "initializer".into(), ..PluginConfig::default() }
-}
-
-fn default_evaluator() -> PluginConfig {
-    PluginConfig { plugin: "check-evaluator".into(), ..PluginConfig::default() }
+/// The table that is not there.
+fn default_part(plugin: &str, models: &[String]) -> PluginConfig {
+    PluginConfig { plugin: plugin.into(), models: models.to_vec(), ..PluginConfig::default() }
 }
 
 impl Config {
@@ -258,7 +279,7 @@ impl Config {
 
     /// Reads the text that a run was begun with: what it says was looked at then, by the rules of then.
     pub fn parse_pinned(text: &str) -> anyhow::Result<Self> {
-        toml::from_str(text).map_err(|error| anyhow::anyhow!(text::of_toml(text, &error).1))
+        Self::read_text(text).map_err(|error| anyhow::anyhow!(text::of_toml(text, &error).1))
     }
 
     /// Reads the text of a file.
@@ -266,7 +287,7 @@ impl Config {
     /// # Errors
     /// All faults that the text alone shows; where it cannot be read as a whole, the first.
     pub fn parse_all(text: &str) -> Result<Self, Vec<Fault>> {
-        let config: Self = toml::from_str(text).map_err(|error| {
+        let config = Self::read_text(text).map_err(|error| {
             let (line, text) = text::of_toml(text, &error);
             vec![Fault { line, text }]
         })?;
@@ -276,6 +297,33 @@ impl Config {
         }
         let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: said };
         Err(found.into_iter().map(placed).collect())
+    }
+
+    fn read_text(text: &str) -> Result<Self, toml::de::Error> {
+        let mut config: Self = toml::from_str(text)?;
+        config.fill_in(&toml::from_str(text)?);
+        Ok(config)
+    }
+
+    /// A planner and an evaluator where the file has no such table: with the models that the operator gave to whoever
+    /// works, so that a goal in free words can be planned and judged.
+    fn fill_in(&mut self, written: &toml::Table) {
+        let models = self.agents.get("code").map_or(&[][..], |part| &part.models).to_vec();
+        if !written.contains_key("planner") {
+            self.planner = default_part("initializer", &models);
+        }
+        if !written.contains_key("evaluator") {
+            let plugin = if models.is_empty() { "check-evaluator" } else { "rubric-evaluator" };
+            self.evaluator = default_part(plugin, &models);
+        }
+    }
+
+    /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.
+    pub fn checks_only(&self, asks: Option<&Asks>) -> Option<String> {
+        let PluginConfig { plugin, models, .. } = &self.evaluator;
+        let is_modelless = asks.is_some_and(|asks| asks.models) && models.is_empty();
+        let is_known = plugin.split('@').next() == Some("check-evaluator");
+        (is_known || is_modelless).then(|| plugin.clone())
     }
 
     /// What is wrong, with the path of the key that it is about.
@@ -577,6 +625,22 @@ mod tests {
     fn check(more: &str, expected: &str) {
         let error = Config::parse(&format!("{SMALL}{more}")).expect_err(more);
         assert!(format!("{error:#}").contains(expected), "{error:#}");
+    }
+
+    #[test]
+    fn who_plans_and_judges_without_a_table_has_the_models_of_whoever_works() {
+        let parts = |more: &str| {
+            let config = Config::parse(&format!("{SMALL}{more}")).expect("it is read");
+            let asks = Asks { models: true, ..Asks::default() };
+            let told = |part: &PluginConfig| format!("{} {}", part.plugin, part.models.join(","));
+            (told(&config.planner), told(&config.evaluator), config.checks_only(Some(&asks)))
+        };
+        let none = ("initializer ".into(), "check-evaluator ".into(), Some("check-evaluator".to_owned()));
+        assert_eq!(parts(""), none);
+        let model = "models = [\"m\"]\n[models.m]\nprovider = \"local\"\n";
+        assert_eq!(parts(model), ("initializer m".into(), "rubric-evaluator m".into(), None));
+        let (_, evaluator, only) = parts(&format!("{model}[evaluator]\nplugin = \"rubric-evaluator\"\n"));
+        assert_eq!((evaluator.as_str(), only.as_deref()), ("rubric-evaluator ", Some("rubric-evaluator")));
     }
 
     #[test]

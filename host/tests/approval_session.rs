@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A project whose agent tells the server two things, each of which asks first.
 fn lab() -> Lab {
-    Lab::new(CONFIG, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+    Lab::new(CONFIG, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
 const CONFIG: &str = r#"
@@ -35,8 +35,8 @@ settings = { server = "{server}" }
 [tools.poster.approval]
 functions = { post = "ask" }
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 iterations_max = 1
@@ -104,7 +104,7 @@ fn a_person_is_asked_while_the_rest_of_the_run_goes_on() {
         .replace("iterations_max = 1", "iterations_max = 1\nparallel_max = 2")
         .replace("text = \"first\"", "text = \"w-{id}\"")
         .replace("functions = { post = \"ask\" }", "rules = [{ where = { text = \"w-one\" }, then = \"ask\" }]");
-    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n\n## Feature: the second\n- id: two\n- check: fine\n\nDo it.\n";
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n\n## Feature: the second\n- id: two\n- criterion: it is fine\n\nDo it.\n";
     let lab = Lab::new(&config, goal);
     lab.fake.posts_take(Duration::from_secs(6));
     let mut terminal = Terminal::start(&lab, &["run"], &[]);

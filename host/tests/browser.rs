@@ -24,8 +24,8 @@ plugin = "builtin:browser"
 hosts = ["{site}"]
 {policy}
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 iterations_max = 1
@@ -42,7 +42,7 @@ fn lab(site: &Site, policy: &str, calls: &[(&str, Value)]) -> Lab {
     let calls: Vec<Value> = calls.iter().map(call).collect();
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls })));
     let config = config.replace("{site}", &site.url("")).replace("{policy}", policy);
-    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
 const FREE: &str = "approval = { default = \"allow\" }";

@@ -84,6 +84,9 @@ plugin = "files"
 directories = [{ guest = "/work", host = "tree", access = "write" }]
 confirm_effects = true
 
+[evaluator]
+plugin = "lenient"
+
 [checks]
 fine = { argv = ["true"] }
 
@@ -97,7 +100,7 @@ fn reader(files: usize, then: &str) -> Lab {
 }
 
 fn reader_of(config: &str, files: usize, then: &str) -> Lab {
-    let goal = format!("# Long\n\n## Feature: read\n- id: read\n- check: fine\n\nRead on. {NEXT}a00.txt\n");
+    let goal = format!("# Long\n\n## Feature: read\n- id: read\n- criterion: it is fine\n\nRead on. {NEXT}a00.txt\n");
     let lab = Lab::new(config, &goal);
     for number in 0..files {
         let next = if number + 1 < files { format!("a{:02}.txt", number + 1) } else { then.to_owned() };

@@ -54,8 +54,8 @@ confirm_effects = true
 [tools.project]
 plugin = "builtin:project"
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 sessions_max = 10000
@@ -67,7 +67,7 @@ fn goal(sessions: usize) -> String {
     let mut text = "# Many parts\n".to_owned();
     for number in 1..=sessions {
         let what = "Write what belongs into this part and into no other one, as the outline has it. ".repeat(5);
-        let _ = write!(text, "\n## Feature: Part {number}\n- id: s{number:04}\n- check: fine\n\n{what}\n");
+        let _ = write!(text, "\n## Feature: Part {number}\n- id: s{number:04}\n- criterion: it is fine\n\n{what}\n");
     }
     text
 }

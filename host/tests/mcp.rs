@@ -34,9 +34,13 @@ fn make_project(lab: &Lab, tools: &[&str], servers: &str, calls: &[(&str, &str, 
     let calls = calls.iter().map(call).collect::<Vec<_>>().join(", ");
     let config = format!(
         "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\ntools = {tools:?}\nsettings = {{ calls = [{calls}] }}\n\
-         [checks]\nfine = {{ argv = [\"true\"] }}\n[run.limits]\niterations_max = 1\n{servers}"
+         [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n{servers}"
     );
-    lab.make_project("project", &config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n");
+    lab.make_project(
+        "project",
+        &config,
+        "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n",
+    );
 }
 
 /// A table of a server that is a module of Python.

@@ -272,7 +272,8 @@ fn a_planner_is_told_what_bears_on_its_goal_and_by_whose_words() {
 
 #[test]
 fn a_session_is_told_what_bears_on_its_feature() {
-    let goal = "# Ledger\n\n## Feature: ledger\n- id: ledger\n- check: fine\n\nSum the ledger. NEXT-FILE: finish\n";
+    let goal =
+        "# Ledger\n\n## Feature: ledger\n- id: ledger\n- criterion: it is fine\n\nSum the ledger. NEXT-FILE: finish\n";
     let config = r#"
 [project]
 name = "kept"
@@ -283,8 +284,8 @@ base_url = "http://{server}/v1"
 [agents.code]
 plugin = "react"
 models = ["fake"]
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 "#;
     let lab = Lab::new(config, goal);
     lab.run(&["run"]).expect(0);

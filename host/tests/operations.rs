@@ -20,6 +20,13 @@ const TWO: &str = "# Two\n
 ## Feature: the first\n- id: one\n- check: wrote_one\n\nDo it.\n
 ## Feature: the second\n- id: two\n- check: has_two\n\nDo it, too.\n";
 
+/// A project whose only feature passes, whatever is done.
+fn passing() -> Lab {
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\
+                  [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n";
+    Lab::new(config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
+}
+
 /// A project whose only feature is judged by this check.
 fn judged_by(argv: &[&str]) -> Lab {
     let config = format!(
@@ -101,7 +108,7 @@ fn a_child_is_listed_with_what_it_uses_and_ended_by_its_number() {
 
 #[test]
 fn top_draws_again_and_again_until_q() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     let mut terminal = Terminal::start(&lab, &["top", "--every", "1"], &[]);
     terminal.wait_for("machine ", 2);
     terminal.types("q");
@@ -141,7 +148,7 @@ fn history_is_kept_while_somebody_owns_the_data_directory() {
 
 #[test]
 fn a_run_for_which_there_is_no_room_waits_says_so_and_begins_when_there_is() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     resources(&lab, "[reserve]\nmemory_mb = 1000000000.0\n");
     let mut owner = lab.start(&["run"]);
     owner.wait_for("waits for room on this machine");
@@ -157,7 +164,7 @@ fn a_run_for_which_there_is_no_room_waits_says_so_and_begins_when_there_is() {
 
 #[test]
 fn a_run_that_waits_for_room_can_be_paused_and_goes_on_later() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     resources(&lab, "[reserve]\nmemory_mb = 1000000000.0\n");
     let mut owner = lab.start(&["run"]);
     owner.wait_for("waits for room on this machine");
@@ -251,7 +258,7 @@ fn refused_after(lab: &Lab, file: &Path, change: impl FnOnce(&mut Vec<u8>), word
 
 #[test]
 fn a_backup_that_was_damaged_or_cut_off_is_refused_and_leaves_nothing() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     lab.run(&["run"]).expect(0);
     let file = lab.path("kept.backup");
     lab.run(&["backup", file.to_str().expect("text")]).expect(0);
@@ -292,10 +299,13 @@ fn archive_with(path: &str) -> Vec<u8> {
 
 #[test]
 fn what_nobody_needs_goes_and_what_somebody_needs_stays() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     lab.run(&["run"]).expect(0);
-    fs::write(lab.project().join("GOAL.md"), "# Goal\n\n## Feature: another\n- id: two\n- check: fine\n\nDo this.\n")
-        .expect("ours");
+    fs::write(
+        lab.project().join("GOAL.md"),
+        "# Goal\n\n## Feature: another\n- id: two\n- criterion: it is fine\n\nDo this.\n",
+    )
+    .expect("ours");
     lab.git(&["commit", "-qam", "another goal"]);
     lab.run(&["run"]).expect(0);
     let runs = lab.runs();
@@ -335,7 +345,7 @@ fn content_stays_while_a_run_is_worked_on() {
 
 #[test]
 fn the_doctor_says_what_is_broken_and_what_to_do() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     lab.set_secret("token", "hush-hush");
     let fine = lab.run(&["doctor"]).expect(0).stdout;
     for what in ["memory", "disk of data", "permissions", "secrets", "clock", "sandbox", "control groups", "store"] {
@@ -353,7 +363,7 @@ fn the_doctor_says_what_is_broken_and_what_to_do() {
 
 #[test]
 fn the_doctor_finds_content_that_is_not_what_was_stored() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     lab.run(&["run"]).expect(0);
     let state = lab.home().join("state.redb");
     let mut bytes = fs::read(&state).expect("there");
@@ -372,7 +382,7 @@ fn the_doctor_finds_content_that_is_not_what_was_stored() {
 
 #[test]
 fn the_log_goes_into_a_file_as_json_when_that_is_asked_for() {
-    let lab = judged_by(&["true"]);
+    let lab = passing();
     let log = lab.path("log/longhaul.log");
     fs::create_dir(lab.path("log")).expect("ours");
     let log_name = log.to_str().expect("text");

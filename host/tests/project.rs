@@ -115,8 +115,8 @@ fn a_number_of_sessions_is_worked_and_no_more() {
 /// A project of three features that pass without any effect, so that no kill leads to a question.
 fn plain() -> Lab {
     let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\
-                  [checks]\nfine = { argv = [\"true\"] }\n[run.limits]\niterations_max = 1\n";
-    let feature = |id: &str| format!("## Feature: {id}\n- id: {id}\n- check: fine\n\nDo it.\n\n");
+                  [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n";
+    let feature = |id: &str| format!("## Feature: {id}\n- id: {id}\n- criterion: it is fine\n\nDo it.\n\n");
     Lab::new(config, &format!("# Three\n\n{}", ["one", "two", "three"].map(feature).concat()))
 }
 

@@ -6,11 +6,11 @@ use common::in_toml;
 use common::lab::{Lab, Ran};
 use serde_json::{Value, json};
 
-/// A project whose agent makes these calls of the host's own tool, and whose only feature passes by a check.
+/// A project whose agent makes these calls of the host's own tool, and whose only feature passes whatever is done.
 fn lab(calls: &Value) -> Lab {
     let calls: Vec<Value> = calls.as_array().expect("a list").iter().map(call).collect();
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls })));
-    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
 const CONFIG: &str = r#"
@@ -25,8 +25,8 @@ settings = {settings}
 [tools.project]
 plugin = "builtin:project"
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 iterations_max = 1

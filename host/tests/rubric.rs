@@ -1,9 +1,12 @@
-//! What a feature is judged by is agreed on before the work begins: an agent offers, the evaluator consents.
+//! What a feature is judged by is agreed on before the work begins: a planner proposes checks, which must fail then; an
+//! agent offers more, and the evaluator consents. What passes without any work shows nothing.
 
 mod common;
 
-use common::lab::Lab;
-use serde_json::Value;
+use common::builder;
+use common::lab::{Lab, Ran};
+use serde_json::{Value, json};
+use std::fs;
 
 const CONFIG: &str = r#"
 [project]
@@ -81,4 +84,133 @@ fn a_kill_while_a_rubric_is_agreed_on_agrees_once() {
         let ran = lab.run(&["resume"]).expect(0);
         is_agreed(&lab, &format!("{point}: {}", ran.said()));
     }
+}
+
+/// A newcomer's project: an existing repository, `longhaul init`, a goal in free words, and a model.
+fn newcomer(plan: impl Fn(&str) -> Value + Send + 'static) -> Lab {
+    let lab = Lab::empty();
+    builder::repository(&lab);
+    fs::write(lab.project().join("GOAL.md"), builder::GOAL).expect("ours");
+    lab.fake.plays(move |body| builder::reply(body, &plan));
+    lab.run(&["init"]).expect(0);
+    let file = lab.project().join("longhaul.toml");
+    let written = fs::read_to_string(&file).expect("init wrote it");
+    let model = format!("id = \"fake\"\nbase_url = \"http://{}/v1\"\n", lab.fake.address);
+    let own = "id = \"gpt-5-mini\"\napi_key_env = \"OPENAI_API_KEY\"\n";
+    assert!(written.contains(own), "the model is what a newcomer has to write: {written}");
+    fs::write(&file, written.replace(own, &model)).expect("ours");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "Say what is to be built"]);
+    lab
+}
+
+#[track_caller]
+fn tells(ran: &Ran, words: &[&str]) {
+    for words in words {
+        assert!(ran.said().contains(words), "no `{words}` in {}", ran.said());
+    }
+}
+
+#[test]
+fn a_goal_in_free_words_on_a_python_repository_ends_in_commits() {
+    let lab = newcomer(|_| builder::plan(builder::CHECK_DISCOUNT));
+    let ran = lab.run(&["run"]).expect(0);
+    let plan = [
+        "- discount(total) is 10 % from 100 on, and 0 below (check c1)",
+        "- README.md explains the discount with an example (the evaluator reads it)",
+        "longhaul features --checks",
+        "3 of 3 features pass",
+    ];
+    tells(&ran, &plan);
+    let commits = lab.git(&["log", "--format=%s", "main..longhaul/project"]);
+    assert_eq!(commits, "Add readme\nAdd to-pay\nAdd discount\n");
+    assert!(lab.git(&["show", "longhaul/project:README.md"]).contains("108.00 EUR"));
+    // Each pass rests on a check that failed before, or on somebody who read the work.
+    let evidence: Vec<Value> = events(&lab, "judged").into_iter().map(|event| event["evidence"].clone()).collect();
+    assert_eq!(evidence, [json!({ "c1": "check" }), json!({ "c1": "check" }), json!({ "c1": "reading" })]);
+    let checks = lab.run(&["features", "--checks"]).expect(0);
+    tells(&checks, &["check c1, in Python:", "from shop.pricing import discount", "the evaluator reads the work"]);
+}
+
+#[test]
+fn a_planned_check_that_cannot_be_loaded_goes_back_to_the_planner_once() {
+    let lab = newcomer(|prompt| match prompt.contains("cannot be loaded") {
+        true => builder::plan(builder::CHECK_DISCOUNT),
+        false => builder::plan("def test_discount(:\n    assert discount(100) == 10\n"),
+    });
+    let ran = lab.run(&["run"]).expect(0);
+    tells(&ran, &["the plan goes back to the planner: check `c1` of feature `discount` cannot be loaded: SyntaxError"]);
+    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+}
+
+#[test]
+fn a_plan_waits_for_a_person_where_the_operator_wants_that() {
+    let lab = newcomer(|_| builder::plan(builder::CHECK_DISCOUNT));
+    let file = lab.project().join("longhaul.toml");
+    let written = fs::read_to_string(&file).expect("there").replace("accept = \"auto\"", "accept = \"ask\"");
+    fs::write(&file, written).expect("ours");
+    lab.git(&["commit", "-q", "-a", "-m", "Ask me"]);
+    let ran = lab.run(&["run"]).expect(4);
+    tells(&ran, &["(check c1)"]);
+    assert_eq!(lab.git(&["log", "--format=%s", "main..longhaul/project"]), "", "nothing was worked on");
+    tells(&lab.run(&["features", "--checks"]).expect(0), &["from shop.pricing import discount"]);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+}
+
+/// A project whose only check passes before any work, and an agent that may write a file.
+fn green_before(calls: &str, goal: &str) -> Lab {
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\ntools = [\"files\"]\n\
+                  settings = { calls = [{calls}] }\n[tools.files]\nplugin = \"files\"\nconfirm_effects = true\n\
+                  directories = [{ guest = \"/work\", host = \"tree\", access = \"write\" }]\n\
+                  [checks]\nfine = { argv = [\"true\"] }\n";
+    Lab::new(&config.replace("{calls}", calls), goal)
+}
+
+const WRITES: &str = "{ tool = \"files\", function = \"write\", arguments = { path = \"a.txt\", content = \"a\" } }";
+
+/// A feature whose only check was green before the work began passed with nothing done.
+#[test]
+fn what_was_true_before_the_work_does_not_pass_and_a_person_is_told_why() {
+    let goal = "## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n";
+    let lab = green_before("", goal);
+    let ran = lab.run(&["run"]).expect(3);
+    let why =
+        ["BLOCKED one", "`fine` passed before the work began", "judges by checks alone", "--feature one --text done"];
+    tells(&ran, &why);
+    let run = lab.runs().remove(0);
+    lab.run(&["answer", &run, "--feature", "one", "--text", "go on"]).expect(0);
+    let ran = lab.run(&["resume"]).expect(3);
+    tells(&ran, &["already true before the work began", "nothing was changed"]);
+    lab.run(&["answer", &run, "--feature", "one", "--text", "done"]).expect(0);
+    assert_eq!(lab.newest().expect("a run")["status"], "completed");
+    assert_eq!(lab.git(&["log", "--format=%s", "main..longhaul/kept"]), "", "there was nothing to commit");
+}
+
+#[test]
+fn a_change_that_no_check_shows_is_taken_on_a_persons_word_or_on_the_evaluators() {
+    let goal = "## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n";
+    let lab = green_before(WRITES, goal);
+    lab.run(&["run"]).expect(3);
+    let run = lab.runs().remove(0);
+    lab.run(&["answer", &run, "--feature", "one", "--text", "go on, I look at it"]).expect(0);
+    lab.run(&["resume"]).expect(0);
+    assert_eq!(lab.git(&["log", "--format=%s", "main..longhaul/kept"]), "the first\n");
+
+    let lab = green_before(WRITES, goal);
+    let file = lab.project().join("longhaul.toml");
+    let config = fs::read_to_string(&file).expect("there");
+    fs::write(&file, format!("{config}\n[evaluator]\nplugin = \"lenient\"\n")).expect("ours");
+    lab.git(&["commit", "-q", "-a", "-m", "Let somebody read"]);
+    lab.run(&["run"]).expect(0);
+    let judged = events(&lab, "judged");
+    assert_eq!(judged[0]["evidence"], json!({ "fine": "vacuous_check", "as-asked": "reading" }));
+}
+
+#[test]
+fn a_criterion_that_nobody_can_judge_is_refused_before_anything_is_done() {
+    let lab = green_before(WRITES, "## Feature: the first\n- id: one\n- criterion: it is pretty\n\nDo it.\n");
+    let ran = lab.run(&["run"]).expect(1);
+    tells(&ran, &["names no check, and the evaluator `check-evaluator` judges by checks alone", "rubric-evaluator"]);
+    assert_eq!(lab.runs(), Vec::<String>::new(), "no run was begun");
 }

@@ -43,9 +43,9 @@ fn lab(port: u16, secrets: &str) -> Lab {
          settings = {{ calls = [{{ tool = \"poster\", function = \"look\", arguments = {{ text = \"a\" }} }}] }}\n\
          [tools.poster]\nplugin = \"poster\"\nhosts = [\"GET http://127.0.0.1:{port}\"]\nsecrets = [{secrets}]\n\
          settings = {{ server = \"127.0.0.1:{port}\", token = {{ secret = \"github\" }} }}\n\
-         [checks]\nfine = {{ argv = [\"true\"] }}\n[run.limits]\niterations_max = 1\n"
+         [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n"
     );
-    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
 fn journal(lab: &Lab) -> String {

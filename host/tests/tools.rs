@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-/// A project whose agent makes these calls, one after the other; its only feature passes by a check.
+/// A project whose agent makes these calls, one after the other; its only feature passes whatever is done.
 fn lab(tools: &str, calls: &Value) -> Lab {
     let names: Vec<&str> = tools.lines().filter_map(|line| line.strip_prefix("[tools.")?.strip_suffix(']')).collect();
     let config = CONFIG
         .replace("{names}", &json!(names).to_string())
         .replace("{settings}", &in_toml(&json!({ "calls": calls })))
         .replace("{tools}", tools);
-    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
 const CONFIG: &str = r#"
@@ -30,8 +30,8 @@ settings = {settings}
 
 {tools}
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 iterations_max = 1

@@ -23,15 +23,15 @@ settings = { ask = "what is {id}?", calls = [{ tool = "memory", function = "reme
 [tools.memory]
 plugin = "memory"
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 iterations_max = 1
 parallel_max = 2
 "#;
 
-const GOAL: &str = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n\n## Feature: the second\n- id: two\n- check: fine\n\nDo it, too.\n";
+const GOAL: &str = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n\n## Feature: the second\n- id: two\n- criterion: it is fine\n\nDo it, too.\n";
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()

@@ -108,14 +108,14 @@ plugin = "fetch-image"
 hosts = ["http://{eye}"]
 confirm_effects = true
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 "#;
 
 #[test]
 fn a_model_sees_the_picture_that_a_tool_fetched_and_nobody_else_reads_its_bytes() {
     let eye = Eye::open();
-    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nLook at it.\n";
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nLook at it.\n";
     let lab = Lab::new(&CONFIG.replace("{eye}", &eye.address), goal);
     lab.run(&["run"]).expect(0);
     let asked = eye.asked.lock().expect("whole").clone();

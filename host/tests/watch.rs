@@ -144,7 +144,7 @@ fn a_run_that_is_killed_and_goes_on_says_each_step_once() {
 fn one_who_does_not_read_does_not_hold_the_run_up_and_misses_nothing() {
     let mut goal = "# Many\n".to_owned();
     for number in 0..30 {
-        goal.push_str(&format!("\n## Feature: part {number}\n- id: s{number}\n- check: fine\n\nWrite it.\n"));
+        goal.push_str(&format!("\n## Feature: part {number}\n- id: s{number}\n- criterion: it is fine\n\nWrite it.\n"));
     }
     let config = r#"
 [project]
@@ -162,8 +162,8 @@ plugin = "files"
 directories = [{ guest = "/work", host = "tree", access = "write" }]
 confirm_effects = true
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 "#;
     let lab = Lab::new(config, &goal);
     let mut command = lab.command(&["run", "--events"]);

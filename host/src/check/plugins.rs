@@ -241,6 +241,7 @@ fn accepted(found: &mut Found, world: &World, config: &Config, directory: &Path,
         agents,
         checks: config.checks.keys().cloned().collect(),
         strategy: config.run.strategy,
+        checks_only: config.checks_only(None),
         ..Setup::default()
     };
     if let Err(error) = plan::accept(plan, &setup, &config.run.limits) {

@@ -178,6 +178,32 @@ async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// `--checks`: what decides each criterion.
+pub async fn list_checks(context: &Context, run: Which) -> anyhow::Result<Exit> {
+    let specs = features(context, run).await?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&specs)?);
+        return Ok(Exit::Done);
+    }
+    for FeatureSpec { id, title, criteria, checks, .. } in specs {
+        outln!("{id}: {title}");
+        for Criterion { text, check, .. } in criteria {
+            outln!("  - {text}");
+            match check.and_then(|name| checks.iter().find(|check| check.name == name)) {
+                None => outln!("    the evaluator reads the work"),
+                Some(CheckSpec { name, body: CheckBody::Native(native) }) => {
+                    outln!("    check {name}: the command `{native}` of [checks]");
+                }
+                Some(CheckSpec { name, body: CheckBody::Python(source) }) => {
+                    outln!("    check {name}, in Python:");
+                    source.lines().for_each(|line| outln!("      {line}"));
+                }
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
 impl Spec {
     /// What was given, over what there was.
     fn onto(self, old: Option<FeatureSpec>) -> anyhow::Result<FeatureSpec> {

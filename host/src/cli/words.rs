@@ -3,7 +3,7 @@
 use crate::run::ledger::LedgerView;
 use crate::service::Answer;
 use longhaul_core::context::Anxiety;
-use longhaul_core::event::{ContextCut, Event, RunEvent, Used};
+use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, Used};
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::Spent;
 use longhaul_core::text::printable;
@@ -34,7 +34,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         }
         Event::RunStarted { project, branch } => format!("run {} of {project}, on branch {branch}", event.run),
         Event::RunResumed => format!("run {} goes on", event.run),
-        Event::Planned { features, notes } => planned(features, notes),
+        Event::Planned { features, notes, proposed } => planned(features, notes, proposed),
         Event::Feature { feature, status, why } => feature_line(feature, *status, why)?,
         Event::InvocationStarted { plugin, export, feature, round, .. } => {
             let of = match feature {
@@ -60,7 +60,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         }
         Event::Replanned { replan, features, kept, notes } => {
             let kept = if kept.is_empty() { String::new() } else { format!("; kept: {}", kept.join(", ")) };
-            format!("replan {replan}{kept}; {}", planned(features, notes))
+            format!("replan {replan}{kept}; {}", planned(features, notes, &[]))
         }
         Event::Answered { answer, confidence } => format!("answer ({:.0} % sure): {answer}", confidence * 100.0),
         Event::Reverted { to, features, .. } => {
@@ -121,10 +121,17 @@ fn cut_words(cut: &ContextCut) -> String {
     text
 }
 
-fn planned(features: &[(String, String)], notes: &str) -> String {
-    let mut text = format!("{} features", features.len());
+fn planned(features: &[(String, String)], notes: &str, proposed: &[ProposedCriterion]) -> String {
+    let mut text = count(features.len(), "feature");
     for (id, title) in features {
         text.push_str(&format!("\n  {id}: {title}"));
+        for ProposedCriterion { text: criterion, check, .. } in proposed.iter().filter(|one| one.feature == *id) {
+            let by = check.as_ref().map_or("the evaluator reads it".to_owned(), |check| format!("check {check}"));
+            text.push_str(&format!("\n    - {criterion} ({by})"));
+        }
+    }
+    if proposed.iter().any(|one| one.check.is_some()) {
+        text.push_str("\n  the planner wrote these checks; `longhaul features --checks` shows them");
     }
     if !notes.trim().is_empty() {
         text.push_str(&format!("\n  {}", notes.trim()));

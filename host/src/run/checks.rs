@@ -7,9 +7,10 @@ use crate::cast::{Cast, PYTHON_CHECKS};
 use crate::config::Config;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError};
-use longhaul_core::work::{CheckBody, CheckReport, CheckSpec};
+use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::Cancel;
+use longhaul_harness::TrialOutcome;
 use longhaul_worktree::NativeError;
 
 use super::stage::Native;
@@ -146,4 +147,76 @@ fn failed(name: &str, why: &str) -> CheckReport {
 
 fn tool_words(error: ToolError) -> String {
     error.to_string()
+}
+
+/// How a check of `spec` that was run before any work ended. One that can never pass here is told from one that fails:
+/// its own source cannot be read, or it wants a module that nobody brings.
+pub fn trial(report: &CheckReport, spec: &FeatureSpec) -> TrialOutcome {
+    if report.passed {
+        return TrialOutcome::Passes;
+    }
+    let said = report.stderr.trim();
+    let last = said.lines().last().unwrap_or_default().trim();
+    let is_its_own = said.rsplit_once("File \"").is_some_and(|(_, place)| place.starts_with(CHECK_FILE));
+    let is_unreadable = ["SyntaxError:", "IndentationError:", "TabError:"].iter().any(|kind| last.starts_with(kind));
+    if is_its_own && is_unreadable {
+        return TrialOutcome::CannotLoad(last.to_owned());
+    }
+    let missing = last.split_once("No module named '").and_then(|(_, rest)| rest.split(['.', '\'']).next());
+    match missing.filter(|module| !is_named(module, spec)) {
+        Some(module) => TrialOutcome::CannotLoad(format!(
+            "it needs the module `{module}`, which neither the sandbox nor the repository has and the feature does not \
+             name; use the standard library, `pytest` and modules of the repository"
+        )),
+        None => TrialOutcome::Fails,
+    }
+}
+
+/// How tracebacks name the source of a check.
+const CHECK_FILE: &str = "<python>\"";
+
+/// Whether the feature says anything of a module, which it may add.
+fn is_named(module: &str, spec: &FeatureSpec) -> bool {
+    let criteria = spec.criteria.iter().map(|criterion| criterion.text.as_str());
+    [spec.title.as_str(), spec.instruction.as_str()].into_iter().chain(criteria).any(|text| text.contains(module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::work::Criterion;
+
+    #[track_caller]
+    fn check(stderr: &str, expected: &str) {
+        let report = CheckReport { stderr: stderr.into(), ..failed("c", "") };
+        let spec = FeatureSpec {
+            id: "a".into(),
+            title: "Totals".into(),
+            instruction: "Write `total` in totals.py.".into(),
+            category: "functional".into(),
+            priority: 5,
+            agent: None,
+            criteria: vec![Criterion { id: "c".into(), text: "it sums".into(), check: None }],
+            checks: vec![],
+            depends_on: vec![],
+        };
+        let said = match trial(&report, &spec) {
+            TrialOutcome::CannotLoad(why) => why,
+            outcome => format!("{outcome:?}"),
+        };
+        assert!(said.starts_with(expected), "{said}");
+    }
+
+    #[test]
+    fn a_check_that_can_never_pass_is_told_from_one_that_fails() {
+        check("AssertionError: assert 1 == 2", "Fails");
+        check("  File \"<python>\", line 1\n    def (:\nSyntaxError: invalid syntax\n", "SyntaxError: invalid syntax");
+        // The work may hold what cannot be read, and the feature may be to mend it.
+        check("  File \"/work/shop.py\", line 1\n    def (:\nSyntaxError: invalid syntax\n", "Fails");
+        check("ModuleNotFoundError: No module named 'totals'", "Fails");
+        check(
+            "1 of 1 tests failed: test_a: ModuleNotFoundError: No module named 'numpy.linalg'",
+            "it needs the module `numpy`",
+        );
+    }
 }

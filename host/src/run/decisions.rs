@@ -117,7 +117,7 @@ fn taken(
 ) -> anyhow::Result<Vec<Decision>> {
     let own = |what: &str| own(record, event, what);
     Ok(match &event.event {
-        Event::Planned { features, notes } => vec![plan(own("plan"), record, features, notes)],
+        Event::Planned { features, notes, .. } => vec![plan(own("plan"), record, features, notes)],
         Event::Judged { feature, round, judgements, .. } if goes_on(step, feature) => {
             let open = judgements.iter().filter(|judgement| judgement.mark != Mark::Pass);
             let why: Vec<String> = open.map(|open| format!("{}: {}", open.criterion, open.why)).collect();

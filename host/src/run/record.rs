@@ -19,6 +19,7 @@ use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::WaitFor;
 use longhaul_harness::{Dispatch, HarnessLimits, Lane, State};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Digits of a commit's name in the progress.
@@ -54,6 +55,9 @@ pub struct RunRecord {
     /// Who answers, if it is an ask: a run without a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<Dispatch>,
+    /// Features that pass in the run before on this branch, by their ids, each with the digest of what it asks for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub passed_before: BTreeMap<String, Digest>,
     /// When it was asked for.
     pub created_ms: u64,
 }

@@ -92,7 +92,11 @@ impl Stage {
             Job::Agree { .. } => ("evaluator".to_owned(), "evaluator.judge", 0),
             Job::Judge { round, .. } => ("evaluator".to_owned(), "evaluator.judge", *round),
             Job::Choose { .. } => (choose::CHOOSER.to_owned(), CHOICE, 0),
-            Job::Prepare { .. } | Job::Merge { .. } | Job::Commit { .. } | Job::Discard { .. } => return None,
+            Job::TryChecks { .. }
+            | Job::Prepare { .. }
+            | Job::Merge { .. }
+            | Job::Commit { .. }
+            | Job::Discard { .. } => return None,
         };
         Some(Event::InvocationStarted {
             invocation: InvocationId::of_action(&self.record.run, &work.key()),
@@ -135,6 +139,7 @@ impl Stage {
             Job::Replan { goal, plan, results } => place.replan(goal.clone(), plan.clone(), results).await,
             Job::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,
             Job::Propose { agent, task, .. } => place.propose(agent, task.clone()).await,
+            Job::TryChecks { plan, proposed, .. } => place.try_checks(plan, proposed).await,
             Job::Prepare { checks, .. } => place.prepare(checks).await,
             Job::Agree { instruction, output, criteria, .. } => {
                 place.ask_evaluator(instruction, output, criteria).await

@@ -74,6 +74,7 @@ impl Service {
             models,
             plan,
             ask: Some(dispatch),
+            passed_before: std::collections::BTreeMap::new(),
             created_ms,
         };
         let _begins = self.turns.begin(&record.run);

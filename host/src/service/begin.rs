@@ -5,7 +5,7 @@ use super::turns::of_directory;
 use super::{Answer, Service};
 use crate::cast;
 use crate::check::{self, Scope};
-use crate::config::Config;
+use crate::config::{Accept, Config};
 use crate::memory;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
 use crate::wiring::{ModelOptions, World};
@@ -37,6 +37,11 @@ impl Service {
         let _alone = self.turns.take([of_directory(&directory)]).await;
         let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
         let config = Config::read(&directory)?;
+        // What the operator hands over needs nobody's consent.
+        let until = match config.plan.accept {
+            Accept::Ask if plan.is_none() => Until::Plan,
+            Accept::Ask | Accept::Auto => until,
+        };
         let before = run::newest_on_branch(&*self.world.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
         let scope = if plan.is_some() { Scope::Planned } else { Scope::Run };
@@ -59,6 +64,7 @@ impl Service {
             models,
             plan,
             ask: None,
+            passed_before: before.as_ref().map(|before| before.state.passed()).unwrap_or_default(),
             created_ms,
         };
         let _begins = self.turns.begin(&record.run);
@@ -169,6 +175,8 @@ pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Confi
             confidence_ignored: config.confidence_ignored(),
             default_agent: config.ask.agent.clone(),
             dispatch: record.ask.clone().unwrap_or_default(),
+            passed_before: record.passed_before.clone(),
+            checks_only: config.checks_only(record.pins.get("evaluator").map(|pin| &pin.asks)),
         },
         limits: record.limits_in(config),
     })

@@ -47,7 +47,11 @@ struct Seen {
     remembers: Option<String>,
     advises: Option<String>,
     remembered: u32,
+    script: Option<Script>,
 }
+
+/// What a model replies whose part a test plays, by the body of the request: a text, or the fields of a message.
+type Script = Box<dyn Fn(&Value) -> Option<Value> + Send>;
 
 /// What the place was told once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +97,11 @@ impl Fake {
             }
         });
         Self { address, inner }
+    }
+
+    /// Plays the model's part where this gives a reply.
+    pub fn plays(&self, script: impl Fn(&Value) -> Option<Value> + Send + 'static) {
+        self.inner.seen().script = Some(Box::new(script));
     }
 
     /// How long the model thinks.
@@ -287,6 +296,9 @@ impl Seen {
             }
             _ => {
                 let question = last_message(body);
+                if let Some(played) = self.script.as_ref().and_then(|script| script(body)) {
+                    return (completion_of(&played, reader::tokens(body)), self.model_takes);
+                }
                 let (text, tokens) = match asker::reply(body).or_else(|| reader::reply(body)) {
                     Some(reply) => (reply, reader::tokens(body)),
                     None => (format!("line {:016x}", fnv(&question)), 10),
@@ -315,9 +327,18 @@ pub fn answer_to(kind: &str, text: &str) -> Value {
 }
 
 fn completion(text: &str, tokens: u64) -> Value {
+    completion_of(&Value::from(text), tokens)
+}
+
+/// Of a text, or of the fields of a message.
+fn completion_of(said: &Value, tokens: u64) -> Value {
+    let (message, reason) = match said {
+        Value::Object(fields) => (json!(fields), "tool_calls"),
+        text => (json!({ "role": "assistant", "content": text }), "stop"),
+    };
     json!({
         "id": "fake", "object": "chat.completion", "created": 0, "model": "fake",
-        "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
         "usage": { "prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5 },
     })
 }

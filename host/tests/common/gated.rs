@@ -4,7 +4,7 @@ use super::in_toml;
 use super::lab::{Lab, Ran};
 use serde_json::{Value, json};
 
-/// A project whose agent makes these calls, or lists of calls at once, and whose only feature passes by a check.
+/// A project whose agent makes these calls, or lists of calls at once, and whose only feature passes whatever is done.
 pub fn lab(calls: &Value, batches: &Value) -> Lab {
     lab_with(calls, batches, "functions = { post = \"ask\", look = \"deny\" }")
 }
@@ -13,7 +13,7 @@ pub fn lab(calls: &Value, batches: &Value) -> Lab {
 pub fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
     let config = config.replace("{policy}", policy);
-    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n")
+    Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
 const CONFIG: &str = r#"
@@ -45,8 +45,8 @@ default = "ask"
 [tools.human]
 plugin = "builtin:ask-human"
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [run.limits]
 iterations_max = 1

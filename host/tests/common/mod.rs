@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod asker;
+pub mod builder;
 pub mod executor_cases;
 pub mod fake;
 pub mod gated;

@@ -34,8 +34,8 @@ plugin = "files"
 directories = [{ guest = "/work", host = "tree", access = "write" }]
 confirm_effects = true
 
-[checks]
-fine = { argv = ["true"] }
+[evaluator]
+plugin = "lenient"
 
 [limits]
 journal_entries_max = 10000
@@ -52,7 +52,7 @@ pub fn run(steps: usize) -> Steps {
     };
     let calls: Vec<Value> = (0..steps).map(call).collect();
     let settings = in_toml(&json!({ "calls": calls, "output": "done" }));
-    let goal = "# Steps\n\n## Feature: steps\n- id: all\n- check: fine\n\nMake them.\n";
+    let goal = "# Steps\n\n## Feature: steps\n- id: all\n- criterion: it is fine\n\nMake them.\n";
     let lab = Lab::new(&CONFIG.replace("{settings}", &settings), goal);
     let log = [("LONGHAUL_LOG", "longhaul_store=trace,longhaul_journal=trace,longhaul::run=trace"), ("NO_COLOR", "1")];
     let ran = lab.start_with(&["--json", "run"], &log).wait().expect(0);

@@ -3,10 +3,11 @@
 use crate::context::{Anxiety, Policy};
 use crate::model::{Route, Usage};
 use crate::project::ProjectStatus;
-use crate::work::{FeatureStatus, Judgement};
+use crate::work::{Evidence, FeatureStatus, Judgement};
 use crate::{Digest, InvocationId, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,18 @@ pub struct RunEvent {
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
+}
+
+/// One criterion that a planner proposed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposedCriterion {
+    /// The feature.
+    pub feature: String,
+    /// What must hold.
+    pub text: String,
+    /// The check that decides it; none: the evaluator reads the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
 }
 
 /// Why there is a checkpoint.
@@ -70,6 +83,9 @@ pub enum Event {
         features: Vec<(String, String)>,
         /// The planner's words.
         notes: String,
+        /// What the features are judged by where the goal does not say it: the planner proposed it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        proposed: Vec<ProposedCriterion>,
     },
     /// A feature changed its status.
     Feature {
@@ -268,6 +284,9 @@ pub enum Event {
         passed: bool,
         /// One line each.
         judgements: Vec<Judgement>,
+        /// What the PASS of a criterion rests on, by its id.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        evidence: BTreeMap<String, Evidence>,
     },
     /// A feature was committed.
     Committed {

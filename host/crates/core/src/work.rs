@@ -273,6 +273,18 @@ pub struct Judgement {
     pub why: String,
 }
 
+/// What the PASS of one criterion rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// Its check failed before the work began, and passes on the work.
+    Check,
+    /// Its check passed before the work began, or the work changed nothing: this shows nothing.
+    VacuousCheck,
+    /// The evaluator read the work.
+    Reading,
+}
+
 /// What an evaluator hands back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {

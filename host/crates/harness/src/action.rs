@@ -95,7 +95,7 @@ impl Work {
         self
     }
 
-    /// Unique within the run and stable: invocation ids are made of it. For example `plan`, `replan/2`,
+    /// Unique within the run and stable: invocation ids are made of it. For example `plan`, `plan/try`, `replan/2`,
     /// `f-ID/prepare`, `f-ID/2/generate`, `f-ID/e1/2/judge` in the feature's second session,
     /// `f-ID/2/judge/m1` after it was brought to the branch's tip, `f-ID/commit/t2` at the second try. Letters, digits, `-`, `_` and `/`.
     #[must_use]
@@ -110,7 +110,11 @@ impl Work {
     #[must_use]
     pub fn feature(&self) -> Option<&str> {
         match &self.job {
-            Job::Choose { .. } | Job::Plan { .. } | Job::Replan { .. } | Job::Synthesize { .. } => None,
+            Job::Choose { .. }
+            | Job::Plan { .. }
+            | Job::Replan { .. }
+            | Job::TryChecks { .. }
+            | Job::Synthesize { .. } => None,
             Job::Propose { feature, .. }
             | Job::Prepare { feature, .. }
             | Job::Agree { feature, .. }
@@ -176,6 +180,16 @@ pub enum Job {
         plan: Plan,
         /// Every step that passed or failed.
         results: Vec<StepReport>,
+    },
+    /// Run each proposed check once on the tree as it is, before the plan is taken. Ends in
+    /// [`crate::Report::Tried`].
+    TryChecks {
+        /// The plan, with checks that are not the operator's.
+        plan: Plan,
+        /// The names of these checks, each with its feature.
+        proposed: Vec<(String, String)>,
+        /// The work that gave the plan.
+        planned_by: Box<Work>,
     },
     /// Ask the planner what the results come to. Ends in [`crate::Report::Synthesized`].
     Synthesize {
@@ -274,7 +288,11 @@ impl Job {
             | Self::Agree { .. }
             | Self::Generate { .. }
             | Self::Judge { .. } => true,
-            Self::Prepare { .. } | Self::Merge { .. } | Self::Commit { .. } | Self::Discard { .. } => false,
+            Self::TryChecks { .. }
+            | Self::Prepare { .. }
+            | Self::Merge { .. }
+            | Self::Commit { .. }
+            | Self::Discard { .. } => false,
         }
     }
 
@@ -286,6 +304,7 @@ impl Job {
             Self::Choose { choice: Choice::Agent, .. } => "choose an agent",
             Self::Plan { .. } => "plan",
             Self::Replan { .. } => "replan",
+            Self::TryChecks { .. } => "try the checks of the plan",
             Self::Synthesize { .. } => "synthesize",
             Self::Propose { .. } => "propose",
             Self::Prepare { .. } => "prepare",

@@ -7,7 +7,7 @@
 use crate::HarnessLimits;
 use longhaul_core::event::Used;
 use longhaul_core::work::{FeatureSpec, Outcome, Plan, PlanStep, Synthesis, Verdict};
-use longhaul_core::{Denial, LimitHit, Outage, RunId};
+use longhaul_core::{Denial, Digest, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -195,6 +195,12 @@ pub struct Setup {
     /// Who answers an ask.
     #[serde(skip_serializing_if = "Dispatch::is_auto")]
     pub dispatch: Dispatch,
+    /// The evaluator, by its name, when it judges by checks alone: a criterion without one could not pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks_only: Option<String>,
+    /// Features that pass in the run before on this branch, by their ids, each with the digest of what it asks for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub passed_before: BTreeMap<String, Digest>,
 }
 
 /// Who answers an ask.
@@ -235,6 +241,29 @@ pub enum Strategy {
     Ask,
 }
 
+/// What a proposed check did on the tree before any work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The feature.
+    pub feature: String,
+    /// The check.
+    pub check: String,
+    /// How it ended.
+    pub outcome: TrialOutcome,
+}
+
+/// How a check ended on the tree before any work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialOutcome {
+    /// It fails, as it should.
+    Fails,
+    /// It passes, so it would show nothing.
+    Passes,
+    /// It could not even be loaded, and why.
+    CannotLoad(String),
+}
+
 /// How work ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -250,6 +279,8 @@ pub enum Report {
         /// JSON, as the agent wrote it: see [`crate::contract`].
         output: String,
     },
+    /// [`crate::Job::TryChecks`] is done.
+    Tried(Vec<Trial>),
     /// [`crate::Job::Prepare`] is done.
     Prepared {
         /// The commit that the tree is at.
@@ -261,6 +292,8 @@ pub enum Report {
     },
     /// [`crate::Job::Generate`] gave this. Its output stays with the driver.
     Generated(Outcome),
+    /// [`crate::Job::Generate`] gave this, and the tree is as the work found it.
+    Unchanged(Outcome),
     /// [`crate::Job::Judge`] gave this.
     Judged(Verdict),
     /// [`crate::Job::Judge`] was not done: no commit could hold what is in the tree.

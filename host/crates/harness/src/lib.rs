@@ -7,12 +7,13 @@
 //! gives the same work again, under the same keys.
 //!
 //! It never takes a generator's word for anything: a feature passes by the verdict on its own
-//! criteria ([`longhaul_core::work::Verdict::passes`]) and in no other way.
+//! criteria ([`longhaul_core::work::Verdict::passes`]) that rests on more than vacuous checks, or by a person's word.
 
 pub mod action;
 pub mod contract;
 pub mod decisions;
 pub mod detect;
+mod evidence;
 pub mod input;
 pub mod limits;
 pub mod plan;
@@ -23,7 +24,7 @@ pub mod step;
 mod texts;
 
 pub use action::{Action, Choice, EndStatus, Job, Park, StepReport, Work};
-pub use input::{Dispatch, Failure, Input, Report, Setup, Strategy, Wanted};
+pub use input::{Dispatch, Failure, Input, Report, Setup, Strategy, Trial, TrialOutcome, Wanted};
 pub use limits::HarnessLimits;
 pub use plan::PlanError;
 pub use state::{Feature, Lane, RunStatus, State, StateError};

@@ -145,6 +145,19 @@ pub enum PlanError {
         /// The check.
         check: String,
     },
+    /// A criterion that no check decides, and an evaluator that has nothing else.
+    #[error(
+        "criterion `{criterion}` of feature `{feature}` names no check, and the evaluator `{evaluator}` judges by checks \
+         alone; write a check for it, or give it to a model: [evaluator] plugin = \"rubric-evaluator\", models = [\"NAME\"]"
+    )]
+    NobodyJudges {
+        /// The feature.
+        feature: String,
+        /// The criterion.
+        criterion: String,
+        /// The evaluator's name.
+        evaluator: String,
+    },
     /// Nothing to judge by.
     #[error("feature `{feature}` has neither criteria nor checks, so nobody could tell when it is done; add one")]
     NothingToJudge {
@@ -213,6 +226,7 @@ pub fn accept_beside(
     let mut accepted = Accepted { steps: Vec::with_capacity(plan.steps.len()), warnings: Vec::new() };
     for PlanStep { spec, on_failure } in plan.steps {
         let spec = accept_one(spec, setup, limits, &mut accepted.warnings)?;
+        check_judges(&spec, setup)?;
         accepted.steps.push(PlanStep { spec, on_failure });
     }
     // What is done waits for nothing, also where it was done without a step that failed and is now planned otherwise.
@@ -235,6 +249,7 @@ pub fn accept_edit(
     let mut warnings = Vec::new();
     check_size(others.iter().copied().chain([&spec]), limits)?;
     let spec = accept_one(spec, setup, limits, &mut warnings)?;
+    check_judges(&spec, setup)?;
     let all: Vec<_> = others.iter().copied().chain([&spec]).cloned().collect();
     check_graph(&all)?;
     Ok((spec, warnings))
@@ -440,6 +455,20 @@ fn check_criterion(spec: &FeatureSpec, criterion: &Criterion, limits: &HarnessLi
             known: listed(spec.checks.iter().map(|check| &check.name)),
         }),
         None | Some(_) => Ok(()),
+    }
+}
+
+/// Each criterion has somebody who can judge it. What an agent proposes for one feature is not held to this: the
+/// evaluator is asked about it.
+fn check_judges(spec: &FeatureSpec, setup: &Setup) -> Result<(), PlanError> {
+    let Some(evaluator) = setup.checks_only.as_ref().filter(|_| setup.strategy != Strategy::Ask) else { return Ok(()) };
+    match spec.criteria.iter().find(|criterion| criterion.check.is_none()) {
+        Some(criterion) => Err(PlanError::NobodyJudges {
+            feature: spec.id.clone(),
+            criterion: criterion.id.clone(),
+            evaluator: evaluator.clone(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -8,11 +8,11 @@ mod earlier;
 use crate::action::{EndStatus, Park, Work};
 use crate::input::{Setup, Strategy};
 use crate::limits::HarnessLimits;
-use longhaul_core::RunId;
 use longhaul_core::event::Used;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, OnFailure, Synthesis};
+use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version that this crate writes. A later one still reads it.
 pub const VERSION: u32 = 2;
@@ -239,6 +239,19 @@ pub struct Feature {
     /// What was added then and waits for the evaluator's consent, see [`crate::Job::Agree`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Offered>,
+    /// Whether a person was asked about it since only vacuous checks decide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent: Option<Consent>,
+}
+
+/// The word of a person on a feature that only vacuous checks decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    /// They are asked.
+    Wanted,
+    /// They want it worked on, and taken when its checks still pass and something was changed.
+    Given,
 }
 
 /// What an agent added to a rubric.
@@ -293,6 +306,14 @@ pub struct Session {
     pub feedback: Vec<Issue>,
     /// What the agent said of each round before.
     pub earlier: Vec<String>,
+    /// Whether its tree differs from `base`, as far as the last round left it.
+    #[serde(default = "yes")]
+    pub is_changed: bool,
+}
+
+/// Sessions that began before it was kept were judged as changed.
+fn yes() -> bool {
+    true
 }
 
 /// Something said, and what it was about.
@@ -324,6 +345,8 @@ pub struct Counts {
     pub edits: u32,
     /// Of `replans_max`.
     pub replans: u32,
+    /// Plans that went back to the planner since a check of theirs could not be loaded: at most one.
+    pub checks_sent_back: u32,
 }
 
 /// Where a run is, in one word for people.
@@ -474,6 +497,13 @@ impl State {
         count(&self.features, status)
     }
 
+    /// The features that pass, each with the digest of what it asks for: what another run need not do again.
+    #[must_use]
+    pub fn passed(&self) -> BTreeMap<String, Digest> {
+        let passing = self.features.iter().filter(|feature| feature.status == FeatureStatus::Passing);
+        passing.map(|feature| (feature.spec.id.clone(), digest(&feature.spec))).collect()
+    }
+
     pub(crate) fn feature_mut(&mut self, id: &str) -> Option<&mut Feature> {
         self.features.iter_mut().find(|feature| feature.spec.id == id)
     }
@@ -506,8 +536,14 @@ impl Session {
             round: 1,
             feedback: Vec::new(),
             earlier: Vec::new(),
+            is_changed: true,
         }
     }
+}
+
+/// Of all that a feature asks for.
+pub(crate) fn digest(spec: &FeatureSpec) -> Digest {
+    Digest::of(serde_json::to_string(spec).unwrap_or_default().as_bytes())
 }
 
 /// How many of `features` have this status.
@@ -551,6 +587,7 @@ impl Feature {
             history: Vec::new(),
             proposed: false,
             offered: None,
+            consent: None,
         }
     }
 

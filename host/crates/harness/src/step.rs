@@ -13,6 +13,7 @@
 //! | `step/reread.rs` | a goal that is read again |
 //! | `step/sessions.rs` | how a session begins, what it asks for, how it ends |
 //! | `step/reports.rs` | what becomes of a report |
+//! | `step/proof.rs` | checks that a planner proposed, and features that no check proves |
 //! | `step/ask.rs` | who answers an ask, and what becomes of its tasks |
 //! | `step/pipeline.rs` | what a pipeline does when its steps are through |
 //! | `step/revert.rs` | features that no longer pass, by a revert or by their checks |
@@ -21,6 +22,7 @@ mod ask;
 mod edits;
 mod orders;
 mod pipeline;
+mod proof;
 mod reports;
 mod reread;
 mod revert;
@@ -274,6 +276,9 @@ impl Turn<'_> {
     fn start_plan(&mut self, held: Option<Work>) {
         let work = match held {
             Some(held @ Work { job: Job::Choose { .. }, .. }) => held,
+            Some(Work { job: Job::TryChecks { planned_by, .. }, .. }) => {
+                return self.start_plan(Some(planned_by.again()));
+            }
             Some(Work { name, attempt, job: Job::Replan { plan, results, .. } }) => {
                 Work { name, attempt, job: Job::Replan { goal: texts::goal(self.state), plan, results } }
             }

@@ -31,6 +31,9 @@ pub(crate) fn goal(state: &State) -> Goal {
     context.insert("agents".into(), json!(state.setup.agents));
     context.insert("native_checks".into(), json!(state.setup.checks));
     context.insert("features_max".into(), json!(state.limits.features_max));
+    if state.setup.checks_only.is_some() {
+        context.insert("judged_by".into(), json!("checks"));
+    }
     if state.is_ask() {
         context.insert("kind".into(), json!("ask"));
         context.insert("agents_described".into(), json!(state.setup.described));

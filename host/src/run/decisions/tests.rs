@@ -24,6 +24,7 @@ fn record() -> RunRecord {
         pins: BTreeMap::new(),
         plan: None,
         ask: None,
+        passed_before: Default::default(),
         models: crate::wiring::ModelOptions::default(),
         created_ms: 1,
     }
@@ -41,7 +42,7 @@ fn check(events: Vec<Event>, expected: &[&str]) {
 fn judged(passed: bool) -> Event {
     let mark = if passed { Mark::Pass } else { Mark::Fail };
     let judgement = longhaul_core::work::Judgement { criterion: "c1".into(), mark, why: "no fox".into() };
-    Event::Judged { feature: "a".into(), round: 1, passed, judgements: vec![judgement] }
+    Event::Judged { feature: "a".into(), round: 1, passed, judgements: vec![judgement], evidence: Default::default() }
 }
 
 fn status(status: FeatureStatus) -> Event {

@@ -7,7 +7,7 @@ use super::{Desk, Stage, rushed, survey};
 use crate::cast::Part;
 use crate::memory::{recollect, told_words, words_heard};
 use crate::nobody::Nobody;
-use crate::run::checks::PinnedChecks;
+use crate::run::checks::{PinnedChecks, trial};
 use crate::run::record::put_judged;
 use crate::run::{approvals, proposals};
 use longhaul_capabilities::{Models as _, Setup};
@@ -18,7 +18,7 @@ use longhaul_core::work::{
     CheckSpec, Criterion, Goal, Issue, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Task,
 };
 use longhaul_engine::{Called, Cancel};
-use longhaul_harness::{Feature, Job, Report, State, StepReport, Work};
+use longhaul_harness::{Feature, Job, Report, State, StepReport, Trial, TrialOutcome, Work};
 use longhaul_journal::Opened;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,7 +89,13 @@ impl Place<'_> {
         let words = format!("{} {}", task.context["title"].as_str().unwrap_or_default(), task.instruction);
         self.show_repository(self.part(&format!("agents.{agent}"))?, &words, &mut task.context).await?;
         let (specs, vacuous) = self.pinned();
-        self.ask_agent(agent, task, specs, vacuous, Report::Generated).await
+        let mut ended = self.ask_agent(agent, task, specs, vacuous, Report::Generated).await?;
+        if let (Some(repository), End::Report(Report::Generated(outcome))) = (&self.desk.repository, &ended.end)
+            && !repository.is_changed(self.base).await?
+        {
+            ended.end = End::Report(Report::Unchanged(outcome.clone()));
+        }
+        Ok(ended)
     }
 
     async fn ask_agent(
@@ -163,6 +169,23 @@ impl Place<'_> {
         .await
     }
 
+    /// Runs each proposed check once on the branch's tip, before the plan is taken.
+    pub(super) async fn try_checks(&self, plan: &Plan, proposed: &[(String, String)]) -> anyhow::Result<Ended> {
+        self.desk.repository()?.prepare().await?;
+        let mut trials = Vec::with_capacity(proposed.len());
+        for (feature, check) in proposed {
+            let Some(step) = plan.steps.iter().find(|step| step.spec.id == *feature) else { continue };
+            let outcome = match self.checks(step.spec.checks.clone(), Vec::new())?.run(check).await {
+                Ok(report) => trial(&report, &step.spec),
+                Err(_) if self.cancel.is_cancelled() => return Ok(Ended::of(End::Cancelled)),
+                Err(CheckError::Unavailable(outage)) => return Ok(Ended::of(End::Outage(outage))),
+                Err(error) => TrialOutcome::CannotLoad(error.to_string()),
+            };
+            trials.push(Trial { feature: feature.clone(), check: check.clone(), outcome });
+        }
+        Ok(Ended::of(End::Report(Report::Tried(trials))))
+    }
+
     /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves
     /// nothing later.
     pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> anyhow::Result<Ended> {
@@ -204,8 +227,8 @@ impl Place<'_> {
     }
 
     fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> anyhow::Result<PinnedChecks> {
-        // Before a session is prepared its tree is at the tip.
-        let base = (!matches!(self.work.job, Job::Prepare { .. })).then_some(self.base);
+        // Before a session is prepared, and before there is any, the tree is at the tip.
+        let base = (!matches!(self.work.job, Job::Prepare { .. } | Job::TryChecks { .. })).then_some(self.base);
         Ok(PinnedChecks {
             cast: Arc::clone(&self.desk.cast),
             config: Arc::clone(&self.stage.config),

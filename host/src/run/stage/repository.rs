@@ -130,6 +130,17 @@ impl Repository {
         .await
     }
 
+    /// Whether there is anything on `base` now that a commit would hold, or that none could.
+    pub async fn is_changed(&self, base: &str) -> anyhow::Result<bool> {
+        let base = base.to_owned();
+        self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {
+            Ok(scan) => Ok(!scan.changes.is_empty() || !scan.left_out.is_empty()),
+            Err(error) if error.is_of_the_work() => Ok(true),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
     /// Names exactly what would be committed on `base` now, or says of each file that no commit could hold what to do
     /// about it.
     pub async fn subject(&self, base: &str) -> anyhow::Result<Result<Digest, Vec<String>>> {

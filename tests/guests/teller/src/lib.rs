@@ -1,13 +1,15 @@
-//! The planner `teller`: one feature, which is the goal, and notes that say word for word what it was told beside it.
+//! The planner `teller`: one feature, which is the goal and never passes, and notes that say word for word what it was
+//! told beside it.
 
-use longhaul_sdk::planner::{Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{CheckBody, CheckSpec, Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan};
 use longhaul_sdk::types::Criterion;
 
 struct Teller;
 
 impl Planner for Teller {
     fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
-        let criterion = Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: None };
+        let criterion = Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: Some("done".to_owned()) };
+        let check = CheckSpec { name: "done".to_owned(), body: CheckBody::Python("assert False\n".to_owned()) };
         let step = Step {
             id: "all".to_owned(),
             title: goal.text.lines().next().unwrap_or_default().to_owned(),
@@ -16,7 +18,7 @@ impl Planner for Teller {
             priority: 5,
             agent: None,
             criteria: vec![criterion],
-            checks: Vec::new(),
+            checks: vec![check],
             depends_on: Vec::new(),
             on_failure: OnFailure::Skip,
         };

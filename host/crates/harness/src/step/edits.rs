@@ -39,6 +39,7 @@ impl Turn<'_> {
         feature.spec = spec;
         // A person said what it is judged by, so nothing waits for consent any more.
         feature.offered = None;
+        feature.consent = None;
         feature.attempts_forgiven = feature.attempts;
         let goes_on = feature.status == InProgress;
         // It stays in progress, so that it is taken up first, unless it now waits for another.

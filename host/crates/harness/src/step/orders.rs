@@ -5,11 +5,11 @@ use crate::action::EndStatus;
 use crate::input::{Setup, Wanted};
 use crate::limits::HarnessLimits;
 use crate::plan;
-use crate::state::{BlockedBy, Counts, Lane, Note, Phase, Wait, WaitFor};
+use crate::state::{BlockedBy, Consent, Counts, Lane, Note, Phase, Wait, WaitFor};
 use longhaul_core::RunId;
 use longhaul_core::event::Event;
 use longhaul_core::text::truncate;
-use longhaul_core::work::FeatureStatus::{Blocked, Failing, NotStarted};
+use longhaul_core::work::FeatureStatus::{Blocked, Failing, NotStarted, Passing};
 use longhaul_core::work::Plan;
 
 /// What an order led to: nothing to add, or why it changed nothing.
@@ -49,7 +49,7 @@ impl Turn<'_> {
         let notes = truncate(&plan.notes, self.state.limits.text_bytes_max);
         let accepted = plan::accept(plan, &self.state.setup, &self.state.limits)?;
         self.state.phase = Phase::Running;
-        self.take_plan(accepted, notes);
+        self.take_plan(accepted, notes, Vec::new());
         Ok(())
     }
 
@@ -168,9 +168,17 @@ impl Turn<'_> {
         if !open(feature.blocked_by) {
             return Err(Refusal::NoQuestion { feature: Some(id.to_owned()) });
         }
+        let is_about_done = feature.consent == Some(Consent::Wanted);
+        if is_about_done {
+            feature.consent = if is_done(&answer) { None } else { Some(Consent::Given) };
+        }
+        let is_done = is_about_done && is_done(&answer);
         feature.answers.push(Note { about: feature.why.clone(), text: answer });
         keep_last(&mut feature.answers, answers_max);
-        self.set_status(id, NotStarted, "its question was answered");
+        match is_done {
+            true => self.set_status(id, Passing, "true before the work began, as the operator says"),
+            false => self.set_status(id, NotStarted, "its question was answered"),
+        }
         self.settle_or_reopen();
         Ok(None)
     }
@@ -332,6 +340,11 @@ impl Turn<'_> {
         self.end(EndStatus::Abandoned, summary);
         Ok(None)
     }
+}
+
+/// Whether a person says that there is nothing left to do.
+fn is_done(answer: &str) -> bool {
+    ["done", "yes"].iter().any(|word| answer.trim().trim_end_matches('.').eq_ignore_ascii_case(word))
 }
 
 fn check_limits(limits: &HarnessLimits) -> Result<(), Refusal> {

@@ -102,10 +102,10 @@ impl Turn<'_> {
         };
         let kept: Vec<_> = self.passing().map(|feature| &feature.spec).collect();
         match plan::accept_beside(plan, &kept, &self.state.setup, &self.state.limits) {
-            Ok(accepted) => {
-                warnings.extend(accepted.warnings.iter().cloned());
-                warnings.into_iter().for_each(|warning| self.warn(warning));
-                self.take_replan(accepted, notes);
+            Ok(mut accepted) => {
+                warnings.append(&mut accepted.warnings);
+                accepted.warnings = warnings;
+                self.try_or_take(work, accepted, notes);
             }
             Err(error) => self.plan_refused(work, error.to_string()),
         }
@@ -125,10 +125,11 @@ impl Turn<'_> {
     }
 
     /// The rest of the way is the new plan's: steps that it does not name any more are dropped.
-    fn take_replan(&mut self, accepted: Accepted, notes: String) {
+    pub(super) fn take_replan(&mut self, accepted: Accepted, notes: String) {
         let steps: Vec<_> = accepted.steps.iter().map(|step| (step.spec.id.clone(), step.spec.title.clone())).collect();
         let kept = self.passing().map(|feature| feature.spec.id.clone()).collect();
         let replan = self.state.counts.replans;
+        accepted.warnings.into_iter().for_each(|warning| self.warn(warning));
         self.emit(Event::Replanned { replan, features: steps.clone(), kept, notes });
         let gone = |feature: &&Feature| {
             !matches!(feature.status, Passing | Dropped) && !steps.iter().any(|(id, _)| *id == feature.spec.id)
@@ -154,6 +155,7 @@ impl Turn<'_> {
         feature.attempts_forgiven = feature.attempts;
         feature.proposed = false;
         feature.offered = None;
+        feature.consent = None;
         self.set_status(&id, NotStarted, "planned again");
     }
 

@@ -6,14 +6,16 @@
 
 use super::{Ignored, Turn, plus};
 use crate::action::{EndStatus, Job, Work};
+use crate::evidence;
 use crate::input::{Failure, Report, Strategy};
 use crate::plan::{self, Accepted};
-use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, WaitFor};
+use crate::state::{BlockedBy, Cap, Consent, Feature, Lane, Phase, Session, WaitFor};
 use crate::texts;
-use longhaul_core::event::{Event, Used};
+use longhaul_core::event::{Event, ProposedCriterion, Used};
 use longhaul_core::work::FeatureStatus::{Failing, NotStarted, Passing};
 use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verdict};
 use longhaul_core::{LimitHit, Outage};
+use std::collections::BTreeMap;
 
 /// The limit of an invocation that is no failure: its agent goes on in a fresh one.
 const JOURNAL_FULL: &str = "journal_entries_max";
@@ -77,16 +79,18 @@ impl Turn<'_> {
             Report::Proposed { output } => self.proposed(session, &output),
             Report::Prepared { base, vacuous, orientation } => self.prepared(session, base, &vacuous, orientation),
             Report::Generated(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
-            Report::Generated(outcome) => self.generated(session, &work, &outcome),
+            Report::Unchanged(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
+            Report::Generated(outcome) => self.generated(session, &work, &outcome, true),
+            Report::Unchanged(outcome) => self.generated(session, &work, &outcome, false),
             Report::Judged(verdict) if matches!(work.job, Job::Agree { .. }) => self.agreed(session, &verdict),
-            Report::Judged(verdict) => self.judged(session, &verdict),
+            Report::Judged(verdict) => self.judged(session, &work, &verdict),
             Report::Unfit { files } => self.unfit(session, &files),
             Report::Moved => self.start_merge(session),
             Report::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
             Report::Conflicted { files } => self.conflicted(session, &files),
             Report::Committed { commit, files } => self.committed(&session, commit, files),
             Report::Discarded => self.discarded(&session),
-            Report::Chosen(_) | Report::Planned(_) | Report::Synthesized(_) | Report::Failed(_) => {}
+            Report::Chosen(_) | Report::Planned(_) | Report::Tried(_) | Report::Synthesized(_) | Report::Failed(_) => {}
         }
     }
 
@@ -95,6 +99,7 @@ impl Turn<'_> {
             Report::Chosen(words) => self.chosen(&work, &words),
             Report::Planned(plan) if matches!(work.job, Job::Replan { .. }) => self.replanned(work, plan),
             Report::Planned(plan) => self.planned(work, plan),
+            Report::Tried(trials) => self.tried(work, &trials),
             Report::Synthesized(synthesis) => self.synthesized(synthesis),
             _ => {}
         }
@@ -105,6 +110,7 @@ impl Turn<'_> {
         match (session, &work.job) {
             (None, Job::Choose { choice, .. }) => self.not_chosen(*choice, &text),
             (None, Job::Synthesize { .. }) => self.not_synthesized(&text),
+            (None, Job::TryChecks { .. }) => self.not_tried(work, &text),
             (None, _) => self.plan_failed(work, failure, text),
             (Some(session), Job::Propose { .. }) => self.not_proposed(session, &text),
             (Some(session), Job::Agree { .. }) => self.not_agreed(session, &text),
@@ -120,16 +126,16 @@ impl Turn<'_> {
     fn planned(&mut self, work: Work, plan: Plan) {
         let notes = longhaul_core::text::truncate(&plan.notes, self.state.limits.text_bytes_max);
         match plan::accept(plan, &self.state.setup, &self.state.limits) {
-            Ok(accepted) => self.take_plan(accepted, notes),
+            Ok(accepted) => self.try_or_take(work, accepted, notes),
             Err(error) => self.plan_refused(work, error.to_string()),
         }
     }
 
-    pub(super) fn take_plan(&mut self, accepted: Accepted, notes: String) {
+    pub(super) fn take_plan(&mut self, accepted: Accepted, notes: String, proposed: Vec<ProposedCriterion>) {
         let features = accepted.steps.iter().map(|step| (step.spec.id.clone(), step.spec.title.clone())).collect();
         self.plan_taken();
         self.state.features = accepted.steps.into_iter().map(|step| self.feature_of(step)).collect();
-        self.emit(Event::Planned { features, notes });
+        self.emit(Event::Planned { features, notes, proposed });
         accepted.warnings.into_iter().for_each(|warning| self.warn(warning));
         self.advance();
     }
@@ -175,10 +181,17 @@ impl Turn<'_> {
         let vacuous: Vec<_> = own.filter(|name| vacuous.contains(name)).cloned().collect();
         feature.vacuous.clone_from(&vacuous);
         let is_offered = feature.offered.is_some();
+        if self.passed_before(&session.feature) {
+            self.set_status(&session.feature, Passing, "judged to pass in the run before, and its checks still pass");
+            return self.end_session(&session);
+        }
         for check in vacuous {
             self.emit(Event::VacuousCheck { feature: session.feature.clone(), check });
         }
         let session = Session { base: Some(base), orientation, ..session };
+        if self.nobody_could_tell(&session.feature) {
+            return self.ask_before_work(&session);
+        }
         if is_offered { self.start_agree(session) } else { self.start_generate(session) }
     }
 
@@ -192,14 +205,16 @@ impl Turn<'_> {
         self.end_session(&session);
     }
 
-    fn generated(&mut self, mut session: Session, work: &Work, outcome: &Outcome) {
+    fn generated(&mut self, mut session: Session, work: &Work, outcome: &Outcome, is_changed: bool) {
         let summary = self.line(&outcome.summary);
         let Some(feature) = self.state.feature_mut(&session.feature) else { return };
         feature.summary.clone_from(&summary);
         feature.generated = Some(work.key());
         feature.confidence = outcome.confidence.filter(|confidence| (0.0..=1.0).contains(confidence));
+        let is_vacuous = evidence::is_vacuous(&feature.spec.criteria, &feature.vacuous, true);
         session.earlier.push(summary);
-        self.start_judge(session);
+        session.is_changed = is_changed;
+        if is_vacuous && !is_changed { self.ask_whether_done(session) } else { self.start_judge(session) }
     }
 
     fn generate_failed(&mut self, mut session: Session, failure: &Failure, text: &str) {
@@ -247,16 +262,25 @@ impl Turn<'_> {
         self.feature_failed(session, &why);
     }
 
-    fn judged(&mut self, session: Session, verdict: &Verdict) {
+    fn judged(&mut self, session: Session, work: &Work, verdict: &Verdict) {
         let limits = &self.state.limits;
         let (issues_max, bytes_max) = (limits.issues_max, limits.text_bytes_max);
-        let Some((_, feature)) = self.find(&session.feature) else { return };
-        let criteria = &feature.spec.criteria;
-        let passed = verdict.passes(criteria);
+        let (Some((_, feature)), Job::Judge { criteria, .. }) = (self.find(&session.feature), &work.job) else {
+            return;
+        };
+        let is_consented = feature.consent == Some(Consent::Given) && session.is_changed;
+        let shows = is_consented || !evidence::is_vacuous(criteria, &feature.vacuous, session.is_changed);
+        let evidence = evidence::of(criteria, &feature.vacuous, session.is_changed);
+        let all_pass = verdict.passes(criteria);
         let judgements = texts::judgements(criteria, verdict, bytes_max);
         let issues = texts::issues(&judgements, verdict, issues_max, bytes_max);
-        self.emit(Event::Judged { feature: session.feature.clone(), round: session.round, passed, judgements });
-        if passed { self.start_commit(session) } else { self.round_failed(session, issues) }
+        let (feature, round, passed) = (session.feature.clone(), session.round, all_pass && shows);
+        self.emit(Event::Judged { feature, round, passed, judgements, evidence });
+        match (all_pass, shows) {
+            (true, true) => self.start_commit(session),
+            (true, false) => self.ask_whether_done(session),
+            (false, _) => self.round_failed(session, issues),
+        }
     }
 
     fn judge_failed(&mut self, session: Session, text: &str) {
@@ -285,7 +309,8 @@ impl Turn<'_> {
             why: why.clone(),
         };
         let judgements = feature.spec.criteria.iter().map(unknown).collect();
-        self.emit(Event::Judged { feature: session.feature.clone(), round: session.round, passed: false, judgements });
+        let (feature, round) = (session.feature.clone(), session.round);
+        self.emit(Event::Judged { feature, round, passed: false, judgements, evidence: BTreeMap::new() });
         self.round_failed(session, issues);
     }
 
@@ -446,7 +471,8 @@ fn fits(job: &Job, report: &Report) -> bool {
             | (Job::Synthesize { .. }, Report::Synthesized(_))
             | (Job::Propose { .. }, Report::Proposed { .. })
             | (Job::Prepare { .. }, Report::Prepared { .. })
-            | (Job::Generate { .. }, Report::Generated(_))
+            | (Job::TryChecks { .. }, Report::Tried(_))
+            | (Job::Generate { .. }, Report::Generated(_) | Report::Unchanged(_))
             | (Job::Judge { .. } | Job::Agree { .. }, Report::Judged(_))
             | (Job::Judge { .. }, Report::Unfit { .. })
             | (Job::Merge { .. }, Report::Merged { .. } | Report::Conflicted { .. })

@@ -106,6 +106,7 @@ impl Turn<'_> {
         let goes_on = feature.status == InProgress;
         feature.spec = step.spec;
         feature.offered = None;
+        feature.consent = None;
         feature.attempts_forgiven = feature.attempts;
         let is_ready = select::dependencies_pass(&self.state.features[position], &self.state.features);
         let status = if goes_on && is_ready { InProgress } else { NotStarted };

@@ -6,6 +6,7 @@
 
 use super::Turn;
 use crate::action::{Job, Work};
+use crate::evidence;
 use crate::route;
 use crate::state::{Feature, Session};
 use crate::texts;
@@ -101,7 +102,7 @@ impl Turn<'_> {
             round: session.round,
             generated: feature.generated.clone().unwrap_or_default(),
             instruction: feature.spec.instruction.clone(),
-            criteria: feature.spec.criteria.clone(),
+            criteria: evidence::criteria(feature),
         };
         let name = match session.merges {
             0 => format!("{}/judge", session.round),

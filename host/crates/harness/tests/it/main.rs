@@ -3,6 +3,7 @@
 mod ask;
 mod bench;
 mod cases;
+mod evidence;
 mod parallel;
 mod pipeline;
 mod plans;

@@ -9,11 +9,11 @@ use crate::bench::{
 };
 use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, PlanStep, Synthesis};
-use longhaul_harness::state::{Phase, Wait, WaitFor, is_complete};
+use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, PlanStep, Synthesis};
+use longhaul_harness::state::{Consent, Phase, Wait, WaitFor, is_complete};
 use longhaul_harness::{
     Action, Choice, Dispatch, EndStatus, Failure, Feature, HarnessLimits, Input, Job, Reaction, Report, Setup, State,
-    Strategy, Wanted, Work, pending, step,
+    Strategy, Trial, TrialOutcome, Wanted, Work, pending, step,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -287,8 +287,10 @@ impl Driver {
         let id = work.feature().unwrap_or_default();
         match report {
             Report::Judged(verdict) => {
-                let criteria = &before.feature(id).expect("it is there").spec.criteria;
-                if verdict.passes(criteria) {
+                let feature = before.feature(id).expect("it is there");
+                let is_changed =
+                    awaited.and_then(|lane| lane.session.as_ref()).is_some_and(|session| session.is_changed);
+                if verdict.passes(&feature.spec.criteria) && rests_on_something(feature, &work.job, is_changed) {
                     self.passed.insert(session_of(&work.name));
                 }
             }
@@ -413,6 +415,14 @@ impl Driver {
     }
 }
 
+/// No pass rests on vacuous checks alone, but for one that a person agreed to take so.
+fn rests_on_something(feature: &Feature, job: &Job, is_changed: bool) -> bool {
+    let Job::Judge { criteria, .. } = job else { return false };
+    let shows = |check: &String| is_changed && !feature.vacuous.contains(check);
+    let is_evidence = |criterion: &Criterion| criterion.check.as_ref().is_none_or(shows);
+    criteria.iter().any(is_evidence) || (is_changed && feature.consent == Some(Consent::Given))
+}
+
 /// The part of a key that stands for one session of one feature.
 fn session_of(name: &str) -> String {
     let parts: Vec<_> = name.split('/').collect();
@@ -427,10 +437,15 @@ fn begun(seed: u64) -> Input {
     let strategy = if Dice::of(seed, "ask").one_in(3) { Strategy::Ask } else { strategy };
     let who = [Dispatch::Auto, Dispatch::Route, Dispatch::Agent("testing".into()), Dispatch::Plan, Dispatch::Plan];
     let dispatch = who[Dice::of(seed, "dispatch").below(5) as usize].clone();
+    let checks_only = Dice::of(seed, "evaluator").one_in(4).then(|| "check-evaluator".to_owned());
     match begin(limits(seed)) {
-        Input::Begin { run, goal, context, limits, .. } => {
-            Input::Begin { run, goal, context, setup: Setup { strategy, contract_by, dispatch, ..setup() }, limits }
-        }
+        Input::Begin { run, goal, context, limits, .. } => Input::Begin {
+            run,
+            goal,
+            context,
+            setup: Setup { strategy, contract_by, dispatch, checks_only, ..setup() },
+            limits,
+        },
         other => other,
     }
 }
@@ -486,7 +501,8 @@ fn order(dice: &mut Dice) -> Input {
             Input::GoalReread { goal: "another goal".into(), steps, dropped: vec![name(dice.below(7))] }
         }
         23 => Input::Approved { key: format!("f-{id}/1/generate") },
-        16 | 17 => Input::Answered { feature: Some(id), answer: "no".into() },
+        16 => Input::Answered { feature: Some(id), answer: "no".into() },
+        17 => Input::Answered { feature: Some(id), answer: "done".into() },
         18 => Input::Woke,
         20 | 21 => Input::Reverted { features: vec![id], left: vec![], to: "0123456789".into(), kept_as: None },
         22 => Input::Regressed { features: vec![(id, "a check fails".into())] },
@@ -509,8 +525,9 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
     match &work.job {
         Job::Choose { choice: Choice::Path, .. } => choice(dice, &["complex", "It is complex.", "simple", "what?"]),
         Job::Choose { choice: Choice::Agent, .. } => choice(dice, &["testing", "`code`", "both code and testing", ""]),
-        Job::Plan { .. } => planned(dice),
-        Job::Replan { .. } => planned(dice),
+        Job::Plan { goal } | Job::Replan { goal, .. } => planned(goal.context["judged_by"] == "checks", dice),
+        Job::TryChecks { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("no room".into())),
+        Job::TryChecks { proposed, .. } => Report::Tried(proposed.iter().map(|one| trial(one, dice)).collect()),
         Job::Synthesize { .. } if dice.one_in(3) => Report::Failed(limit()),
         Job::Synthesize { .. } => Report::Synthesized(synthesis()),
         Job::Propose { .. } => Report::Proposed { output: proposal(dice).to_owned() },
@@ -519,7 +536,7 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
         }
         Job::Prepare { checks, .. } => {
             let first: Vec<_> = checks.iter().take(1).map(|check| check.name.as_str()).collect();
-            prepared(&first)
+            prepared(if dice.one_in(2) { &first } else { &[] })
         }
         Job::Merge { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("no room".into())),
         Job::Merge { .. } if dice.one_in(3) => Report::Conflicted { files: vec!["a.txt".into()] },
@@ -564,6 +581,7 @@ fn generated(feature: &str, dice: &mut Dice) -> Report {
         4 => Report::Failed(Failure::Failed("trap".into())),
         5 => Report::Failed(Failure::Limit(LimitHit::new("journal_entries_max", 1_001, 1_000))),
         6 => Report::Generated(Outcome { confidence: Some(0.2), ..outcome("not sure") }),
+        7 | 8 => Report::Unchanged(outcome("it is all there")),
         _ => Report::Generated(outcome("all tests pass")),
     }
 }
@@ -581,23 +599,38 @@ fn synthesis() -> Synthesis {
     Synthesis { answer: "{}".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] }
 }
 
-fn planned(dice: &mut Dice) -> Report {
+fn trial((feature, check): &(String, String), dice: &mut Dice) -> Trial {
+    let outcome = match dice.below(4) {
+        0 => TrialOutcome::CannotLoad("SyntaxError".into()),
+        1 => TrialOutcome::Passes,
+        _ => TrialOutcome::Fails,
+    };
+    Trial { feature: feature.clone(), check: check.clone(), outcome }
+}
+
+fn planned(checks_only: bool, dice: &mut Dice) -> Report {
     match dice.below(12) {
         0 => Report::Failed(Failure::Blocked("what is meant?".into())),
         1 => Report::Failed(Failure::Failed("no JSON".into())),
         2 => Report::Planned(plan(vec![])),
         3 => Report::Planned(plan(vec![feature("f0", &["f1"]), feature("f1", &["f0"])])),
-        _ => Report::Planned(random_plan(dice)),
+        _ => Report::Planned(random_plan(checks_only, dice)),
     }
 }
 
-fn random_plan(dice: &mut Dice) -> Plan {
+fn random_plan(checks_only: bool, dice: &mut Dice) -> Plan {
     let count = 1 + dice.below(5);
     let one = |number: u32, dice: &mut Dice| {
         let before = (0..number).filter(|_| dice.one_in(3)).map(name).collect();
-        let checks = if dice.one_in(3) { vec![python_check("t")] } else { vec![] };
+        let checks = if checks_only || dice.one_in(3) { vec![python_check("t")] } else { vec![] };
         let priority = u8::try_from(dice.below(12)).expect("small");
-        FeatureSpec { priority, depends_on: before, checks, ..feature(&name(number), &[]) }
+        let by_check = Criterion { id: "t".into(), text: "it holds".into(), check: Some("t".into()) };
+        let mut spec = FeatureSpec { priority, depends_on: before, checks, ..feature(&name(number), &[]) };
+        // Decided by checks alone, as under an evaluator that has nothing else.
+        if !spec.checks.is_empty() && (checks_only || dice.one_in(2)) {
+            spec.criteria = vec![by_check];
+        }
+        spec
     };
     let mut plan = plan((0..count).map(|number| one(number, dice)).collect());
     for step in &mut plan.steps {
