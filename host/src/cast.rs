@@ -309,7 +309,7 @@ pub async fn ready(
     };
     let plugin = world.loaded.get(&world.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;
-    verdict::check_world(pin.world.as_deref(), plugin.role()).with_context(|| format!("[{table}]"))?;
+    verdict::check_world(pin.world.as_deref(), plugin.role())?;
     let mut grants = match table {
         PYTHON_CHECKS => checks.1.clone(),
         _ => grants(table, configured, &pin.asks, directory, tree),

@@ -416,7 +416,7 @@ fn nothing_that_a_plugin_says_reaches_a_terminal_as_it_is() {
         (vec!["decisions"], "a\\u001b[6;66H"),
         (vec!["memory", "list"], "a\\u001b[6;66H"),
         (vec!["memory", "export"], "longhaul_memory"),
-        (vec!["trajectories", "list"], "agents.code"),
+        (vec!["trajectories", "list"], "rated"),
         (vec!["trajectories", "export", "--format", "full"], ""),
         (vec!["report"], "# kept"),
         (vec!["report", "--format", "html"], "<html"),

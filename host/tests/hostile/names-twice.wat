@@ -1,14 +1,14 @@
 ;; tool
 ;; Gives two of its functions one name.
 (data (i32.const 2048) "sum")
-(data (i32.const 2052) "{}")
+(data (i32.const 2052) "{\22type\22:\22object\22}")
 (func $function (param $at i32)
   (i32.store (local.get $at) (i32.const 2048))
   (i32.store offset=4 (local.get $at) (i32.const 3))
   (i32.store offset=8 (local.get $at) (i32.const 2048))
   (i32.store offset=12 (local.get $at) (i32.const 3))
   (i32.store offset=16 (local.get $at) (i32.const 2052))
-  (i32.store offset=20 (local.get $at) (i32.const 2))
+  (i32.store offset=20 (local.get $at) (i32.const 17))
   (i32.store offset=24 (local.get $at) (i32.const 0)))
 (func $describe (result i32)
   (call $function (i32.const 600))
