@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::lab::{Lab, Ran, Started};
+use common::lab::{Lab, Ran, Started, kill};
 use common::{DOER_CONFIG, Random, answers_printed, number, refused};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -433,11 +433,10 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
         if random.below(12) == 0 {
             server = match server.take() {
                 None => Some(lab.start(&["serve", "--no-token", "--listen", "127.0.0.1:0"])),
-                Some(mut running) => {
-                    if random.below(3) == 0 {
-                        drop(running.kill())
-                    } else {
-                        running.interrupt()
+                Some(running) => {
+                    match random.below(3) {
+                        0 => kill(running.pid()),
+                        _ => running.interrupt(),
                     }
                     let ended = running.wait();
                     assert!(!ended.said().contains("panicked"), "{}", ended.said());

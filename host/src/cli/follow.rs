@@ -13,6 +13,7 @@ use longhaul_core::text::{cleaned, printable};
 use longhaul_harness::RunStatus;
 use std::io::IsTerminal;
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
@@ -236,6 +237,8 @@ impl Follower<'_> {
                         return Ok(Over::AtOnce);
                     }
                     self.pauses = true;
+                    // Heard from before the line is read that tells of it.
+                    let mut again = signal(SignalKind::interrupt())?;
                     let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
                     self.view.say(&format!(
                         "pausing: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
@@ -244,7 +247,7 @@ impl Follower<'_> {
                     tokio::select! {
                         // A run that is over by now, or an owner that is gone, shows in what is watched.
                         _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }) => {}
-                        _ = tokio::signal::ctrl_c() => return Ok(Over::AtOnce),
+                        _ = again.recv() => return Ok(Over::AtOnce),
                     }
                 }
             }
