@@ -8,7 +8,7 @@ use crate::ctx::Ctx;
 use longhaul_core::event::Event;
 use longhaul_core::model::ModelReply;
 use longhaul_core::text::truncate;
-use longhaul_core::tool::{ToolCall, ToolError, ToolOutput};
+use longhaul_core::tool::{ToolCall, ToolError, ToolOutput, call_line, outcome_line};
 use serde_json::Value;
 
 /// Bytes of a thought.
@@ -56,6 +56,7 @@ impl Ctx {
                 tool: truncate(&call.tool, NAME_BYTES_MAX),
                 function: truncate(&call.function, NAME_BYTES_MAX),
                 arguments: truncate(&call.arguments, CALL_BYTES_MAX),
+                line: call_line(call),
             },
         );
         step
@@ -85,6 +86,7 @@ impl Ctx {
                 function: truncate(&call.function, NAME_BYTES_MAX),
                 ok: answer.is_ok(),
                 output,
+                line: outcome_line(call, answer),
                 took_ms,
             },
         );

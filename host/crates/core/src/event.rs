@@ -224,6 +224,10 @@ pub enum Event {
         function: String,
         /// JSON, cut short.
         arguments: String,
+        /// What is called in one line, for people, for example `files.edit sum.py`. Empty in events from before they
+        /// had it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        line: String,
     },
     /// Work passed a position that can be gone on from, also on another machine; see `longhaul checkpoint`.
     Checkpoint {
@@ -256,6 +260,10 @@ pub enum Event {
         ok: bool,
         /// What it answered, or the error, cut short.
         output: String,
+        /// The call and what came of it in one line, for people, for example `files.edit sum.py +1 -0`. Empty in
+        /// events from before they had it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        line: String,
         /// How long it took, in milliseconds. None where the answer was found in the journal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took_ms: Option<u64>,

@@ -26,6 +26,7 @@ pub mod shared;
 pub mod store;
 pub mod stream;
 pub mod supervisor;
+pub mod test_summary;
 pub mod text;
 pub mod tool;
 pub mod work;

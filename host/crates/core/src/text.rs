@@ -81,9 +81,34 @@ fn escape(shown: &mut String, char: char) {
     }
 }
 
+/// So many of them: `1 commit`, `2 commits`, `2 matches`, `2 entries`.
+#[must_use]
+pub fn count(number: usize, of: &str) -> String {
+    if number == 1 {
+        return format!("1 {of}");
+    }
+    if let Some(stem) = of.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u'])) {
+        return format!("{number} {stem}ies");
+    }
+    let ending = if of.ends_with(['s', 'x']) || of.ends_with("ch") || of.ends_with("sh") { "es" } else { "s" };
+    format!("{number} {of}{ending}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural_and_everything_else_is() {
+        let counted: Vec<String> =
+            [(0, "feature"), (1, "feature"), (2, "match"), (1, "process"), (3, "process"), (2, "query"), (2, "day")]
+                .map(|(number, of)| count(number, of))
+                .to_vec();
+        assert_eq!(
+            counted,
+            ["0 features", "1 feature", "2 matches", "1 process", "3 processes", "2 queries", "2 days"]
+        );
+    }
 
     #[test]
     fn a_cut_never_splits_a_character() {

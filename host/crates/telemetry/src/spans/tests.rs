@@ -49,6 +49,7 @@ fn action(key: &str, step: u32) -> Event {
         tool: "files".into(),
         function: "write".into(),
         arguments: "secret words".into(),
+        line: "secret words".into(),
     }
 }
 
@@ -62,6 +63,7 @@ fn observation(key: &str, of: u32) -> Event {
         function: "write".into(),
         ok: false,
         output: "secret words".into(),
+        line: "secret words".into(),
         took_ms: None,
     }
 }
