@@ -63,6 +63,53 @@ pub enum TreeError {
         /// The one that is in the way.
         taken: String,
     },
+    /// HEAD is at a commit and on no branch.
+    #[error("HEAD of `{dir}` is on no branch, so nothing would hold the merge; switch to one: `git switch main`")]
+    Detached {
+        /// The repository.
+        dir: PathBuf,
+    },
+    /// The branch of a run is not there.
+    #[error("`{dir}` has no branch `{branch}`; a run makes it with its first commit, see `longhaul log`")]
+    NoBranch {
+        /// Its short name.
+        branch: String,
+        /// The repository.
+        dir: PathBuf,
+    },
+    /// Both branches changed the same lines.
+    #[error(
+        "`{branch}` and your branch changed the same lines of {}; nothing was changed; merge by hand: \
+         `git merge {branch}`, resolve these files, `git commit`",
+        list(.paths, *.more)
+    )]
+    Conflicts {
+        /// The short name of the run's.
+        branch: String,
+        /// The first few files.
+        paths: Vec<String>,
+        /// How many more there are.
+        more: usize,
+    },
+    /// Files that no commit holds lie where the merge has some.
+    #[error("the merge would write over {} in `{dir}`, which no commit holds; move them away first", list(.paths, *.more))]
+    InTheWay {
+        /// The repository.
+        dir: PathBuf,
+        /// The first few.
+        paths: Vec<String>,
+        /// How many more there are.
+        more: usize,
+    },
+    /// Git does not know who the user is.
+    #[error(
+        "git does not know your name, which a merge commit has; say it: \
+         `git config --global user.name NAME` and `git config --global user.email ADDRESS`"
+    )]
+    NoIdentity {
+        /// The repository.
+        dir: PathBuf,
+    },
     /// Somebody else moved the branch.
     #[error(
         "branch `{branch}` is at {found}, but the work is based on {expected}; \
@@ -214,6 +261,11 @@ impl TreeError {
             | Self::CheckedOut { .. }
             | Self::BranchName { .. }
             | Self::NameTaken { .. }
+            | Self::Detached { .. }
+            | Self::NoBranch { .. }
+            | Self::Conflicts { .. }
+            | Self::InTheWay { .. }
+            | Self::NoIdentity { .. }
             | Self::BranchMoved { .. }
             | Self::Locked { .. }
             | Self::TreeChanged { .. }
@@ -244,6 +296,11 @@ impl TreeError {
             | Self::CheckedOut { .. }
             | Self::BranchName { .. }
             | Self::NameTaken { .. }
+            | Self::Detached { .. }
+            | Self::NoBranch { .. }
+            | Self::Conflicts { .. }
+            | Self::InTheWay { .. }
+            | Self::NoIdentity { .. }
             | Self::BranchMoved { .. }
             | Self::TreeChanged { .. }
             | Self::LinkLeaves { .. }

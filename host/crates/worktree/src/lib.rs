@@ -4,18 +4,20 @@
 //! nothing that runs on it reaches hooks or configuration. Commits go straight into the user's object
 //! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps where it
 //! was under `refs/longhaul/reverted`, and an agent what it has so far under `refs/longhaul/checkpoints`. This crate never
-//! touches the user's checkout, index or configuration, runs no git filter and no hook, and follows no
+//! touches the user's checkout, index or configuration, but for [`Project::merge_into_checkout`]; it runs no git filter and no hook, and follows no
 //! symbolic link of the tree. Everything but [`run_native`], [`run_held`] and [`start_kept`] blocks.
 
 mod at;
 mod browse;
 mod checkpoint;
+mod diff;
 mod error;
 mod git;
 mod glob;
 mod held;
 mod ignore;
 mod init;
+mod into_checkout;
 mod kept;
 mod log;
 mod merge;
@@ -31,10 +33,12 @@ mod write;
 
 pub use browse::Browsed;
 pub use checkpoint::{Checkpoint, CheckpointOrder};
+pub use diff::DiffForm;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, Project, Start};
 pub use held::{Held, HeldLimits, HeldReport, private_places, run_held};
 pub use init::{init_repository, new_project, new_project_with};
+pub use into_checkout::{MergeKind, MergedIn};
 pub use kept::{Kept, Room, start_kept};
 pub use log::Logged;
 pub use merge::Merge;

@@ -110,7 +110,7 @@ impl Tree {
     }
 }
 
-fn conflicts(index: &git2::Index) -> Result<Vec<String>, TreeError> {
+pub(crate) fn conflicts(index: &git2::Index) -> Result<Vec<String>, TreeError> {
     let failed = TreeError::git("list the conflicts");
     let mut files = Vec::new();
     for conflict in index.conflicts().map_err(failed)?.take(CONFLICTS_MAX) {

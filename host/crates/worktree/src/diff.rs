@@ -1,0 +1,69 @@
+//! What a run changed, between two commits, in git's format.
+//!
+//! Made of blobs without git's filters, drivers and configuration: what those name is never started. The text is what
+//! `git apply` takes; whoever shows it cleans it. Changes nothing.
+
+use crate::TreeError;
+use crate::git::Project;
+use git2::{DiffFormat, DiffOptions, DiffStatsFormat, Oid};
+
+/// Bytes of one file that is compared line by line; of a larger one only its name is told.
+const COMPARED_BYTES_MAX: i64 = 16 << 20;
+
+/// Columns of the summary of a difference.
+const STAT_COLUMNS: usize = 80;
+
+/// How much of a difference is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffForm {
+    /// Every line.
+    Patch,
+    /// Files, and how many lines.
+    Stat,
+}
+
+impl Project {
+    /// What differs from the commit `from` to `to`.
+    ///
+    /// # Errors
+    /// When one of them is not there, or git cannot read it.
+    pub fn diff(&self, from: &str, to: &str, form: DiffForm) -> Result<Vec<u8>, TreeError> {
+        let repo = self.repo()?;
+        let tree = |commit: &str| {
+            let missing = || TreeError::NoCommit { commit: commit.to_owned(), dir: self.root().to_owned() };
+            let found = Oid::from_str(commit).and_then(|id| repo.find_commit(id)).map_err(|_| missing())?;
+            found.tree().map_err(TreeError::git("read a tree"))
+        };
+        let failed = || TreeError::git("compare two commits");
+        let mut options = DiffOptions::new();
+        options.max_size(COMPARED_BYTES_MAX).show_binary(form == DiffForm::Patch);
+        let diff = repo.diff_tree_to_tree(Some(&tree(from)?), Some(&tree(to)?), Some(&mut options));
+        let mut diff = diff.map_err(failed())?;
+        diff.find_similar(None).map_err(failed())?;
+        if form == DiffForm::Stat {
+            let stats = diff.stats().and_then(|stats| stats.to_buf(DiffStatsFormat::FULL, STAT_COLUMNS));
+            return Ok(stats.map_err(failed())?.to_vec());
+        }
+        let mut text = Vec::new();
+        let printed = diff.print(DiffFormat::Patch, |_, _, line| {
+            if let sign @ ('+' | '-' | ' ') = line.origin() {
+                text.push(sign as u8);
+            }
+            text.extend_from_slice(line.content());
+            true
+        });
+        printed.map_err(failed())?;
+        Ok(text)
+    }
+
+    /// The first parent of a commit; none of a first one.
+    ///
+    /// # Errors
+    /// When the commit is not there.
+    pub fn parent_of(&self, commit: &str) -> Result<Option<String>, TreeError> {
+        let repo = self.repo()?;
+        let missing = || TreeError::NoCommit { commit: commit.to_owned(), dir: self.root().to_owned() };
+        let found = Oid::from_str(commit).and_then(|id| repo.find_commit(id)).map_err(|_| missing())?;
+        Ok(found.parent_id(0).ok().map(|id| id.to_string()))
+    }
+}
