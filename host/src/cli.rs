@@ -14,6 +14,7 @@ mod children;
 mod conform;
 mod decisions;
 mod detect;
+mod diff;
 mod do_prompt;
 mod doctor;
 mod exec;
@@ -25,9 +26,11 @@ mod graph;
 mod log;
 mod mcp;
 mod memory;
+mod merge;
 mod models;
 mod owner;
 pub(crate) mod plugin;
+mod progress;
 mod project;
 mod prompt;
 mod ps;
@@ -38,6 +41,7 @@ mod schedule;
 mod secrets;
 mod serve;
 mod show;
+mod speech;
 mod token;
 mod trajectories;
 mod words;
@@ -143,6 +147,11 @@ enum Command {
     Revert(revert::RevertArgs),
     /// List the commits of a run, newest first.
     Log(log::LogArgs),
+    /// Show what a run changed, or the commit of one of its features.
+    Diff(diff::DiffArgs),
+    /// Merge the commits of a run into the branch that is checked out: fast forward, or with a commit of yours. Refused
+    /// where files have changes that are not committed, and where both changed the same lines.
+    Merge(merge::MergeArgs),
     /// Watch a run that another terminal started. Ctrl-C only stops watching.
     Attach {
         #[command(flatten)]
@@ -227,6 +236,8 @@ enum Command {
     Decisions {
         #[command(flatten)]
         run: RunArg,
+        #[command(flatten)]
+        list: decisions::ListArgs,
         #[command(subcommand)]
         command: Option<decisions::Command>,
     },
@@ -506,6 +517,8 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         }
         Command::Revert(args) => revert::run(context, args).await,
         Command::Log(args) => log::run(context, args).await,
+        Command::Diff(args) => diff::run(context, args).await,
+        Command::Merge(args) => merge::run(context, args).await,
         Command::Attach { run, after, from, form } => {
             let after = from.map_or(after, |from| from - 1);
             follow::attach(context, context.which(run), after, form.form(context)).await
@@ -533,7 +546,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
             features::list_checks(context, context.which(run)).await
         }
         Command::Features { run, command, .. } => features::run(context, context.which(run), command).await,
-        Command::Decisions { run, command } => decisions::run(context, context.which(run), command).await,
+        Command::Decisions { run, list, command } => decisions::run(context, context.which(run), list, command).await,
         Command::Checkpoint { command } => checkpoint::run(context, command).await,
         Command::Gc(args) => gc::run(context, args).await,
         Command::Backup(args) => backup::backup(context, args).await,
@@ -567,4 +580,20 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
 async fn order(context: &Context, request: Request, done: &str) -> anyhow::Result<Exit> {
     words::print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// README used to name a way that was refused.
+    #[test]
+    fn a_question_to_the_decisions_needs_no_word_before_it() {
+        for words in
+            [&["decisions", "--query", "why"][..], &["decisions", "r-1", "--limit", "3"], &["decisions", "list"]]
+        {
+            let parsed = Cli::try_parse_from([&["longhaul"], words].concat());
+            assert!(parsed.is_ok_and(|cli| matches!(cli.command, Command::Decisions { .. })), "{words:?}");
+        }
+    }
 }

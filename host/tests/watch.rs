@@ -3,13 +3,16 @@
 mod common;
 
 use common::lab::{Lab, Ran};
+use common::terminal::{Terminal, picture};
 use common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked};
+use expect_test::expect;
 use futures_util::StreamExt as _;
 use longhaul::door::{Door, Seen};
 use longhaul::events;
 use longhaul::home::Home;
 use longhaul_core::stream::{Content, Kind, Line, invocation};
 use longhaul_core::{Event, RunId};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -198,4 +201,147 @@ plugin = "lenient"
     assert!(first.len() > 1 && first.len() < durable(&lines).len());
     check_numbers(&rest, first.len() as u64);
     assert_eq!(durable(&rest).last(), durable(&lines).last());
+}
+
+/// A project whose agent writes a function as a model says.
+const CODER: &str = r#"
+[project]
+name = "invoices"
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+price_input_usd_per_million = 1.0
+price_output_usd_per_million = 1.0
+
+[agents.code]
+plugin = "react"
+models = ["fake"]
+tools = ["files", "python"]
+settings = { output_tokens_max = 500 }
+
+[tools.files]
+plugin = "files"
+directories = [{ guest = "/work", host = "tree", access = "write" }]
+confirm_effects = true
+
+[tools.python]
+plugin = "python"
+directories = [{ guest = "/work", host = "tree", access = "read" }]
+
+[checks]
+sums = { argv = ["grep", "-q", "def total", "invoice.py"] }
+
+[run.limits]
+iterations_max = 2
+"#;
+
+/// What the model says, reply by reply: a round that ends too early, and one that ends well.
+fn replies() -> Vec<Value> {
+    let act = |thought: &str, action: &str, args: Value| json!({ "thought": thought, "action": action, "args": args });
+    let finish = |answer: &str| json!({ "action": "finish", "answer": answer, "confidence": 0.9 });
+    vec![
+        json!("I look around first.\n```json\n{\"action\": \"files.list\", \"args\": {}}\n```"),
+        act("That is not there yet.", "files.read", json!({ "path": "invoice.py" })),
+        finish("I did nothing"),
+        act(
+            "Now I write it.",
+            "files.write",
+            json!({ "path": "invoice.py", "content": "def total(items):\n    return 0\n" }),
+        ),
+        act(
+            "And mend the sum.\nIt was 0.",
+            "files.edit",
+            json!({ "path": "invoice.py", "old": "    return 0\n", "new": "    items = list(items)\n    return sum(items)\n" }),
+        ),
+        act("Do the tests pass?", "python.run", json!({ "source": "print('3 passed in 0.01s')" })),
+        act("Outside of the tree.", "files.write", json!({ "path": "../x", "content": "x" })),
+        act(
+            "Once more.",
+            "python.run",
+            json!({ "source": "import sys\nprint('no such test', file=sys.stderr)\nsys.exit(2)" }),
+        ),
+        finish("total() sums the items"),
+    ]
+}
+
+fn coder() -> Lab {
+    let goal = "# Invoices\n\n## Feature: the total of an invoice\n- id: total\n- check: sums\n\nWrite total(items).\n";
+    let lab = Lab::new(CODER, goal);
+    lab.fake.says(replies());
+    lab
+}
+
+/// Without what differs from run to run: names of runs and commits, and what the prompts of today cost.
+fn masked(lab: &Lab, text: &str) -> String {
+    let run = lab.runs().pop().expect("a run");
+    let commit = lab.git(&["rev-parse", "longhaul/invoices"]);
+    let spent = |line: &str| match line.rsplit_once('(') {
+        Some((line, spent)) if spent.contains(" tokens, $0.0") => format!("{line}(SPENT)\n"),
+        _ => format!("{line}\n"),
+    };
+    text.replace(&run, "RUN").replace(&commit[..10], "COMMIT").lines().map(spent).collect()
+}
+
+#[test]
+fn what_a_person_sees_of_a_run_is_a_line_for_each_thing_that_is_done() {
+    let lab = coder();
+    // The log as well: what is no terminal gets no colours.
+    let ran = lab.start_with(&["run"], &[("LONGHAUL_LOG", "debug")]).wait().expect(0);
+    assert!(!ran.said().contains('\u{1b}'), "{}", ran.said());
+    assert!(!ran.stdout.contains("{\""), "no JSON: {}", ran.stdout);
+    let piped = masked(&lab, &ran.stdout);
+    expect![[r#"
+        run RUN of invoices, on branch longhaul/invoices
+          plan: initializer
+        1 feature
+          total: the total of an invoice
+          1 feature, as the goal writes it
+        feature total
+          work on total, round 1: react
+            | I look around first.
+            files.list  2 entries
+            | That is not there yet.
+            files.read invoice.py  failed: `invoice.py` does not exist
+            I did nothing (SPENT)
+          judge total, round 1: check-evaluator
+            total does not pass
+              sums: grep: invoice.py: No such file or directory
+          work on total, round 2: react
+            | Now I write it.
+            files.write invoice.py +2 -0, new
+            | And mend the sum.
+            | It was 0.
+            files.edit invoice.py +2 -1
+            | Do the tests pass?
+            python.run 1 line  3 passed
+            | Outside of the tree.
+            files.write ../x  wrong arguments: the path has `..`; paths stay inside the granted directory
+            | Once more.
+            python.run 3 lines  exit code 2: no such test
+            total() sums the items (SPENT)
+          judge total, round 2: check-evaluator
+            total passes
+          committed total as COMMIT: invoice.py
+          PASS total: judged to pass
+        completed: 1 of 1 features pass (SPENT)
+        the work is on branch longhaul/invoices
+          look at it:  longhaul diff RUN
+          merge it:    longhaul merge RUN   (or: git merge longhaul/invoices)
+    "#]]
+    .assert_eq(&piped);
+
+    let lab = coder();
+    let (status, raw) = Terminal::start(&lab, &["run"], &[]).wait_raw();
+    assert_eq!(status.code(), Some(0), "{raw}");
+    // What was drawn while it worked is gone, and what stays are the same lines.
+    assert_eq!(masked(&lab, &picture(&raw).join("\n")), piped);
+    assert!(raw.contains("work on total, round 2: react"), "{raw}");
+    assert!(raw.contains("0 of 1 pass | "), "{raw}");
+    assert!(!raw.contains("{\""), "no JSON: {raw}");
+
+    // To go on with what is complete says once more that it is, and how to get it.
+    let again = masked(&lab, &lab.run(&["resume"]).expect(0).stdout);
+    assert!(again.contains("completed: 1 of 1 features pass") && again.contains("longhaul merge RUN"), "{again}");
 }

@@ -77,8 +77,8 @@ impl From<Word> for Outcome {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, run: Which, command: Option<Command>) -> anyhow::Result<Exit> {
-    match command.unwrap_or(Command::List(ListArgs { query: None, limit: LIMIT })) {
+pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<Command>) -> anyhow::Result<Exit> {
+    match command.unwrap_or(Command::List(list)) {
         Command::List(ListArgs { query, limit }) => {
             let hits = ask(context, Request::Decisions { run, question: query, limit }).await?;
             if !context.json && hits.is_empty() {

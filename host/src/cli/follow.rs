@@ -1,5 +1,6 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
+use super::progress::Progress;
 use super::prompt::{Asked, Person};
 use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, owner, terminal, words};
 use crate::door::{Door, OwnerGone, Seen};
@@ -11,6 +12,7 @@ use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::stream::{Content, Line, Token};
 use longhaul_core::text::{cleaned, printable};
 use longhaul_harness::RunStatus;
+use rustix::termios::tcgetwinsize;
 use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,9 +33,9 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> anyho
         Request::Run { sessions, .. } | Request::Resume { sessions, .. } => *sessions,
         _ => None,
     };
-    let after = match &request {
-        Request::Resume { run, .. } => last_number(&door, run).await,
-        _ => 0,
+    let (after, progress) = match &request {
+        Request::Resume { run, .. } => caught_up(&door, run, u64::MAX).await,
+        _ => (0, Progress::default()),
     };
     let mut tries = OWNERS_MAX;
     let run = loop {
@@ -55,7 +57,7 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> anyho
     };
     // Whoever goes on with an ask gets its answer as whoever asked.
     let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
-    let (view, person) = (View::new(form, asks), Person::default());
+    let (view, person) = (View::new(form, asks, run.clone(), progress), Person::default());
     let follower =
         Follower { context, run: run.clone(), after, owns: true, asks, sessions, pauses: false, view, person };
     let exit = follower.follow(door).await?;
@@ -92,22 +94,26 @@ pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> 
         owner::hand_over(door).await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    let (view, person) = (View::new(form, false), Person::default());
+    let (_, progress) = caught_up(&door, &Which::Named(run.to_string()), after).await;
+    let (view, person) = (View::new(form, false, run.clone(), progress), Person::default());
     Follower { context, run, after, owns: false, asks: false, sessions: None, pauses: false, view, person }
         .follow(door)
         .await
 }
 
-/// Events up to here were shown by whoever followed before.
-async fn last_number(door: &Door, which: &Which) -> u64 {
-    let mut after = 0;
+/// The number of the last event up to `until`, and where the run was then: those were shown by whoever followed before.
+async fn caught_up(door: &Door, which: &Which, until: u64) -> (u64, Progress) {
+    let (mut after, mut progress) = (0, Progress::default());
     while let Ok(Answer::Events { events }) = door.ask(Request::Events { run: which.clone(), after }).await {
-        match events.last() {
-            Some(last) => after = last.number,
-            None => break,
+        for event in events.iter().filter(|event| event.number <= until) {
+            after = event.number;
+            progress.see(event);
+        }
+        if events.last().is_none_or(|last| last.number > after) {
+            break;
         }
     }
-    after
+    (after, progress)
 }
 
 async fn status(door: &Door, which: Which) -> anyhow::Result<Status> {
@@ -284,7 +290,7 @@ impl Follower<'_> {
         }
         self.view.finish();
         if !self.person.begin(self.context, door, &self.run).await? {
-            self.view = View::new(self.view.form, self.asks);
+            self.view.begin();
         }
         Ok(())
     }
@@ -333,17 +339,36 @@ impl Follower<'_> {
         let run = Which::Named(self.run.to_string());
         // Who answered elsewhere may have resumed it, too.
         door.ask(Request::Resume { run, retry_failing: false, sessions: None }).await?;
-        self.view = View::new(self.view.form, self.asks);
+        self.view.begin();
         Ok(true)
+    }
+
+    /// A run that had ended, or waits for a person, and was taken up again, has no news: it says once more how it stands.
+    fn repeat_what_was_not_said(&self, status: &Status) {
+        let (view, why) = (&self.view, &status.why);
+        match status.summary.status {
+            RunStatus::Completed if !view.has_said_end => view.say(&format!("completed: {why}")),
+            RunStatus::Parked if !view.has_said_question => {
+                let open = view.progress.open_questions(why);
+                open.iter().for_each(|text| view.say(text));
+                if open.is_empty() {
+                    view.say(&format!("parked: {why}"));
+                }
+            }
+            _ => {}
+        }
     }
 
     async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {
         self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
+        self.repeat_what_was_not_said(status);
         let run = &self.run;
         let (exit, hint) = match status.summary.status {
-            RunStatus::Completed => (Exit::Done, None),
-            RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned => (Exit::Incomplete, None),
+            RunStatus::Completed => (Exit::Done, how_to_get_the_work(status)),
+            RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned => {
+                (Exit::Incomplete, how_to_get_the_work(status))
+            }
             RunStatus::Parked => {
                 (Exit::Waiting, Some(format!("go on, when that is done, with: longhaul resume {run}")))
             }
@@ -356,8 +381,8 @@ impl Follower<'_> {
         };
         match (hint, self.view.form.is_for_programs()) {
             (_, true) | (None, _) => {}
-            (Some(hint), false) if self.asks => errln!("{hint}"),
-            (Some(hint), false) => outln!("{hint}"),
+            (Some(hint), false) if self.asks => terminal::error_text(&hint),
+            (Some(hint), false) => outtext!(hint),
         }
         if let (Some(answer), true, false) = (&status.synthesis, self.asks, self.view.form.is_for_programs()) {
             let answer = words::plain(&answer.answer);
@@ -367,6 +392,18 @@ impl Follower<'_> {
         owner::stay(door).await;
         Ok(exit)
     }
+}
+
+/// Where the commits of a run are, and how they get into the user's branch; none where there are none.
+fn how_to_get_the_work(status: &Status) -> Option<String> {
+    let (run, branch) = (&status.summary.run, &status.branch);
+    let has_commits = !branch.is_empty() && status.features.iter().any(|feature| feature.commit.is_some());
+    has_commits.then(|| {
+        format!(
+            "the work is on branch {branch}\n  look at it:  longhaul diff {run}\n  \
+             merge it:    longhaul merge {run}   (or: git merge {branch})"
+        )
+    })
 }
 
 fn print(line: &Line) -> anyhow::Result<()> {
@@ -408,33 +445,35 @@ impl Form {
     }
 }
 
-/// What a person sees: lines, and on a terminal one more that lives. A program sees one JSON object a line.
+/// What a person sees: lines, and on a terminal a few more that live. A program sees one JSON object a line.
 struct View {
     form: Form,
     /// Lines go to standard error.
     beside: bool,
-    live: Option<ProgressBar>,
-    said: String,
+    run: RunId,
+    progress: Progress,
+    /// Whether the end of the run was shown, and a question to a person.
+    has_said_end: bool,
+    has_said_question: bool,
+    live: Option<Live>,
 }
 
 impl View {
-    fn new(form: Form, beside: bool) -> Self {
-        // What lives is drawn on standard error.
-        let is_seen = if beside { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
-        let live = (form == Form::Words && is_seen).then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(
-                ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
-                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-            );
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
-        Self { form, beside, live, said: String::new() }
+    fn new(form: Form, beside: bool, run: RunId, progress: Progress) -> Self {
+        let (has_said_end, has_said_question) = (false, false);
+        let mut view = Self { form, beside, run, progress, has_said_end, has_said_question, live: None };
+        view.begin();
+        view
+    }
+
+    /// Draws what lives, where that is seen.
+    fn begin(&mut self) {
+        let is_read = self.beside || std::io::stdout().is_terminal();
+        self.live = (self.form == Form::Words && is_read && is_drawn_on()).then(Live::new);
+        self.draw();
     }
 
     fn event(&mut self, event: &RunEvent) -> anyhow::Result<()> {
-        self.said.clear();
         match self.form {
             Form::Words => {}
             Form::Json => {
@@ -443,28 +482,26 @@ impl View {
             }
             Form::Stream => return print(&Line::of(event.clone())),
         }
-        if let Some(line) = words::line(event) {
+        if let Event::ContextAnxiety { invocation, sign } = &event.event {
+            tracing::debug!(%invocation, ?sign, "a model seems to hurry because its context fills");
+        }
+        self.has_said_end |= matches!(event.event, Event::RunEnded { .. });
+        self.has_said_question |= matches!(event.event, Event::Parked { .. });
+        if let Some(line) = self.progress.see(event) {
             self.say(&line);
         }
-        if let (Some(live), Event::InvocationStarted { plugin, feature, .. }) = (&self.live, &event.event) {
-            live.set_message(format!("{plugin} {}", feature.as_deref().unwrap_or_default()));
-        }
+        self.draw();
         Ok(())
     }
 
-    /// The end of what a model is saying, on the line that lives.
+    /// A part of what a model is saying.
     fn token(&mut self, run: &RunId, token: Token) -> anyhow::Result<()> {
         if self.form == Form::Stream {
             return print(&Line { run: run.clone(), content: Content::Token(token) });
         }
-        if let Some(live) = &self.live {
-            if token.whole {
-                self.said.clear();
-            }
-            self.said.push_str(&printable(&token.text, usize::MAX));
-            let start = self.said.floor_char_boundary(self.said.len().saturating_sub(80));
-            self.said.drain(..start);
-            live.set_message(self.said.clone());
+        if self.live.is_some() {
+            self.progress.hear(&token);
+            self.draw();
         }
         Ok(())
     }
@@ -488,16 +525,64 @@ impl View {
 
     fn say(&self, line: &str) {
         match &self.live {
-            Some(live) => live.println(cleaned(line)),
+            Some(live) => live.bar.println(cleaned(line)),
             None if self.form.is_for_programs() => {}
             None if self.beside => terminal::error_text(line),
             None => outtext!(line),
         }
     }
 
-    fn finish(&mut self) {
-        if let Some(live) = self.live.take() {
-            live.finish_and_clear();
+    fn draw(&self) {
+        if let Some(live) = &self.live {
+            live.draw(&self.progress, &self.run);
         }
     }
+
+    fn finish(&mut self) {
+        if let Some(live) = self.live.take() {
+            live.bar.finish_and_clear();
+        }
+    }
+}
+
+/// Lines of what a model is saying that live.
+const SAYING_LINES_MAX: usize = 4;
+
+/// Columns beside the label: the spinner, the time, and spaces.
+const BESIDE_LABEL: usize = 12;
+
+/// Columns of a terminal that does not say how many it has.
+const COLUMNS: usize = 80;
+
+/// The lines at the end of a terminal that are drawn again and again: what goes on, and what a model is saying.
+struct Live {
+    bar: ProgressBar,
+}
+
+impl Live {
+    fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {prefix} {elapsed}{msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar }
+    }
+
+    fn draw(&self, progress: &Progress, run: &RunId) {
+        let columns = tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+        let columns = if columns == 0 { COLUMNS } else { columns };
+        let room = columns.saturating_sub(BESIDE_LABEL).max(BESIDE_LABEL);
+        self.bar.set_prefix(printable(&progress.label(run, room), usize::MAX));
+        let saying = progress.saying(SAYING_LINES_MAX, room);
+        self.bar.set_message(
+            saying.iter().map(|line| format!("\n  | {}", printable(line, usize::MAX))).collect::<String>(),
+        );
+    }
+}
+
+/// What lives is drawn on standard error, on terminals that can move a cursor.
+fn is_drawn_on() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

@@ -265,7 +265,8 @@ impl Row {
             priority: spec.priority,
             status,
             why,
-            attempts,
+            // How often it was tried, the last time included: the harness counts those that failed.
+            attempts: attempts.max(sessions),
             sessions,
             depends_on: spec.depends_on,
             vacuous,

@@ -134,7 +134,8 @@ pub async fn replay(
     } else {
         for replayed in invocations {
             let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());
-            outln!("{}: {} calls, {} fuel: {word}", replayed.invocation, replayed.calls, replayed.fuel.1);
+            let calls = words::counted(replayed.calls, "call");
+            outln!("{}: {calls}, {} fuel: {word}", replayed.invocation, replayed.fuel.1);
         }
     }
     Ok(if same { Exit::Done } else { Exit::Error })
@@ -147,7 +148,7 @@ fn word_of(status: RunStatus, active: bool) -> &'static str {
         RunStatus::New => "new",
         RunStatus::Planning => "planning",
         RunStatus::Working => "working",
-        RunStatus::Parked => "waiting",
+        RunStatus::Parked => "parked",
         RunStatus::Paused => "paused",
         RunStatus::Completed => "completed",
         RunStatus::Incomplete => "incomplete",

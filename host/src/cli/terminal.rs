@@ -94,6 +94,19 @@ pub(crate) fn pass_error(text: &str) {
     }
 }
 
+/// Prints bytes to the letter, which a program reads.
+pub(crate) fn out_bytes(bytes: &[u8]) {
+    write_out(bytes, b"");
+}
+
+/// Prints a line in a colour, a number of ANSI: what the line has of its own is cleaned.
+pub(crate) fn out_coloured(line: &str, colour: Option<&str>) {
+    match colour {
+        Some(colour) => write_out(format!("\x1b[{colour}m{}\x1b[0m", cleaned(line)).as_bytes(), b"\n"),
+        None => write_out(cleaned(line).as_bytes(), b"\n"),
+    }
+}
+
 /// Asks for something on the line that the cursor then stays on.
 pub(crate) fn ask(question: &str) {
     write_error(&message(question, 0));

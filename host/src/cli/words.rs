@@ -2,10 +2,10 @@
 
 use crate::run::ledger::LedgerView;
 use crate::service::Answer;
-use longhaul_core::context::Anxiety;
 use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, Used};
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::Spent;
+pub use longhaul_core::text::count;
 use longhaul_core::text::printable;
 use longhaul_core::work::{FeatureStatus, Mark};
 use serde_json::Value;
@@ -37,16 +37,19 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Planned { features, notes, proposed } => planned(features, notes, proposed),
         Event::Feature { feature, status, why } => feature_line(feature, *status, why)?,
         Event::InvocationStarted { plugin, export, feature, round, .. } => {
-            let of = match feature {
-                None => String::new(),
-                // Before the first round it is about what the feature is judged by.
-                Some(feature) if *round == 0 => format!(" the rubric of {feature}"),
-                Some(feature) => format!(" {feature}, round {round}"),
-            };
-            format!("  {}{of}: {plugin}", verb(export))
+            format!("  {}", work_words(export, feature.as_deref(), *round, plugin))
         }
-        Event::InvocationEnded { outcome, ok, used, .. } => {
-            format!("    {}{} ({})", if *ok { "" } else { "ended early: " }, outcome, used_words(used))
+        Event::InvocationEnded { outcome, ok, used, agent, .. } => {
+            let spent = spent_words(&used.usage);
+            match (ok, spent.is_empty()) {
+                // Its features or its verdict are the next line.
+                (true, true) if is_told_next(agent) => return None,
+                (true, false) if is_told_next(agent) => format!("    {spent}"),
+                (true, true) => format!("    {outcome}"),
+                (true, false) => format!("    {outcome} ({spent})"),
+                (false, true) => format!("    ended early: {outcome}"),
+                (false, false) => format!("    ended early: {outcome} ({spent})"),
+            }
         }
         Event::Judged { feature, passed, judgements, .. } => judged(feature, *passed, judgements),
         Event::Committed { feature, commit, files } => {
@@ -69,7 +72,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             format!("reverted to {}{back}", short(to))
         }
         Event::Parked { question, answer_with } => {
-            format!("waits: {question}\n  answer with: {}", answer_with.replace("RUN", event.run.as_str()))
+            format!("parked: {question}\n  answer with: {}", answer_with.replace("RUN", event.run.as_str()))
         }
         Event::Paused => "paused".to_owned(),
         Event::Limit { name, text } => format!("limit {name}: {text}"),
@@ -84,11 +87,6 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::Warning { text } => format!("  note: {text}"),
         Event::ContextCompacted { cut, .. } => format!("    context compacted{}", cut_words(cut)),
         Event::ContextReset { cut, .. } => format!("    context reset{}", cut_words(cut)),
-        // The verdict says it already.
-        Event::ContextAnxiety { sign: Anxiety::CriteriaUnmet { .. }, .. } => return None,
-        Event::ContextAnxiety { sign: Anxiety::ShortAnswer { chars, median_chars }, .. } => format!(
-            "    note: context anxiety: an answer of {chars} characters, where the five before it have a median of {median_chars}"
-        ),
         Event::RunEnded { status, summary, used } => format!("{status}: {summary} ({})", used_words(used)),
         _ => return None,
     })
@@ -112,8 +110,11 @@ fn on_one_line(event: &RunEvent) -> RunEvent {
 fn cut_words(cut: &ContextCut) -> String {
     let ContextCut { policy, tokens_before, tokens_after, messages_replaced, texts_referred, .. } = cut;
     let mut text = format!(
-        " ({}): {tokens_before} to {tokens_after} tokens, {messages_replaced} messages replaced, {texts_referred} texts put away",
-        policy.name()
+        " ({}): {tokens_before} to {}, {} replaced, {} put away",
+        policy.name(),
+        counted(*tokens_after, "token"),
+        counted(*messages_replaced, "message"),
+        counted(*texts_referred, "text")
     );
     if let Some(why) = &cut.unsummarised {
         text.push_str(&format!("; without a summary: {why}"));
@@ -171,6 +172,32 @@ fn verb(export: &str) -> &'static str {
     }
 }
 
+/// Whether what a component of this table hands back is an event of its own.
+fn is_told_next(agent: &str) -> bool {
+    matches!(agent, "planner" | "evaluator")
+}
+
+/// What a component works on: `work on sum, round 2: react`.
+pub fn work_words(export: &str, feature: Option<&str>, round: u32, plugin: &str) -> String {
+    let of = match feature {
+        None => String::new(),
+        // Before the first round it is about what the feature is judged by.
+        Some(feature) if round == 0 => format!(" the rubric of {feature}"),
+        Some(feature) => format!(" {feature}, round {round}"),
+    };
+    format!("{}{of}: {plugin}", verb(export))
+}
+
+/// Tokens and what they cost; nothing where no model was asked.
+pub fn spent_words(usage: &Usage) -> String {
+    let mut parts = Vec::new();
+    if usage.tokens() > 0 {
+        parts.push(counted(usage.tokens(), "token"));
+    }
+    parts.extend(cost_words(*usage));
+    parts.join(", ")
+}
+
 /// JSON as a person reads it: a string without its quotes.
 pub fn plain(json: &str) -> String {
     serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
@@ -178,18 +205,16 @@ pub fn plain(json: &str) -> String {
 
 /// What was used: tokens, money, fuel.
 pub fn used_words(used: &Used) -> String {
-    let mut parts = Vec::new();
-    if used.usage.tokens() > 0 {
-        parts.push(format!("{} tokens", used.usage.tokens()));
-    }
-    parts.extend(cost_words(used.usage));
-    parts.push(format!("{} fuel", short_number(used.fuel)));
-    if used.context_resets + used.context_compactions > 0 {
-        parts.push(format!("{} context resets, {} compactions", used.context_resets, used.context_compactions));
+    let mut parts = vec![spent_words(&used.usage), format!("{} fuel", short_number(used.fuel))];
+    for (number, of) in [(used.context_resets, "context reset"), (used.context_compactions, "compaction")] {
+        if number > 0 {
+            parts.push(counted(number, of));
+        }
     }
     if used.possibly_paid_twice > 0 {
         parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }
+    parts.retain(|part| !part.is_empty());
     parts.join(", ")
 }
 
@@ -250,7 +275,10 @@ fn possibly_paid_twice(total: &Spent) -> String {
         (cut_off.tokens(), if cut_off.cost_unknown { "an unknown sum".to_owned() } else { cut_off.cost_text() });
     match possibly_paid_twice {
         0 => String::new(),
-        _ => format!("possibly paid twice: {possibly_paid_twice} (up to {cost} and {tokens} tokens, charged)"),
+        _ => format!(
+            "possibly paid twice: {possibly_paid_twice} (up to {cost} and {}, charged)",
+            counted(tokens, "token")
+        ),
     }
 }
 
@@ -267,9 +295,9 @@ pub fn short(commit: &str) -> &str {
     &commit[..commit.floor_char_boundary(10)]
 }
 
-/// So many of them: `1 commit`, `2 commits`.
-pub fn count(number: usize, of: &str) -> String {
-    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
+/// As [`count`], of a number of any kind.
+pub fn counted(number: impl TryInto<usize>, of: &str) -> String {
+    count(number.try_into().unwrap_or(usize::MAX), of)
 }
 
 /// A number in three or four digits: `950`, `12.3 k`, `4.5 M`.

@@ -3,7 +3,7 @@
 
 use super::super::{Context, Exit};
 use longhaul_core::graph::{Answer, Changes, DiagnosisView, Failure, PatchView, Replayed, StepView, Summary, Version};
-use longhaul_core::text::printable;
+use longhaul_core::text::{count, printable};
 use serde::Serialize;
 
 /// Longest name, message and output in a line, in bytes.
@@ -213,10 +213,6 @@ fn names(steps: &[String]) -> String {
     let more = steps.len() - shown.len();
     let tail = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("{}{tail}", shown.join(", "))
-}
-
-fn count(number: usize, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
 fn json(value: &(impl Serialize + ?Sized)) -> anyhow::Result<()> {

@@ -1,0 +1,156 @@
+//! `longhaul diff`: what a run changed, as a whole or for one feature.
+//!
+//! Read from the repository's objects: nothing is written. A program gets the bytes as `git apply` takes them, a
+//! terminal gets colours, and nothing of the files that it would obey.
+
+use super::{Context, Exit, RunArg, terminal};
+use crate::service::{Answer, Request, Status, Which};
+use crate::wiring::variable;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use longhaul_core::RunId;
+use longhaul_worktree::{DiffForm, Logged, Project};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// The run, or the beginning of its name; a feature, where it does not begin with `r-`. Default: the newest of this
+    /// project.
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// Only the commit of this feature.
+    feature: Option<String>,
+    /// Files and how many lines of each, in place of the lines.
+    #[arg(long)]
+    stat: bool,
+}
+
+/// The commits of a run, and where they are.
+pub(super) struct RunCommits {
+    pub run: RunId,
+    pub status: Status,
+    pub directory: PathBuf,
+    pub branch: String,
+    pub base: String,
+    /// Newest first.
+    pub commits: Vec<Logged>,
+}
+
+/// Commits of a run that are looked through.
+const COMMITS_MAX: usize = 100_000;
+
+/// Carries it out.
+pub async fn run(context: &Context, args: DiffArgs) -> anyhow::Result<Exit> {
+    let DiffArgs { run, feature, stat } = args;
+    let (run, feature) = match (run, feature) {
+        (Some(word), None) if !word.starts_with("r-") => (None, Some(word)),
+        named => named,
+    };
+    let found = RunCommits::ask(context, RunArg { named: run }).await?;
+    let project = Project::open(&found.directory)?;
+    let (from, to) = match &feature {
+        None => (found.base.clone(), found.end()?),
+        Some(feature) => {
+            let commit = found.of_feature(feature)?;
+            (project.parent_of(&commit)?.unwrap_or_else(|| found.base.clone()), commit)
+        }
+    };
+    let form = if stat { DiffForm::Stat } else { DiffForm::Patch };
+    let text = project.diff(&from, &to, form)?;
+    if context.json {
+        let text = String::from_utf8_lossy(&text);
+        let told = serde_json::json!({ "run": found.run, "feature": feature, "from": from, "to": to, "diff": text });
+        outln!("{told}");
+        return Ok(Exit::Done);
+    }
+    print(&text);
+    Ok(Exit::Done)
+}
+
+impl RunCommits {
+    pub(super) async fn ask(context: &Context, run: RunArg) -> anyhow::Result<Self> {
+        let Answer::Status(status) = context.ask(Request::Status { run: context.which(run) }).await? else {
+            bail!("the service answered something else")
+        };
+        let run = status.summary.run.clone();
+        let which = Which::Named(run.to_string());
+        let asked = context.ask(Request::Log { run: which, limit: COMMITS_MAX, reverted: false }).await?;
+        let Answer::Log { branch, base, commits } = asked else { bail!("the service answered something else") };
+        let directory = status.summary.directory.clone();
+        Ok(Self { run, status: *status, directory, branch, base, commits })
+    }
+
+    /// The newest commit of this run. A later run may have gone on with its branch.
+    fn end(&self) -> anyhow::Result<String> {
+        let is_own = |commit: &&Logged| commit.run.as_deref().is_none_or(|run| run == self.run.as_str());
+        match self.commits.iter().find(is_own) {
+            Some(newest) => Ok(newest.commit.clone()),
+            None => {
+                bail!("run {} has committed nothing yet; `longhaul status {}` shows its features", self.run, self.run)
+            }
+        }
+    }
+
+    fn of_feature(&self, id: &str) -> anyhow::Result<String> {
+        let Some(feature) = self.status.features.iter().find(|feature| feature.spec.id == id) else {
+            let known: Vec<&str> = self.status.features.iter().map(|feature| feature.spec.id.as_str()).collect();
+            bail!("run {} has no feature `{id}`; it has {}", self.run, known.join(", "));
+        };
+        let is_its = |commit: &&Logged| {
+            commit.feature.as_deref() == Some(id) && commit.run.as_deref().is_none_or(|run| run == self.run.as_str())
+        };
+        let newest = self.commits.iter().find(is_its).map(|commit| commit.commit.clone());
+        newest.or_else(|| feature.commit.clone()).with_context(|| {
+            let word = super::show::feature_word(feature.status);
+            format!("feature `{id}` of run {} has no commit: it is {word}", self.run)
+        })
+    }
+}
+
+fn print(text: &[u8]) {
+    if !std::io::stdout().is_terminal() {
+        return terminal::out_bytes(text);
+    }
+    let has_colours = has_colours(&variable);
+    for line in String::from_utf8_lossy(text).lines() {
+        terminal::out_coloured(line, colour(line).filter(|_| has_colours));
+    }
+}
+
+/// Whether a terminal's user wants colours, and it has some.
+fn has_colours(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    // https://no-color.org: any value but an empty one.
+    let is_refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !is_refused && variable("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The colour that git gives a line of a difference.
+fn colour(line: &str) -> Option<&'static str> {
+    match line {
+        _ if line.starts_with("+++ ") || line.starts_with("--- ") || line.starts_with("diff ") => Some("1"),
+        _ if line.starts_with("@@") => Some("36"),
+        _ if line.starts_with('+') => Some("32"),
+        _ if line.starts_with('-') => Some("31"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_colours_of_git() {
+        let found = ["+a", "-a", "@@ -1 +1 @@", "+++ b/a", "diff --git a/a b/a", " a"].map(colour);
+        assert_eq!(found, [Some("32"), Some("31"), Some("36"), Some("1"), Some("1"), None]);
+    }
+
+    #[test]
+    fn colours_are_for_those_who_want_them() {
+        let with =
+            |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_owned());
+        assert!(has_colours(&|_| None) && has_colours(&with("NO_COLOR", "")));
+        assert!(!has_colours(&with("NO_COLOR", "1")) && !has_colours(&with("TERM", "dumb")));
+    }
+}

@@ -1,0 +1,58 @@
+//! `longhaul merge`: the commits of a run into the branch that is checked out.
+//!
+//! The one command that writes the user's checkout. What can stand in the way is looked at by the crate of trees; here
+//! is only what is said.
+
+use super::diff::RunCommits;
+use super::{Context, Exit, RunArg, words};
+use clap::Args;
+use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};
+
+/// Files that are named.
+const FILES_MAX: usize = 20;
+
+#[derive(Args, Debug)]
+pub struct MergeArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Carries it out.
+pub async fn run(context: &Context, args: MergeArgs) -> anyhow::Result<Exit> {
+    let MergeArgs { run, dry_run } = args;
+    let found = RunCommits::ask(context, run).await?;
+    let (directory, branch) = (found.directory.clone(), Branch::new(&found.branch)?);
+    let merged = tokio::task::spawn_blocking(move || {
+        Project::open(&directory)?.merge_into_checkout(&branch, dry_run, &longhaul_worktree::no_hook)
+    })
+    .await??;
+    if context.json {
+        outln!("{}", serde_json::json!({ "run": found.run, "dry_run": dry_run, "merged": merged }));
+    } else {
+        outtext!(told(&merged, dry_run));
+    }
+    Ok(Exit::Done)
+}
+
+fn told(merged: &MergedIn, dry_run: bool) -> String {
+    let MergedIn { into, branch, kind, to, commits, files, .. } = merged;
+    let commits = words::count(*commits, "commit");
+    let at = to.as_deref().map(|to| format!(", now at {}", words::short(to))).unwrap_or_default();
+    let mut text = match (kind, dry_run) {
+        (MergeKind::AlreadyThere, _) => return format!("`{into}` has all of `{branch}` already"),
+        (MergeKind::FastForward, true) => format!("`{into}` would move along to `{branch}`: {commits}"),
+        (MergeKind::FastForward, false) => format!("`{into}` moved along to `{branch}`: {commits}{at}"),
+        (MergeKind::MergeCommit, true) => format!("a merge commit would bring {commits} of `{branch}` into `{into}`"),
+        (MergeKind::MergeCommit, false) => format!("merged {commits} of `{branch}` into `{into}`{at}"),
+    };
+    for file in files.iter().take(FILES_MAX) {
+        text.push_str(&format!("\n  {file}"));
+    }
+    if files.len() > FILES_MAX {
+        text.push_str(&format!("\n  and {}", words::count(files.len() - FILES_MAX, "more file")));
+    }
+    text
+}

@@ -1,0 +1,402 @@
+//! What a person sees of a run while it works: a line for each thing that is done, and a label of what goes on now.
+//!
+//! Lines are made of durable events alone, so they are the same whoever looks and whenever. What models are saying is
+//! part of the label, until their reply is an event. A label names only what is at work at this moment. Refuses to draw.
+
+use super::speech::{self, Speech};
+use super::words;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::model::Usage;
+use longhaul_core::stream::{Token, invocation};
+use longhaul_core::text::printable;
+use longhaul_core::work::FeatureStatus;
+use longhaul_core::{InvocationId, RunId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of what an agent asked another one that are shown.
+const INSTRUCTION_BYTES_MAX: usize = 100;
+
+/// Where a run is, as far as its events tell.
+#[derive(Default)]
+pub struct Progress {
+    /// Of work that has ended.
+    spent: Usage,
+    features: BTreeMap<String, FeatureStatus>,
+    working: BTreeMap<InvocationId, Working>,
+    /// Whose model said something last.
+    speaker: Option<InvocationId>,
+    /// What a person was asked since the run began, and the line that says so with the command that answers it.
+    asked: Vec<(String, String)>,
+}
+
+/// A component at work.
+#[derive(Default)]
+struct Working {
+    /// For example `sum, round 2: react`.
+    what: String,
+    /// The call of a tool that is being made.
+    call: Option<String>,
+    speech: Speech,
+    /// Of its replies so far.
+    spent: Usage,
+}
+
+impl Progress {
+    /// Takes an event in; what a person reads of it, a line or several.
+    pub fn see(&mut self, event: &RunEvent) -> Option<String> {
+        let text = self.text(&event.event).or_else(|| words::line(event));
+        let text = text.filter(|text| !text.is_empty());
+        let text = text.map(|text| self.marked(&event.event, text));
+        self.note(&event.event);
+        if let (Event::Parked { question, .. }, Some(text)) = (&event.event, &text) {
+            self.asked.retain(|(asked, _)| asked != question);
+            self.asked.push((question.clone(), text.clone()));
+        }
+        text
+    }
+
+    /// Takes a part of what a model says in.
+    pub fn hear(&mut self, token: &Token) {
+        let working = self.working.entry(token.invocation.clone()).or_default();
+        if token.whole {
+            working.speech = Speech::default();
+        }
+        working.speech.push(&token.text);
+        self.speaker = Some(token.invocation.clone());
+    }
+
+    /// What was asked, with the commands that answer it, of what a run waits for by its own words.
+    pub fn open_questions(&self, why: &str) -> Vec<&str> {
+        self.asked.iter().filter(|(question, _)| why.contains(question)).map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// What goes on now, in a line of at most so many characters.
+    pub fn label(&self, run: &RunId, chars_max: usize) -> String {
+        let mut named = self.working.values().filter(|working| !working.what.is_empty());
+        let what = match (named.next(), named.next()) {
+            (None, _) => format!("run {run}"),
+            (Some(one), None) => match &one.call {
+                Some(call) => format!("{}: {call}", one.what),
+                None => one.what.clone(),
+            },
+            (Some(one), Some(two)) => {
+                let others = named.map(|working| working.what.as_str());
+                let all: Vec<&str> = [one.what.as_str(), two.what.as_str()].into_iter().chain(others).collect();
+                format!("{} at work: {}", all.len(), all.join("; "))
+            }
+        };
+        let passing = self.features.values().filter(|status| **status == FeatureStatus::Passing).count();
+        let kept = self.features.values().filter(|status| **status != FeatureStatus::Dropped).count();
+        let mut rest = String::new();
+        if kept > 0 {
+            rest.push_str(&format!(" | {passing} of {kept} pass"));
+        }
+        let spent = words::spent_words(&self.spent_by_now());
+        if !spent.is_empty() {
+            rest.push_str(&format!(" | {spent}"));
+        }
+        // What was spent stays in sight.
+        format!("{}{rest}", cut(&what, chars_max.saturating_sub(rest.chars().count())))
+    }
+
+    /// The last lines of what a model is saying, each of at most so many characters.
+    pub fn saying(&self, lines_max: usize, chars_max: usize) -> Vec<String> {
+        let speech = self.speaker.as_ref().and_then(|speaker| self.working.get(speaker)).map(|one| one.speech.shown());
+        let lines = speech.unwrap_or_default().trim_end().lines().filter(|line| !line.trim().is_empty());
+        let wrapped: Vec<String> = lines.flat_map(|line| wrapped(line, chars_max)).collect();
+        wrapped[wrapped.len().saturating_sub(lines_max)..].to_vec()
+    }
+
+    /// What the run spent since the first event that was seen.
+    fn spent_by_now(&self) -> Usage {
+        self.working.values().fold(self.spent, |sum, working| sum.plus(working.spent))
+    }
+
+    /// Steps of components, in words.
+    fn text(&self, event: &Event) -> Option<String> {
+        Some(match event {
+            Event::Thought { text, .. } => {
+                // Behind a bar, so that nothing that a model says looks like a line of ours.
+                let lines =
+                    speech::lines(text).into_iter().map(|line| format!("    | {}", printable(&line, usize::MAX)));
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            // Once there is an outcome.
+            Event::Action { .. } => String::new(),
+            Event::Observation { line, tool, function, ok, .. } if line.is_empty() => {
+                let call = printable(&format!("{tool}.{function}"), usize::MAX);
+                format!("    {call}{}", if *ok { "" } else { "  failed" })
+            }
+            Event::Observation { line, .. } => format!("    {}", printable(line, usize::MAX)),
+            Event::Delegated { agent, instruction, .. } => {
+                format!("    asks {agent}: {}", printable(instruction, INSTRUCTION_BYTES_MAX))
+            }
+            _ => return None,
+        })
+    }
+
+    /// With whose line it is, where it could be of several: work beside other work, and work for other work.
+    fn marked(&self, event: &Event, text: String) -> String {
+        let Some(of) = invocation(event) else { return text };
+        let depth = of.depth().saturating_sub(u32::from(matches!(event, Event::Delegated { .. })));
+        let mut mark = "  ".repeat(depth as usize);
+        let beside: BTreeSet<Option<&str>> = self.working.keys().map(InvocationId::feature).collect();
+        if beside.len() > 1
+            && let Some(feature) = of.feature()
+            && !matches!(event, Event::InvocationStarted { .. })
+        {
+            mark.push_str(&format!("[{feature}] "));
+        }
+        if mark.is_empty() {
+            return text;
+        }
+        let line = |line: &str| {
+            let indent = line.len() - line.trim_start().len();
+            format!("{}{mark}{}", &line[..indent], &line[indent..])
+        };
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Planned { features, .. } | Event::Replanned { features, .. } => {
+                for (id, _) in features {
+                    self.features.entry(id.clone()).or_insert(FeatureStatus::NotStarted);
+                }
+            }
+            Event::Feature { feature, status, .. } => {
+                self.features.insert(feature.clone(), *status);
+                if *status != FeatureStatus::InProgress {
+                    self.working.retain(|of, _| of.feature() != Some(feature));
+                }
+            }
+            Event::InvocationStarted { invocation, plugin, export, feature, round, .. } => {
+                let what = words::work_words(export, feature.as_deref(), *round, plugin);
+                self.working.insert(invocation.clone(), Working { what, ..Working::default() });
+            }
+            Event::Delegated { invocation, agent, .. } => {
+                let what = format!("{agent}, asked by another agent");
+                self.working.insert(invocation.clone(), Working { what, ..Working::default() });
+            }
+            Event::Thought { invocation, usage, .. } => {
+                let working = self.working.entry(invocation.clone()).or_default();
+                working.spent = working.spent.plus(*usage);
+                working.speech = Speech::default();
+            }
+            Event::Action { invocation, line, tool, function, .. } => {
+                let call = if line.is_empty() { format!("{tool}.{function}") } else { line.clone() };
+                self.working.entry(invocation.clone()).or_default().call = Some(call);
+            }
+            Event::Observation { invocation, .. } => {
+                self.working.entry(invocation.clone()).or_default().call = None;
+            }
+            Event::InvocationEnded { invocation, used, .. } => self.ended(invocation, used.usage),
+            Event::ApprovalAsked { invocation, .. } => {
+                self.working.entry(invocation.clone()).or_default().call = Some("waits for a person".to_owned());
+            }
+            // Whatever was at work is at work no more, and says so again when it goes on.
+            Event::RunResumed | Event::Paused | Event::RunEnded { .. } => self.working.clear(),
+            _ => {}
+        }
+    }
+
+    /// What it used holds what others used for it.
+    fn ended(&mut self, invocation: &InvocationId, used: Usage) {
+        self.working.retain(|of, _| !of.as_str().starts_with(invocation.as_str()));
+        match invocation.depth() {
+            0 => self.spent = self.spent.plus(used),
+            // Of its caller's, until that ends.
+            _ => {
+                let caller = invocation.as_str().rsplit_once('#').map_or("", |(caller, _)| caller);
+                let caller = self.working.entry(InvocationId::from_text(caller)).or_default();
+                caller.spent = caller.spent.plus(used);
+            }
+        }
+    }
+}
+
+fn cut(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    text.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A line in pieces that fit, cut between words where there are some.
+fn wrapped(line: &str, chars_max: usize) -> Vec<String> {
+    let (mut pieces, mut piece, mut room) = (Vec::new(), String::new(), chars_max);
+    for word in line.split_inclusive(' ') {
+        let length = word.chars().count();
+        if length > room && room < chars_max {
+            pieces.push(std::mem::take(&mut piece));
+            room = chars_max;
+        }
+        piece.extend(word.chars().take(room));
+        room = room.saturating_sub(length);
+    }
+    pieces.push(piece);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::event::Used;
+
+    fn seen(progress: &mut Progress, event: Event) -> String {
+        let event = RunEvent { run: RunId::from_text("r-1"), number: 1, at_ms: 0, event };
+        progress.see(&event).unwrap_or_default()
+    }
+
+    fn id(key: &str) -> InvocationId {
+        InvocationId::from_text(format!("r-1/{key}"))
+    }
+
+    fn started(key: &str, feature: &str, round: u32) -> Event {
+        Event::InvocationStarted {
+            invocation: id(key),
+            plugin: "react".into(),
+            export: "agent.run".into(),
+            feature: Some(feature.into()),
+            round,
+            agent: "agents.code".into(),
+        }
+    }
+
+    fn usage(tokens: u32) -> Usage {
+        Usage { input_tokens: tokens, ..Usage::default() }
+    }
+
+    fn thought(key: &str, text: &str, tokens: u32) -> Event {
+        Event::Thought {
+            invocation: id(key),
+            agent: "agents.code".into(),
+            step: 1,
+            text: text.into(),
+            model: "m".into(),
+            provider_model: "m".into(),
+            usage: usage(tokens),
+            took_ms: None,
+            route: None,
+        }
+    }
+
+    fn action(key: &str) -> Event {
+        Event::Action {
+            invocation: id(key),
+            agent: "agents.code".into(),
+            step: 2,
+            tool: "files".into(),
+            function: "edit".into(),
+            arguments: "{}".into(),
+            line: "files.edit a.py".into(),
+        }
+    }
+
+    fn observation(key: &str, line: &str, ok: bool) -> Event {
+        Event::Observation {
+            invocation: id(key),
+            agent: "agents.code".into(),
+            step: 3,
+            of: 2,
+            tool: "files".into(),
+            function: "edit".into(),
+            ok,
+            output: "{}".into(),
+            line: line.into(),
+            took_ms: None,
+        }
+    }
+
+    fn ended(key: &str, tokens: u32) -> Event {
+        let used = Used { usage: usage(tokens), ..Used::default() };
+        Event::InvocationEnded { invocation: id(key), outcome: "did it".into(), ok: true, used, agent: String::new() }
+    }
+
+    fn token(key: &str, text: &str) -> Token {
+        Token { invocation: id(key), after: 0, part: 0, text: text.into(), whole: false }
+    }
+
+    #[test]
+    fn a_label_says_what_goes_on_now_and_nothing_that_is_over() {
+        let (mut progress, run) = (Progress::default(), RunId::from_text("r-1"));
+        let key = "f-sum/1/generate";
+        let planned = Event::Planned {
+            features: vec![("sum".into(), "t".into()), ("mul".into(), "t".into())],
+            notes: String::new(),
+            proposed: Vec::new(),
+        };
+        seen(&mut progress, planned);
+        assert_eq!(progress.label(&run, 80), "run r-1 | 0 of 2 pass");
+        seen(&mut progress, started(key, "sum", 2));
+        assert_eq!(progress.label(&run, 80), "work on sum, round 2: react | 0 of 2 pass");
+        progress.hear(&token(key, "{\"thought\": \"I look at the te"));
+        progress.hear(&token(key, "st first\", \"action\": \"files.read\"}"));
+        assert_eq!(progress.saying(3, 40), ["I look at the test first"]);
+        assert_eq!(
+            seen(&mut progress, thought(key, "I look at the test first", 1_200)),
+            "    | I look at the test first"
+        );
+        assert!(progress.saying(3, 40).is_empty(), "the record has it now");
+        assert_eq!(seen(&mut progress, action(key)), "");
+        assert_eq!(
+            progress.label(&run, 80),
+            "work on sum, round 2: react: files.edit a.py | 0 of 2 pass | 1200 tokens"
+        );
+        assert_eq!(progress.label(&run, 50), "work on sum, round 2:… | 0 of 2 pass | 1200 tokens");
+        assert_eq!(seen(&mut progress, observation(key, "files.edit a.py +1 -0", true)), "    files.edit a.py +1 -0");
+        seen(&mut progress, ended(key, 1_300));
+        let passes = Event::Feature { feature: "sum".into(), status: FeatureStatus::Passing, why: String::new() };
+        seen(&mut progress, passes);
+        assert_eq!(progress.label(&run, 80), "run r-1 | 1 of 2 pass | 1300 tokens");
+    }
+
+    #[test]
+    fn lines_of_work_beside_other_work_say_whose_they_are() {
+        let mut progress = Progress::default();
+        seen(&mut progress, started("f-a/1/generate", "a", 1));
+        assert_eq!(seen(&mut progress, observation("f-a/1/generate", "x.y", true)), "    x.y");
+        assert_eq!(seen(&mut progress, started("f-b/1/generate", "b", 1)), "  work on b, round 1: react");
+        assert_eq!(seen(&mut progress, observation("f-a/1/generate", "x.y", true)), "    [a] x.y");
+        assert_eq!(seen(&mut progress, thought("f-b/1/generate", "one\ntwo", 1)), "    [b] | one\n    [b] | two");
+        let delegated = Event::Delegated {
+            invocation: id("f-b/1/generate#3"),
+            agent: "agents.research".into(),
+            plugin: "react".into(),
+            instruction: "find\nit".into(),
+        };
+        assert_eq!(seen(&mut progress, delegated), "    [b] asks agents.research: find it");
+        assert_eq!(seen(&mut progress, observation("f-b/1/generate#3", "x.y", true)), "      [b] x.y");
+        assert_eq!(seen(&mut progress, ended("f-b/1/generate#3", 5)), "      [b] did it (5 tokens)");
+        assert_eq!(progress.spent_by_now().tokens(), 6);
+        seen(&mut progress, ended("f-b/1/generate", 20));
+        assert_eq!(progress.spent_by_now().tokens(), 20, "what others used for it is in it");
+        assert_eq!(progress.working.len(), 1);
+    }
+
+    #[test]
+    fn what_is_open_is_repeated_with_its_command_and_what_was_answered_is_not() {
+        let mut progress = Progress::default();
+        for question in ["which port?", "which host?", "which port?"] {
+            let parked =
+                Event::Parked { question: question.into(), answer_with: "longhaul answer RUN --text X".into() };
+            seen(&mut progress, parked);
+        }
+        let open = progress.open_questions("which port?");
+        assert_eq!(open, ["parked: which port?\n  answer with: longhaul answer r-1 --text X"]);
+        assert!(progress.open_questions("").is_empty());
+    }
+
+    #[test]
+    fn a_step_of_an_older_run_is_a_line_too() {
+        let mut progress = Progress::default();
+        assert_eq!(seen(&mut progress, observation("f-a/1/generate", "", false)), "    files.edit  failed");
+    }
+
+    #[test]
+    fn what_is_said_is_cut_between_words_and_its_end_is_shown() {
+        let mut progress = Progress::default();
+        progress.hear(&token("plan", "one two three four\n\nfive abcdefghijkl"));
+        assert_eq!(progress.saying(3, 9), ["four", "five ", "abcdefghi"]);
+    }
+}
