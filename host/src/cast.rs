@@ -100,8 +100,8 @@ pub struct Cast {
     own_tools: BTreeMap<String, Arc<dyn HostTool>>,
     /// What the operator says of each tool's calls, by its name.
     gates: BTreeMap<String, ToolGate>,
-    /// Tools whose answers cannot have come over the network.
-    home_tools: BTreeSet<String>,
+    /// Tools whose answers may have come over the network.
+    web_tools: BTreeSet<String>,
     /// Tools that are MCP servers.
     servers: BTreeSet<String>,
     /// Looks after what calls write into the tree; none where nothing is committed.
@@ -129,10 +129,11 @@ impl Cast {
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
         let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
         let gates = gates.chain(mcp::gates(config)).collect();
-        let tools = config.tools.keys().filter(|tool| !is_web_tool(config, tool)).cloned().collect();
+        let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| mcp::tool_name(name)));
+        let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
         let servers = config.mcp.keys().map(|name| mcp::tool_name(name)).collect();
         let project = config.project.name.clone();
-        Ok(Self { world, project, parts, own_tools, gates, home_tools: tools, servers, unkept: None })
+        Ok(Self { world, project, parts, own_tools, gates, web_tools, servers, unkept: None })
     }
 
     /// With somebody who looks after what calls write into the tree.
@@ -171,7 +172,7 @@ impl Cast {
             parts: BTreeMap::from([(memory::PLUGIN.to_owned(), loaded)]),
             own_tools: BTreeMap::new(),
             gates: BTreeMap::new(),
-            home_tools: BTreeSet::new(),
+            web_tools: BTreeSet::new(),
             servers: BTreeSet::new(),
             unkept: None,
         })
@@ -179,7 +180,7 @@ impl Cast {
 
     /// Whether what a tool answers may have come over the network.
     pub fn is_web(&self, tool: &str) -> bool {
-        !self.home_tools.contains(tool)
+        self.web_tools.contains(tool)
     }
 
     /// Where crash tests end the process.
@@ -334,8 +335,13 @@ pub async fn ready(
 /// Whether a tool may reach a network: a plugin with hosts, an MCP server, and what of the host's own is not known to
 /// stay here.
 pub fn is_web_tool(config: &Config, tool: &str) -> bool {
-    let Some(part) = config.tools.get(tool) else { return true };
+    let Some(part) = config.tools.get(tool) else {
+        // A server of MCP reaches what it likes. What is no tool at all was refused, by the host's own words.
+        return config.mcp.keys().any(|name| mcp::tool_name(name) == tool);
+    };
     match part.plugin.strip_prefix("builtin:") {
+        // Its programs have no network, unless the operator lets them run without a sandbox.
+        Some("shell") => part.settings.get("sandbox_min").is_some_and(|least| least == "none"),
         Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
         None => !part.hosts.is_empty(),
     }
@@ -356,4 +362,41 @@ fn python_checks(tree: &Path) -> (PluginConfig, Grants) {
     let directory = DirectoryGrant { guest: "/work".into(), host: tree.to_owned(), access: Access::Read };
     let grants = Grants { table: PYTHON_CHECKS.into(), directories: vec![directory], ..Grants::default() };
     (PluginConfig { plugin: "python".into(), ..PluginConfig::default() }, grants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_reach_the_network_answers_words_of_the_web() {
+        let config: Config = toml::from_str(
+            r#"
+            [project]
+            name = "p"
+            [agents.code]
+            plugin = "react"
+            [tools.files]
+            plugin = "files"
+            [tools.fetch]
+            plugin = "http-fetch"
+            hosts = ["https://example.com"]
+            [tools.shell]
+            plugin = "builtin:shell"
+            [tools.open]
+            plugin = "builtin:shell"
+            settings = { sandbox_min = "none" }
+            [tools.browser]
+            plugin = "builtin:browser"
+            [tools.git]
+            plugin = "builtin:git"
+            [mcp.tickets]
+            command = ["tickets"]
+            "#,
+        )
+        .expect("a configuration");
+        let found = ["files", "fetch", "shell", "open", "browser", "git", "mcp-tickets", "conversation", "none"]
+            .map(|tool| is_web_tool(&config, tool));
+        assert_eq!(found, [false, true, false, true, true, false, true, false, false]);
+    }
 }

@@ -20,6 +20,7 @@ use longhaul_core::graph::{
     check_name,
 };
 use longhaul_core::store::{Batch, Op, Store, StoreError, Table};
+use longhaul_core::text::count;
 use longhaul_core::{Clock, InvocationId, LimitHit};
 use longhaul_graph::record::{self, Head, VersionRow};
 use opened::Opened;
@@ -468,7 +469,7 @@ impl Work<'_> {
         let (added, failure) = self.opened.add(steps, &mut self.batch)?;
         let what = match &added[..] {
             [one] => format!("added `{one}`"),
-            all => format!("added {} steps", all.len()),
+            all => format!("added {}", count(all.len(), "step")),
         };
         self.changed(what, None)?;
         let stale = added.iter().map(ToString::to_string).collect();

@@ -85,6 +85,7 @@ fn by_rule(case: &Value) -> Held {
     };
     // Where no rule can be made, the next call is asked about as well.
     let rule = asked.answered("a", 2).ok().and_then(|(_, rule)| rule);
+    expect(&json!(asked.takes_rule()), &json!(rule.is_some()))?;
     let passes = rule.is_some_and(|rule| rule.covers(&subject(&case["call_args"], 2), runs_commands));
     expect(&json!(passes), &case["expected"]["skip_prompt"])
 }

@@ -145,7 +145,7 @@ async fn a_tool_that_crashes_on_everything_survives_nothing() {
     check(
         &report,
         &[
-            ("describes", "PASS", "1 functions: f"),
+            ("describes", "PASS", "1 function: f"),
             ("unknown-function", "FAIL", "trapped"),
             ("wrong-input", "FAIL", "function `f` did not survive arguments that are no JSON"),
             ("empty-input", "FAIL", "trapped"),

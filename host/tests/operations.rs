@@ -339,7 +339,7 @@ fn content_stays_while_a_run_is_worked_on() {
     until(&lab, &mut owner, &["ps"], is_there);
     let kept = lab.json(&["gc"]);
     assert!(kept["content"].is_null(), "{kept}");
-    assert!(kept["content_kept_for"].as_str().is_some_and(|why| why.contains("1 runs are worked on")), "{kept}");
+    assert!(kept["content_kept_for"].as_str().is_some_and(|why| why.contains("1 run is worked on")), "{kept}");
     owner.kill();
 }
 

@@ -1,5 +1,6 @@
 //! `longhaul backup` and `longhaul restore`.
 
+use super::words::counted;
 use super::{Context, Exit};
 use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
 use crate::{backup, wiring};
@@ -55,10 +56,10 @@ pub async fn restore(context: &Context, RestoreArgs { file }: RestoreArgs) -> an
         return Ok(Exit::Done);
     }
     outln!(
-        "restored {}: {} rows and {} files, all as they were written",
+        "restored {}: {} and {}, all as they were written",
         restored.home.display(),
-        restored.read.rows,
-        restored.files
+        counted(restored.read.rows, "row"),
+        counted(restored.files, "file")
     );
     if !restored.manifest.has_secrets {
         outln!("  it had no secrets; set them with: longhaul secrets set NAME");

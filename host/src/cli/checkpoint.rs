@@ -1,5 +1,6 @@
 //! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere.
 
+use super::words::counted;
 use super::{Context, Exit, RunArg, terminal};
 use crate::checkpoint::{Cause, Origin, Snapshot};
 use crate::service::{Answer, CheckpointAsk, Request};
@@ -166,7 +167,11 @@ async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
     match origin {
         Origin::Plan { features, passing } => outln!("  all of run {run}: {passing} of {features} features pass"),
         Origin::Agent { agent_id, invocation, step, pending } => {
-            outln!("  {agent_id} in {invocation}, after {step} steps, {} approvals open", pending.len());
+            outln!(
+                "  {agent_id} in {invocation}, after {}, {} open",
+                counted(*step, "step"),
+                counted(pending.len(), "approval")
+            );
         }
     }
     if !left_out.is_empty() {

@@ -3,6 +3,7 @@
 pub mod proposals;
 
 use super::show::feature_word;
+use super::words::count;
 use super::{Context, Exit, order, terminal};
 use crate::service::{Answer, Rechecked, Request, Which};
 use anyhow::{Context as _, bail};
@@ -166,9 +167,9 @@ async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
             outln!("             - {}", criterion.text);
         }
     }
-    let rounds = status.features.len();
     outln!(
-        "{rounds} features; at most {} tokens{}",
+        "{}; at most {} tokens{}",
+        count(status.features.len(), "feature"),
         status.tokens_max,
         match status.cost_microdollars_max {
             Some(cost) => format!(" and {} millionths of a US dollar", cost),

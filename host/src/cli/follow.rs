@@ -352,7 +352,7 @@ impl Follower<'_> {
                 let open = view.progress.open_questions(why);
                 open.iter().for_each(|text| view.say(text));
                 if open.is_empty() {
-                    view.say(&format!("parked: {why}"));
+                    view.say(&format!("waits: {why}"));
                 }
             }
             _ => {}

@@ -1,6 +1,7 @@
 //! `longhaul gc`: what nobody needs any more goes.
 
 use super::checkpoint::age_ms;
+use super::words::counted;
 use super::{Context, Exit};
 use crate::gc::{Swept, Wanted};
 use crate::service::{UpkeepAsk, UpkeepDone};
@@ -46,15 +47,18 @@ pub async fn run(context: &Context, args: GcArgs) -> anyhow::Result<Exit> {
 fn print(swept: &Swept) {
     let verb = if swept.dry_run { "would remove" } else { "removed" };
     match swept.memories {
-        Some(memories) => outln!("{verb} {} checkpoints and {memories} entries of memory", swept.checkpoints),
-        None => outln!("{verb} {} checkpoints, and entries of memory that are over", swept.checkpoints),
+        Some(memories) => {
+            outln!("{verb} {} and {} of memory", counted(swept.checkpoints, "checkpoint"), counted(memories, "entry"));
+        }
+        None => outln!("{verb} {}, and entries of memory that are over", counted(swept.checkpoints, "checkpoint")),
     }
     if !swept.runs.is_empty() {
         let names: Vec<_> = swept.runs.iter().map(ToString::to_string).collect();
-        outln!("{verb} {} runs with {} rows: {}", swept.runs.len(), swept.rows, names.join(", "));
+        let (runs, rows) = (counted(swept.runs.len(), "run"), counted(swept.rows, "row"));
+        outln!("{verb} {runs} with {rows}: {}", names.join(", "));
     }
     if swept.trees > 0 || swept.tree_bytes > 0 {
-        outln!("{verb} {} trees of nobody; trees took {} bytes in all", swept.trees, swept.tree_bytes);
+        outln!("{verb} {} of nobody; trees took {} bytes in all", counted(swept.trees, "tree"), swept.tree_bytes);
     }
     match (&swept.content, &swept.content_kept_for) {
         (Some(content), _) => outln!(

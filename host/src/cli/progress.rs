@@ -383,7 +383,7 @@ mod tests {
             seen(&mut progress, parked);
         }
         let open = progress.open_questions("which port?");
-        assert_eq!(open, ["parked: which port?\n  answer with: longhaul answer r-1 --text X"]);
+        assert_eq!(open, ["waits: which port?\n  answer with: longhaul answer r-1 --text X"]);
         assert!(progress.open_questions("").is_empty());
     }
 

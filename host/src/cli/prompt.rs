@@ -174,7 +174,11 @@ fn is_in_front() -> bool {
 }
 
 fn show_prompt(approval: &Approval) {
-    let choices = if approval.asks == Asks::Question { "text" } else { "y/n/a/text" };
+    let choices = match (approval.asks, approval.takes_rule()) {
+        (Asks::Question, _) => "text",
+        (Asks::Call, true) => "y/n/a/text",
+        (Asks::Call, false) => "y/n/text",
+    };
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "{} [{choices}]? ", approval.id);
     let _ = out.flush();

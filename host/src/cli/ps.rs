@@ -3,6 +3,7 @@
 //! `top` draws the same again and again until `q` or Ctrl-C; where standard output is no terminal, or with `--once`, it
 //! draws once. Refuses to keep the terminal as it made it: whatever ends it, the old settings come back.
 
+use super::words::counted;
 use super::{Context, Exit};
 use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
@@ -64,7 +65,7 @@ async fn end(context: &Context, pid: u32) -> anyhow::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::json!({ "asked": asked, "killed": killed }));
     } else {
-        outln!("ended: {asked} processes went when they were asked, {killed} had to be killed");
+        outln!("ended: {} went when asked, {killed} had to be killed", counted(asked, "process"));
     }
     Ok(Exit::Done)
 }
@@ -194,8 +195,11 @@ fn write_picture(text: &mut String, all: &Resources, guests_max: usize) -> std::
             Some(why) => writeln!(text, ": waits for room: {why}")?,
             None => writeln!(
                 text,
-                ": {} instances with {:.1} MB, {} children with {:.1} MB",
-                run.guests, run.guests_memory_mb, run.children, run.children_memory_mb
+                ": {} with {:.1} MB, {} with {:.1} MB",
+                counted(run.guests, "instance"),
+                run.guests_memory_mb,
+                if run.children == 1 { "1 child".to_owned() } else { format!("{} children", run.children) },
+                run.children_memory_mb
             )?,
         }
     }
@@ -222,7 +226,7 @@ fn write_picture(text: &mut String, all: &Resources, guests_max: usize) -> std::
         )?;
     }
     if guests.len() > guests_max {
-        writeln!(text, "          and {} more instances", guests.len() - guests_max)?;
+        writeln!(text, "          and {}", counted(guests.len() - guests_max, "more instance"))?;
     }
     for ended in all.ended.iter().rev().take(5) {
         let (kind, name, reason) = (ended.kind, name(&ended.name), &ended.reason);
@@ -246,13 +250,14 @@ fn write_child(text: &mut String, child: &ChildView) -> std::fmt::Result {
 
 fn usage_words(usage: &Usage) -> String {
     let Usage { memory_mb, cpu_percent, num_threads, num_children } = usage;
-    format!("{memory_mb:.1} MB, {cpu_percent:.1}% of a processor, {num_threads} threads, {num_children} below it")
+    let threads = counted(*num_threads, "thread");
+    format!("{memory_mb:.1} MB, {cpu_percent:.1}% of a processor, {threads}, {num_children} below it")
 }
 
 fn limit_words(rule: &Rule) -> String {
     let words = [
         rule.max_memory_mb.map(|max| format!("{max:.0} MB")),
-        rule.max_processes.map(|max| format!("{max} processes below it")),
+        rule.max_processes.map(|max| format!("{} below it", counted(max, "process"))),
         rule.max_cpu_percent.map(|max| format!("{max:.0}% of a processor")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -209,10 +209,10 @@ fn show_line(one: &Trajectory) {
     let corrected = if correction.is_some() { " corrected" } else { "" };
     let ending = format!("{:?}", one.ending).to_lowercase();
     outln!(
-        "{}  {}  {ending:<10} rated {rating}{corrected}  {} steps, {} tokens  {}",
+        "{}  {}  {ending:<10} rated {rating}{corrected}  {}, {} tokens  {}",
         one.id,
         one.agent,
-        one.steps.len(),
+        words::count(one.steps.len(), "step"),
         words::short_number(one.usage.tokens()),
         printable(&one.summary, LINE_BYTES_MAX)
     );

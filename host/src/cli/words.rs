@@ -72,7 +72,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             format!("reverted to {}{back}", short(to))
         }
         Event::Parked { question, answer_with } => {
-            format!("parked: {question}\n  answer with: {}", answer_with.replace("RUN", event.run.as_str()))
+            format!("waits: {question}\n  answer with: {}", answer_with.replace("RUN", event.run.as_str()))
         }
         Event::Paused => "paused".to_owned(),
         Event::Limit { name, text } => format!("limit {name}: {text}"),

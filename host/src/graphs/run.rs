@@ -9,6 +9,7 @@ use crate::plugins;
 use crate::steps::{Blobs, StepError, Steps};
 use longhaul_core::graph::{GraphError, Replayed, State, StepLimits, Surroundings};
 use longhaul_core::store::{Batch, Op, Store};
+use longhaul_core::text;
 use longhaul_core::{Denial, Digest};
 use longhaul_graph::graph::StepId;
 use longhaul_graph::replay::{Ran, Replay, ReplayError, Skip, Todo};
@@ -246,7 +247,7 @@ impl Work<'_> {
 
 /// A run in one line of the history.
 fn what(did: &Replayed) -> String {
-    let mut parts = vec![format!("ran {} steps", did.ran.len())];
+    let mut parts = vec![format!("ran {}", text::count(did.ran.len(), "step"))];
     for (count, word) in
         [(did.answered.len(), "from the store"), (did.failed.len(), "failed"), (did.blocked.len(), "blocked")]
     {

@@ -3,7 +3,7 @@
 use super::Settings;
 use longhaul_core::census::{Child, ChildKind, Guest};
 use longhaul_core::{InvocationId, RunId};
-use longhaul_resources::{Ended, Rule, SystemUsage, Usage, mb};
+use longhaul_resources::{Ended, Rule, SystemUsage, Usage, mb, sum};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -197,9 +197,9 @@ impl RunUse {
             project,
             waits,
             guests: guests.len(),
-            guests_memory_mb: guests.iter().map(|guest| guest.memory_mb).sum(),
+            guests_memory_mb: sum(guests.iter().map(|guest| guest.memory_mb)),
             children: children.len(),
-            children_memory_mb: children.iter().map(|child| child.usage.memory_mb).sum(),
+            children_memory_mb: sum(children.iter().map(|child| child.usage.memory_mb)),
             run,
         }
     }

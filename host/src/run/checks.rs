@@ -5,7 +5,7 @@
 
 use crate::cast::{Cast, PYTHON_CHECKS};
 use crate::config::Config;
-use longhaul_core::text::truncate;
+use longhaul_core::text::{count, truncate};
 use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError};
 use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
@@ -60,7 +60,7 @@ impl Checks for PinnedChecks {
 
 fn describe(body: &CheckBody) -> String {
     match body {
-        CheckBody::Python(source) => format!("python, {} lines", source.lines().count()),
+        CheckBody::Python(source) => format!("python, {}", count(source.lines().count(), "line")),
         CheckBody::Native(name) => format!("the command `{name}` of [checks]"),
     }
 }

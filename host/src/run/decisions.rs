@@ -6,7 +6,7 @@ use super::RunRecord;
 use longhaul_core::decision::{self, Decision, Hit, LogError, Outcome, newest, relevant};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::{Batch, Store};
-use longhaul_core::text::truncate;
+use longhaul_core::text::{count, truncate};
 use longhaul_core::work::{FeatureStatus, Mark, Task};
 use longhaul_core::{Clock, InvocationId};
 use longhaul_harness::State;
@@ -160,7 +160,7 @@ fn plan(own: Decision, record: &RunRecord, features: &[(String, String)], notes:
     let goal = record.goal.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Decision {
         context: cut(goal),
-        decision: cut(&format!("build {} features: {}", features.len(), titles.join("; "))),
+        decision: cut(&format!("build {}: {}", count(features.len(), "feature"), titles.join("; "))),
         reasoning: cut(notes),
         ..own
     }

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::Read;
+use longhaul_core::text::count;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -125,7 +126,9 @@ impl Service {
         let busy = || {
             let active = self.active_runs().len();
             let begun = self.turns.begun().len();
-            (active + begun > 0).then(|| format!("{active} runs are worked on, and {begun} begin; pause them first"))
+            let are = if active == 1 { "is" } else { "are" };
+            let runs = count(active, "run");
+            (active + begun > 0).then(|| format!("{runs} {are} worked on, and {begun} begin; pause them first"))
         };
         let Ok(_alone) = self.naming.try_write() else {
             swept.content_kept_for = Some("something else is being answered; try again".to_owned());

@@ -28,7 +28,10 @@ impl Planner for Initializer {
         }
         let written = markdown::features(&goal.text)?;
         if !written.is_empty() {
-            let notes = format!("{} features, as the goal writes them", written.len());
+            let notes = match written.len() {
+                1 => "1 feature, as the goal writes it".to_owned(),
+                count => format!("{count} features, as the goal writes them"),
+            };
             return Ok(WorkPlan { steps: written, notes });
         }
         if goal.text.trim().is_empty() {

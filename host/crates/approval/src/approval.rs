@@ -122,6 +122,12 @@ pub enum ApprovalError {
 }
 
 impl Approval {
+    /// Whether `a` is an answer to it: whether a rule can be made of the call.
+    #[must_use]
+    pub fn takes_rule(&self) -> bool {
+        self.asks == Asks::Call && RunRule::of(self, 0).is_ok()
+    }
+
     /// It with a person's answer, and the rule that comes with `a`.
     ///
     /// # Errors

@@ -37,6 +37,7 @@ use crate::plan::PlanError;
 use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, State, Wait, WaitFor, is_complete};
 use crate::{select, texts};
 use longhaul_core::event::{Event, Used};
+use longhaul_core::text::count;
 use longhaul_core::work::{FeatureStatus, OnFailure};
 
 /// What an input led to.
@@ -407,12 +408,16 @@ impl Turn<'_> {
     fn cap_before_session(&self) -> Option<CapReached> {
         let (limits, counts) = (&self.state.limits, &self.state.counts);
         if counts.failures_equal >= limits.failures_equal_max {
-            let (count, text) = (counts.failures_equal, &counts.failure_last);
-            let text = format!("{count} features in a row failed alike: {text}; mend what they share and resume");
+            let (failed, text) = (&counts.failures_equal, &counts.failure_last);
+            let text = format!(
+                "{} in a row failed alike: {text}; mend what they share and resume",
+                count(*failed as usize, "feature")
+            );
             return Some(CapReached { name: "failures_equal_max", text });
         }
         if counts.sessions >= limits.sessions_max {
-            let text = format!("the run had {} sessions; resume it for as many more", counts.sessions);
+            let text =
+                format!("the run had {}; resume it for as many more", count(counts.sessions as usize, "session"));
             return Some(CapReached { name: "sessions_max", text });
         }
         self.budget_used_up().map(|(cap, text)| CapReached { name: cap.as_str(), text })

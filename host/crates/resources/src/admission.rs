@@ -69,7 +69,7 @@ impl Admission {
         // A clock that was set back must not keep a promise for ever.
         self.promised.retain(|_, (_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
         let own = self.promised.remove(who);
-        let promised = |of: fn(&Need) -> f64| self.promised.values().map(|(need, _)| of(need)).sum::<f64>();
+        let promised = |of: fn(&Need) -> f64| crate::sum(self.promised.values().map(|(need, _)| of(need)));
         let (memory, gpu) = (promised(|need| need.memory_mb), promised(|need| need.gpu_memory_mb));
         if let Some(why) = memory_fits(need, reserve, system, memory).or_else(|| gpu_fits(need, reserve, system, gpu)) {
             return Verdict::Wait(why);

@@ -1,5 +1,6 @@
 //! The last samples of what was used, for plots. Refuses to grow.
 
+use crate::sum;
 use crate::usage::{SystemUsage, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -50,7 +51,7 @@ impl Sample {
             memory_percent: system.memory_percent,
             memory_available_mb: system.memory_available_mb,
             cpu_percent: system.cpu_percent,
-            gpu_memory_used_mb: system.gpus.iter().map(|gpu| gpu.memory_used_mb).sum(),
+            gpu_memory_used_mb: sum(system.gpus.iter().map(|gpu| gpu.memory_used_mb)),
             host,
             children: all,
             ..Self::default()

@@ -31,6 +31,11 @@ pub use limits::{ResourceLimits, Rule, Watchdog};
 pub use process::{Process, Stat, Table};
 pub use usage::{Sampler, SystemUsage, Usage};
 
+/// The sum; of nothing it is 0, where the standard library has -0, which is shown with its sign.
+pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, |sum, number| sum + number)
+}
+
 /// Why something about processes could not be told or done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,4 +84,15 @@ impl ResourceError {
 #[expect(clippy::cast_precision_loss, reason = "shown, and compared with limits of whole MB")]
 pub fn mb(bytes: u64) -> f64 {
     bytes as f64 / 1_048_576.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum;
+
+    #[test]
+    fn the_sum_of_nothing_has_no_sign() {
+        assert_eq!(format!("{:.1} MB", sum(std::iter::empty())), "0.0 MB");
+        assert_eq!(sum([1.5, 2.0].into_iter()), 3.5);
+    }
 }

@@ -1,5 +1,6 @@
 //! Agents and what they hand on, on a terminal. What they printed is shown as it is only where it was asked for.
 
+use super::super::words::counted;
 use super::super::{Context, Exit, terminal};
 use crate::agents::record::{Artifact, Code, rfc3339};
 use crate::agents::{AgentSaid, AgentView};
@@ -80,7 +81,7 @@ pub fn agent_whole(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> 
     }
     match artifact_error {
         Some(error) => outln!("artifact  {}", printable(error, 1_000)),
-        None => outln!("artifact  version {artifact_version}, after {run_count} runs"),
+        None => outln!("artifact  version {artifact_version}, after {}", counted(*run_count, "run")),
     }
     let schedules: Vec<&str> = schedules.iter().map(longhaul_core::Name::as_str).collect();
     outln!("schedules {}", if schedules.is_empty() { "none".to_owned() } else { schedules.join(", ") });
@@ -140,7 +141,8 @@ pub fn artifact(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
 fn line(artifact: &Artifact) {
     let Artifact { version, created_at, run_count, made_by, summary, .. } = artifact;
     outln!(
-        "version {version}, {created_at}, after {run_count} runs, by {made_by}: {}",
+        "version {version}, {created_at}, after {}, by {made_by}: {}",
+        counted(*run_count, "run"),
         printable(summary, LINE_BYTES_MAX)
     );
 }

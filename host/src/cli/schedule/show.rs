@@ -1,5 +1,6 @@
 //! Schedules and tasks on a terminal.
 
+use super::super::words::counted;
 use super::super::{Context, Exit};
 use crate::agents::record::rfc3339;
 use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
@@ -77,8 +78,9 @@ pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<
     let skipped = if skipped.is_empty() { "none".to_owned() } else { skipped.join(", ") };
     let (completed, failed, retries) = (tally.completed, tally.failed, tally.retries);
     outln!(
-        "so far    {} tasks ended: {completed} completed, {failed} failed, {retries} retries; skipped: {skipped}",
-        tally.tasks
+        "so far    {} ended: {completed} completed, {failed} failed, {}; skipped: {skipped}",
+        counted(tally.tasks, "task"),
+        counted(retries, "retry")
     );
     Ok(Exit::Done)
 }
@@ -117,7 +119,7 @@ fn line(task: &TaskView) {
         _ => String::new(),
     };
     let (id, agent, fire, attempts) = (&task.id, &task.agent, rfc3339(task.fire_ms), task.attempts.len());
-    let rest = format!("{of}, {fire}, {attempts} attempts{why}");
+    let rest = format!("{of}, {fire}, {}{why}", counted(attempts, "attempt"));
     outln!("{id}  {:<9}  {:<24} {}", task.status.word(), agent.as_str(), printable(&rest, LINE_BYTES_MAX));
 }
 
@@ -188,6 +190,6 @@ pub fn status(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
     let next =
         status.wake_ms.map_or_else(|| "nothing is due".to_owned(), |wake_ms| format!("next {}", rfc3339(wake_ms)));
     let (running, pending, max, schedules) = (status.running, status.pending, status.concurrent_max, status.schedules);
-    outln!("{works}; {running} of at most {max} tasks run, {pending} wait, {schedules} schedules; {next}");
+    outln!("{works}; {running} of at most {max} tasks run, {pending} wait, {}; {next}", counted(schedules, "schedule"));
     Ok(Exit::Done)
 }

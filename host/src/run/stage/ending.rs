@@ -4,7 +4,7 @@ use longhaul_capabilities::LogLine;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::journal::{Finished, JournalError, Question};
 use longhaul_core::store::Batch;
-use longhaul_core::text::truncate;
+use longhaul_core::text::{count, truncate};
 use longhaul_core::work::{Outcome, Plan, RoleError, Synthesis, Verdict};
 use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
 use longhaul_engine::{CallError, Called};
@@ -213,7 +213,7 @@ pub trait Words {
 
 impl Words for Plan {
     fn words(&self) -> String {
-        format!("{} features", self.steps.len())
+        count(self.steps.len(), "feature")
     }
 }
 
@@ -232,7 +232,10 @@ impl Words for Outcome {
 impl Words for Verdict {
     fn words(&self) -> String {
         let passed = self.judgements.iter().filter(|one| one.mark == longhaul_core::work::Mark::Pass).count();
-        format!("{passed} of {} criteria pass", self.judgements.len())
+        match self.judgements.len() {
+            1 => format!("{passed} of 1 criterion passes"),
+            all => format!("{passed} of {all} criteria pass"),
+        }
     }
 }
 

@@ -132,11 +132,13 @@ function decide(approval, done) {
       "div",
       { class: "actions" },
       button("Allow once", { kind: "main", sign: "done", focus: `y-${approval.id}`, run: say("y", "Allowed once") }),
-      button("Allow for this run", {
-        focus: `a-${approval.id}`,
-        title: "By a rule for what is like it, until the run ends",
-        run: say("a", "Allowed for this run"),
-      }),
+      // Where no rule can be made of the call, the server refuses it.
+      approval.by_rule &&
+        button("Allow for this run", {
+          focus: `a-${approval.id}`,
+          title: "By a rule for what is like it, until the run ends",
+          run: say("a", "Allowed for this run"),
+        }),
       button("Deny", { kind: "danger", focus: `n-${approval.id}`, run: say("n", "Denied") }),
       button("Deny with a reason…", {
         kind: "quiet",

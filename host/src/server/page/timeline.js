@@ -294,7 +294,7 @@ const SAYS = {
         }
       : { title: `Asks before ${p.call}`, notes: [p.approval], tone: "wait", sign: "approval" },
   parked: (p) => ({
-    title: "Waits for a person",
+    title: "Parked: waits for a person",
     text: p.question ?? "",
     code: p.answer_with ?? "",
     tone: "wait",

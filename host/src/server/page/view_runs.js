@@ -10,7 +10,7 @@ const PAGE = 50;
 const FILTERS = [
   ["", "All"],
   ["planning,working", "At work"],
-  ["parked", "Waiting for a person"],
+  ["parked", "Parked"],
   ["paused", "Paused"],
   ["completed", "Completed"],
   ["incomplete,failed,abandoned", "Not completed"],

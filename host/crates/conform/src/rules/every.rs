@@ -107,7 +107,7 @@ async fn survives(probe: &Probe, hostile: Hostile, what: &str) -> Result<Judged,
     Ok(if dones.is_empty() {
         Judged::Skip("it has no function to call".to_owned())
     } else {
-        Judged::Pass(format!("{} calls ended in {}", dones.len(), told(&dones)))
+        Judged::Pass(format!("{} ended in {}", longhaul_core::text::count(dones.len(), "call"), told(&dones)))
     })
 }
 

@@ -5,6 +5,7 @@ use crate::report::Judged;
 use crate::schema::check_parameters;
 use longhaul_core::grant::Access;
 use longhaul_core::store::Table;
+use longhaul_core::text::count;
 use longhaul_testkit::{Call, Ending, MemoryStore};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +42,11 @@ pub(crate) async fn describes(probe: &Probe) -> Result<Judged, String> {
     if again.ending_json() != done.ending_json() {
         return Ok(Judged::Fail("it describes itself differently from call to call".to_owned()));
     }
-    Ok(Judged::Pass(format!("{} functions: {}", names.len(), names.into_iter().collect::<Vec<_>>().join(", "))))
+    Ok(Judged::Pass(format!(
+        "{}: {}",
+        count(names.len(), "function"),
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    )))
 }
 
 pub(crate) async fn unknown_function(probe: &Probe) -> Result<Judged, String> {
@@ -127,7 +132,7 @@ pub(crate) async fn read_only(probe: &Probe) -> Result<Judged, String> {
     Ok(if claimed.is_empty() {
         Judged::Skip("no function claims it".to_owned())
     } else {
-        Judged::Pass(format!("{} functions left everything as it was", claimed.len()))
+        Judged::Pass(format!("{} left everything as it was", count(claimed.len(), "function")))
     })
 }
 

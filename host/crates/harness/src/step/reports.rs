@@ -12,6 +12,7 @@ use crate::plan::{self, Accepted};
 use crate::state::{BlockedBy, Cap, Consent, Feature, Lane, Phase, Session, WaitFor};
 use crate::texts;
 use longhaul_core::event::{Event, ProposedCriterion, Used};
+use longhaul_core::text::count;
 use longhaul_core::work::FeatureStatus::{Failing, NotStarted, Passing};
 use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verdict};
 use longhaul_core::{LimitHit, Outage};
@@ -329,7 +330,7 @@ impl Turn<'_> {
             session.feedback = issues;
             return self.start_generate(session);
         }
-        let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
+        let rounds = count(round as usize, "round");
         self.feature_failed(session, &format!("not passed after {rounds} (iterations_max): {first}"));
     }
 

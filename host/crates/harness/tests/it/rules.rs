@@ -741,9 +741,9 @@ fn sessions_of_a_run_are_capped_until_a_resume() {
         do f-a/commit
         - committed a c-f-a/commit a.txt
         - a passing: judged to pass
-        - limit sessions_max: the run had 1 sessions; resume it for as many more
+        - limit sessions_max: the run had 1 session; resume it for as many more
         - ended incomplete
-        finish incomplete: 1 of 2 features pass; not started: `b`; stopped at sessions_max: the run had 1 sessions; resume it for as many more
+        finish incomplete: 1 of 2 features pass; not started: `b`; stopped at sessions_max: the run had 1 session; resume it for as many more
         - resumed
         - b in_progress: session 1
         do f-b/1/generate"#]],

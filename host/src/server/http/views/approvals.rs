@@ -84,6 +84,8 @@ pub struct Approval {
     pub effect: Effect,
     /// Whether the tool runs commands.
     pub runs_commands: bool,
+    /// Whether `a`, which allows what is like it for the rest of the run, is an answer to it.
+    pub by_rule: bool,
     /// When it was asked, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Where it is.
@@ -98,6 +100,7 @@ pub struct Approval {
 impl From<inner::Approval> for Approval {
     fn from(approval: inner::Approval) -> Self {
         let words = approval.words();
+        let by_rule = approval.takes_rule();
         let (standing, decided_ms) = match approval.standing {
             inner::Standing::Open => (Standing::Open, None),
             inner::Standing::Answered { at_ms, .. } => (Standing::Answered, Some(at_ms)),
@@ -117,6 +120,7 @@ impl From<inner::Approval> for Approval {
             tool,
             function,
             arguments,
+            by_rule,
             component,
             agent: approval.agent,
             plugin: approval.plugin,
@@ -170,4 +174,42 @@ pub struct Approved {
     pub rule: Option<Rule>,
     /// Whether its run is worked on in this moment.
     pub active: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::InvocationId;
+
+    fn approval(asks: inner::Asks, command: &str) -> Approval {
+        let subject = inner::Subject {
+            invocation: InvocationId::from_text("r-1/f-one/1/generate"),
+            entry: 1,
+            tool: "shell".to_owned(),
+            function: "run".to_owned(),
+            component: "0f1e".to_owned(),
+            arguments: serde_json::json!({ "command": command }).to_string(),
+        };
+        inner::Approval {
+            id: subject.id(),
+            subject,
+            asks,
+            agent: "agents.code".to_owned(),
+            plugin: "react".to_owned(),
+            effect: EffectClass::Acts,
+            runs_commands: true,
+            at_ms: 1,
+            standing: inner::Standing::Open,
+        }
+        .into()
+    }
+
+    /// The page used to offer it always, and the server refused it then.
+    #[test]
+    fn by_rule_is_offered_where_a_rule_can_be_made() {
+        assert!(approval(inner::Asks::Call, "git status").by_rule);
+        assert!(!approval(inner::Asks::Call, "git status && rm -rf /").by_rule);
+        assert!(!approval(inner::Asks::Call, "env sh").by_rule);
+        assert!(!approval(inner::Asks::Question, "git status").by_rule);
+    }
 }
