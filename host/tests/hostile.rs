@@ -951,8 +951,15 @@ fn the_files_tool_refuses_every_way_out_of_its_directory() {
         for path in
             ["../secret", "folder/../../secret", &absolute, "outside", "absolute", "twice", "folder/back", "up/secret"]
         {
-            for function in ["read", "write", "edit", "list", "search"] {
+            for function in ["read", "write", "edit", "list", "search", "multi_edit", "patch", "delete", "move"] {
                 let arguments = match function {
+                    "multi_edit" => {
+                        serde_json::json!({ "path": path, "edits": [{ "old": "nobody", "new": "anybody" }] })
+                    }
+                    "patch" => serde_json::json!({
+                        "patch": format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-nobody\n+anybody\n")
+                    }),
+                    "move" => serde_json::json!({ "from": path, "to": "taken.txt" }),
                     "write" => serde_json::json!({ "path": path, "content": "changed" }),
                     "edit" => serde_json::json!({ "path": path, "old": "nobody", "new": "anybody" }),
                     "search" => serde_json::json!({ "path": path, "query": "nobody" }),

@@ -189,7 +189,12 @@ fn brief_of(schema: &Value) -> Option<String> {
                 let about = schema["description"].as_str().map(|about| format!(" ({about})")).unwrap_or_default();
                 Some(format!("\"{name}\"{mark}: {}{about}", brief_of(schema)?))
             };
-            let fields = fields.get("properties")?.as_object()?.iter().map(field).collect::<Option<Vec<_>>>()?;
+            let Some(properties) = fields.get("properties").and_then(Value::as_object) else {
+                let values = fields.get("additionalProperties").filter(|values| values.is_object()).map(brief_of);
+                let values = values.unwrap_or_else(|| Some("any".to_owned()))?;
+                return Some(format!("{{NAME: {values}}}"));
+            };
+            let fields = properties.iter().map(field).collect::<Option<Vec<_>>>()?;
             format!("{{{}}}", fields.join(", "))
         }
         "array" => format!("[{}, ...]", brief_of(fields.get("items")?)?),
@@ -243,12 +248,14 @@ mod tests {
                 "edits": { "type": "array", "items": {
                     "type": "object", "properties": { "old": { "type": "string" } }, "required": ["old"]
                 } },
-                "mode": { "type": "string", "enum": ["a", "b"], "description": "how" }
+                "mode": { "type": "string", "enum": ["a", "b"], "description": "how" },
+                "files": { "type": "object", "additionalProperties": { "type": "string" } },
+                "context": { "type": "object" }
             },
             "required": ["path", "edits"],
             "additionalProperties": false
         });
-        let expected = r#"{"path": string, "edits": [{"old": string}, ...], "mode"?: "a"|"b" (how)}"#;
+        let expected = r#"{"path": string, "edits": [{"old": string}, ...], "mode"?: "a"|"b" (how), "files"?: {NAME: string}, "context"?: {NAME: any}}"#;
         assert_eq!(brief(&edits.to_string()).as_deref(), Some(expected));
         assert_eq!(brief(r#"{"type": "object", "properties": {"x": {"anyOf": []}}}"#), None);
         assert_eq!(brief(r#"{"$ref": "x"}"#), None);
