@@ -74,12 +74,14 @@ async fn alike(
     Ok(best.into_iter().filter_map(|(at, _)| episodes[at].take()).collect())
 }
 
-/// The least trusted words of earlier runs and of the repository in what a plugin is handed; none where it is told
-/// nothing of them.
+/// The least trusted words of earlier runs and of the repository's guides in what a plugin is handed; none where it is
+/// told nothing of them.
 pub fn told_words(input: &Value) -> Option<Trust> {
     let told = &input["context"]["memory"];
     let pieces = ["facts", "episodes"].iter().filter_map(|name| told[*name].as_array()).flatten();
-    let repository = Some(&input["context"]["repository"]).filter(|shown| shown.is_object());
+    // Names of files and of what they define are no words; what the repository says to agents is.
+    let says = |shown: &&Value| shown["guides"].as_array().is_some_and(|guides| !guides.is_empty());
+    let repository = Some(&input["context"]["repository"]).filter(says);
     pieces.chain(repository).map(|piece| piece["words_of"].as_str().map_or(Trust::Unknown, Trust::named)).max()
 }
 

@@ -141,6 +141,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_repository_says_to_agents_is_not_their_own_words() {
+        let input = |guides: Value| {
+            let told = Trust::ToolOutput.as_str();
+            json!({ "context": { FIELD: { "words_of": told, "map": "1 files", "guides": guides } } })
+        };
+        assert_eq!(crate::memory::told_words(&input(json!([{ "file": "AGENTS.md" }]))), Some(Trust::ToolOutput));
+        assert_eq!(crate::memory::told_words(&input(json!([]))), None, "names are no words");
+    }
+
+    #[test]
     fn what_was_shown_is_found_in_a_task_and_in_a_goal_among_others() {
         let task = json!({ "id": "a", "context": { "repository": { "files": 3 } } });
         let shown = Some(json!({ "files": 3 }));
