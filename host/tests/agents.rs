@@ -13,7 +13,6 @@ use common::{ASKED_CONFIG, refused};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a scheduler may take for what a test has it do.

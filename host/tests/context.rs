@@ -233,7 +233,7 @@ fn goal_of_twelve() -> String {
 }
 
 /// A project with so many source files, with what agents are to know in a file of its own.
-fn lab_of(files: usize) -> Lab {
+fn large_lab(files: usize) -> Lab {
     let lab = Lab::new(&template(), &goal_of_twelve());
     for number in 0..files {
         let directory = lab.project().join(format!("src/part{}/sub{}", number % 10, number % 7));
@@ -266,7 +266,7 @@ fn tokens_of(request: &Value) -> (u64, u64) {
 
 #[test]
 fn an_agent_on_a_large_repository_begins_small_and_ends_once_its_checks_pass() {
-    let lab = lab_of(2_000);
+    let lab = large_lab(2_000);
     let act = |action: &str, args: Value| json!({ "thought": "next", "action": action, "args": args });
     let edit = |old: &str, new: &str| json!({ "old": old, "new": new });
     lab.fake.says([

@@ -448,6 +448,8 @@ mod tests {
             ledger: LedgerView::default(),
             features: vec![Feature::new(spec)],
             used: used(120),
+            questions: Vec::new(),
+            answer_with: Vec::new(),
             cost_microdollars_max: None,
             tokens_max: 1,
         };

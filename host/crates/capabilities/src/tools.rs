@@ -320,6 +320,6 @@ mod tests {
         assert!(matches!(not_listed(ToolError::Unavailable(outage)), Stop::Unavailable(_)));
         assert!(matches!(not_listed(ToolError::TimedOut(5)), Stop::Broken(_)));
         let wrong = not_listed(ToolError::Failed("[tools.x.approval] names `wirte`".into()));
-        assert!(matches!(&wrong, Stop::Misconfigured(text) if text.contains("wirte")), "{wrong:?}");
+        assert!(matches!(&wrong, Stop::Rejected(denial) if denial.reason.contains("wirte")), "{wrong:?}");
     }
 }

@@ -126,6 +126,7 @@ fn failure(error: &ToolError) -> String {
         ToolError::Unavailable(outage) => format!("not there: {}", first_line(&outage.reason)),
         ToolError::TimedOut(ms) => format!("no answer after {} s", ms.div_ceil(1_000)),
         ToolError::Failed(why) => format!("failed: {}", first_line(why)),
+        ToolError::OutcomeUnknown(why) => format!("may have happened: {}", first_line(why)),
     }
 }
 
