@@ -102,7 +102,7 @@ async fn the_cache_keeps_to_its_size_and_to_its_owner_and_a_damaged_file_is_no_r
     let (server, cache) = (server(8).await, tempfile::tempdir().unwrap());
     let cap = "cache_bytes_max = 1000";
     for number in 0..6 {
-        ask(&server, cache.path(), cap, "key-one", &request(&format!("q{number}"), 0.0)).await;
+        ask(&server, cache.path(), cap, "key-one", &request(&format!("q{number}"), Some(0.0))).await;
     }
     let kept = walk(cache.path());
     let held: u64 = kept.iter().map(|(_, bytes)| bytes).sum();

@@ -220,7 +220,7 @@ fn parameters_of_functions_are_mended_for_every_provider() {
         }
     }
     let mended = parameters(&union, Dialect::OpenAi);
-    let names: Vec<_> = mended["properties"].as_object().unwrap().keys().collect();
+    let names: Vec<_> = mended["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!((names, mended.get("required")), (vec!["path", "url", "tags"], None));
     let fine = json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
     assert_eq!(parameters(&fine, Dialect::OpenAi), fine);
