@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Terminal {
     child: Child,
     keyboard: File,
-    screen: Arc<Mutex<Vec<u8>>>,
+    screen: Arc<Mutex<String>>,
 }
 
 impl Terminal {
@@ -35,19 +35,14 @@ impl Terminal {
         // Dropping the command closes our ends, so that the reader sees the end of the process.
         drop(command);
         let keyboard = File::from(master);
-        let screen = Arc::new(Mutex::new(Vec::new()));
+        let screen = Arc::new(Mutex::new(String::new()));
         watch(keyboard.try_clone().expect("ours"), Arc::clone(&screen));
         Self { child, keyboard, screen }
     }
 
     /// All that it showed, without what only moves the cursor.
     pub fn screen(&self) -> String {
-        plain(&self.raw())
-    }
-
-    /// All that it wrote, as it was written.
-    pub fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.screen.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until it shows this, `count` times in all.
@@ -83,14 +78,7 @@ impl Terminal {
 
     /// Waits for its end; what it ended with, and all that it showed.
     #[track_caller]
-    pub fn wait(self) -> (ExitStatus, String) {
-        let (status, raw) = self.wait_raw();
-        (status, plain(&raw))
-    }
-
-    /// As [`Terminal::wait`], with all that it wrote as it was written.
-    #[track_caller]
-    pub fn wait_raw(mut self) -> (ExitStatus, String) {
+    pub fn wait(mut self) -> (ExitStatus, String) {
         let since = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("ours") {
@@ -101,7 +89,7 @@ impl Terminal {
         };
         // What it showed last may be on its way to us still.
         std::thread::sleep(Duration::from_millis(100));
-        (status, self.raw())
+        (status, self.screen())
     }
 }
 
@@ -112,63 +100,17 @@ impl Drop for Terminal {
     }
 }
 
-fn watch(mut terminal: File, screen: Arc<Mutex<Vec<u8>>>) {
+fn watch(mut terminal: File, screen: Arc<Mutex<String>>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 4_096];
+        let mut bytes = Vec::new();
         while let Ok(count) = terminal.read(&mut buffer)
             && count > 0
         {
-            screen.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..count]);
+            bytes.extend_from_slice(&buffer[..count]);
+            *screen.lock().unwrap_or_else(PoisonError::into_inner) = plain(&String::from_utf8_lossy(&bytes));
         }
     });
-}
-
-/// What a terminal shows in the end of all that was written to it: lines without their ends, empty ones left out.
-pub fn picture(raw: &str) -> Vec<String> {
-    let (mut lines, mut row, mut column): (Vec<Vec<char>>, usize, usize) = (vec![Vec::new()], 0, 0);
-    let mut chars = raw.chars().peekable();
-    while let Some(char) = chars.next() {
-        match char {
-            '\r' => column = 0,
-            '\n' => row += 1,
-            '\x1b' => {
-                chars.next_if_eq(&'[');
-                let mut number = String::new();
-                let order = loop {
-                    match chars.next() {
-                        Some(digit) if !digit.is_ascii_alphabetic() => number.push(digit),
-                        order => break order,
-                    }
-                };
-                let many = number.parse::<usize>().unwrap_or(1);
-                match order {
-                    Some('A') => row = row.saturating_sub(many),
-                    Some('B') => row += many,
-                    Some('G') => column = many.saturating_sub(1),
-                    Some('K') if number == "2" => lines[row].clear(),
-                    Some('K') => lines[row].truncate(column),
-                    Some('J') => {
-                        lines.truncate(row + 1);
-                        lines[row].truncate(column);
-                    }
-                    _ => {}
-                }
-            }
-            char => {
-                let line = &mut lines[row];
-                if line.len() <= column {
-                    line.resize(column + 1, ' ');
-                }
-                line[column] = char;
-                column += 1;
-            }
-        }
-        if lines.len() <= row {
-            lines.resize(row + 1, Vec::new());
-        }
-    }
-    let text = |line: Vec<char>| line.into_iter().collect::<String>().trim_end().to_owned();
-    lines.into_iter().map(text).filter(|line| !line.is_empty()).collect()
 }
 
 /// The text without escape sequences and carriage returns.
