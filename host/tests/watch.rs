@@ -244,6 +244,9 @@ fn replies() -> Vec<Value> {
     vec![
         json!("I look around first.\n```json\n{\"action\": \"files.list\", \"args\": {}}\n```"),
         act("That is not there yet.", "files.read", json!({ "path": "invoice.py" })),
+        // Its checks fail, so it is told to go on, and taken at its word at the third time.
+        finish("I did nothing"),
+        finish("I did nothing"),
         finish("I did nothing"),
         act(
             "Now I write it.",
