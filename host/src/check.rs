@@ -233,7 +233,7 @@ mod tests {
         let (first, second) = (finding(Some(3), "one\n  thing \u{1b}[2J"), finding(None, "another"));
         assert!(refuse(&[]).is_ok());
         let said = |findings: &[Finding]| refuse(findings).unwrap_err().to_string();
-        assert_eq!(said(&[second.clone()]), "longhaul.toml: another");
+        assert_eq!(said(std::slice::from_ref(&second)), "longhaul.toml: another");
         let both = said(&[first, second]);
         assert!(both.starts_with("longhaul.toml:3: one thing "), "{both}");
         assert!(both.ends_with("(and 1 more; `longhaul check` lists them)"), "{both}");

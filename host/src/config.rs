@@ -308,7 +308,10 @@ impl Config {
     /// A planner and an evaluator where the file has no such table: with the models that the operator gave to whoever
     /// works, so that a goal in free words can be planned and judged.
     fn fill_in(&mut self, written: &toml::Table) {
-        let models = self.agents.get("code").map_or(&[][..], |part| &part.models).to_vec();
+        // A name of nothing is the fault of the table that has it.
+        let is_there = |name: &&String| self.models.contains_key(*name);
+        let models = self.agents.get("code").map_or(&[][..], |part| &part.models);
+        let models: Vec<String> = models.iter().filter(is_there).cloned().collect();
         if !written.contains_key("planner") {
             self.planner = default_part("initializer", &models);
         }

@@ -730,7 +730,14 @@ fn a_goal_that_makes_no_plan_is_said_with_its_line() {
             },
             &["features_max", "10000"],
         ),
-        planned("no features and no model", |lab| goal(lab, "Build me a castle.\n"), &["[planner]", "models = "]),
+        planned(
+            "no features and a planner without a model",
+            |lab| {
+                config(lab, "[agents.code]", "[planner]\nplugin = \"initializer\"\n\n[agents.code]");
+                goal(lab, "Build me a castle.\n");
+            },
+            &["[planner]", "models = "],
+        ),
     ]);
 }
 

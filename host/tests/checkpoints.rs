@@ -96,12 +96,8 @@ iterations_max = 1
 
 /// With so many files; the last one says what comes then.
 fn reader(files: usize, then: &str) -> Lab {
-    reader_of(READER, files, then)
-}
-
-fn reader_of(config: &str, files: usize, then: &str) -> Lab {
     let goal = format!("# Long\n\n## Feature: read\n- id: read\n- criterion: it is fine\n\nRead on. {NEXT}a00.txt\n");
-    let lab = Lab::new(config, &goal);
+    let lab = Lab::new(READER, &goal);
     for number in 0..files {
         let next = if number + 1 < files { format!("a{:02}.txt", number + 1) } else { then.to_owned() };
         let text = format!("{NEXT}{next}\nthis is file {number}\n");
@@ -162,8 +158,8 @@ fn entries(lab: &Lab, name: &str) -> usize {
 }
 
 fn steps_at_which_there_is_a_checkpoint(case: &Value) {
-    let lab = reader_of(&READER.replace("\"true\"", "\"false\""), 12, "none");
-    lab.run(&["run"]).expect(3);
+    let lab = reader(12, "none");
+    lab.run(&["run"]).expect(0);
     let listed = lab.json(&["checkpoint", "list"]);
     let steps: Vec<&Value> = listed["checkpoints"].as_array().expect("a list").iter().map(|one| &one["step"]).collect();
     assert_eq!(json!(steps), case["expected_write_steps"], "they stay when the work has ended");
@@ -354,7 +350,7 @@ fn what_a_checkpoint_says_is_not_believed() {
     // What decides and what is run is the project's own, and not what came with the run.
     let config = other.project().join("longhaul.toml");
     let text = std::fs::read_to_string(&config).expect("there");
-    std::fs::write(&config, text.replace("argv = [\"true\"]", "argv = [\"false\"]")).expect("ours");
+    std::fs::write(&config, format!("{text}\n[checks]\nfine = {{ argv = [\"false\"] }}\n")).expect("ours");
     refused(&|_| {}, "[checks] or settings");
     std::fs::write(&config, text).expect("ours");
     other.run(&["checkpoint", "import", file.to_str().expect("text")]).expect(0);

@@ -166,7 +166,7 @@ async fn a_tool_that_answers_anything_with_no_json_is_found_out() {
         &[
             ("unknown-function", "FAIL", "a function that it does not have"),
             ("wrong-input", "FAIL", "took arguments that are no JSON"),
-            ("answers-json", "FAIL", "tool.call: function `f`: `output` must be JSON"),
+            ("answers-json", "FAIL", "call: function `f`: `output` must be JSON"),
             ("effects", "SKIP", "no function claims less than `acts`"),
             ("read-only", "SKIP", ""),
             ("memory-keeps", "SKIP", "not for the role tool"),

@@ -76,9 +76,14 @@ fn forgets_what_is_half_compiled(lab: &Lab) {
     for file in files().iter().filter(|file| file.to_string_lossy().contains(".compiling-")) {
         File::options().write(true).open(file).and_then(|file| file.set_modified(long_ago)).expect("ours");
     }
-    let smallest = files().into_iter().filter(|file| file.extension().is_some_and(|end| end == "cwasm"));
-    let smallest = smallest.min_by_key(|file| file.metadata().map_or(0, |found| found.len())).expect("one");
-    std::fs::remove_file(smallest).expect("ours");
+    let is_compiled = |file: &PathBuf| file.extension().is_some_and(|end| end == "cwasm");
+    let mut compiled: Vec<PathBuf> = files().into_iter().filter(is_compiled).collect();
+    compiled.sort_by_key(|file| file.metadata().map_or(0, |found| found.len()));
+    // All but the interpreter, which takes seconds: which of the others a replay calls is not ours to know.
+    compiled.pop();
+    for file in compiled {
+        std::fs::remove_file(file).expect("ours");
+    }
     lab.run(&["replay"]).expect(0);
     let left: Vec<PathBuf> =
         files().into_iter().filter(|file| file.to_string_lossy().contains(".compiling-")).collect();

@@ -173,8 +173,8 @@ fn worked(prompt: &str, steps: usize, tools: &Value) -> Value {
     ]
     .into_iter()
     .find(|(instruction, ..)| prompt.contains(instruction) && steps == 0);
-    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["function"]["name"].as_str());
-    let native = names.filter(|name| name.contains("files") && name.ends_with("write")).next();
+    let mut names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["function"]["name"].as_str());
+    let native = names.find(|name| name.contains("files") && name.ends_with("write"));
     match (file, native) {
         (Some((_, path, content)), Some(name)) => {
             let arguments = json!({ "path": path, "content": content }).to_string();

@@ -51,6 +51,7 @@ fn as_asked(spec: &FeatureSpec) -> Criterion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice::from_ref;
 
     fn criterion(id: &str, check: Option<&str>) -> Criterion {
         Criterion { id: id.into(), text: "it holds".into(), check: check.map(str::to_owned) }
@@ -65,9 +66,9 @@ mod tests {
     #[test]
     fn a_check_shows_something_when_it_failed_before_and_the_work_changed_something() {
         let (unit, sum, read) = (criterion("a", Some("unit")), criterion("b", Some("sum")), criterion("c", None));
-        check(&[unit.clone()], &["unit"], true, true);
-        check(&[unit.clone()], &[], true, false);
-        check(&[unit.clone()], &[], false, true);
+        check(from_ref(&unit), &["unit"], true, true);
+        check(from_ref(&unit), &[], true, false);
+        check(from_ref(&unit), &[], false, true);
         check(&[unit.clone(), sum.clone()], &["unit"], true, false);
         check(&[unit.clone(), sum], &["unit", "sum"], true, true);
         check(&[unit, read], &["unit"], false, false);

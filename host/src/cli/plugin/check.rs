@@ -74,7 +74,7 @@ async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool)
         Ending::Returned(info) => {
             let functions = info["functions"].as_array().into_iter().flatten();
             let names: Vec<&str> = functions.filter_map(|function| function["name"].as_str()).collect();
-            Judged::Pass(format!("{} functions: {}", names.len(), names.join(", ")))
+            Judged::Pass(format!("{}: {}", longhaul_core::text::count(names.len(), "function"), names.join(", ")))
         }
         Ending::Refused(refusal) => Judged::Fail(refusal.text),
         Ending::Stopped(error) => Judged::Fail(error.to_string()),
