@@ -85,7 +85,13 @@ impl RedbStore {
     }
 
     fn has_blob(&self, digest: &Digest) -> Result<bool, StoreError> {
-        self.shared.with(|db| Ok(db.begin_read()?.open_table(BLOBS)?.get(&digest.as_bytes()[..])?.is_some()))
+        self.shared.with(|db| {
+            // The table, and not its transaction, is let go of last: redb checks in debug builds that no page is held
+            // without a transaction, and a transaction lets go of its own root page last.
+            let table = db.begin_read()?.open_table(BLOBS)?;
+            let found = table.get(&digest.as_bytes()[..])?;
+            Ok(found.is_some())
+        })
     }
 }
 
@@ -93,7 +99,8 @@ impl RedbStore {
 impl Store for RedbStore {
     fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.shared.with(|db| {
-            let stored = db.begin_read()?.open_table(definition(table))?.get(key.as_bytes())?;
+            let table = db.begin_read()?.open_table(definition(table))?;
+            let stored = table.get(key.as_bytes())?;
             Ok(stored.map(|stored| stored.value().to_vec()))
         })?;
         told_read(table, 1, found.as_ref().map_or(0, Vec::len));
@@ -138,7 +145,8 @@ impl Store for RedbStore {
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let stored = self.shared.with(|db| {
-            let stored = db.begin_read()?.open_table(BLOBS)?.get(&digest.as_bytes()[..])?;
+            let table = db.begin_read()?.open_table(BLOBS)?;
+            let stored = table.get(&digest.as_bytes()[..])?;
             Ok(stored.map(|stored| stored.value().to_vec()))
         })?;
         let content = stored.map(|stored| blob::decode(digest, &stored)).transpose();
