@@ -433,7 +433,11 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
         if random.below(12) == 0 {
             server = match server.take() {
                 None => Some(lab.start(&["serve", "--no-token", "--listen", "127.0.0.1:0"])),
-                Some(running) => {
+                Some(mut running) => {
+                    // Before that a Ctrl-C may find nobody who listens.
+                    while running.is_running() && !running.printed().contains("serving at") {
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
                     match random.below(3) {
                         0 => kill(running.pid()),
                         _ => running.interrupt(),
