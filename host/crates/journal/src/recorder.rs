@@ -377,7 +377,9 @@ impl Inner {
                 Next::Verify(ticket, prepared)
             }
             Known::Repeat => {
-                self.ask_about_others(state, entry)?;
+                if slot.resolution().is_some() {
+                    self.ask_about_others(state, entry)?;
+                }
                 return self.go(state, entry, call, again);
             }
             Known::Nobody => return Err(self.parked(entry, asked)),
@@ -386,8 +388,8 @@ impl Inner {
     }
 
     /// Calls that were made at once are announced before the first of them leaves. If a person has to be asked about a
-    /// later one, this comes first: an attempt that is announced and ends with that question has not left, and would
-    /// be asked about all the same.
+    /// later one, this comes before what they said of this one is used: an attempt that is announced and ends with
+    /// that question has not left, and would be asked about all the same.
     fn ask_about_others(&self, state: &State, entry: u32) -> Result<(), JournalError> {
         let is_open =
             |slot: &Slot, asked: &Asked| slot.answered.is_none() && decide(slot, asked, asked.class) == Known::Nobody;
