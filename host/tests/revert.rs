@@ -266,7 +266,7 @@ fn a_log_shows_any_subject_on_its_line() {
     let shown = lab.run(&["log"]).expect(0).stdout;
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 5, "four commits and where it began: {shown}");
-    assert!(lines[1].contains("a | b  [31mred  \u{1f600}") && lines[0].len() < 200, "{shown}");
+    assert!(lines[1].contains("a | b \\u001b[31mred\\u0007 \u{1f600}") && lines[0].len() < 200, "{shown}");
     assert!(lines[2].contains("two  passing") && lines[4].contains("the run began here"), "{shown}");
     let log = lab.json(&["log", "--limit", "1"]);
     assert_eq!(log["commits"][0]["subject"], long.as_str());

@@ -264,7 +264,8 @@ fn writer(path: &str, goal: &str) -> Lab {
 
 #[test]
 fn a_write_that_no_commit_would_hold_is_an_error_of_the_call_and_told_with_the_feature() {
-    let lab = writer("build/{id}.py", "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n");
+    let lab =
+        writer("build/{id}.py", "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n");
     std::fs::write(lab.project().join(".gitignore"), "build/\n").expect("ours");
     lab.git(&["add", "--all"]);
     lab.git(&["commit", "--quiet", "--message", "ignore"]);
@@ -280,8 +281,8 @@ fn a_write_that_no_commit_would_hold_is_an_error_of_the_call_and_told_with_the_f
 
 #[test]
 fn a_name_that_git_refuses_fails_its_feature_with_the_reason_and_stops_no_other() {
-    let goal = "# Goal\n\n## Feature: the first\n- id: git\n- check: fine\n\nDo it.\n\n\
-                ## Feature: the second\n- id: two\n- check: fine\n\nDo it.\n";
+    let goal = "# Goal\n\n## Feature: the first\n- id: git\n- criterion: it is fine\n\nDo it.\n\n\
+                ## Feature: the second\n- id: two\n- criterion: it is fine\n\nDo it.\n";
     let lab = writer("{id}~1", goal);
     let ran = lab.run(&["run"]).expect(3);
     let why = "cannot be committed: `git~1` has a name that some system reads as `.git`";

@@ -14,8 +14,10 @@ const LISTED_MAX: usize = 40;
 
 /// The known name that a word was probably meant for.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&word, &name.to_lowercase());
+    // What stands before a colon is alike in all names of a kind.
+    let own = |name: &str| name.rsplit_once(':').map_or(name, |(_, own)| own).to_lowercase();
+    let word = own(word);
+    let likeness = |name: &str| strsim::jaro_winkler(&word, &own(name));
     let near = known.into_iter().map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
     near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
 }
