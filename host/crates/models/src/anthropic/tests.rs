@@ -262,7 +262,8 @@ async fn bounds_of_a_schema_are_told_in_words_where_the_provider_takes_none() {
     let script = vec![stream("", [GOOD.as_bytes().to_vec()])];
     let body = check(script, "schema = \"native\"", &asked).await.server.body(0);
     let name = json!({ "type": "string", "description": "a name (maxLength: 9)" });
-    let told = ["maximum: 5, minimum: 0", "minimum: 0, maximum: 5"].map(|told| schema(name.clone(), count(Some(told))));
+    let told =
+        ["(maximum: 5, minimum: 0)", "(minimum: 0, maximum: 5)"].map(|told| schema(name.clone(), count(Some(told))));
     assert!(told.contains(&body["output_config"]["format"]["schema"]), "{body:#}");
 }
 

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(input_price("api.openai.com", "GPT-5-mini-2025-08-07"), Some(0.25));
         assert_eq!(input_price("api.anthropic.com", "claude-sonnet-4-5-20250929"), Some(3.0));
         assert_eq!(input_price("api.anthropic.com", "claude-sonnet-5-5-20260901"), Some(2.0));
-        assert!(input_price("me.openai.azure.com", "gpt-4o").is_some());
+        assert!(input_price("me.openai.azure.com", "o3-mini").is_some());
         for (host, id) in [
             ("127.0.0.1", "gpt-5-mini"),
             ("api.openai.com.evil.net", "gpt-5-mini"),

@@ -70,7 +70,7 @@ fn the_numbers_of_a_provider_are_held_at_their_edges() {
         })
     };
     assert_eq!(rules_broken(&deep(10), Dialect::OpenAi), [""; 0]);
-    assert_eq!(rules_broken(&deep(11), Dialect::OpenAi).len(), 1);
+    assert!(!rules_broken(&deep(11), Dialect::OpenAi).is_empty());
     let optional = |count: usize| {
         let properties: serde_json::Map<_, _> =
             (0..count).map(|number| (format!("f{number}"), json!({ "type": "string" }))).collect();
