@@ -193,7 +193,7 @@ fn a_pending_call_that_is_refused(_: &Value) {
     let asked = gated::the_open(&lab);
     let key = format!("{}:code", the_run(&lab));
     let shown = lab.run(&["checkpoint", "show", &key]).expect(0).stdout;
-    assert!(shown.contains("1 approvals open"), "{shown}");
+    assert!(shown.contains("1 approval open"), "{shown}");
     let other = moved(&lab, &key);
     assert_eq!(gated::the_open(&other), asked, "the same question");
     gated::answer(&other, &asked, "n").expect(0);

@@ -281,7 +281,10 @@ fn masked(lab: &Lab, text: &str) -> String {
     let run = lab.runs().pop().expect("a run");
     let commit = lab.git(&["rev-parse", "longhaul/invoices"]);
     let spent = |line: &str| match line.rsplit_once('(') {
-        Some((line, spent)) if spent.contains(" tokens, $0.0") => format!("{line}(SPENT)\n"),
+        // At a terminal more may stand behind it before the line ends.
+        Some((line, spent)) if spent.contains(" tokens, $0.0") => {
+            format!("{line}(SPENT){}\n", spent.split_once(')').map_or("", |(_, rest)| rest))
+        }
         _ => format!("{line}\n"),
     };
     text.replace(&run, "RUN").replace(&commit[..10], "COMMIT").lines().map(spent).collect()
@@ -308,7 +311,7 @@ fn what_a_person_sees_of_a_run_is_a_line_for_each_thing_that_is_done() {
             | That is not there yet.
             files.read invoice.py  failed: `invoice.py` does not exist
             I did nothing (SPENT)
-          judge total, round 1: check-evaluator
+          judge total, round 1: rubric-evaluator
             total does not pass
               sums: grep: invoice.py: No such file or directory
           work on total, round 2: react
@@ -324,7 +327,7 @@ fn what_a_person_sees_of_a_run_is_a_line_for_each_thing_that_is_done() {
             | Once more.
             python.run 3 lines  exit code 2: no such test
             total() sums the items (SPENT)
-          judge total, round 2: check-evaluator
+          judge total, round 2: rubric-evaluator
             total passes
           committed total as COMMIT: invoice.py
           PASS total: judged to pass

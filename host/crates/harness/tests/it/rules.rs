@@ -643,19 +643,19 @@ fn a_provider_that_refuses_for_good_waits_for_a_person_and_uses_no_round() {
         vec![feature("a", &[])],
         acts,
         expect![[r#"
-        - asks: could not generate feature `a`: HTTP 404: no such model; check `id` of [models.gpt] [longhaul resume r-1]
-        park
-        do f-a/1/generate
-        do f-a/1/judge
-        - asks: could not judge feature `a`: HTTP 404: no such model; check `id` of [models.gpt] [longhaul resume r-1]
-        park
-        do f-a/1/judge
-        - judged a round 1: true
-        do f-a/commit
-        - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
-        - ended completed
-        finish completed: 1 of 1 features pass"#]],
+            - asks: could not generate: HTTP 404: no such model; check `id` of [models.gpt] [longhaul resume r-1]
+            park
+            do f-a/1/generate
+            do f-a/1/judge
+            - asks: could not judge: HTTP 404: no such model; check `id` of [models.gpt] [longhaul resume r-1]
+            park
+            do f-a/1/judge
+            - judged a round 1: true
+            do f-a/commit
+            - committed a c-f-a/commit a.txt
+            - a passing: judged to pass
+            - ended completed
+            finish completed: 1 of 1 features pass"#]],
     );
     assert_eq!(bench.state.features[0].status, FeatureStatus::Passing);
 }
