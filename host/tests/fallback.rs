@@ -183,7 +183,7 @@ confirm_effects = true
 #[test]
 fn every_schema_that_a_shipped_plugin_sends_is_taken_by_every_provider() {
     let mut sent = std::collections::BTreeMap::new();
-    for goal in ["Make something nice.", "# One\n\n## Feature: one\n- it is nice\n\nNEXT-FILE: finish\n"] {
+    for goal in ["Make something nice.", "# One\n\n## Feature: one\n- criterion: it is nice\n\nNEXT-FILE: finish\n"] {
         let lab = Lab::new(SENDERS, goal);
         lab.run(&["run"]);
         lab.run(&["ask", "Which is nicer?"]);
