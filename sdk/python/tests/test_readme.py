@@ -36,7 +36,7 @@ class Readme(unittest.TestCase):
         for path in examples:
             manifest = tomllib.loads(path.read_text(encoding="utf-8"))
             with self.subTest(manifest["name"]):
-                self.assertLessEqual(set(manifest) - {"defaults"}, set(shown))
+                self.assertLessEqual(set(manifest) - {"settings"}, set(shown))
                 self.assertEqual(set(manifest["build"]), set(shown["build"]))
                 self.assertEqual(worlds[manifest["world"]].exports, [path.parent.name])
 
