@@ -183,6 +183,7 @@ fn a_run_that_is_killed_goes_on_with_what_was_left() {
     // After each kill, what had ended is there; the one that ends runs only what is left.
     let last = loop {
         let mut run = graph.lab.start(&["--json", "graph", "run", "g"]);
+        wait_until_it_owns_the_directory(&graph, &mut run);
         let fresh = wait_for_one_more(&graph, fresh_before, &mut run);
         if !run.kill() {
             break run.wait();
@@ -239,6 +240,14 @@ fn a_step_that_acts_and_was_cut_off_is_repeated_only_when_somebody_says_so() {
 
 fn fresh_steps(graph: &Graph) -> usize {
     graph.states().iter().filter(|state| state.ends_with(" fresh")).count()
+}
+
+/// A look that came first would own the directory, do the steps itself, and not die with the run.
+fn wait_until_it_owns_the_directory(graph: &Graph, run: &mut common::lab::Started) {
+    let owner = || fs::read_to_string(graph.lab.home().join("lock")).unwrap_or_default();
+    while owner().trim() != run.pid().to_string() && run.is_running() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Waits until the run has kept one step more, or has ended.
