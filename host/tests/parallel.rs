@@ -203,6 +203,8 @@ fn what_is_printed_after_kills_of_three_sessions_leads_to_the_end_and_sends_noth
     let seed: u64 = number("LONGHAUL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("LONGHAUL_SEED={seed} LONGHAUL_KILLS={wanted}");
     let reference = lab(3);
+    // Compiles, which the runs below do not.
+    reference.run(&["check"]).expect(0);
     let since = Instant::now();
     reference.run(&["run"]).expect(0);
     let takes = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -238,7 +240,10 @@ fn what_is_printed_after_kills_of_three_sessions_leads_to_the_end_and_sends_noth
                 let mut started = lab.start_command(command.command(&lab));
                 if kills_left > 0 && (!is_answer || random.below(4) == 0) {
                     let most = if is_answer { 60_000 } else { takes };
-                    std::thread::sleep(Duration::from_micros(random.below(most)));
+                    let moment = Instant::now() + Duration::from_micros(random.below(most));
+                    while Instant::now() < moment && started.is_running() {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                     started.kill();
                     kills_left -= 1;
                 }
