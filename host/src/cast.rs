@@ -21,7 +21,7 @@ use longhaul_core::store::Batch;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{Digest, InvocationId, Limits};
-use longhaul_egress::Keyring;
+use longhaul_egress::{Keyring, Redactor};
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,6 +118,7 @@ impl Cast {
         tree: &Path,
         supervisor: &Arc<dyn Supervisor>,
     ) -> anyhow::Result<Self> {
+        world.secrets.learn(config, directory);
         let mut parts = BTreeMap::new();
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
             parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
@@ -223,6 +224,11 @@ impl Cast {
         let vault = Vault::of(&self.world.home);
         let keys = part.secrets.iter().map(|granted| vault.key(granted)).collect::<anyhow::Result<_>>()?;
         Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
+    }
+
+    /// What is taken out of what tools and checks answer.
+    pub fn redactor(&self) -> Redactor {
+        self.world.secrets.redactor()
     }
 
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.

@@ -56,7 +56,7 @@ impl Toolbox {
         let settings = secrets::settled(&part.settings, &keyring);
         let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
         let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
-        secrets::scrubbed(answer, &keyring)
+        secrets::scrubbed(answer, keyring.redactor())
     }
 
     async fn call_own(
@@ -99,7 +99,7 @@ impl Tools for Toolbox {
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
         for (name, own) in self.cast.own_tools() {
-            infos.push(own.info(name).await?);
+            infos.push(secrets::scrubbed_info(own.info(name).await?, &self.cast.redactor()));
         }
         for info in &infos {
             self.cast.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
@@ -138,6 +138,7 @@ impl Tools for Toolbox {
             None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
         };
         self.cast.crash().reach("tool.after-call");
+        let answer = secrets::scrubbed(answer, &self.cast.redactor());
         match named {
             Some((unkept, named)) => kept(unkept, named, answer).await,
             None => answer,

@@ -9,6 +9,7 @@ use crate::notify::Mail;
 use crate::plugins::Loaded;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
+use crate::secrets::known::KnownSecrets;
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
@@ -45,6 +46,8 @@ pub struct World {
     pub agents: Arc<agents::Desk>,
     /// Plugins that were loaded.
     pub loaded: Loaded,
+    /// What is taken out of what programs print.
+    pub secrets: Arc<KnownSecrets>,
     /// Where crash tests end the process.
     pub crash: CrashPoints,
     /// Who sends letters.
@@ -91,6 +94,7 @@ impl World {
         let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone(), Arc::clone(&mail));
         agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
         Ok(Self {
+            secrets: Arc::new(KnownSecrets::new(&home)),
             resources,
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
             agents: Arc::new(agents),

@@ -54,7 +54,12 @@ impl Checks for PinnedChecks {
             CheckBody::Native(native) => self.native(name, native).await,
         };
         self.cast.crash().reach("check.after-end");
-        ran
+        let redactor = self.cast.redactor();
+        ran.map(|report| CheckReport {
+            stdout: redactor.scrub(&report.stdout),
+            stderr: redactor.scrub(&report.stderr),
+            ..report
+        })
     }
 }
 

@@ -25,5 +25,5 @@ pub use decode::Cleaner;
 pub use error::EgressError;
 pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
 pub use proxy::Proxy;
-pub use secret::{Key, Keyring, NotASecret, SHOWN, Secret};
+pub use secret::{Key, Keyring, NotASecret, Redactor, SHOWN, Secret};
 pub use sieve::Sieve;
