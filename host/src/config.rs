@@ -9,6 +9,7 @@ use crate::manifest::Asks;
 use crate::memory::{self, MemoryConfig};
 use crate::notify::config::NotifyConfig;
 use crate::secrets::SecretConfig;
+use crate::text_file;
 use crate::toolbox::mcp;
 use anyhow::{Context, bail};
 use longhaul_approval::Policy;
@@ -263,7 +264,7 @@ impl Config {
     /// Reads the file of a project.
     pub fn read(project: &Path) -> anyhow::Result<Self> {
         let path = project.join(FILE);
-        let text = std::fs::read_to_string(&path).with_context(|| {
+        let text = text_file::of_config(project).with_context(|| {
             format!("cannot read `{}`; make a project with `longhaul new` or `longhaul init`", path.display())
         })?;
         Self::parse(&text).with_context(|| format!("`{}`", path.display()))

@@ -32,5 +32,6 @@ pub mod secrets;
 pub mod server;
 pub mod service;
 pub mod steps;
+mod text_file;
 mod toolbox;
 pub mod wiring;

@@ -35,7 +35,7 @@ impl Service {
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.turns.take([of_directory(&directory)]).await;
-        let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
+        let text = crate::text_file::of_config(&directory).ok();
         let config = Config::read(&directory)?;
         // What the operator hands over needs nobody's consent.
         let until = match config.plan.accept {
