@@ -31,6 +31,8 @@ pub struct CompileLimits {
     pub functions_max: u64,
     /// Components and modules within each other. Default 20.
     pub nesting_max: u64,
+    /// Imports of the component, and exports. Default 10 000; a plugin has some 30. Their names are kept.
+    pub interfaces_max: u64,
     /// Memory of the child, in bytes of address space. Default 6 GiB.
     pub memory_bytes_max: u64,
     /// Time of the child on a processor, in milliseconds. Default 180 000; an interpreter takes about
@@ -48,6 +50,7 @@ impl Default for CompileLimits {
             bytes_max: 128 << 20,
             functions_max: 200_000,
             nesting_max: 20,
+            interfaces_max: 10_000,
             memory_bytes_max: 6 << 30,
             cpu_ms_max: 180_000,
             wall_ms_max: 1_800_000,
@@ -149,6 +152,10 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Said> {
     Ok(Said { status, text: text? })
 }
 
+/// Bytes of compiled code, which stay on the disk. CPython's has some 100 MB; two bytes far from each other in the memory
+/// of a module become an image of all between them.
+const CODE_BYTES_MAX: usize = 1 << 30;
+
 /// The child's exit code when it says on standard error what is wrong with the module.
 const REFUSED: i32 = 3;
 
@@ -174,6 +181,9 @@ fn compile_within(limits: &str, output: &Path) -> Result<(), String> {
     check_shape("child", &bytes, &limits).map_err(|error| error.to_string())?;
     let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| error.to_string())?;
     let code = engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
+    if code.len() > CODE_BYTES_MAX {
+        return Err(format!("its compiled code has {} bytes, more than {CODE_BYTES_MAX}", code.len()));
+    }
     std::fs::write(output, code).map_err(|error| format!("cannot write `{}`: {error}", output.display()))
 }
 
