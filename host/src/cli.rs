@@ -330,6 +330,8 @@ enum Command {
     #[command(hide = true)]
     KeepChild(children::KeepArgs),
     #[command(hide = true)]
+    BombChild(children::BombArgs),
+    #[command(hide = true)]
     ModelChild(children::ModelArgs),
 }
 
@@ -572,6 +574,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         | Command::CheckChild(_)
         | Command::BrowserChild(_)
         | Command::KeepChild(_)
+        | Command::BombChild(_)
         | Command::ModelChild(_) => Ok(Exit::Error),
     }
 }

@@ -33,6 +33,7 @@ pub use report::Report;
 use report::{Ended, of_program, of_runtime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -319,9 +320,7 @@ impl Executor {
     }
 
     async fn run_program(&self, job: &Job, bytes: &[u8]) -> Result<Report, ExecError> {
-        let component = program::component(bytes)
-            .await
-            .map_err(|reason| LoadError::NotAComponent { name: "program".into(), reason })?;
+        let component = component(bytes).await?;
         let command = self.inner.engine.load_command("program", &component).await?;
         let since = Instant::now();
         let console = Console {
@@ -354,6 +353,15 @@ impl Executor {
         plugin.expect(Role::Tool)?;
         Ok(Arc::new(plugin))
     }
+}
+
+/// The component of a program, whichever form it has.
+///
+/// # Errors
+/// [`LoadError::NotAComponent`].
+pub(crate) async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
+    let refused = |reason| LoadError::NotAComponent { name: "program".into(), reason };
+    program::component(bytes).await.map_err(refused)
 }
 
 /// Whether there are more levels than `levels_max`; looks no deeper than that.

@@ -8,6 +8,7 @@
 pub mod agents;
 pub mod ask;
 pub mod backup;
+pub mod bombs;
 pub mod cast;
 pub mod check;
 pub mod checkpoint;

@@ -5,6 +5,9 @@
 
 mod support;
 
+#[path = "hostile/bombs.rs"]
+mod bombs;
+
 use expect_test::{Expect, expect};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant};

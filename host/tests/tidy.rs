@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 29] = [
+const ARROWS: [(&str, &[&str]); 30] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
     ("longhaul-bindings", &["longhaul-core"]),
+    ("longhaul-bombs", &[]),
     ("longhaul-browser", &["longhaul-core", "longhaul-egress", "longhaul-worktree"]),
     ("longhaul-build", &["longhaul-core"]),
     ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core", "longhaul-egress"]),

@@ -1,4 +1,4 @@
-//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a local model.
+//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a bomb, a local model.
 //!
 //! They are this very binary with a hidden command, so that nothing else has to be installed. They
 //! start no log, no runtime and no service.
@@ -33,6 +33,11 @@ pub struct KeepArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct BombArgs {
+    name: String,
+}
+
+#[derive(Args, Debug)]
 pub struct ModelArgs {
     #[arg(long)]
     file: PathBuf,
@@ -49,6 +54,7 @@ pub fn run(command: Command) -> Result<Exit, Box<Command>> {
         Command::CheckChild(args) => longhaul_worktree::check_child(&args.spec),
         Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
         Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
+        Command::BombChild(args) => super::doctor::bomb_child(&args.name),
         Command::ModelChild(args) => model(&args),
         other => return Err(Box::new(other)),
     };
