@@ -7,6 +7,8 @@ mod support;
 
 #[path = "hostile/bombs.rs"]
 mod bombs;
+#[path = "hostile/fuzz.rs"]
+mod fuzz;
 
 use expect_test::{Expect, expect};
 use longhaul_core::Limits;
