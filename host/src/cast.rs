@@ -124,7 +124,8 @@ impl Cast {
             parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let site = Site { world: &world, project: directory, name: &config.project.name, tree, supervisor };
+        let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
+        let site = Site { world: &world, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
         let servers = mcp::open(&world, config, directory, tree)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
@@ -347,7 +348,10 @@ pub fn is_web_tool(config: &Config, tool: &str) -> bool {
     };
     match part.plugin.strip_prefix("builtin:") {
         // Its programs have no network, unless the operator lets them run without a sandbox.
-        Some("shell") => part.settings.get("sandbox_min").is_some_and(|least| least == "none"),
+        Some("shell") => match part.settings.get("sandbox_min") {
+            Some(least) => least == "none",
+            None => config.run.sandbox_min == longhaul_sandbox::Level::None,
+        },
         Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
         None => !part.hosts.is_empty(),
     }

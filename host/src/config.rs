@@ -21,6 +21,7 @@ use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
 use longhaul_models::ModelConfig;
 use longhaul_resources::Need;
+use longhaul_sandbox::Level;
 use longhaul_telemetry::TelemetryConfig;
 use longhaul_worktree::NativeCheck;
 use serde::de::DeserializeOwned;
@@ -138,6 +139,9 @@ pub struct RunConfig {
     /// The agent, by its name under `[agents]`, that is asked for criteria and checks which a feature lacks
     /// before another begins to work on it. Default none.
     pub contract_by: Option<String>,
+    /// The least sandbox level that must hold checks and all other native programs: `full`, `namespaces`, `landlock` or
+    /// `none`. Where this machine gives less, they are not started. Default `full`.
+    pub sandbox_min: Level,
     /// The caps of a run.
     pub limits: HarnessLimits,
     /// What the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A run for

@@ -20,8 +20,8 @@ use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{Adaptations, ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
 use longhaul_redis::{RedisMemory, SharedRuns};
+use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
-use longhaul_worktree::CheckHost;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -111,12 +111,14 @@ impl World {
         })
     }
 
-    /// How programs that nobody trusts are confined: checks, and what agents start.
-    pub fn check_host(&self) -> anyhow::Result<CheckHost> {
+    /// How programs that nobody trusts are confined: checks, and what agents start. `level_min` is the least that must
+    /// hold them.
+    pub fn check_host(&self, level_min: Level) -> anyhow::Result<SandboxHost> {
         let scratch = self.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let hidden = vec![self.home.path().to_owned()];
-        Ok(CheckHost { program: own_program()?, prefix_args: vec!["check-child".into()], scratch, hidden })
+        let prefix_args = vec!["check-child".into()];
+        Ok(SandboxHost { program: own_program()?, prefix_args, scratch, hidden, level_min })
     }
 
     /// Randomness for one invocation, from the system.

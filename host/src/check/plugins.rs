@@ -130,7 +130,9 @@ async fn own_tool(
     let Some(tool) = table.strip_prefix("tools.").filter(|_| names_functions(table, part)) else { return };
     let supervisor: Arc<dyn Supervisor> = Arc::new(Unsupervised);
     let name = &config.project.name;
-    let site = built_in::Site { world, project: directory, name, tree: directory, supervisor: &supervisor };
+    let sandbox_min = config.run.sandbox_min;
+    let site =
+        built_in::Site { world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
         named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);

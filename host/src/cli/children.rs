@@ -51,7 +51,7 @@ pub struct ModelArgs {
 pub fn run(command: Command) -> Result<Exit, Box<Command>> {
     let code = match command {
         Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits, &args.output),
-        Command::CheckChild(args) => longhaul_worktree::check_child(&args.spec),
+        Command::CheckChild(args) => longhaul_sandbox::sandbox_child(&args.spec),
         Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
         Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
         Command::BombChild(args) => super::doctor::bomb_child(&args.name),

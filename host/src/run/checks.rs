@@ -136,6 +136,7 @@ fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, Chec
         stdout: ran.stdout,
         stderr: ran.stderr,
         truncated,
+        sandbox: None,
     })
 }
 
@@ -147,6 +148,7 @@ fn failed(name: &str, why: &str) -> CheckReport {
         stdout: String::new(),
         stderr: why.to_owned(),
         truncated: false,
+        sandbox: None,
     }
 }
 

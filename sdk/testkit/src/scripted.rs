@@ -267,6 +267,7 @@ impl Checks for Scripted {
             stdout: check.stdout.clone(),
             stderr: check.stderr.clone(),
             truncated: false,
+            sandbox: None,
         })
     }
 }

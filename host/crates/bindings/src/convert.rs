@@ -31,6 +31,14 @@ macro_rules! same_fields {
     )*};
 }
 
+/// A guest learns of a lesser sandbox by the report's errors.
+impl From<CheckReport> for checks::CheckReport {
+    fn from(value: CheckReport) -> Self {
+        let CheckReport { name, passed, exit_code, stdout, stderr, truncated, sandbox: _ } = value;
+        Self { name, passed, exit_code, stdout, stderr, truncated }
+    }
+}
+
 /// Enums without content, case by case.
 macro_rules! same_cases {
     ($($core:ident = $bound:path { $($case:ident),* $(,)? })*) => {$(
@@ -59,7 +67,6 @@ same_fields! {
     ToolCall = tool_types::ToolCall { tool, function, arguments }
     ToolOutput = tool_types::ToolResult { output, truncated }
     CheckInfo = checks::CheckInfo { name, description, vacuous }
-    CheckReport = checks::CheckReport { name, passed, exit_code, stdout, stderr, truncated }
     Synthesis = planner::Synthesis { answer, confidence, conflicts, unknowns }
     Entry = memory::Entry { key, value, tags, expires_at_ms }
     Page = memory::Page { keys, next }

@@ -68,6 +68,9 @@ pub struct CheckReport {
     pub stderr: String,
     /// Whether either was cut.
     pub truncated: bool,
+    /// The level of the sandbox that held it, where that is less than `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }
 
 /// Where a feature is.

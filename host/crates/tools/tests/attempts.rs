@@ -140,18 +140,14 @@ async fn what_is_started_stays_in_the_tree() {
         Attempt::shell(
             "a file outside",
             |lab| sh(&format!("echo x > {}/escaped", lab.outside().display())),
-            &["Read-only file system"],
+            &["nonexistent"],
         ),
-        Attempt::shell(
-            "a file outside through a link",
-            |_| sh("echo x > out/escaped"),
-            &["Read-only file system", "nonexistent"],
-        )
-        .after(|lab| lab.link(lab.outside(), "out")),
+        Attempt::shell("a file outside through a link", |_| sh("echo x > out/escaped"), &["nonexistent"])
+            .after(|lab| lab.link(lab.outside(), "out")),
         Attempt::shell(
             "removing what is outside",
-            |lab| sh(&format!("rm -rf {}", lab.outside().display())),
-            &["Read-only file system"],
+            |lab| sh(&format!("rm -r {}", lab.outside().display())),
+            &["No such file"],
         ),
         Attempt::shell(
             "the data directory",

@@ -10,12 +10,11 @@ use crate::wiring::{cache, own_program};
 use longhaul_core::Clock as _;
 use longhaul_resources::cgroup::Groups;
 use longhaul_resources::{Sampler, gpu};
-use longhaul_worktree::{CheckHost, Held, HeldLimits, Sandbox, run_held};
+use longhaul_sandbox::{Level, Program, SandboxHost};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Bytes of a disk below which there will be trouble soon, and below which there is.
@@ -179,28 +178,17 @@ async fn sandbox() -> Found {
     const WHAT: &str = "sandbox";
     let Ok(program) = own_program() else { return broken(WHAT, "this program does not know where it is") };
     let Ok(scratch) = tempfile::tempdir() else { return broken(WHAT, "no temporary directory can be made") };
-    let tree = scratch.path().join("tree");
-    if let Err(error) = fs::create_dir(&tree) {
-        return broken(WHAT, format!("`{}` cannot be made: {error}", tree.display()));
-    }
-    let host = CheckHost {
+    let host = SandboxHost {
         program,
         prefix_args: vec!["check-child".into()],
         scratch: scratch.path().to_owned(),
         hidden: Vec::new(),
+        level_min: Level::None,
     };
-    let held = Held {
-        argv: vec!["/bin/true".into()],
-        cwd: PathBuf::new(),
-        env: BTreeMap::new(),
-        hidden: Vec::new(),
-        shown: Vec::new(),
-        sandbox_min: Sandbox::None,
-        limits: HeldLimits::default(),
-    };
-    let ran = run_held(&host, &tree, &held).await.map(|report| report.sandbox);
+    let program = Program { level_min: Level::None, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
+    let ran = longhaul_sandbox::run(&host, &program).await.map(|report| report.level);
     // What it left is cleared behind it, in this directory, which must not go first.
-    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() <= 1);
+    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() == 0);
     for _ in 0..CLEAR_LOOKS_MAX {
         if is_clear() {
             break;
@@ -208,12 +196,14 @@ async fn sandbox() -> Found {
         tokio::time::sleep(CLEAR_LOOK).await;
     }
     match ran {
-        Ok(Sandbox::Full) => fine(WHAT, "no network, processes of its own, files read-only but for the copy"),
-        Ok(Sandbox::Namespaces) => less(WHAT, "no network and processes of its own; files are not covered here"),
-        Ok(Sandbox::None) => less(
+        Ok(Level::Full) => {
+            let root =
+                if rustix::process::geteuid().is_root() { "; longhaul runs as root, programs do not" } else { "" };
+            fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}"))
+        }
+        Ok(level) => less(
             WHAT,
-            "limits and a cleared environment only; allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, \
-             or kernel.apparmor_restrict_unprivileged_userns=0",
+            format!("level `{level}`, and runs want `full`; {}, or accept it with `sandbox_min`", Level::Full.remedy()),
         ),
         Err(error) => broken(WHAT, error.to_string()),
     }

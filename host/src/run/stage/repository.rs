@@ -15,9 +15,10 @@ use longhaul_core::store::Batch;
 use longhaul_core::work::CheckReport;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
+use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_worktree::{
-    Branch, CheckHost, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Tree,
-    TreeCaps, TreeError,
+    Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Tree, TreeCaps,
+    TreeError,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ struct Inner {
     tree: Tree,
     branch: Branch,
     base: String,
-    host: CheckHost,
+    host: SandboxHost,
 }
 
 /// What is noted before a commit leaves.
@@ -82,9 +83,14 @@ impl Made {
 
 impl Repository {
     /// Opens the repository, and makes the tree `directory` if it is not there.
-    pub async fn open(world: &Arc<World>, record: &RunRecord, directory: PathBuf) -> anyhow::Result<Self> {
+    pub async fn open(
+        world: &Arc<World>,
+        record: &RunRecord,
+        sandbox_min: Level,
+        directory: PathBuf,
+    ) -> anyhow::Result<Self> {
         let (world, record) = (Arc::clone(world), record.clone());
-        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, &directory)).await??;
+        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, sandbox_min, &directory)).await??;
         Ok(Self(Arc::new(inner)))
     }
 
@@ -292,7 +298,7 @@ impl Repository {
 }
 
 impl Inner {
-    fn open(world: Arc<World>, record: &RunRecord, directory: &Path) -> anyhow::Result<Self> {
+    fn open(world: Arc<World>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> anyhow::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let start = project.end_of(&branch, &record.base)?;
@@ -304,7 +310,7 @@ impl Inner {
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
-        let host = world.check_host()?;
+        let host = world.check_host(sandbox_min)?;
         let (run, base) = (record.run.clone(), record.base.clone());
         Ok(Self { world, run, project, tree: checkout.tree, branch, base, host })
     }

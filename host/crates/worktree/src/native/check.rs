@@ -4,6 +4,7 @@ use super::NativeError;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A check of `[checks]` in `longhaul.toml`: a table, or just the list of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,6 +20,10 @@ pub struct NativeCheck {
     pub files: Vec<String>,
     /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
     pub env: BTreeMap<String, String>,
+    /// Files and directories outside of the copy that it may read, besides the system's and its tool chain's: full
+    /// paths, or from the top of the project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
     /// Time on the clock, in milliseconds. Default 600 000.
     pub wall_ms_max: u64,
     /// Address space of each process, in bytes. Default 2 GiB. Node, Go and Java reserve more.
@@ -71,6 +76,7 @@ struct Table {
     argv: Vec<String>,
     files: Vec<String>,
     env: BTreeMap<String, String>,
+    read: Vec<PathBuf>,
     wall_ms_max: u64,
     memory_bytes_max: u64,
     output_bytes_max: u64,
@@ -84,6 +90,7 @@ impl Default for Table {
             argv: Vec::new(),
             files: Vec::new(),
             env: BTreeMap::new(),
+            read: Vec::new(),
             wall_ms_max: 600_000,
             memory_bytes_max: 2 << 30,
             output_bytes_max: 200_000,
@@ -95,9 +102,18 @@ impl Default for Table {
 
 impl From<Table> for NativeCheck {
     fn from(table: Table) -> Self {
-        let Table { argv, files, env, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max } =
-            table;
-        Self { argv, files, env, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max }
+        let Table {
+            argv,
+            files,
+            env,
+            read,
+            wall_ms_max,
+            memory_bytes_max,
+            output_bytes_max,
+            processes_max,
+            disk_bytes_max,
+        } = table;
+        Self { argv, files, env, read, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max }
     }
 }
 

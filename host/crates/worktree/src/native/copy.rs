@@ -2,13 +2,14 @@
 
 use super::pinned::Pinned;
 use super::spare::{Shelf, Spare};
-use super::{CheckHost, NativeCheck, NativeError, Pins};
-use crate::at::{Root, remove_all};
+use super::{NativeCheck, NativeError, Pins};
+use crate::at::Root;
 use crate::git::Project;
 use crate::scan::{Base, Entry, Mode, Seen, content, shown};
 use crate::tree::{Tree, TreeCaps, put};
 use crate::{Scan, TreeError};
 use git2::{ObjectType, Oid, Repository};
+use longhaul_sandbox::{SandboxHost, remove_all};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ impl ExactCopy {
     ///
     /// # Errors
     /// When the tree cannot be read or the copy not be written.
-    pub fn make(host: &CheckHost, project: &Project, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
+    pub fn make(host: &SandboxHost, project: &Project, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
         Ok(Self(Copy::of(host, project, tree, parent, |_| {})?))
     }
 
@@ -58,7 +59,7 @@ pub(super) struct Copy {
 
 impl Copy {
     pub(super) fn make(
-        host: &CheckHost,
+        host: &SandboxHost,
         project: &Project,
         tree: &Tree,
         parent: &str,
@@ -78,7 +79,7 @@ impl Copy {
     }
 
     fn of(
-        host: &CheckHost,
+        host: &SandboxHost,
         project: &Project,
         tree: &Tree,
         parent: &str,

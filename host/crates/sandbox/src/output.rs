@@ -1,6 +1,6 @@
-//! What a check prints, read to its end and kept at both ends.
+//! Output of a program, read to its end and kept at both ends.
 
-use super::run::DRAIN;
+use crate::launch::DRAIN;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -44,7 +44,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// The first line goes to `first_line`, where somebody wants it.
-    pub(super) fn read(
+    pub(crate) fn read(
         mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
         first_line: Option<tokio::sync::oneshot::Sender<String>>,
         bytes_max: u64,
@@ -65,7 +65,7 @@ impl Output {
     }
 
     /// What there is, at the latest after [`DRAIN`].
-    pub(super) async fn end(mut self) -> Captured {
+    pub(crate) async fn end(mut self) -> Captured {
         self.take().await
     }
 
