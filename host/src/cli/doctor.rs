@@ -2,6 +2,7 @@
 
 mod bombs;
 mod checks;
+mod toolchains;
 
 use super::{Context, Exit};
 use crate::plugins;
@@ -32,7 +33,10 @@ pub async fn run(context: &Context, args: DoctorArgs) -> anyhow::Result<Exit> {
     if let Some(part) = &args.bombs {
         return bombs::run(context, part).await;
     }
-    let checks = checks::all(context, args.store).await;
+    let mut checks = checks::all(context, args.store).await;
+    if context.names_project {
+        checks.extend(toolchains::all(&context.project, &context.home).await);
+    }
     let exit = if checks.iter().any(|found| found.state == State::Broken) { Exit::Error } else { Exit::Done };
     let missing: Vec<&str> = SHIPPED
         .into_iter()
