@@ -186,7 +186,8 @@ impl Launch<'_> {
             nice: 0,
             prefix_args: self.host.prefix_args.clone(),
             argv: argv.clone(),
-            scratch: self.scratch.to_owned(),
+            // Its real name, which the kernel lists its mounts by.
+            scratch: self.scratch.canonicalize().unwrap_or_else(|_| self.scratch.to_owned()),
             tree: tree.clone(),
             cwd: Path::new(".").join(cwd),
             read: read.iter().chain(&tools.read).cloned().collect(),

@@ -20,8 +20,17 @@ const NOBODY: u32 = 65_534;
 /// Has the lab of the host that a test starts of itself.
 const LAB: &str = "LONGHAUL_ATTACK_LAB";
 
-/// A shell's words that take namespaces away from what they start.
-const WITHOUT_NAMESPACES: &str = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+/// Start a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
+const ROOT_WITHOUT_NAMESPACES: &[&str] = &["setpriv", "--bounding-set=-sys_admin"];
+const USER_WITHOUT_NAMESPACES: &[&str] = &[
+    "unshare",
+    "-U",
+    "-c",
+    "--keep-caps",
+    "sh",
+    "-c",
+    "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"",
+];
 
 /// The example that stands in for the `longhaul` command.
 fn child() -> PathBuf {
@@ -68,10 +77,11 @@ fn users() -> Vec<Option<u32>> {
 }
 
 /// Runs the test `name` of this program as another process, below `wrapper`, once for each user, and answers what
-/// each wrote into `report`.
-fn as_each_user(name: &str, wrapper: &[&str]) -> Vec<String> {
+/// each wrote into `report`. The wrapper is told whether that user is root.
+fn as_each_user(name: &str, wrapper: impl Fn(bool) -> &'static [&'static str]) -> Vec<String> {
     let run = |user: Option<u32>| {
         let lab = lab(user);
+        let wrapper = wrapper(user.is_none() && rustix::process::geteuid().is_root());
         let this = std::env::current_exe().unwrap();
         let mut command = match wrapper {
             [] => Command::new(&this),
@@ -139,7 +149,7 @@ fn every_attack_from_inside_is_refused() {
         let done = attack(&lab, Level::Full).unwrap();
         return write_report(&lab, &format!("{:?}\n{}{}", done.level, done.stderr, done.stdout));
     }
-    for report in as_each_user("every_attack_from_inside_is_refused", &IN_A_TERMINAL) {
+    for report in as_each_user("every_attack_from_inside_is_refused", |_| IN_A_TERMINAL) {
         assert!(report.starts_with("Full\n"), "{report}");
         check_refused(&report);
     }
@@ -154,8 +164,9 @@ fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {
         let done = attack(&lab, Level::Landlock).unwrap();
         return write_report(&lab, &format!("{refused}\n{:?}\n{}{}", done.level, done.stderr, done.stdout));
     }
-    let wrapper = ["unshare", "-Ur", "sh", "-c", WITHOUT_NAMESPACES];
-    for report in as_each_user("without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name", &wrapper) {
+    let name = "without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name";
+    let wrapper = |is_root| if is_root { ROOT_WITHOUT_NAMESPACES } else { USER_WITHOUT_NAMESPACES };
+    for report in as_each_user(name, wrapper) {
         let (refused, rest) = report.split_once('\n').unwrap();
         assert!(
             refused.contains("was not started, since this system does not give the sandbox level `full`"),
@@ -192,7 +203,7 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
         std::fs::File::open(lab.join("checkout/new")).unwrap().read_to_string(&mut new).unwrap();
         return write_report(&lab, &format!("{said}{new}"));
     }
-    for report in as_each_user("a_program_reads_what_is_granted_and_changes_what_may_be_changed", &[]) {
+    for report in as_each_user("a_program_reads_what_is_granted_and_changes_what_may_be_changed", |_| &[]) {
         assert!(report.starts_with("SECRET-input-kept\n"), "{report}");
         assert!(report.contains("No such file") && report.ends_with("new\nnew\n"), "{report}");
         assert!(!report.contains("\n0\n"), "it is not root: {report}");

@@ -71,7 +71,10 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
             identity::write(&proc, &file, "0").map_err(to("forbid further namespaces"))?;
         }
     } else {
-        identity::change().map_err(to("become an unprivileged user"))?;
+        if identity::change().map_err(to("become an unprivileged user"))? {
+            rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK)
+                .map_err(to("reach the work directory as an unprivileged user; choose another --home"))?;
+        }
         // What leaves its parents becomes our child, so that we can end it.
         rustix::process::set_child_subreaper(Some(getpid())).map_err(to("take over orphans"))?;
     }
