@@ -7,7 +7,7 @@ use longhaul_sandbox::{Input, Level, Output, Program, Report, Room, SandboxError
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
