@@ -23,7 +23,7 @@ use longhaul_models::ModelConfig;
 use longhaul_resources::Need;
 use longhaul_sandbox::Level;
 use longhaul_telemetry::TelemetryConfig;
-use longhaul_worktree::NativeCheck;
+use longhaul_worktree::{EvidenceKind, NativeCheck};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -324,6 +324,12 @@ impl Config {
             let plugin = if models.is_empty() { "check-evaluator" } else { "rubric-evaluator" };
             self.evaluator = default_part(plugin, &models);
         }
+    }
+
+    /// Native checks whose pass rests on an exit code alone.
+    pub fn exit_checks(&self) -> BTreeSet<String> {
+        let is_exit = |check: &NativeCheck| check.evidence_kind() == EvidenceKind::Exit;
+        self.checks.iter().filter(|(_, check)| is_exit(check)).map(|(name, _)| name.clone()).collect()
     }
 
     /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.

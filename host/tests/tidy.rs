@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 32] = [
+const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -27,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 32] = [
     ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
     ("longhaul-journal", &["longhaul-core"]),
+    ("longhaul-judge", &["longhaul-core"]),
     ("longhaul-llama", &[]),
     ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
@@ -43,7 +44,7 @@ const ARROWS: [(&str, &[&str]); 32] = [
     ),
     ("longhaul-tls", &[]),
     ("longhaul-tools", &["longhaul-core", "longhaul-sandbox", "longhaul-worktree"]),
-    ("longhaul-worktree", &["longhaul-core", "longhaul-sandbox"]),
+    ("longhaul-worktree", &["longhaul-core", "longhaul-judge", "longhaul-sandbox"]),
     ("xtask", &["longhaul-build"]),
 ];
 

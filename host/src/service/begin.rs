@@ -168,6 +168,7 @@ pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Confi
             agents: config.agents.keys().cloned().collect(),
             categories: config.categories(),
             checks: config.checks.keys().cloned().collect(),
+            exit_checks: config.exit_checks(),
             strategy: if record.ask.is_some() { Strategy::Ask } else { config.run.strategy },
             contract_by: config.run.contract_by.clone().filter(|_| record.ask.is_none()),
             plan: record.plan.clone().map(Box::new),

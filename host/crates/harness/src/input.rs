@@ -174,6 +174,9 @@ pub struct Setup {
     pub categories: BTreeMap<String, String>,
     /// The names under `[checks]`.
     pub checks: Vec<String>,
+    /// Those of them whose pass rests on an exit code alone.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub exit_checks: BTreeSet<String>,
     /// What becomes of a plan whose steps fail.
     pub strategy: Strategy,
     /// The agent that is asked, before the work on a feature begins, for criteria and checks that it

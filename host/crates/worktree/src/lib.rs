@@ -36,6 +36,7 @@ pub use git::{Branch, CommitOrder, Committed, Project, Start};
 pub use init::{init_repository, new_project, new_project_with};
 pub use into_checkout::{MergeKind, MergedIn};
 pub use log::Logged;
+pub use longhaul_judge::{EvidenceKind, near_the_judge, runner_file};
 pub use merge::Merge;
 pub use native::{ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
 pub use patch::{PatchText, Shown};

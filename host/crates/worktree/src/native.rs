@@ -6,6 +6,7 @@
 
 mod check;
 mod copy;
+mod judged;
 mod pinned;
 mod spare;
 
@@ -18,9 +19,10 @@ use crate::git::Project;
 use crate::scan::{Base, shown};
 use crate::tree::{Tree, TreeCaps};
 use copy::Copy;
+use judged::{Judged, Judging};
 use longhaul_core::Digest;
 use longhaul_core::work::CheckReport;
-use longhaul_sandbox::{Level, Limits, Program, Report, SandboxError, SandboxHost, run_in};
+use longhaul_sandbox::{Level, Limits, Program, Report, SandboxError, SandboxHost};
 use pinned::Pinned;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
@@ -143,14 +145,15 @@ pub async fn run_native(
         let make = move || Copy::make(&host, &project, &tree, &parent, &name, &check, &pins);
         tokio::task::spawn_blocking(make).await.map_err(|error| failed(error.to_string()))??
     };
-    let program = check.program(name, project, host.level_min);
-    let done = run_in(host, copy.dir(), &program).await;
     let subject = copy.scan.digest;
-    // Deleting a build takes a while, and is nobody's concern.
-    tokio::task::spawn_blocking(move || copy.done());
-    let done = done?;
-    let (sandbox, wall_ms) = (done.level, done.wall_ms);
-    Ok(NativeReport { report: report(name, done), sandbox, wall_ms, subject })
+    let mut judging = Judging { host, project, tree, name, check, copy: Some(copy) };
+    let judged = judging.run(&pins.base).await;
+    if let Some(copy) = judging.copy {
+        // Deleting a build takes a while, and is nobody's concern.
+        tokio::task::spawn_blocking(move || copy.done());
+    }
+    let Judged { report, level, wall_ms } = judged?;
+    Ok(NativeReport { report, sandbox: level, wall_ms, subject })
 }
 
 /// Bytes of one file that a check writes. A debug build's archives have hundreds of megabytes.

@@ -1,5 +1,7 @@
 //! Native checks: what they run on, what holds them, and what is said when they reach a limit.
 
+#[path = "native/cheats.rs"]
+mod cheats;
 #[path = "support/repo.rs"]
 mod repo;
 
@@ -211,6 +213,31 @@ async fn pinned_files_come_from_the_base_whatever_lies_in_the_tree() {
 }
 
 #[tokio::test]
+async fn files_of_a_test_runner_are_pinned_unasked() {
+    let repo = Repo::with(&[("conftest.py", "strict"), ("pyproject.toml", "old"), ("src/a", "old")]);
+    let tree = repo.checkout();
+    for path in ["conftest.py", "tests/conftest.py", "pyproject.toml", "sitecustomize.py", "lib/x.pth", "src/a"] {
+        write(tree.dir(), path, "agent");
+    }
+    let project = repo.project();
+    let run = async |check: &NativeCheck| {
+        let pins = pins(&project, &project.head().unwrap(), "test", check).unwrap();
+        run_on(&repo, &tree, check, &pins).await.unwrap().report
+    };
+    let mut check = shell("grep -r . | sort");
+    let report = run(&check).await;
+    assert_eq!(report.stdout, "conftest.py:strict\npyproject.toml:agent\nsrc/a:agent\n");
+    expect![[r"
+        changes to `conftest.py`, `lib/x.pth`, `sitecustomize.py`, `tests/conftest.py` were not seen by this check: files of a test runner are taken from the base commit; to allow one, name it in `unpinned` of [checks.test]
+    "]]
+    .assert_eq(&report.stderr);
+    // Nothing happens to a project without one.
+    check.unpinned = vec!["**".into()];
+    let report = run(&check).await;
+    assert_eq!((report.stdout.lines().count(), report.stderr.as_str()), (6, ""), "{report:?}");
+}
+
+#[tokio::test]
 async fn the_environment_is_empty_but_for_what_a_program_needs() {
     let repo = Repo::with(&[]);
     let mut check = shell(
@@ -383,6 +410,7 @@ async fn cargo_test_runs_in_the_sandbox() {
     let check = NativeCheck::of_argv(["cargo", "test", "--offline", "--quiet"].map(str::to_owned).to_vec());
     let done = run(&repo, &check).await.unwrap();
     assert!(done.report.passed && done.report.stdout.contains("1 passed"), "{done:?}");
+    assert!(done.report.stderr.contains("1 test passed by name"), "{done:?}");
     write(repo.checkout().dir(), "a.txt", "two");
     let done = run(&repo, &check).await.unwrap();
     assert_eq!((done.report.passed, done.report.exit_code), (false, 101), "{done:?}");
@@ -420,7 +448,7 @@ fn a_check_is_written_as_a_list_or_a_table() {
     assert_eq!(read(r#"["cargo", "test"]"#).unwrap(), NativeCheck::of_argv(vec!["cargo".into(), "test".into()]));
     let table = read(r#"{"argv": ["pytest"], "files": ["tests/**"], "wall_ms_max": 5}"#).unwrap();
     assert_eq!((table.files[0].as_str(), table.wall_ms_max, table.processes_max), ("tests/**", 5, 256));
-    expect!["unknown field `arg`, expected one of `argv`, `files`, `env`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
+    expect!["unknown field `arg`, expected one of `argv`, `files`, `evidence`, `twins`, `unpinned`, `env`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
         .assert_eq(&read(r#"{"arg": ["pytest"]}"#).unwrap_err().to_string());
     expect![[r#"invalid type: integer `3`, expected a list of words, such as ["cargo", "test"], or a table with `argv` at line 1 column 1"#]].assert_eq(&read("3").unwrap_err().to_string());
 }

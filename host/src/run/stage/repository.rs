@@ -18,7 +18,7 @@ use longhaul_journal::{Opened, Recorder};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_worktree::{
     Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Tree, TreeCaps,
-    TreeError,
+    TreeError, runner_file,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -132,6 +132,17 @@ impl Repository {
         self.blocking(move |inner| {
             let changes = inner.tree.changes(&inner.project, &base)?;
             inner.tree.evidence(&changes, bytes_max as u64)
+        })
+        .await
+    }
+
+    /// Files of a test runner that changed since `base`, each with what it can do to a verdict.
+    pub async fn runner_files(&self, base: &str) -> anyhow::Result<Vec<(String, &'static str)>> {
+        let base = base.to_owned();
+        self.blocking(move |inner| {
+            let changes = inner.tree.changes(&inner.project, &base)?;
+            let of_runner = |path: String| runner_file(&path).map(|file| file.why).map(|why| (path, why));
+            Ok(changes.into_iter().filter_map(|change| of_runner(change.path)).collect())
         })
         .await
     }

@@ -271,7 +271,8 @@ impl Turn<'_> {
         };
         let is_consented = feature.consent == Some(Consent::Given) && session.is_changed;
         let shows = is_consented || !evidence::is_vacuous(criteria, &feature.vacuous, session.is_changed);
-        let evidence = evidence::of(criteria, &feature.vacuous, session.is_changed);
+        let exit_checks = &self.state.setup.exit_checks;
+        let evidence = evidence::of_feature(feature, criteria, session.is_changed, exit_checks);
         let all_pass = verdict.passes(criteria);
         let judgements = texts::judgements(criteria, verdict, bytes_max);
         let issues = texts::issues(&judgements, verdict, issues_max, bytes_max);

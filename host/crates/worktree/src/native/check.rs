@@ -1,6 +1,7 @@
 //! A check as the operator writes it in `[checks]`, with its defaults.
 
 use super::NativeError;
+use longhaul_judge::EvidenceKind;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +19,15 @@ pub struct NativeCheck {
     /// that nothing can be put beside the tests to change them. A glob that matches nothing in the base
     /// pins nothing.
     pub files: Vec<String>,
+    /// What its pass must show; none: by its words, see [`NativeCheck::evidence_kind`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceKind>,
+    /// Whether its tests may run several times in one process, beside twins that must fail. Default true.
+    pub twins: bool,
+    /// Globs of files of a test runner, such as `conftest.py`, that the work may change: they are not taken from the
+    /// base commit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpinned: Vec<String>,
     /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
     pub env: BTreeMap<String, String>,
     /// Files and directories outside of the copy that it may read, besides the system's and its tool chain's: full
@@ -44,6 +54,12 @@ impl NativeCheck {
         Self::from(table)
     }
 
+    /// What its pass must show.
+    #[must_use]
+    pub fn evidence_kind(&self) -> EvidenceKind {
+        self.evidence.unwrap_or_else(|| EvidenceKind::of_argv(&self.argv))
+    }
+
     /// Refuses what no program can be started with.
     ///
     /// # Errors
@@ -62,6 +78,9 @@ impl NativeCheck {
         if words.map(String::len).sum::<usize>() > 64 << 10 {
             return invalid("has over 65536 bytes of words and variables; put them into a script");
         }
+        if self.evidence.is_some_and(|kind| !kind.fits(&self.argv)) {
+            return invalid("names evidence that its words do not start a runner of; correct `evidence`, or `argv`");
+        }
         if self.wall_ms_max == 0 || self.memory_bytes_max == 0 {
             return invalid("may use no time or no memory; remove the limit or set it above 0");
         }
@@ -75,6 +94,9 @@ impl NativeCheck {
 struct Table {
     argv: Vec<String>,
     files: Vec<String>,
+    evidence: Option<EvidenceKind>,
+    twins: bool,
+    unpinned: Vec<String>,
     env: BTreeMap<String, String>,
     read: Vec<PathBuf>,
     wall_ms_max: u64,
@@ -89,6 +111,9 @@ impl Default for Table {
         Self {
             argv: Vec::new(),
             files: Vec::new(),
+            evidence: None,
+            twins: true,
+            unpinned: Vec::new(),
             env: BTreeMap::new(),
             read: Vec::new(),
             wall_ms_max: 600_000,
@@ -102,9 +127,14 @@ impl Default for Table {
 
 impl From<Table> for NativeCheck {
     fn from(table: Table) -> Self {
-        let Table {
+        let Table { argv, files, evidence, twins, unpinned, env, read, .. } = table;
+        let Table { wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max, .. } = table;
+        Self {
             argv,
             files,
+            evidence,
+            twins,
+            unpinned,
             env,
             read,
             wall_ms_max,
@@ -112,8 +142,7 @@ impl From<Table> for NativeCheck {
             output_bytes_max,
             processes_max,
             disk_bytes_max,
-        } = table;
-        Self { argv, files, env, read, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max }
+        }
     }
 }
 
