@@ -121,7 +121,8 @@ impl Guard {
                 "an address with a user in it is refused; send an `authorization` header",
             ));
         }
-        // Behind `a.com:80`, the path `81/` would be part of the port, and `.evil.com/` part of the host.
+        // Behind `a.com:80`, the path `81/` would be part of the port, and `.evil.com/` part of the host. The parser of
+        // addresses refuses such paths today; older ones of its line take them.
         let path = uri.path_and_query().map_or("", PathAndQuery::as_str);
         if !path.is_empty() && !path.starts_with(['/', '?']) {
             return Err(EgressError::refused(

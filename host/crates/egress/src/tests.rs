@@ -135,7 +135,7 @@ async fn each_address_is_allowed_or_refused_with_its_reason() {
     }
 }
 
-/// A guest hands over the path apart, so it need not be one: behind a port it was read as more of its digits.
+/// A guest hands over the path apart, so it need not be one: behind a port it could be read as more of its digits.
 #[test]
 fn a_path_that_is_an_address_leads_to_no_other_host_or_port() {
     let guard = guard(&["http://a.com", "http://a.com:80", "http://a.com:8"], &[], Caps::default());
