@@ -233,6 +233,7 @@ impl Service {
             Request::AnnotateTrajectory { run, invocation, rating, correction } => {
                 self.annotate(&run, invocation, rating, correction).await
             }
+            Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),

@@ -139,7 +139,8 @@ async fn own_tool(
     }
 }
 
-/// Of MCP servers only what was pinned is known: none is started for this.
+/// Of MCP servers only what was pinned is known: none is started for this. One whose tools nobody approved of would have
+/// none for its agents.
 fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
         let tool = toolbox::mcp::tool_name(name);
@@ -147,6 +148,12 @@ fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
         let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
         if let Ok(Some(info)) = known {
             named(found, &format!("mcp.{name}"), &gate, &info);
+        }
+        if let Ok(false) = longhaul_mcp::is_approved(&*world.store, &config.project.name, name, server) {
+            let text = format!(
+                "[mcp.{name}] nobody has approved of its tools yet; look at them and approve: longhaul mcp accept {name}"
+            );
+            found.at(&format!("mcp.{name}"), &text);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::McpError;
 use longhaul_approval::Policy;
+use longhaul_core::Digest;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::journal::EffectClass;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct McpConfig {
     pub url: Option<String>,
     /// The name of a secret that goes to `url` as `authorization: Bearer ...`.
     pub bearer: Option<String>,
+    /// The digest of the tools that it may list, as `longhaul mcp accept` shows it. Default: what a person accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<String>,
     /// Functions that the operator knows to have no effect. All others count as `acts`.
     pub read_only: Vec<String>,
     /// Whether its resources can be listed and read, with `list_resources` and `read_resource`. Default no.
@@ -81,6 +85,9 @@ impl McpConfig {
         }
         if let Err(error) = self.approval.check(false) {
             return wrong(&format!("approval: {error}"));
+        }
+        if self.tools.as_ref().is_some_and(|tools| tools.parse::<Digest>().is_err()) {
+            return wrong("tools is no digest; take the one that `longhaul mcp accept` shows");
         }
         if self.output_bytes() > OUTPUT_BYTES_MAX {
             return wrong(&format!("output_bytes_max is at most {OUTPUT_BYTES_MAX}, 1 GiB; lower it"));

@@ -17,7 +17,7 @@ mod process;
 mod server;
 
 pub use config::{McpConfig, Value};
-pub use definitions::{accept, known, pinned};
+pub use definitions::{accept, is_approved, known, pinned};
 pub use error::McpError;
 pub use extract::{Extracted, extract};
 pub use keeper::keep_child;

@@ -214,12 +214,28 @@ impl McpServer {
         self.down(&keyring.scrub(&format!("{error}{said}")))
     }
 
-    /// What the server says of its tools now, held to the pin.
-    async fn held(&self, line: &Line) -> Result<Definitions, McpError> {
+    /// What the server says of its tools now, for a person who approves of it: the digest, and each name with its
+    /// description. Nothing is pinned by this.
+    ///
+    /// # Errors
+    /// When the server is not there, or lists too much.
+    pub async fn described(&self) -> Result<(String, Vec<(String, String)>), McpError> {
+        let line = self.line().await?;
+        let said = self.said(&line).await?;
+        Ok((said.digest(), said.listed()))
+    }
+
+    async fn said(&self, line: &Line) -> Result<Definitions, McpError> {
         let listed = timeout(self.connect_time(), self.listed(line)).await;
         let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))??;
-        let now = Definitions::of(&self.name, &listed, &line.keyring);
-        definitions::hold(&*self.around.store, &self.around.project, &self.name, &now).await?;
+        Ok(Definitions::of(&self.name, &listed, &line.keyring))
+    }
+
+    /// What the server says of its tools now, held to the pin.
+    async fn held(&self, line: &Line) -> Result<Definitions, McpError> {
+        let now = self.said(line).await?;
+        let (store, project) = (&*self.around.store, &self.around.project);
+        definitions::hold(store, project, &self.name, &now, self.config.tools.as_deref()).await?;
         Ok(now)
     }
 
