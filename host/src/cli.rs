@@ -330,6 +330,8 @@ enum Command {
     #[command(hide = true)]
     BrowserChild(children::BrowserArgs),
     #[command(hide = true)]
+    McpChild(children::McpArgs),
+    #[command(hide = true)]
     KeepChild(children::KeepArgs),
     #[command(hide = true)]
     BombChild(children::BombArgs),
@@ -578,6 +580,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::CompileChild(_)
         | Command::CheckChild(_)
         | Command::BrowserChild(_)
+        | Command::McpChild(_)
         | Command::KeepChild(_)
         | Command::BombChild(_)
         | Command::ModelChild(_) => Ok(Exit::Error),

@@ -15,6 +15,7 @@ use longhaul_capabilities::Models;
 use longhaul_core::Clock;
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::model::Model;
+use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
@@ -118,7 +119,8 @@ impl World {
         std::fs::create_dir_all(&scratch)?;
         let hidden = vec![self.home.path().to_owned()];
         let prefix_args = vec!["check-child".into()];
-        Ok(SandboxHost { program: own_program()?, prefix_args, scratch, hidden, level_min })
+        let redact: Arc<dyn Redact> = self.secrets.clone();
+        Ok(SandboxHost { program: own_program()?, prefix_args, scratch, hidden, level_min, redact: Some(redact) })
     }
 
     /// Randomness for one invocation, from the system.

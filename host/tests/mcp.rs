@@ -70,7 +70,8 @@ fn unapproved(said: &str, more: &str, calls: &[(&str, &str, Value)]) -> Lab {
     let folder = lab.path("fake");
     std::fs::create_dir(&folder).expect("ours");
     std::fs::write(folder.join("said.json"), said).expect("ours");
-    let table = format!("[mcp.fake]\ncommand = [\"python3\", {script:?}, {folder:?}]\n{more}");
+    let grants = if more.contains("sandbox = ") { String::new() } else { format!("write = [{folder:?}]\n") };
+    let table = format!("[mcp.fake]\ncommand = [\"python3\", {script:?}, {folder:?}]\n{grants}{more}");
     make_project(&lab, &["mcp-fake"], &table, calls);
     lab
 }
@@ -200,7 +201,10 @@ fn a_server_runs_in_the_tree_of_its_run_or_where_its_table_says() {
         let place = answers(&lab)[0].as_str().expect("a path").to_owned();
         (place, lab.home().canonicalize().expect("there"), lab.project().canonicalize().expect("there"))
     };
-    let (tree, home, _) = place("");
+    // In the sandbox the tree has another name.
+    let (tree, _, _) = place("");
+    assert_eq!(tree, "/tmp/work");
+    let (tree, home, _) = place("sandbox = \"none\"\n");
     assert!(PathBuf::from(&tree).starts_with(&home), "{tree} is not below {}", home.display());
     let (named, _, project) = place("directory = \".\"\n");
     assert_eq!(PathBuf::from(named), project);
@@ -280,6 +284,50 @@ fn the_tools_of_a_server_are_approved_before_an_agent_has_them() {
     configured.run(&["run"]).expect(0);
     assert!(error(&answers(&configured)[0]).contains("describes its tools otherwise"), "{:?}", answers(&configured));
     refused(&configured.run(&["mcp", "accept", "fake", &"0".repeat(64)]), &["write tools = "]);
+}
+
+/// Servers ran as the user: they read secrets and journals, and could answer their own approvals over the socket.
+#[test]
+fn a_server_in_the_sandbox_reaches_nothing_of_the_host_and_a_bare_one_everything() {
+    let found = |more: &str| {
+        // Where things are is known once there is a laboratory, so the calls are written behind it.
+        let lab = faked(&tools_named(&["attack"]), more, &[]);
+        lab.set_secret("own", "tok-1234567890-abcdef");
+        let (home, project) = (lab.home(), lab.project());
+        std::fs::write(lab.path(".netrc"), "password").expect("ours");
+        std::fs::write(project.join(".env"), "KEY=1").expect("ours");
+        let port: u16 = lab.fake.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        let read = ["state.redb", "secrets", "secrets/own", "socket-token"].map(|name| home.join(name));
+        let read: Vec<_> = read.into_iter().chain([lab.path(".netrc"), project.join(".env")]).collect();
+        let write = [project.join("GOAL.md"), project.join(".git/config"), home.join("secrets/own")];
+        let arguments = json!({ "read": read, "write": write, "socket": home.join("socket"), "port": port });
+        let config = std::fs::read_to_string(project.join("longhaul.toml")).expect("ours");
+        let call = format!("{{ tool = \"mcp-fake\", function = \"attack\", arguments = {} }}", in_toml(&arguments));
+        std::fs::write(project.join("longhaul.toml"), config.replace("calls = []", &format!("calls = [{call}]")))
+            .expect("ours");
+        lab.run(&["run"]).expect(0);
+        let found = answers(&lab)[0].as_array().expect("a list").len();
+        (found, read.len() + write.len() + 2)
+    };
+    assert_eq!(found("").0, 0);
+    let (bare, all) = found("sandbox = \"none\"\n");
+    assert_eq!(bare, all, "a server that runs bare shows that the attacks are attacks");
+}
+
+#[test]
+fn a_server_in_the_sandbox_reaches_the_hosts_of_its_table_and_no_others() {
+    let lab = Lab::empty();
+    let own = format!("http://{}", lab.fake.address);
+    let more = format!("hosts = [\"GET {own}\"]\n");
+    let urls = json!({ "urls": [format!("{own}/v1/models"), "http://127.0.0.1:9/"] });
+    let lab = faked(&tools_named(&["fetch"]), &more, &[("mcp-fake", "fetch", urls)]);
+    lab.run(&["run"]).expect(0);
+    let answer = answers(&lab)[0].clone();
+    assert_eq!(answer[0], json!("{}"), "{answer}");
+    assert!(
+        answer[1].as_str().is_some_and(|said| said.starts_with("403 ") && said.contains("[mcp.fake] hosts")),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-judge", &["longhaul-core"]),
     ("longhaul-llama", &[]),
-    ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress"]),
+    ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
     ("longhaul-redis", &["longhaul-core"]),
     ("longhaul-repomap", &[]),

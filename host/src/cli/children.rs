@@ -26,6 +26,11 @@ pub struct BrowserArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct McpArgs {
+    spec: String,
+}
+
+#[derive(Args, Debug)]
 pub struct KeepArgs {
     host: i32,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -53,6 +58,7 @@ pub fn run(command: Command) -> Result<Exit, Box<Command>> {
         Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits, &args.output),
         Command::CheckChild(args) => longhaul_sandbox::sandbox_child(&args.spec),
         Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
+        Command::McpChild(args) => longhaul_mcp::mcp_child(&args.spec),
         Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
         Command::BombChild(args) => super::doctor::bomb_child(&args.name),
         Command::ModelChild(args) => model(&args),

@@ -58,6 +58,8 @@ pub fn surroundings(
         tree: tree.to_owned(),
         base: directory.to_owned(),
         keeper,
+        host: world.check_host(config.run.sandbox_min)?,
+        inside: vec!["mcp-child".into()],
         store: Arc::clone(&world.store),
         secret: Arc::new(move |name| vault.get(name).map_err(|error| format!("{error:#}"))),
         random: Arc::new(move || randomness.fresh_seed()),

@@ -6,8 +6,11 @@ has the id of what it started itself. `where` tells where it runs.
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 FOLDER = sys.argv[1]
 
@@ -20,7 +23,48 @@ def tools():
         return json.load(file)
 
 
+def attack(what):
+    """Everything of the host's that could be reached, of what is asked for."""
+    found = []
+    for path in what["read"]:
+        try:
+            os.listdir(path) if os.path.isdir(path) else open(path, "rb").close()
+            found.append(path)
+        except OSError:
+            pass
+    for path in what["write"]:
+        try:
+            open(path, "a").close()
+            found.append(f"write {path}")
+        except OSError:
+            pass
+    try:
+        socket.socket(socket.AF_UNIX).connect(what["socket"])
+        found.append("socket")
+    except OSError:
+        pass
+    try:
+        socket.create_connection(("127.0.0.1", what["port"]), 1).close()
+        found.append("port")
+    except OSError:
+        pass
+    return found
+
+
+def fetch(url):
+    try:
+        return urllib.request.urlopen(url, timeout=10).read().decode()
+    except urllib.error.HTTPError as error:
+        return f"{error.code} {error.read().decode()}"
+    except OSError as error:
+        return str(error)
+
+
 def call(name, arguments):
+    if name == "attack":
+        return json.dumps(attack(arguments))
+    if name == "fetch":
+        return json.dumps([fetch(url) for url in arguments["urls"]])
     if name == "die":
         os._exit(1)
     if name == "hang":

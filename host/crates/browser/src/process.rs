@@ -8,14 +8,11 @@ use crate::settings::BrowserSettings;
 use crate::tool::Around;
 use longhaul_core::census::ChildKind;
 use longhaul_core::text::truncate;
-use longhaul_egress::Proxy;
+use longhaul_egress::{Proxy, listen_in};
 use longhaul_sandbox::{Level, Limits, Program, Room, Running, SandboxError, start};
-use std::fs::File;
-use std::os::fd::AsRawFd as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -51,9 +48,9 @@ impl Process {
     ) -> Result<(Self, Pipe, mpsc::Receiver<Event>), BrowserError> {
         let program = program::find(settings)?;
         let room = Room::new(&around.host).map_err(not_started)?;
-        let way = listen(&room.shared(), WAY).map_err(not_started)?;
-        let pipe = listen(&room.shared(), PIPE).map_err(not_started)?;
-        let server = tokio::spawn(serve(way, Arc::clone(proxy)));
+        let way = listen_in(&room.shared(), name_of(WAY)).map_err(not_started)?;
+        let pipe = listen_in(&room.shared(), name_of(PIPE)).map_err(not_started)?;
+        let server = tokio::spawn(Arc::clone(proxy).serve_all(way));
         let confined = confined(around, settings, &program)?;
         let mut process = match start(&around.host, room, &confined).await {
             Ok(running) => Self { running, server },
@@ -94,29 +91,9 @@ fn not_started(why: impl std::fmt::Display) -> BrowserError {
     BrowserError::NotStarted { why: why.to_string() }
 }
 
-/// Between two tries where a connection could not be taken, such as for want of file descriptors.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
-/// Hands each connection of the browser to the proxy.
-async fn serve(way: UnixListener, proxy: Arc<Proxy>) {
-    let mut served = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = way.accept() => match accepted {
-                Ok((connection, _)) => drop(served.spawn(Arc::clone(&proxy).serve(connection))),
-                // What is short now comes back when others close.
-                Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
-            },
-            Some(_) = served.join_next() => {}
-        }
-    }
-}
-
-/// A socket in a directory, whatever the length of its path.
-fn listen(directory: &Path, socket: &str) -> std::io::Result<UnixListener> {
-    let name = Path::new(socket).file_name().unwrap_or_default();
-    let opened = File::open(directory)?;
-    UnixListener::bind(PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())).join(name))
+/// A socket's name in the directory that both sides have.
+fn name_of(socket: &str) -> &str {
+    socket.rsplit('/').next().unwrap_or(socket)
 }
 
 fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Result<Program, BrowserError> {

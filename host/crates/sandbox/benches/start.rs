@@ -19,6 +19,7 @@ fn main() {
         prefix_args: Vec::new(),
         scratch: scratch.path().to_owned(),
         hidden: Vec::new(),
+        redact: None,
         level_min: Level::None,
     };
     let program = Program::new("/bin/true", vec!["/bin/true".to_owned()]);

@@ -145,8 +145,9 @@ impl Launch<'_> {
         let bytes_max = self.program.limits.output_bytes_max;
         let is_piped = self.program.output == OutputKind::Pipe;
         let piped_output = child.stdout.take_if(|_| is_piped);
-        let stdout = output::Output::read(child.stdout.take(), None, bytes_max);
-        let stderr = output::Output::read(child.stderr.take(), Some(said), bytes_max);
+        let redaction = || self.host.redact.as_ref()?.stream();
+        let stdout = output::Output::read(child.stdout.take(), None, bytes_max, redaction());
+        let stderr = output::Output::read(child.stderr.take(), Some(said), bytes_max, redaction());
         let said = tokio::time::timeout(START, first_line).await.ok().and_then(Result::ok).unwrap_or_default();
         if !said.strip_prefix(SAID).is_some_and(|word| word.starts_with(READY)) {
             return Ok(Err(said.trim_start_matches(SAID).trim_start_matches(REFUSED).trim().to_owned()));

@@ -1,6 +1,7 @@
 //! Output of a program, read to its end and kept at both ends.
 
 use crate::launch::DRAIN;
+use longhaul_core::redact::RedactStream;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -43,11 +44,12 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The first line goes to `first_line`, where somebody wants it.
+    /// The first line goes to `first_line`, where somebody wants it; the rest goes through `redact`.
     pub(crate) fn read(
         mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
         first_line: Option<tokio::sync::oneshot::Sender<String>>,
         bytes_max: u64,
+        mut redact: Option<Box<dyn RedactStream>>,
     ) -> Self {
         let captured = Arc::new(Mutex::new(Captured::default()));
         let into = Arc::clone(&captured);
@@ -57,9 +59,15 @@ impl Output {
             }
             let Some(mut from) = from else { return };
             let mut buffer = vec![0; 64 << 10];
+            let keep = |bytes: &[u8]| into.lock().unwrap_or_else(PoisonError::into_inner).push(bytes, bytes_max);
+            // Before the middle is left out: half a secret would not be found any more.
             while let Ok(read @ 1..) = from.read(&mut buffer).await {
-                into.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read], bytes_max);
+                match &mut redact {
+                    Some(redact) => keep(&redact.push(&buffer[..read])),
+                    None => keep(&buffer[..read]),
+                }
             }
+            keep(&redact.map(|mut redact| redact.finish()).unwrap_or_default());
         });
         Self { captured, reader }
     }

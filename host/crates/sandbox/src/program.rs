@@ -3,9 +3,11 @@
 use crate::Level;
 use longhaul_core::LimitHit;
 use longhaul_core::census::ChildKind;
+use longhaul_core::redact::Redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How programs are confined on this machine.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub struct SandboxHost {
     pub hidden: Vec<PathBuf>,
     /// The least that must hold a program of which nothing else is said: `[run] sandbox_min`.
     pub level_min: Level,
+    /// Takes secrets out of what programs print; none: nothing is secret.
+    pub redact: Option<Arc<dyn Redact>>,
 }
 
 /// A program with all that it is given.
@@ -32,6 +36,8 @@ pub struct Program {
     pub kind: ChildKind,
     /// The program and its arguments; no shell.
     pub argv: Vec<String>,
+    /// A program that it starts in turn, whose tool chain it sees as well.
+    pub starts: Option<String>,
     /// Where it starts, from the top of the tree or of its work directory.
     pub cwd: PathBuf,
     /// All variables that it gets, besides LANG, HOME and TMPDIR. Without a PATH it has the host's.
@@ -61,6 +67,7 @@ impl Program {
             name: name.into(),
             kind: ChildKind::Program,
             argv,
+            starts: None,
             cwd: PathBuf::new(),
             env: BTreeMap::new(),
             tree: None,

@@ -40,7 +40,7 @@ impl ToolChains {
         let path = std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect();
         let mut finder = Finder { program, path, home, hidden, found: Self::default() };
         finder.of_path();
-        finder.of_program();
+        program.argv.first().into_iter().chain(&program.starts).for_each(|word| finder.of_program(word));
         finder.of_cargo();
         finder.of_go();
         finder.found
@@ -59,8 +59,7 @@ impl Finder<'_> {
     }
 
     /// The program, each link to it, and the environments that they lie in.
-    fn of_program(&mut self) {
-        let Some(word) = self.program.argv.first() else { return };
+    fn of_program(&mut self, word: &str) {
         let found = if word.contains('/') { Some(PathBuf::from(word)) } else { self.which(word) };
         let mut at = found.filter(|path| path.is_absolute());
         for _ in 0..LINKS_MAX {

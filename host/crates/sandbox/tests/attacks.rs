@@ -40,7 +40,14 @@ fn child() -> PathBuf {
 
 fn host(lab: &Path) -> SandboxHost {
     let (program, scratch) = (child(), lab.join("scratch"));
-    SandboxHost { program, prefix_args: vec![], scratch, hidden: vec![lab.join("hidden")], level_min: Level::Full }
+    SandboxHost {
+        program,
+        prefix_args: vec![],
+        scratch,
+        hidden: vec![lab.join("hidden")],
+        level_min: Level::Full,
+        redact: None,
+    }
 }
 
 fn program(words: &[&str]) -> Program {

@@ -23,7 +23,7 @@ fn host(repo: &Repo) -> SandboxHost {
     let scratch = repo.dir.path().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
     let hidden = vec![repo.dir.path().join("hidden")];
-    SandboxHost { program: child(), prefix_args: vec![], scratch, hidden, level_min: Level::None }
+    SandboxHost { program: child(), prefix_args: vec![], scratch, hidden, level_min: Level::None, redact: None }
 }
 
 fn shell(script: &str) -> NativeCheck {

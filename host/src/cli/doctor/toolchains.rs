@@ -124,6 +124,7 @@ async fn tried(program: &Program, home: Option<&Home>) -> anyhow::Result<Result<
         scratch: scratch.path().to_owned(),
         hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
         level_min: Level::None,
+        redact: None,
     };
     let ran = run(&host, program).await;
     // What it left is cleared behind it, in this directory, which must not go first.

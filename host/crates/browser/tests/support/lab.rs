@@ -45,6 +45,7 @@ impl Lab {
             scratch: scratch.path().to_owned(),
             hidden: vec![],
             level_min: Level::Full,
+            redact: None,
         };
         let around = Around { host, child_args: vec!["browser".into()], guard, supervisor: Arc::new(Unsupervised) };
         Self { browser: Browser::new(around, BrowserSettings::read(settings).unwrap()), scratch }

@@ -142,7 +142,7 @@ impl Lab {
         let test = std::env::current_exe().unwrap();
         let program = test.parent().unwrap().parent().unwrap().join("examples/sandbox_child");
         let (scratch, hidden) = (self.at("scratch"), vec![self.hidden()]);
-        SandboxHost { program, prefix_args: vec![], scratch, hidden, level_min: Level::Full }
+        SandboxHost { program, prefix_args: vec![], scratch, hidden, level_min: Level::Full, redact: None }
     }
 
     fn place(&self) -> Place {
