@@ -43,7 +43,7 @@ pub(crate) const BOMBS: &[Row] = &[
     text!("start-that-calls-itself", "The stack, during instantiation.", End::CallCap("stack_bytes_max")),
     text!("start-that-traps", "Instantiation that fails half way.", End::Trap),
     text!("tail-calls-without-end", "Recursion that the end of the stack does not bound.", End::CallCap("fuel_max")),
-    text!("memory-of-4-gib", "A memory that is asked for before anything runs.", End::CallCap("memory_bytes_max")),
+    text!("memory-of-a-gibibyte", "A memory that is asked for before anything runs.", End::CallCap("memory_bytes_max")),
     text!("memory-that-grows", "Memory, page by page.", End::CallCap("memory_bytes_max")),
     text!(
         "table-past-the-limit",

@@ -8,7 +8,6 @@ use anyhow::{Context as _, bail};
 use longhaul_bombs::{Bomb, corpus};
 use longhaul_core::text::printable;
 use longhaul_resources::Table;
-use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::pin::pin;
@@ -18,8 +17,9 @@ use std::time::Duration;
 /// How long one bomb may take altogether. Each of its limits ends it long before.
 const BOMB_MAX: Duration = Duration::from_secs(120);
 
-/// Memory of the process that holds a bomb, in bytes: what a bomb could cost the user's machine at most.
-const DATA_BYTES_MAX: u64 = 2 << 30;
+/// Memory of the process that holds a bomb and of its compiler, in bytes, at which it is stopped: what a bomb could cost
+/// the user's machine, beside what it takes between two looks. The corpus allows its compiler 1 GiB.
+const MEMORY_BYTES_MAX: u64 = 3 << 30;
 
 /// Between two looks at what a bomb uses.
 const LOOK: Duration = Duration::from_millis(10);
@@ -70,14 +70,18 @@ async fn in_a_child(bomb: &Bomb) -> anyhow::Result<(Outcome, u64)> {
     let mut memory_bytes = 0;
     let ended = loop {
         match tokio::time::timeout(LOOK, &mut ended).await {
-            Ok(ended) => break ended,
+            Ok(ended) => break Some(ended),
             Err(_) => memory_bytes = memory_bytes.max(tree_bytes(pid)),
+        }
+        if memory_bytes > MEMORY_BYTES_MAX {
+            break None;
         }
     };
     let lost = |said: String| Outcome { held: false, said, ms: 0 };
     let outcome = match ended {
-        Err(_) => lost(format!("it was stopped after {} s", BOMB_MAX.as_secs())),
-        Ok(ended) => {
+        None => lost(format!("it was stopped at {memory_bytes} bytes of memory, and may have {MEMORY_BYTES_MAX}")),
+        Some(Err(_)) => lost(format!("it was stopped after {} s", BOMB_MAX.as_secs())),
+        Some(Ok(ended)) => {
             let ended = ended.context("what became of a bomb is not known")?;
             serde_json::from_slice(&ended.stdout).unwrap_or_else(|_| lost(format!("the host ended: {}", ended.status)))
         }
@@ -108,8 +112,6 @@ pub fn child(name: &str) -> i32 {
 
 fn in_this_process(name: &str) -> anyhow::Result<Outcome> {
     let bomb = corpus().into_iter().find(|bomb| bomb.name == name).with_context(|| format!("no bomb is `{name}`"))?;
-    let max = Some(DATA_BYTES_MAX);
-    setrlimit(Resource::Data, Rlimit { current: max, maximum: max })?;
     let ours = std::fs::Permissions::from_mode(0o700);
     let cache = tempfile::Builder::new().prefix("longhaul-bombs-").permissions(ours).tempdir()?;
     let engine = bombs::engine(cache.path().to_owned(), own_program()?)?;
