@@ -147,8 +147,8 @@ fn check_refused(report: &str) {
 }
 
 /// Below a terminal of its own, which is also handed down as a descriptor.
-const IN_A_TERMINAL: [&str; 6] =
-    ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", "sh", "-c", "exec 3<>/dev/tty; exec \"$0\" \"$@\""];
+const IN_A_TERMINAL: &[&str] =
+    &["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", "sh", "-c", "exec 3<>/dev/tty; exec \"$0\" \"$@\""];
 
 #[test]
 fn every_attack_from_inside_is_refused() {
