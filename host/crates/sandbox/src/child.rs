@@ -37,7 +37,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 /// Before all that runs inside; see [`inner`] and [`processes`].
 const WATCHER_NICE: i32 = -20;
 
-/// How late the end of the program is noticed.
+/// How often processes are counted, and how late an end is noticed where the system has no descriptors of processes.
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// The exit code when the child itself failed, as of a shell that cannot start a command.
@@ -160,6 +160,7 @@ fn code_of(status: ExitStatus) -> i32 {
 /// death signal would not do, since it counts from the host's thread; and a thread that waits cannot be had, since a
 /// process that made a process namespace may start none.
 fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec) -> i32 {
+    let end = end_of(&child);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return code_of(status),
@@ -171,7 +172,7 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
             let _ = child.wait();
             let _ = rustix::process::kill_process(rustix::process::getpid(), CROWDED);
         }
-        match heard() {
+        match heard(end.as_ref()) {
             Heard::Nothing => {}
             Heard::End => {
                 // Where it is gone, the next turn sees that.
@@ -187,14 +188,14 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
 
 /// The inner process: what the host has to say comes through the outer one.
 fn wait_or_ask_to_end(mut child: Child, level: Level) -> i32 {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (pid, end) = (pid_of(&child), end_of(&child));
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return ended(code_of(status), level),
             Ok(None) => {}
             Err(_) => return ended(FAILED, level),
         }
-        match (heard(), pid) {
+        match (heard(end.as_ref()), pid) {
             (Heard::End, Some(pid)) if level.has_namespaces() => {
                 let _ = rustix::process::kill_process_group(pid, Signal::TERM);
             }
@@ -242,11 +243,31 @@ enum Heard {
     HostIsGone,
 }
 
-/// Waits for at most [`POLL`].
-fn heard() -> Heard {
+fn pid_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
+
+/// A descriptor that is ready once the process has ended.
+#[cfg(target_os = "linux")]
+fn end_of(child: &Child) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid_of(child)?, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_of(_child: &Child) -> Option<OwnedFd> {
+    None
+}
+
+/// Waits for at most [`POLL`], and not beyond `end`.
+fn heard(end: Option<&OwnedFd>) -> Heard {
     let mut stdin = std::io::stdin();
-    let ready = rustix::event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&POLL));
-    if !matches!(ready, Ok(1..)) {
+    let said = PollFd::new(&stdin, PollFlags::IN);
+    let mut waited: Vec<PollFd<'_>> =
+        std::iter::once(said).chain(end.map(|end| PollFd::new(end, PollFlags::IN))).collect();
+    let ready = rustix::event::poll(&mut waited, Some(&POLL));
+    let is_said = waited.first().is_some_and(|said| !said.revents().is_empty());
+    drop(waited);
+    if !matches!(ready, Ok(1..)) || !is_said {
         return Heard::Nothing;
     }
     match stdin.read(&mut [0]) {
