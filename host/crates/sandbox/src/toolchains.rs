@@ -103,8 +103,10 @@ impl Finder<'_> {
             self.found.env.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned());
         }
         if let Some(home) = self.set_or_in_home("RUSTUP_HOME", ".rustup") {
-            self.add(&home.join("settings.toml"));
-            self.add(&home.join("toolchains"));
+            // Its proxies look for all of these, and make them where they are missing.
+            ["settings.toml", "toolchains", "update-hashes", "downloads", "tmp"]
+                .iter()
+                .for_each(|name| self.add(&home.join(name)));
             // Tool chains of one's own are links.
             for entry in home.join("toolchains").read_dir().into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
