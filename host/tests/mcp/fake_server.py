@@ -1,9 +1,11 @@
 """A fake MCP server over standard input and output, for what no honest server does.
 
 In the folder that it is given, `said.json` is what it says of its tools, and `started` gets a line a start, and `child`
-has the id of what it started itself. `where` tells where it runs.
+is there once it started something itself. Both hold a lock on `alive`, since their ids mean nothing outside of a
+sandbox. `where` tells where it runs.
 """
 
+import fcntl
 import json
 import os
 import socket
@@ -16,6 +18,8 @@ FOLDER = sys.argv[1]
 
 with open(f"{FOLDER}/started", "a") as log:
     log.write(f"{os.getpid()}\n")
+alive = open(f"{FOLDER}/alive", "a")
+fcntl.flock(alive, fcntl.LOCK_SH)
 
 
 def tools():
@@ -70,7 +74,7 @@ def call(name, arguments):
     if name == "hang":
         sys.stdin.read()
     if name == "child":
-        child = subprocess.Popen(["sleep", "1000"])
+        child = subprocess.Popen(["sleep", "1000"], pass_fds=[alive.fileno()])
         with open(f"{FOLDER}/child", "w") as file:
             file.write(str(child.pid))
         return str(child.pid)

@@ -111,7 +111,9 @@ fn program(
     } else {
         config.command.clone()
     };
-    let below = |paths: &[PathBuf]| paths.iter().map(|path| around.base.join(path)).collect::<Vec<_>>();
+    // Without `.` between its parts, since a path is seen as it is written.
+    let whole = |path: &Path| around.base.join(path).components().collect::<PathBuf>();
+    let below = |paths: &[PathBuf]| paths.iter().map(|path| whole(path)).collect::<Vec<_>>();
     let mut program = Program::new(format!("MCP server `{name}`"), argv);
     program.kind = ChildKind::McpServer;
     program.level_min = config.sandbox.unwrap_or(around.host.level_min);
@@ -120,8 +122,17 @@ fn program(
     program.write = below(&config.write);
     program.read = below(&config.read);
     program.read.extend(named(config, around, &env));
-    program.read.extend(is_elsewhere.then_some(directory));
     program.env = env;
+    if is_elsewhere {
+        let directory = whole(&directory);
+        // Inside, files that it may only read belong to another user where the host is root, and git refuses those.
+        let trusted = [("COUNT", "1"), ("KEY_0", "safe.directory"), ("VALUE_0", "*")];
+        let trusted = trusted.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned()));
+        for (name, value) in trusted {
+            program.env.entry(name).or_insert(value);
+        }
+        program.read.extend(Some(directory).filter(|directory| !program.write.contains(directory)));
+    }
     (program.input, program.output) = (Input::Pipe, Output::Pipe);
     // Whoever watches the machine's children has limits of memory and processors for servers (`resources.toml`), and a
     // server lives as long as its run.
