@@ -4,6 +4,7 @@
 //! nothing.
 
 use super::checks::{Found, broken, fine, less};
+use crate::config::Config;
 use crate::home::Home;
 use crate::wiring::own_program;
 use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, run};
@@ -95,7 +96,17 @@ pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
     if found.is_empty() {
         found.push(less("tool chains", format!("`{}` has no files of one that is known", project.display())));
     }
+    found.extend(bare_servers(project));
     found
+}
+
+/// MCP servers that run outside of the sandbox, since their tables say so.
+fn bare_servers(project: &Path) -> Vec<Found> {
+    let Ok(config) = Config::read(project) else { return Vec::new() };
+    let bare = config.mcp.iter().filter(|(_, server)| server.is_bare());
+    let said =
+        |name: &String| format!("`{name}` runs bare and can read what you can; remove `sandbox` of [mcp.{name}]");
+    bare.map(|(name, _)| less("mcp server", said(name))).collect()
 }
 
 async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
