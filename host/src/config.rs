@@ -264,6 +264,11 @@ fn default_part(plugin: &str, models: &[String]) -> PluginConfig {
     PluginConfig { plugin: plugin.into(), models: models.to_vec(), ..PluginConfig::default() }
 }
 
+/// What is said of a value, which may have line breaks of its own.
+fn one_line(said: &str) -> String {
+    longhaul_core::text::printable(said, usize::MAX)
+}
+
 impl Config {
     /// Reads the file of a project.
     pub fn read(project: &Path) -> anyhow::Result<Self> {
@@ -293,14 +298,14 @@ impl Config {
     /// All faults that the text alone shows; where it cannot be read as a whole, the first.
     pub fn parse_all(text: &str) -> Result<Self, Vec<Fault>> {
         let config = Self::read_text(text).map_err(|error| {
-            let (line, text) = text::of_toml(text, &error);
-            vec![Fault { line, text }]
+            let (line, said) = text::of_toml(text, &error);
+            vec![Fault { line, text: one_line(&said) }]
         })?;
         let found = config.faults();
         if found.is_empty() {
             return Ok(config);
         }
-        let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: said };
+        let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: one_line(&said) };
         Err(found.into_iter().map(placed).collect())
     }
 
