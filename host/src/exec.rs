@@ -163,7 +163,7 @@ impl Places {
         let home = crate::home::Home::find(None).map_err(unknown)?;
         Ok(Self {
             cache: crate::wiring::cache().map_err(unknown)?.join("compiled"),
-            runtimes: plugins::directories(None, &home),
+            runtimes: plugins::directories(&home),
             compiler: crate::wiring::own_program().map_err(unknown)?,
             compile_limits: CompileLimits::default(),
         })
