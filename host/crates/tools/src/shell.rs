@@ -5,8 +5,10 @@
 //! refused by its name. It runs in the sandbox of native checks: no network, its own processes, only the tree
 //! writable, the data directory, the user's checkout and people's homes out of sight, limits on time, memory, processes, files and output,
 //! and nothing of it outlives the call or the host. Refuses to run where less than `sandbox_min` holds it. It cannot
-//! tell what a program on the list starts in turn; that stays in the same sandbox.
+//! tell what a program on the list starts in turn; that stays in the same sandbox. Git gets settings by which it starts
+//! nothing (`shell/git.rs`).
 
+mod git;
 mod programs;
 mod words;
 
@@ -87,6 +89,9 @@ impl ShellSettings {
         }
         let programs = Programs::of(&programs, env.get("PATH").map(String::as_str)).map_err(wrong)?;
         env.insert("PATH".to_owned(), programs.path().to_owned());
+        for (name, value) in git::environment() {
+            env.entry(name).or_insert(value);
+        }
         Ok(Self { programs, env, read, sandbox_min, limits, allow })
     }
 }
@@ -174,7 +179,10 @@ impl Shell {
         limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
         let cwd = PathBuf::from(path(&asked.cwd)?);
         self.check_cwd(&cwd)?;
-        let ShellSettings { env, read, sandbox_min, .. } = self.settings.clone();
+        let ShellSettings { mut env, read, sandbox_min, .. } = self.settings.clone();
+        if git::is_git(&found) {
+            git::switch_off(&mut env, &self.place.tree, &cwd).map_err(failed)?;
+        }
         let read = read.into_iter().filter(|path| path.exists()).collect();
         let level_min = sandbox_min.unwrap_or(self.place.host.level_min);
         let tree = Some(self.place.tree.clone());
