@@ -8,6 +8,7 @@ use crate::checkpoint::CheckpointConfig;
 use crate::manifest::Asks;
 use crate::memory::{self, MemoryConfig};
 use crate::notify::config::NotifyConfig;
+use crate::protect::ProtectConfig;
 use crate::secrets::SecretConfig;
 use crate::text_file;
 use crate::toolbox::mcp;
@@ -92,6 +93,9 @@ pub struct Config {
     /// Where runs can be gone on from, and who may.
     #[serde(default)]
     pub checkpoints: CheckpointConfig,
+    /// Which files a feature may change only with a person's approval.
+    #[serde(default)]
+    pub protect: ProtectConfig,
     /// Who is told when a run asks, parks, fails or completes. Default: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyConfig>,
@@ -205,6 +209,13 @@ pub struct PluginConfig {
     /// After how many of its steps there is a checkpoint, over `every` of `[checkpoints]`. Only for agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u32>,
+    /// Whether it hears untrusted words in quarantine: it has only tools that read, and hands back only data that fits
+    /// `schema`. Only for agents that others delegate to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quarantine: bool,
+    /// The data that an agent in quarantine hands back; see [`crate::quarantine`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<serde_json::Value>,
     /// What it is good at, for whoever chooses between agents. Only for agents.
     pub description: Option<String>,
     /// Whether its own opinion of how sure it is counts in an ask. Default true. Only for agents.
@@ -358,6 +369,7 @@ impl Config {
         found.at("telemetry", self.telemetry.settings(&|_| None).map(drop).map_err(Into::into));
         found.at("context", self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}")));
         found.at("checkpoints", self.checkpoints.check());
+        found.at("protect", self.protect.check());
         found.at("memory", self.memory.check(&self.models.keys().collect::<Vec<_>>()));
         for (name, server) in &self.mcp {
             found.at(&format!("mcp.{name}"), self.check_server(name, server));
@@ -457,6 +469,7 @@ impl Config {
         found.at(&format!("{table}.plugin"), crate::toolbox::built_in::check(table, part));
         found.at(&format!("{table}.approval"), crate::toolbox::gate::check(table, part));
         found.at(&format!("{table}.secrets"), crate::secrets::check(table, &part.secrets));
+        found.at(&format!("{table}.quarantine"), crate::quarantine::check(self, table, part));
         found.at(&format!("{table}.limits"), self.check_limits(table, part));
         found.at(&format!("{table}.context"), self.check_context(table, part));
         let servers: Vec<String> = self.mcp.keys().map(|name| mcp::tool_name(name)).collect();

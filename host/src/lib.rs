@@ -27,6 +27,8 @@ pub mod memory;
 pub mod nobody;
 pub mod notify;
 pub mod plugins;
+pub mod protect;
+mod quarantine;
 pub mod resources;
 pub mod run;
 pub mod secrets;

@@ -208,6 +208,7 @@ fn believed(name: &str, mut info: ToolInfo, part: &Part) -> ToolInfo {
     name.clone_into(&mut info.id);
     let harmless = part.grants.hosts.is_empty() && part.grants.directories.iter().all(|one| one.access == Access::Read);
     for function in &mut info.functions {
+        function.claim = Some(function.effect);
         function.effect = weighed(function, harmless, part.confirm_effects);
     }
     info
@@ -256,8 +257,13 @@ mod tests {
 
     #[test]
     fn a_claim_counts_only_when_it_is_proved_or_confirmed() {
-        let function =
-            |effect| FunctionInfo { name: "f".into(), description: String::new(), parameters: "{}".into(), effect };
+        let function = |effect| FunctionInfo {
+            name: "f".into(),
+            description: String::new(),
+            parameters: "{}".into(),
+            effect,
+            claim: None,
+        };
         for (claim, harmless, confirmed, expected) in [
             (EffectClass::ReadOnly, false, false, EffectClass::Acts),
             (EffectClass::ReadOnly, true, false, EffectClass::ReadOnly),

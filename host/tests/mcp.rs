@@ -32,6 +32,7 @@ fn make_project(lab: &Lab, tools: &[&str], servers: &str, calls: &[(&str, &str, 
         format!("{{ tool = \"{tool}\", function = \"{function}\", arguments = {arguments} }}")
     };
     let calls = calls.iter().map(call).collect::<Vec<_>>().join(", ");
+    let servers = answers_allowed(tools, servers);
     let config = format!(
         "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\ntools = {tools:?}\nsettings = {{ calls = [{calls}] }}\n\
          [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n{servers}"
@@ -46,6 +47,20 @@ fn make_project(lab: &Lab, tools: &[&str], servers: &str, calls: &[(&str, &str, 
 /// Approves of the tools of a server as it describes them now.
 fn approve(lab: &Lab, server: &str) {
     lab.run(&["mcp", "accept", server, "--yes"]).expect(0);
+}
+
+/// The tables of servers, with what their answers lead to let through: what asks then is tested with `approvals`.
+fn answers_allowed(tools: &[&str], servers: &str) -> String {
+    let mut servers = servers.to_owned();
+    for name in tools.iter().filter_map(|tool| tool.strip_prefix("mcp-")) {
+        let (table, allow) = (format!("[mcp.{name}.approval]\n"), "when_heard = \"allow\"\n");
+        if servers.contains(&table) {
+            servers = servers.replace(&table, &format!("{table}{allow}"));
+        } else if servers.contains(&format!("[mcp.{name}]")) {
+            servers.push_str(&format!("\n{table}{allow}"));
+        }
+    }
+    servers
 }
 
 /// A table of a server that is a module of Python.

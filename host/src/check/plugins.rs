@@ -113,7 +113,7 @@ async fn functions(
     match told.result {
         Ok(info) => {
             loaded.note_described(digest);
-            named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);
+            named(found, table, &ToolGate::of(tool, part, &cast::Pins::new(), false), &info);
         }
         Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
     }
@@ -135,7 +135,7 @@ async fn own_tool(
         built_in::Site { world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
-        named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);
+        named(found, table, &ToolGate::of(tool, part, &cast::Pins::new(), false), &info);
     }
 }
 

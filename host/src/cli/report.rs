@@ -208,6 +208,8 @@ struct Commit {
     commit: String,
     feature: String,
     files: Vec<String>,
+    /// Those of them that are protected, which a person approved of.
+    protected: Vec<String>,
     /// Whether a revert took it back.
     reverted: bool,
 }
@@ -311,11 +313,20 @@ fn commits(events: &[RunEvent]) -> Vec<Commit> {
     });
     let left: BTreeSet<&String> = left.collect();
     let of = |event: &RunEvent| {
-        let Event::Committed { feature, commit, files } = &event.event else { return None };
+        let Event::Committed { feature, commit, files, protected } = &event.event else { return None };
         let (feature, reverted) = (feature.clone(), left.contains(commit));
-        Some(Commit { at_ms: event.at_ms, commit: commit.clone(), feature, files: files.clone(), reverted })
+        let (commit, files, protected) = (commit.clone(), files.clone(), protected.clone());
+        Some(Commit { at_ms: event.at_ms, commit, feature, files, protected, reverted })
     };
     events.iter().filter_map(of).collect()
+}
+
+impl Commit {
+    /// Its files, for people.
+    fn shown_files(&self) -> impl Iterator<Item = String> {
+        let mark = |file: &String| if self.protected.contains(file) { " (protected)" } else { "" };
+        self.files.iter().map(move |file| format!("{file}{}", mark(file)))
+    }
 }
 
 fn timeline(event: &RunEvent) -> Option<Line> {
@@ -422,6 +433,7 @@ mod tests {
                 feature: "sum".into(),
                 commit: "0123456789abcdef".into(),
                 files: vec!["a|b.py".into(), "conftest.py".into()],
+                protected: vec![],
             },
             feature(FeatureStatus::Passing),
             Event::Limit { name: "sessions_max".into(), text: "no more".into() },

@@ -5,6 +5,7 @@ mod choose;
 mod ending;
 mod orientation;
 mod place;
+mod protected;
 mod repository;
 mod rushed;
 mod survey;

@@ -146,7 +146,7 @@ impl From<ModelError> for conversation::ModelError {
 
 impl From<FunctionInfo> for tool_types::Function {
     fn from(function: FunctionInfo) -> Self {
-        let FunctionInfo { name, description, parameters, effect } = function;
+        let FunctionInfo { name, description, parameters, effect, claim: _ } = function;
         Self { name, description, parameters, effect: effect.into() }
     }
 }
@@ -154,7 +154,7 @@ impl From<FunctionInfo> for tool_types::Function {
 impl From<tool_types::Function> for FunctionInfo {
     fn from(function: tool_types::Function) -> Self {
         let tool_types::Function { name, description, parameters, effect } = function;
-        Self { name, description, parameters, effect: effect.into() }
+        Self { name, description, parameters, effect: effect.into(), claim: None }
     }
 }
 

@@ -79,6 +79,7 @@ impl Definitions {
             description: truncate(&one.description, DESCRIPTION_BYTES_MAX),
             parameters: one.schema.clone(),
             effect: config.effect_of(&one.name),
+            claim: None,
         });
         ToolInfo {
             id: id.to_owned(),

@@ -150,7 +150,8 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<h2>Commits</h2>\n<table><tr><th>when<th>commit<th>feature<th>files</tr>")?;
     for commit in report.commits.iter().rev() {
         let (at, name) = (moment(commit.at_ms), escaped(short(&commit.commit)));
-        let (feature, files) = (escaped(&commit.feature), escaped(&commit.files.join(", ")));
+        let (feature, files) =
+            (escaped(&commit.feature), escaped(&commit.shown_files().collect::<Vec<_>>().join(", ")));
         let reverted = if commit.reverted { " (reverted)" } else { "" };
         writeln!(to, "<tr><td><time>{at}</time><td><code>{name}</code><td>{feature}<td>{files}{reverted}</tr>")?;
     }

@@ -87,7 +87,7 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     }
     writeln!(to, "\n## Commits\n")?;
     for commit in report.commits.iter().rev().take(COMMITS) {
-        let files: Vec<String> = commit.files.iter().map(|file| plain(file)).collect();
+        let files: Vec<String> = commit.shown_files().map(|file| plain(&file)).collect();
         let (at, name) = (moment(commit.at_ms), short(&commit.commit));
         let reverted = if commit.reverted { " (reverted)" } else { "" };
         writeln!(to, "- {at} `{name}` {}: {}{reverted}", plain(&commit.feature), files.join(", "))?;

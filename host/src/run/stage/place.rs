@@ -111,6 +111,11 @@ impl Place<'_> {
         report: impl FnOnce(Outcome) -> Report,
     ) -> anyhow::Result<Ended> {
         let part = self.part(&format!("agents.{agent}"))?;
+        if part.quarantine.is_some() {
+            anyhow::bail!(
+                "[agents.{agent}] is in quarantine: it works for other agents only, by agents = [\"{agent}\"] of theirs"
+            );
+        }
         task.settings = part.settings.clone();
         let input = task.clone();
         let checks: Arc<dyn Checks> = match self.desk.repository {
