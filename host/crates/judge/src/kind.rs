@@ -14,6 +14,8 @@ pub enum EvidenceKind {
     Cargo,
     /// Tests of `node --test` by name, and an audit.
     Node,
+    /// Test cases of a report in the form of JUnit, none of them skipped; only by name.
+    Junit,
     /// An exit code of 0, which the code under test can choose.
     Exit,
 }
@@ -41,14 +43,22 @@ impl EvidenceKind {
     #[must_use]
     pub fn fits(self, argv: &[String]) -> bool {
         match self {
-            Self::Exit => true,
+            Self::Exit | Self::Junit => true,
             Self::Pytest | Self::Unittest | Self::Cargo | Self::Node => Self::of_argv(argv) == self,
         }
     }
 }
 
+/// Programs that start the one that their words name.
+const WRAPPERS: [&str; 12] =
+    ["coverage", "env", "hatch", "nice", "pdm", "pipenv", "poetry", "rye", "timeout", "uv", "uvx", "xvfb-run"];
+
 /// Where in `argv` the module stands that Python runs.
 pub(crate) fn python_module(argv: &[String]) -> Option<usize> {
+    let first = base_name(argv.first()?);
+    if !first.starts_with("python") && !WRAPPERS.contains(&first) {
+        return None;
+    }
     let at = argv.iter().position(|word| word == "-m")?;
     let is_runner = matches!(argv.get(at + 1)?.as_str(), "pytest" | "unittest");
     is_runner.then_some(at + 1)
@@ -57,7 +67,9 @@ pub(crate) fn python_module(argv: &[String]) -> Option<usize> {
 /// Where in `argv` pytest is named.
 pub(crate) fn pytest_word(argv: &[String]) -> Option<usize> {
     let of_module = python_module(argv).filter(|at| argv[*at] == "pytest");
-    of_module.or_else(|| argv.iter().position(|word| matches!(base_name(word), "pytest" | "py.test")))
+    let is_wrapped = argv.first().is_some_and(|first| WRAPPERS.contains(&base_name(first)));
+    let words = argv.iter().take(if is_wrapped { argv.len() } else { 1 });
+    of_module.or_else(|| words.clone().position(|word| matches!(base_name(word), "pytest" | "py.test")))
 }
 
 pub(crate) fn base_name(word: &str) -> &str {
@@ -84,6 +96,8 @@ mod tests {
         check("cargo +nightly nextest run", EvidenceKind::Cargo);
         check("node --test", EvidenceKind::Node);
         check("node run.js", EvidenceKind::Exit);
+        check("ruff check src/pytest", EvidenceKind::Exit);
+        check("coverage run -m pytest", EvidenceKind::Pytest);
         check("cargo build", EvidenceKind::Exit);
         check("node run.js", EvidenceKind::Exit);
         check("sh -c true", EvidenceKind::Exit);

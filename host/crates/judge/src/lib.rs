@@ -9,6 +9,7 @@
 mod cargo;
 mod clike;
 mod flags;
+mod junit;
 mod kind;
 mod node;
 mod python;
@@ -27,6 +28,11 @@ pub struct Check<'a> {
     pub kind: EvidenceKind,
     /// Whether the audit has twins: tests that share state cannot run several times.
     pub twins: bool,
+    /// Where it writes its report, from the top of the work, and the least number of tests there; only for
+    /// [`EvidenceKind::Junit`].
+    pub report: Option<&'a str>,
+    /// See above.
+    pub tests_min: u64,
     /// Randomness of the system: keys and names are made of it.
     pub seed: [u8; 32],
     /// The files.
@@ -134,6 +140,7 @@ impl Judge {
             EvidenceKind::Pytest | EvidenceKind::Unittest => Box::new(python::Python::of(check)),
             EvidenceKind::Cargo => Box::new(cargo::Cargo::of(check)),
             EvidenceKind::Node => Box::new(node::Node::of(check)),
+            EvidenceKind::Junit => Box::new(junit::Junit::of(check)),
             EvidenceKind::Exit => Box::new(Exit { argv: check.argv.to_vec() }),
         };
         Self { runner }

@@ -24,6 +24,11 @@ pub struct NativeCheck {
     pub evidence: Option<EvidenceKind>,
     /// Whether its tests may run several times in one process, beside twins that must fail. Default true.
     pub twins: bool,
+    /// Where it writes a report in the form of JUnit, from the top of the copy: `evidence = "junit"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+    /// The least number of tests that such a report must have. Default 1.
+    pub tests_min: u64,
     /// Globs of files of a test runner, such as `conftest.py`, that the work may change: they are not taken from the
     /// base commit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,6 +86,12 @@ impl NativeCheck {
         if self.evidence.is_some_and(|kind| !kind.fits(&self.argv)) {
             return invalid("names evidence that its words do not start a runner of; correct `evidence`, or `argv`");
         }
+        let is_inside = |path: &str| path.split('/').all(|name| !matches!(name, "" | "." | ".."));
+        if self.report.as_deref().is_some_and(is_inside) != (self.evidence == Some(EvidenceKind::Junit)) {
+            return invalid(
+                "has `evidence = \"junit\"` where it has a `report`, a path within the copy; write both or none",
+            );
+        }
         if self.wall_ms_max == 0 || self.memory_bytes_max == 0 {
             return invalid("may use no time or no memory; remove the limit or set it above 0");
         }
@@ -96,6 +107,8 @@ struct Table {
     files: Vec<String>,
     evidence: Option<EvidenceKind>,
     twins: bool,
+    report: Option<String>,
+    tests_min: u64,
     unpinned: Vec<String>,
     env: BTreeMap<String, String>,
     read: Vec<PathBuf>,
@@ -113,6 +126,8 @@ impl Default for Table {
             files: Vec::new(),
             evidence: None,
             twins: true,
+            report: None,
+            tests_min: 1,
             unpinned: Vec::new(),
             env: BTreeMap::new(),
             read: Vec::new(),
@@ -127,13 +142,15 @@ impl Default for Table {
 
 impl From<Table> for NativeCheck {
     fn from(table: Table) -> Self {
-        let Table { argv, files, evidence, twins, unpinned, env, read, .. } = table;
+        let Table { argv, files, evidence, twins, report, tests_min, unpinned, env, read, .. } = table;
         let Table { wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max, .. } = table;
         Self {
             argv,
             files,
             evidence,
             twins,
+            report,
+            tests_min,
             unpinned,
             env,
             read,

@@ -79,8 +79,9 @@ impl Judging<'_> {
         let mut seed = [0; 32];
         let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed));
         random.map_err(|error| self.failed(error))?;
-        let NativeCheck { argv, twins, .. } = self.check;
-        Ok(Judge::of(&Check { argv, kind: self.check.evidence_kind(), twins: *twins, seed, files: &files }))
+        let NativeCheck { argv, twins, report, tests_min, .. } = self.check;
+        let (kind, report) = (self.check.evidence_kind(), report.as_deref());
+        Ok(Judge::of(&Check { argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
     }
 
     /// The copy was just made for the first program, which may have nothing of its own.

@@ -268,3 +268,21 @@ async fn tests_of_node_pass_by_name_alone() {
     let (passed, code, said) = judged(patched).await;
     assert!(!passed && code == 0 && said.contains("passes with another expected value too"), "{said}");
 }
+
+#[tokio::test]
+async fn a_report_of_junit_is_written_by_its_own_run() {
+    let repo = Repo::with(&[("a.txt", "one")]);
+    let case = "<testcase name=\"a\"/>";
+    let mut check = super::shell(&format!("echo '{case}' > report.xml"));
+    (check.evidence, check.report) = (Some(EvidenceKind::Junit), Some("report.xml".to_owned()));
+    let report = super::run(&repo, &check).await.unwrap().report;
+    assert!(report.passed && report.stderr.contains("1 test passed by name in `report.xml`"), "{report:?}");
+    check.tests_min = 2;
+    assert!(!super::run(&repo, &check).await.unwrap().report.passed);
+    let mut absent = super::shell("true");
+    (absent.evidence, absent.report) = (check.evidence, check.report.clone());
+    assert!(!super::run(&repo, &absent).await.unwrap().report.passed);
+    check.report = Some("../report.xml".to_owned());
+    let error = super::run_with_invalid(&repo, &check);
+    assert!(error.contains("a path within the copy"), "{error}");
+}
