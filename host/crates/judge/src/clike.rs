@@ -53,7 +53,7 @@ pub(crate) fn rewritten(text: &str, tests: &[Test], twins: usize, random: &mut S
     let (mut new, mut at) = (Rewritten::default(), 0);
     for test in tests {
         new.text.push_str(&text[at..test.whole.start]);
-        let mut variants = vec![(test.renamed(text, None, &fresh(&test.name, &mut new, false, random)))];
+        let mut variants = vec![test.renamed(text, None, &fresh(&test.name, &mut new, false, random))];
         if !test.should_panic {
             for edit in test.edits(text, &covered, twins, random) {
                 variants.push(test.renamed(text, Some(&edit), &fresh(&test.name, &mut new, true, random)));
@@ -289,10 +289,8 @@ fn is_literal(text: &str) -> bool {
         && !digits.starts_with("0b")
         && !digits.starts_with("0o")
         && digits.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '.');
-    let is_string = text.len() >= 2 && text.starts_with('"') && text.find(['"', '\\']).is_some() && {
-        let inner = &text[1..text.len() - 1];
-        text.ends_with('"') && !inner.contains(['"', '\\'])
-    };
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let is_string = inner.is_some_and(|inner| !inner.contains(['"', '\\']));
     is_number || is_string || text == "true" || text == "false"
 }
 
