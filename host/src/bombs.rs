@@ -43,6 +43,7 @@ pub fn engine(cache: PathBuf, program: PathBuf) -> Result<Engine, LoadError> {
         memory_bytes_max: LIMITS.memory_bytes_max,
         cpu_ms_max: LIMITS.cpu_ms_max,
         wall_ms_max: WALL_MS_MAX,
+        ..CompileLimits::default()
     };
     let jail = Jail { program, arguments: vec!["compile-child".into()], limits };
     Engine::new(cache, jail, &EngineOptions::default())

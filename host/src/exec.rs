@@ -174,10 +174,10 @@ impl Places {
 /// it, so that hostile modules are compiled in a child that is bounded, and not in the embedder itself.
 pub fn compile_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, child, limits, text, output, path] = arguments.as_slice()
-        && [child.as_str(), limits.as_str(), output.as_str()] == ["compile-child", "--limits", "--output"]
+    if let [_, child, limits, text] = arguments.as_slice()
+        && [child.as_str(), limits.as_str()] == ["compile-child", "--limits"]
     {
-        std::process::exit(longhaul_engine::compile_child(text, path.as_ref()));
+        std::process::exit(longhaul_engine::compile_child(text));
     }
 }
 

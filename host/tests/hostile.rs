@@ -1184,6 +1184,36 @@ fn a_compilation_past_its_time_on_a_processor_or_on_the_clock_is_killed() {
     }
 }
 
+/// It waits for its component meanwhile: whatever that does to the compiler, it comes too late.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
+    let limits = serde_json::to_string(&CompileLimits::default()).expect("limits are JSON");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["compile-child", "--limits", &limits])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let field = |name: &str| {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Four filters of seccomp, the last of all that it gives up.
+    while field("Seccomp_filters:") != ["4"] {
+        assert!(!field("Pid:").is_empty(), "it ended");
+        std::thread::yield_now();
+    }
+    assert_eq!(field("NoNewPrivs:"), ["1"]);
+    for rights in ["CapEff:", "CapPrm:", "CapInh:", "CapAmb:"] {
+        assert_eq!(field(rights), ["0000000000000000"], "{rights}");
+    }
+    assert!(!field("Uid:").contains(&"0".to_owned()), "{:?}", field("Uid:"));
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("ours").code(), Some(3), "nothing is no component");
+}
+
 #[test]
 fn a_compilation_past_its_memory_dies_and_says_so() {
     let limits = CompileLimits { memory_bytes_max: 64 << 20, ..CompileLimits::default() };

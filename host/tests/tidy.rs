@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul-core", &[]),
     ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
     ("longhaul-embeddings", &["longhaul-core"]),
-    ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core"]),
+    ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
     ("longhaul-fuzz", &["*"]),
     ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),

@@ -11,8 +11,6 @@ use std::path::PathBuf;
 pub struct CompileArgs {
     #[arg(long)]
     limits: String,
-    #[arg(long)]
-    output: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -55,7 +53,7 @@ pub struct ModelArgs {
 /// Runs the command if it is a child's; gives any other back.
 pub fn run(command: Command) -> Result<Exit, Box<Command>> {
     let code = match command {
-        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits, &args.output),
+        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits),
         Command::CheckChild(args) => longhaul_sandbox::sandbox_child(&args.spec),
         Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
         Command::McpChild(args) => longhaul_mcp::mcp_child(&args.spec),

@@ -3,7 +3,8 @@
 //!
 //! Compiling hostile modules is not covered by wasmtime's own promises: a module may be made to take
 //! minutes and gigabytes, or to break the compiler. So the host never compiles; it loads only what
-//! its own child wrote.
+//! its own child wrote. The child reads the component from a pipe and writes code into a file that the host opened for
+//! it; before it reads a byte it gives up everything else.
 
 use crate::config::compile_config;
 use crate::error::LoadError;
@@ -11,9 +12,12 @@ use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
 use longhaul_core::text::truncate;
+use longhaul_sandbox::Level;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -42,6 +46,10 @@ pub struct CompileLimits {
     /// Time on the clock, in milliseconds. Default 1 800 000. For a child that stands still: one that
     /// computes ends at `cpu_ms_max`.
     pub wall_ms_max: u64,
+    /// The least that holds the child besides these limits. Default `landlock`: it keeps its two pipes and the file of
+    /// code, and reaches no other file, no network and no process. Any other level asks for the same; `none` asks for
+    /// nothing, and is the default where the system is not Linux.
+    pub sandbox_min: Level,
 }
 
 impl Default for CompileLimits {
@@ -54,6 +62,7 @@ impl Default for CompileLimits {
             memory_bytes_max: 6 << 30,
             cpu_ms_max: 180_000,
             wall_ms_max: 1_800_000,
+            sandbox_min: if cfg!(target_os = "linux") { Level::Landlock } else { Level::None },
         }
     }
 }
@@ -102,11 +111,9 @@ impl Jail {
             .args(&self.arguments)
             .arg("--limits")
             .arg(limits)
-            .arg("--output")
-            .arg(output)
             .env_clear()
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(File::create(output)?)
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -159,12 +166,12 @@ const CODE_BYTES_MAX: usize = 1 << 30;
 /// The child's exit code when it says on standard error what is wrong with the module.
 const REFUSED: i32 = 3;
 
-/// The child: reads a component from standard input and writes compiled code to `output`.
+/// The child: reads a component from standard input and writes compiled code to standard output.
 ///
 /// Answers the process's exit code.
 #[must_use]
-pub fn compile_child(limits: &str, output: &Path) -> i32 {
-    match compile_within(limits, output) {
+pub fn compile_child(limits: &str) -> i32 {
+    match compile_within(limits) {
         Ok(()) => 0,
         Err(reason) => {
             eprintln!("{reason}");
@@ -173,8 +180,16 @@ pub fn compile_child(limits: &str, output: &Path) -> i32 {
     }
 }
 
-fn compile_within(limits: &str, output: &Path) -> Result<(), String> {
+fn compile_within(limits: &str) -> Result<(), String> {
     let limits: CompileLimits = serde_json::from_str(limits).map_err(|error| error.to_string())?;
+    if limits.sandbox_min != Level::None {
+        longhaul_sandbox::confine_to_descriptors().map_err(|error| {
+            format!(
+                "the compiler could not be confined: {error}; allow Landlock and seccomp (kernel 5.13 or newer, booted \
+                 with lsm=landlock,...), or compile without them: [compile] sandbox_min = \"none\""
+            )
+        })?;
+    }
     confine(&limits).map_err(|error| format!("the limits could not be set: {error}"))?;
     let mut bytes = Vec::new();
     std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -184,7 +199,10 @@ fn compile_within(limits: &str, output: &Path) -> Result<(), String> {
     if code.len() > CODE_BYTES_MAX {
         return Err(format!("its compiled code has {} bytes, more than {CODE_BYTES_MAX}", code.len()));
     }
-    std::fs::write(output, code).map_err(|error| format!("cannot write `{}`: {error}", output.display()))
+    // Not through the buffer of standard output, which looks for the ends of lines.
+    let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let written = file.and_then(|mut file| file.write_all(&code));
+    written.map_err(|error| format!("cannot write the compiled code: {error}"))
 }
 
 fn confine(limits: &CompileLimits) -> std::io::Result<()> {

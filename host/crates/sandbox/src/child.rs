@@ -24,7 +24,7 @@ mod syscalls;
 use crate::spec::{CROWDED, END, READY, REFUSED, SAID, Spec};
 use crate::{Level, descriptors};
 #[cfg(target_os = "linux")]
-use linux::{confine, enter};
+use linux::{confine, enter, keep_to_descriptors};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 use std::io::{Read, Write};
@@ -63,6 +63,15 @@ pub fn sandbox_child(spec_json: &str) -> i32 {
         Err(error) => return say(REFUSED, &format!("cannot receive standard input: {error}")),
     };
     if spec.is_inner { inner(&spec, input) } else { outer(spec, input) }
+}
+
+/// Confines this very process to the descriptors that it has, by Landlock and seccomp: from now on it opens no file,
+/// makes no socket, signals nobody, and is no longer root. Call it before any thread is started.
+///
+/// # Errors
+/// When the system does not let it; part of it may hold then.
+pub fn confine_to_descriptors() -> std::io::Result<()> {
+    keep_to_descriptors().map_err(|(doing, error)| std::io::Error::other(format!("cannot {doing}: {error}")))
 }
 
 fn outer(spec: Spec, input: Option<OwnedFd>) -> i32 {
@@ -323,4 +332,9 @@ fn enter(spec: &Spec) -> Result<(), Failed> {
 #[cfg(not(target_os = "linux"))]
 fn confine(_spec: &Spec) -> Result<(), Failed> {
     Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_to_descriptors() -> Result<(), Failed> {
+    Err(("confine this process", std::io::Error::other("this system has no walls that longhaul knows")))
 }

@@ -21,7 +21,7 @@ mod sealed;
 mod spec;
 mod toolchains;
 
-pub use child::sandbox_child;
+pub use child::{confine_to_descriptors, sandbox_child};
 pub use error::SandboxError;
 pub use launch::{run, run_in};
 pub use level::Level;

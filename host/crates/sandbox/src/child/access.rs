@@ -19,11 +19,7 @@ const USERS: [&str; 4] = ["passwd", "group", "hosts", "nsswitch.conf"];
 
 /// Restricts this process and all that it starts.
 pub(super) fn restrict(spec: &Spec) -> io::Result<()> {
-    match restrict_to(spec) {
-        Ok(RulesetStatus::NotEnforced) => Err(io::Error::other("this kernel does not offer it")),
-        Ok(_) => Ok(()),
-        Err(error) => Err(io::Error::other(error)),
-    }
+    enforced(restrict_to(spec))
 }
 
 fn restrict_to(spec: &Spec) -> Result<RulesetStatus, landlock::RulesetError> {
@@ -46,6 +42,23 @@ fn restrict_to(spec: &Spec) -> Result<RulesetStatus, landlock::RulesetError> {
         .add_rules(path_beneath_rules(listed, AccessFs::ReadDir))?
         .restrict_self()?;
     Ok(status.ruleset)
+}
+
+/// Restricts this process to the files, sockets and processes that it has.
+pub(super) fn restrict_to_none() -> io::Result<()> {
+    let no_rules = || {
+        let all = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?;
+        all.handle_access(AccessNet::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?.create()?.restrict_self()
+    };
+    enforced(no_rules().map(|status| status.ruleset))
+}
+
+fn enforced(status: Result<RulesetStatus, landlock::RulesetError>) -> io::Result<()> {
+    match status {
+        Ok(RulesetStatus::NotEnforced) => Err(io::Error::other("this kernel does not offer it")),
+        Ok(_) => Ok(()),
+        Err(error) => Err(io::Error::other(error)),
+    }
 }
 
 fn readable(spec: &Spec) -> Vec<PathBuf> {

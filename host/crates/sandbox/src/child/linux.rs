@@ -91,6 +91,15 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
     syscalls::refuse(spec.level.has_namespaces()).map_err(to("refuse system calls with seccomp"))
 }
 
+/// This process, which starts nothing: it keeps its descriptors, and reaches nothing else.
+pub(super) fn keep_to_descriptors() -> Result<(), Failed> {
+    identity::change().map_err(to("become an unprivileged user"))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
+    give_up_rights().map_err(to("give up rights"))?;
+    access::restrict_to_none().map_err(to("restrict files with Landlock"))?;
+    syscalls::refuse(false).map_err(to("refuse system calls with seccomp"))
+}
+
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     #[expect(deprecated, reason = "only FILES makes it unsound, and the other one is an unsafe function")]
     Ok(rustix::thread::unshare(flags)?)
