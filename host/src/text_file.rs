@@ -28,7 +28,11 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
     }
     // It may grow in the meantime.
     let mut text = String::new();
-    File::open(path)?.take(bytes_max.saturating_add(1)).read_to_string(&mut text)?;
+    let read = File::open(path)?.take(bytes_max.saturating_add(1)).read_to_string(&mut text);
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => io::Error::other("it is not text in UTF-8"),
+        _ => error,
+    })?;
     if text.len() as u64 > bytes_max {
         return Err(io::Error::other(format!("it has more than {bytes_max} bytes; make it shorter")));
     }

@@ -67,7 +67,7 @@ pub fn goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
         bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
     }
     let text = text_file::read(&path, GOAL_BYTES_MAX)
-        .with_context(|| format!("the goal `{}` cannot be read as text in UTF-8", path.display()))?;
+        .with_context(|| format!("the goal `{}` cannot be read", path.display()))?;
     if text.trim().is_empty() {
         bail!("the goal `{}` is empty; write what is to be built", path.display());
     }

@@ -35,6 +35,8 @@ pub enum SandboxError {
         name: String,
         /// What the system said.
         why: String,
+        /// Whether it said that there is no room on a disk: the sealed copy of this program needs some, too.
+        is_full: bool,
     },
     /// There is no place for the program's temporary files.
     #[error("cannot make a directory for a program in `{}`: {source}", .path.display())]
@@ -50,8 +52,16 @@ impl SandboxError {
     /// True when there was no room on a disk: nothing is wrong with the program.
     #[must_use]
     pub fn is_full_disk(&self) -> bool {
-        use std::io::ErrorKind;
-        let Self::Room { source, .. } = self else { return false };
-        matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+        match self {
+            Self::Room { source, .. } => is_full(source),
+            Self::Host { is_full, .. } => *is_full,
+            _ => false,
+        }
     }
+}
+
+/// Whether an error says that there is no room.
+pub(crate) fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

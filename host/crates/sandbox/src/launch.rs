@@ -1,5 +1,6 @@
 //! One start of a program: by the strongest level that the system gives, watched, and ended at a limit.
 
+use crate::error::is_full;
 use crate::output::Captured;
 use crate::program::{Input, Output as OutputKind};
 use crate::spec::{CROWDED, END, READY, REFUSED, SAID, Spec};
@@ -52,7 +53,7 @@ pub async fn run_in(host: &SandboxHost, scratch: &Path, program: &Program) -> Re
     let started = Instant::now();
     let launched = Launch { host, scratch, program }.at_the_best_level().await?;
     let ended = launched.end(scratch, program).await;
-    let (report, status) = ended.map_err(|error| failed(program, error))?;
+    let (report, status) = ended.map_err(|error| failed(program, &error))?;
     tracing::debug!(program = program.name, ?status, "a program ended");
     Ok(Report { wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), ..report })
 }
@@ -83,8 +84,8 @@ pub(crate) struct Launched {
 /// How one start went: a program that runs, or the reason of the child that started none.
 type Attempt = Result<Launched, String>;
 
-fn failed(program: &Program, why: impl ToString) -> SandboxError {
-    SandboxError::Host { name: program.name.clone(), why: why.to_string() }
+fn failed(program: &Program, error: &std::io::Error) -> SandboxError {
+    SandboxError::Host { name: program.name.clone(), why: error.to_string(), is_full: is_full(error) }
 }
 
 impl Launch<'_> {
@@ -95,7 +96,7 @@ impl Launch<'_> {
         let tools = ToolChains::find(self.program, &self.path(), &self.host.hidden);
         let mut first_reason = None;
         for level in Level::ALL.into_iter().filter(|level| *level >= level_min) {
-            match self.at(level, &tools).await.map_err(|error| failed(self.program, error))? {
+            match self.at(level, &tools).await.map_err(|error| failed(self.program, &error))? {
                 Ok(launched) => return Ok(launched),
                 Err(why) => {
                     tracing::debug!(program = self.program.name, %level, why, "sandbox level refused");
@@ -105,7 +106,7 @@ impl Launch<'_> {
         }
         match first_reason.filter(|why| !why.is_empty()) {
             Some(why) => Err(SandboxError::Refused { name: self.program.name.clone(), level_min, why }),
-            None => Err(failed(self.program, "the child said nothing")),
+            None => Err(failed(self.program, &std::io::Error::other("the child said nothing"))),
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Running {
     input: Option<pipe::Sender>,
     output: Option<ChildStdout>,
     stderr: Output,
+    /// Its last errors, once they were read to their end.
+    said: Option<String>,
     level: Level,
     hit: Arc<Mutex<Option<&'static str>>>,
     room: Room,
@@ -70,7 +72,10 @@ impl Running {
         let _ = self.child.wait().await;
         let ended_for = self.entry.as_ref().and_then(|entry| entry.hit()).map(|hit| name_of(&hit.name));
         let hit = self.hit.lock().unwrap_or_else(PoisonError::into_inner).or(ended_for);
-        (hit, self.stderr.take().await.text().0)
+        if self.said.is_none() {
+            self.said = Some(self.stderr.take().await.text().0);
+        }
+        (hit, self.said.clone().unwrap_or_default())
     }
 }
 
@@ -92,6 +97,7 @@ pub async fn start(host: &SandboxHost, room: Room, program: &Program) -> Result<
         input: launched.input,
         output: launched.piped_output,
         stderr: launched.stderr,
+        said: None,
         level: launched.level,
         hit,
         room,

@@ -63,7 +63,8 @@ impl Finder<'_> {
         let found = if word.contains('/') { Some(PathBuf::from(word)) } else { self.which(word) };
         let mut at = found.filter(|path| path.is_absolute());
         for _ in 0..LINKS_MAX {
-            let Some(path) = at.filter(|path| !is_system(path)) else { return };
+            // Below `/proc` lies this very binary, which every program has.
+            let Some(path) = at.filter(|path| !is_system(path) && !path.starts_with("/proc")) else { return };
             self.add(&path);
             if let Some(dir) = path.parent() {
                 self.of_python(dir);
