@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::own::Own;
 use crate::prompt::{self, Offered};
+use crate::repeated::RepeatedFailure;
 use crate::reply::{self, Wish};
 use crate::repository::CodeTask;
 use crate::settings::{Calls, Settings};
@@ -43,6 +44,7 @@ pub(crate) fn run(task: &Task, settings: &Settings) -> Result<Outcome, Error> {
         offered,
         own,
         was_cut: false,
+        repeated: RepeatedFailure::default(),
         done: Done::default(),
     };
     agent.conversation.pinned(agent.task_message(code.as_ref()))?;
@@ -73,6 +75,7 @@ struct Agent<'a> {
     own: Own,
     /// Whether the last reply was cut at its limit.
     was_cut: bool,
+    repeated: RepeatedFailure,
     done: Done,
 }
 
@@ -138,14 +141,17 @@ impl Driver for Agent<'_> {
         for (call, answer) in calls.iter().zip(&answers) {
             self.done.note(call, answer);
         }
+        self.repeated.note(calls, &answers);
         answers
     }
 
     fn say(&mut self, text: String) -> Result<(), Error> {
+        self.unless_stuck()?;
         self.conversation.user(text)
     }
 
     fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
+        self.unless_stuck()?;
         self.conversation.answer(answer)
     }
 
@@ -178,6 +184,10 @@ impl Agent<'_> {
                  and finish again."
             ))?;
         }
+    }
+
+    fn unless_stuck(&self) -> Result<(), Error> {
+        self.repeated.stuck().map_or(Ok(()), |why| Err(Error::Failed(why)))
     }
 
     fn caps(&self) -> Caps {

@@ -10,6 +10,7 @@ mod code;
 mod file;
 mod own;
 mod prompt;
+mod repeated;
 mod reply;
 mod repository;
 mod settings;
