@@ -6,6 +6,7 @@ use crate::manifest::{Asks, Manifest};
 use crate::memory;
 use crate::nobody::Nobody;
 use crate::plugins::{self, verdict};
+use crate::quarantine::{self, Shape};
 use crate::run::unkept::Unkept;
 use crate::secrets::{SecretConfig, Vault};
 use crate::toolbox::built_in::{self, Site};
@@ -21,15 +22,18 @@ use longhaul_core::store::Batch;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{Digest, InvocationId, Limits};
-use longhaul_egress::Keyring;
+use longhaul_egress::{Keyring, Redactor};
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The part that runs checks written in Python; it is there without being configured.
 pub const PYTHON_CHECKS: &str = "checks.python";
+
+/// Destinations of calls that are remembered. Beyond that a person is asked again.
+const REACHED_MAX: usize = 10_000;
 
 /// A plugin as a run pinned it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,6 +93,8 @@ pub struct Part {
     pub secrets: Vec<SecretConfig>,
     /// Whether the operator vouches for its effects.
     pub confirm_effects: bool,
+    /// The data that it hands back, for an agent in quarantine.
+    pub quarantine: Option<Shape>,
 }
 
 /// The parts of a run.
@@ -104,6 +110,8 @@ pub struct Cast {
     web_tools: BTreeSet<String>,
     /// Tools that are MCP servers.
     servers: BTreeSet<String>,
+    /// Where calls went, in this process.
+    reached: Mutex<BTreeSet<String>>,
     /// Looks after what calls write into the tree; none where nothing is committed.
     unkept: Option<Unkept>,
 }
@@ -118,22 +126,37 @@ impl Cast {
         tree: &Path,
         supervisor: &Arc<dyn Supervisor>,
     ) -> anyhow::Result<Self> {
+        world.secrets.learn(config, directory);
         let mut parts = BTreeMap::new();
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
             parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
-        let site = Site { world: &world, project: directory, name: &config.project.name, tree, supervisor };
+        let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
+        let site = Site { world: &world, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
         let servers = mcp::open(&world, config, directory, tree)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
-        let gates = config.tools.iter().map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins)));
+        let gates = config
+            .tools
+            .iter()
+            .map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins, is_web_tool(config, name))));
         let gates = gates.chain(mcp::gates(config)).collect();
         let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| mcp::tool_name(name)));
         let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
         let servers = config.mcp.keys().map(|name| mcp::tool_name(name)).collect();
         let project = config.project.name.clone();
-        Ok(Self { world, project, parts, own_tools, gates, web_tools, servers, unkept: None })
+        Ok(Self {
+            world,
+            project,
+            parts,
+            own_tools,
+            gates,
+            web_tools,
+            servers,
+            reached: Mutex::default(),
+            unkept: None,
+        })
     }
 
     /// With somebody who looks after what calls write into the tree.
@@ -174,6 +197,7 @@ impl Cast {
             gates: BTreeMap::new(),
             web_tools: BTreeSet::new(),
             servers: BTreeSet::new(),
+            reached: Mutex::default(),
             unkept: None,
         })
     }
@@ -181,6 +205,19 @@ impl Cast {
     /// Whether what a tool answers may have come over the network.
     pub fn is_web(&self, tool: &str) -> bool {
         self.web_tools.contains(tool)
+    }
+
+    /// Whether a call went there before. What an earlier process did is not known, so a person may be asked again.
+    pub fn has_reached(&self, destination: &str) -> bool {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).contains(destination)
+    }
+
+    /// Notes where a call goes.
+    pub fn reaches(&self, destinations: Vec<String>) {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if reached.len() < REACHED_MAX {
+            reached.extend(destinations);
+        }
     }
 
     /// Where crash tests end the process.
@@ -223,6 +260,11 @@ impl Cast {
         let vault = Vault::of(&self.world.home);
         let keys = part.secrets.iter().map(|granted| vault.key(granted)).collect::<anyhow::Result<_>>()?;
         Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
+    }
+
+    /// What is taken out of what tools and checks answer.
+    pub fn redactor(&self) -> Redactor {
+        self.world.secrets.redactor()
     }
 
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
@@ -329,6 +371,7 @@ pub async fn ready(
         settings: serde_json::Value::Object(configured.settings.clone()),
         secrets: configured.secrets.clone(),
         confirm_effects: configured.confirm_effects,
+        quarantine: quarantine::shape_of(configured)?,
     })
 }
 
@@ -341,7 +384,10 @@ pub fn is_web_tool(config: &Config, tool: &str) -> bool {
     };
     match part.plugin.strip_prefix("builtin:") {
         // Its programs have no network, unless the operator lets them run without a sandbox.
-        Some("shell") => part.settings.get("sandbox_min").is_some_and(|least| least == "none"),
+        Some("shell") => match part.settings.get("sandbox_min") {
+            Some(least) => least == "none",
+            None => config.run.sandbox_min == longhaul_sandbox::Level::None,
+        },
         Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
         None => !part.hosts.is_empty(),
     }

@@ -106,7 +106,7 @@ pub async fn examine(
     directory: &Path,
     options: &ModelOptions,
 ) -> anyhow::Result<(Vec<Finding>, Overview)> {
-    let text = match std::fs::read_to_string(directory.join(FILE)) {
+    let text = match crate::text_file::of_config(directory) {
         Ok(text) => text,
         Err(error) => {
             let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");

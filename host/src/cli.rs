@@ -68,8 +68,8 @@ pub struct Cli {
     #[arg(long, global = true, env = crate::home::VARIABLE, value_name = "DIR")]
     home: Option<PathBuf>,
     /// The project. Default: the current directory.
-    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
-    project: PathBuf,
+    #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    project: Option<PathBuf>,
     /// Print JSON: one value, or one a line while a run goes on.
     #[arg(long, global = true)]
     json: bool,
@@ -312,6 +312,8 @@ enum Command {
     /// Run Python, JavaScript or a WASI program that nobody trusts; it sees nothing but what you name.
     Exec(exec::ExecArgs),
     /// Look for what a run would need: memory, disks, a sandbox, a store that is whole, plugins, keys, model servers.
+    ///
+    /// With `--project`, each tool chain that the project uses is tried inside of the sandbox.
     Doctor(doctor::DoctorArgs),
     /// Say what kind of work a prompt asks for, and whether it is worth a project; no model is asked.
     Detect {
@@ -328,7 +330,11 @@ enum Command {
     #[command(hide = true)]
     BrowserChild(children::BrowserArgs),
     #[command(hide = true)]
+    McpChild(children::McpArgs),
+    #[command(hide = true)]
     KeepChild(children::KeepArgs),
+    #[command(hide = true)]
+    BombChild(children::BombArgs),
     #[command(hide = true)]
     ModelChild(children::ModelArgs),
 }
@@ -429,7 +435,8 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
         .build()?;
     // A stream is for programs, too: nothing else is printed between its lines.
     let json = cli.json || command.prints_events();
-    let context = Context { home: Home::find(cli.home)?, project: whole(&cli.project)?, json };
+    let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
+    let context = Context { home: Home::find(cli.home)?, project: whole(project)?, names_project, json };
     let exit = runtime.block_on(dispatch(*command, &context));
     // A guest that does not yield must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
@@ -456,6 +463,8 @@ struct Context {
     home: Home,
     /// The whole path, see [`whole`].
     project: PathBuf,
+    /// Whether the command line has `--project`.
+    names_project: bool,
     json: bool,
 }
 
@@ -571,7 +580,9 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::CompileChild(_)
         | Command::CheckChild(_)
         | Command::BrowserChild(_)
+        | Command::McpChild(_)
         | Command::KeepChild(_)
+        | Command::BombChild(_)
         | Command::ModelChild(_) => Ok(Exit::Error),
     }
 }

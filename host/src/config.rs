@@ -8,7 +8,9 @@ use crate::checkpoint::CheckpointConfig;
 use crate::manifest::Asks;
 use crate::memory::{self, MemoryConfig};
 use crate::notify::config::NotifyConfig;
+use crate::protect::ProtectConfig;
 use crate::secrets::SecretConfig;
+use crate::text_file;
 use crate::toolbox::mcp;
 use anyhow::{Context, bail};
 use longhaul_approval::Policy;
@@ -20,8 +22,9 @@ use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
 use longhaul_models::ModelConfig;
 use longhaul_resources::Need;
+use longhaul_sandbox::Level;
 use longhaul_telemetry::TelemetryConfig;
-use longhaul_worktree::NativeCheck;
+use longhaul_worktree::{EvidenceKind, NativeCheck};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +93,9 @@ pub struct Config {
     /// Where runs can be gone on from, and who may.
     #[serde(default)]
     pub checkpoints: CheckpointConfig,
+    /// Which files a feature may change only with a person's approval.
+    #[serde(default)]
+    pub protect: ProtectConfig,
     /// Who is told when a run asks, parks, fails or completes. Default: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyConfig>,
@@ -137,6 +143,9 @@ pub struct RunConfig {
     /// The agent, by its name under `[agents]`, that is asked for criteria and checks which a feature lacks
     /// before another begins to work on it. Default none.
     pub contract_by: Option<String>,
+    /// The least sandbox level that must hold checks and all other native programs: `full`, `namespaces`, `landlock` or
+    /// `none`. Where this machine gives less, they are not started. Default `full`.
+    pub sandbox_min: Level,
     /// The caps of a run.
     pub limits: HarnessLimits,
     /// What the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A run for
@@ -200,6 +209,13 @@ pub struct PluginConfig {
     /// After how many of its steps there is a checkpoint, over `every` of `[checkpoints]`. Only for agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u32>,
+    /// Whether it hears untrusted words in quarantine: it has only tools that read, and hands back only data that fits
+    /// `schema`. Only for agents that others delegate to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quarantine: bool,
+    /// The data that an agent in quarantine hands back; see [`crate::quarantine`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<serde_json::Value>,
     /// What it is good at, for whoever chooses between agents. Only for agents.
     pub description: Option<String>,
     /// Whether its own opinion of how sure it is counts in an ask. Default true. Only for agents.
@@ -259,11 +275,16 @@ fn default_part(plugin: &str, models: &[String]) -> PluginConfig {
     PluginConfig { plugin: plugin.into(), models: models.to_vec(), ..PluginConfig::default() }
 }
 
+/// What is said of a value, which may have line breaks of its own.
+fn one_line(said: &str) -> String {
+    longhaul_core::text::printable(said, usize::MAX)
+}
+
 impl Config {
     /// Reads the file of a project.
     pub fn read(project: &Path) -> anyhow::Result<Self> {
         let path = project.join(FILE);
-        let text = std::fs::read_to_string(&path).with_context(|| {
+        let text = text_file::of_config(project).with_context(|| {
             format!("cannot read `{}`; make a project with `longhaul new` or `longhaul init`", path.display())
         })?;
         Self::parse(&text).with_context(|| format!("`{}`", path.display()))
@@ -288,14 +309,14 @@ impl Config {
     /// All faults that the text alone shows; where it cannot be read as a whole, the first.
     pub fn parse_all(text: &str) -> Result<Self, Vec<Fault>> {
         let config = Self::read_text(text).map_err(|error| {
-            let (line, text) = text::of_toml(text, &error);
-            vec![Fault { line, text }]
+            let (line, said) = text::of_toml(text, &error);
+            vec![Fault { line, text: one_line(&said) }]
         })?;
         let found = config.faults();
         if found.is_empty() {
             return Ok(config);
         }
-        let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: said };
+        let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: one_line(&said) };
         Err(found.into_iter().map(placed).collect())
     }
 
@@ -321,6 +342,12 @@ impl Config {
         }
     }
 
+    /// Native checks whose pass rests on an exit code alone.
+    pub fn exit_checks(&self) -> BTreeSet<String> {
+        let is_exit = |check: &NativeCheck| check.evidence_kind() == EvidenceKind::Exit;
+        self.checks.iter().filter(|(_, check)| is_exit(check)).map(|(name, _)| name.clone()).collect()
+    }
+
     /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.
     pub fn checks_only(&self, asks: Option<&Asks>) -> Option<String> {
         let PluginConfig { plugin, models, .. } = &self.evaluator;
@@ -342,6 +369,7 @@ impl Config {
         found.at("telemetry", self.telemetry.settings(&|_| None).map(drop).map_err(Into::into));
         found.at("context", self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}")));
         found.at("checkpoints", self.checkpoints.check());
+        found.at("protect", self.protect.check());
         found.at("memory", self.memory.check(&self.models.keys().collect::<Vec<_>>()));
         for (name, server) in &self.mcp {
             found.at(&format!("mcp.{name}"), self.check_server(name, server));
@@ -441,6 +469,7 @@ impl Config {
         found.at(&format!("{table}.plugin"), crate::toolbox::built_in::check(table, part));
         found.at(&format!("{table}.approval"), crate::toolbox::gate::check(table, part));
         found.at(&format!("{table}.secrets"), crate::secrets::check(table, &part.secrets));
+        found.at(&format!("{table}.quarantine"), crate::quarantine::check(self, table, part));
         found.at(&format!("{table}.limits"), self.check_limits(table, part));
         found.at(&format!("{table}.context"), self.check_context(table, part));
         let servers: Vec<String> = self.mcp.keys().map(|name| mcp::tool_name(name)).collect();

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::home::Home;
 use crate::run::{Heard, Watching};
-use crate::server::socket::{self, Call, Line, Reply};
+use crate::server::socket::{self, Call, Line, Reply, StrangeOwner};
 use crate::service::{Answer, Request, Service, Which};
 use crate::wiring::World;
 use anyhow::bail;
@@ -71,8 +71,10 @@ impl Door {
             if let Some(owned) = home.try_own()? {
                 return Self::own(home, owned, project);
             }
-            if UnixStream::connect(home.socket()).await.is_ok() {
-                return Ok(Self::Far(home.clone()));
+            match socket::connect(home).await {
+                Ok(_) => return Ok(Self::Far(home.clone())),
+                Err(error) if error.is::<StrangeOwner>() => return Err(error),
+                Err(_) => {}
             }
             if asked.elapsed() > OWNER_WAIT {
                 bail!("another longhaul holds `{}` and does not answer; end it and try again", home.path().display());
@@ -103,8 +105,10 @@ impl Door {
         let compile = project
             .and_then(|project| Config::read(project).ok())
             .map_or_else(CompileLimits::default, |config| config.compile);
-        let service = Arc::new(Service::new(World::open(owned, CrashPoints::from_environment(), compile)?));
-        let server = socket::serve(home, Arc::clone(&service))?;
+        let world = World::open(owned, CrashPoints::from_environment(), compile)?;
+        let seed = world.fresh_seed();
+        let service = Arc::new(Service::new(world));
+        let server = socket::serve(home, Arc::clone(&service), seed)?;
         Ok(Self::Own { service, server, home: home.clone() })
     }
 
@@ -305,10 +309,11 @@ impl Watcher<'_> {
 type Lines = BufReader<UnixStream>;
 
 async fn send(home: &Home, call: &Call) -> anyhow::Result<Lines> {
-    let mut stream = UnixStream::connect(home.socket()).await.map_err(|_| OwnerGone)?;
+    let mut stream = socket::connect(home).await?;
     let mut line = serde_json::to_vec(call)?;
     line.push(b'\n');
-    stream.write_all(&line).await.map_err(|_| OwnerGone)?;
+    // One that refuses us reads no call; its reason is there to be read.
+    let _ = stream.write_all(&line).await;
     Ok(BufReader::new(stream))
 }
 

@@ -33,6 +33,7 @@ pub use report::Report;
 use report::{Ended, of_program, of_runtime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -162,7 +163,7 @@ impl Places {
         let home = crate::home::Home::find(None).map_err(unknown)?;
         Ok(Self {
             cache: crate::wiring::cache().map_err(unknown)?.join("compiled"),
-            runtimes: plugins::directories(None, &home),
+            runtimes: plugins::directories(&home),
             compiler: crate::wiring::own_program().map_err(unknown)?,
             compile_limits: CompileLimits::default(),
         })
@@ -173,10 +174,10 @@ impl Places {
 /// it, so that hostile modules are compiled in a child that is bounded, and not in the embedder itself.
 pub fn compile_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, child, limits, text, output, path] = arguments.as_slice()
-        && [child.as_str(), limits.as_str(), output.as_str()] == ["compile-child", "--limits", "--output"]
+    if let [_, child, limits, text] = arguments.as_slice()
+        && [child.as_str(), limits.as_str()] == ["compile-child", "--limits"]
     {
-        std::process::exit(longhaul_engine::compile_child(text, path.as_ref()));
+        std::process::exit(longhaul_engine::compile_child(text));
     }
 }
 
@@ -319,9 +320,7 @@ impl Executor {
     }
 
     async fn run_program(&self, job: &Job, bytes: &[u8]) -> Result<Report, ExecError> {
-        let component = program::component(bytes)
-            .await
-            .map_err(|reason| LoadError::NotAComponent { name: "program".into(), reason })?;
+        let component = component(bytes).await?;
         let command = self.inner.engine.load_command("program", &component).await?;
         let since = Instant::now();
         let console = Console {
@@ -354,6 +353,15 @@ impl Executor {
         plugin.expect(Role::Tool)?;
         Ok(Arc::new(plugin))
     }
+}
+
+/// The component of a program, whichever form it has.
+///
+/// # Errors
+/// [`LoadError::NotAComponent`].
+pub(crate) async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
+    let refused = |reason| LoadError::NotAComponent { name: "program".into(), reason };
+    program::component(bytes).await.map_err(refused)
 }
 
 /// Whether there are more levels than `levels_max`; looks no deeper than that.

@@ -5,6 +5,7 @@
 //! | `lock` | locked by the owner; the lock decides, not the socket |
 //! | `state.redb`, `state.lock` | all state, and the store's own lock |
 //! | `socket` | where the owner serves, mode 0600 |
+//! | `socket-token` | what a client of the socket shows, mode 0600; made anew by each owner |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
 //! | `scratch/` | copies that checks run on |
 //! | `plugins/` | installed plugins; see `plugins/installed.rs` |
@@ -13,11 +14,28 @@
 use anyhow::{Context, bail};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The environment's word for the data directory.
 pub const VARIABLE: &str = "LONGHAUL_HOME";
+
+/// Longest path of a socket that is used as it is; systems other than Linux take 104 bytes.
+const SOCKET_PATH_BYTES_MAX: usize = 100;
+
+/// A path of the socket that is short enough, which holds as long as this value.
+pub struct SocketAddress {
+    path: PathBuf,
+    _directory: Option<File>,
+}
+
+impl SocketAddress {
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
 
 /// The data directory.
 #[derive(Clone, Debug)]
@@ -82,17 +100,26 @@ impl Home {
     }
 
     /// Where the owner serves.
-    ///
-    /// A socket's path has at most 107 bytes; where ours is longer, a name in the runtime directory
-    /// stands for it.
     pub fn socket(&self) -> PathBuf {
-        let plain = self.path.join("socket");
-        if plain.as_os_str().len() <= 100 {
-            return plain;
+        self.path.join("socket")
+    }
+
+    /// The socket under a path that the system takes, which has at most 107 bytes. A longer one leads through a
+    /// descriptor of the data directory: a socket elsewhere would have a name that others can take first.
+    pub fn socket_address(&self) -> anyhow::Result<SocketAddress> {
+        let plain = self.socket();
+        if plain.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+            return Ok(SocketAddress { path: plain, _directory: None });
         }
-        let digest = longhaul_core::Digest::of(self.path.as_os_str().as_encoded_bytes());
-        let directory = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        directory.join(format!("longhaul-{}.socket", digest.short()))
+        let directory = File::open(&self.path).with_context(|| format!("cannot open `{}`", self.path.display()))?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}/socket", directory.as_raw_fd()));
+        Ok(SocketAddress { path, _directory: Some(directory) })
+    }
+
+    /// Where the token lies that a client of the socket shows. No sandbox has the data directory, so no program in one
+    /// can read it.
+    pub fn socket_token(&self) -> PathBuf {
+        self.path.join("socket-token")
     }
 
     /// The tree of a run.

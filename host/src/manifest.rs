@@ -5,9 +5,11 @@
 
 pub mod settings;
 
+use crate::text_file;
 use anyhow::Context as _;
 use longhaul_build::toml_error;
 use longhaul_core::grant::Access;
+use longhaul_core::section::MANIFEST_BYTES_MAX;
 use longhaul_core::text::printable;
 use longhaul_engine::{LoadError, Sections};
 use schemars::JsonSchema;
@@ -102,7 +104,7 @@ pub fn find(component: &Path, bytes: &[u8]) -> anyhow::Result<Option<Found>> {
         Ok(_) | Err(_) => {}
     }
     let path = component.with_extension("toml");
-    match std::fs::read_to_string(&path) {
+    match text_file::read(&path, MANIFEST_BYTES_MAX as u64) {
         Ok(text) => Ok(Some(Found { place: path, text })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),

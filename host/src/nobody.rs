@@ -40,7 +40,7 @@ pub fn services(clock: Arc<dyn Clock>) -> Services {
 /// Where there is nobody to ask, nothing passes.
 #[async_trait::async_trait]
 impl Approvals for Nobody {
-    fn is_free(&self, _call: &ToolCall) -> bool {
+    fn is_free(&self, _intent: &Intent) -> bool {
         false
     }
 

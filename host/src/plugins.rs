@@ -1,4 +1,7 @@
 //! Finding a plugin's file by its name, and loading plugins, each digest once a process.
+//!
+//! A project's own plugin is used only where `longhaul.toml` names it by a path, `./plugins/x.wasm`: agents write the
+//! files of a project, so a name never leads to one of them.
 
 pub mod installed;
 pub mod verdict;
@@ -17,10 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Directories with plugins, beside the usual ones; separated by `:`.
 pub const VARIABLE: &str = "LONGHAUL_PLUGINS";
 
-/// Where plugins are looked for, in order: the project, the environment's directories, the installed
-/// ones, the ones that came with this program.
-pub fn directories(project: Option<&Path>, home: &Home) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = project.map(|project| project.join("plugins")).into_iter().collect();
+/// Where plugins are looked for by name, in order: the environment's directories, the installed ones, the ones that
+/// came with this program.
+pub fn directories(home: &Home) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     if let Some(named) = std::env::var_os(VARIABLE) {
         found.extend(std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()));
     }
@@ -51,9 +54,13 @@ pub fn find(name: &str, project: Option<&Path>, home: &Home) -> anyhow::Result<P
         let (path, _) = Installed::of(home).find(&name.parse()?)?;
         return Ok(path);
     }
-    let searched = directories(project, home);
+    let searched = directories(home);
     let found = searched.iter().map(|directory| directory.join(format!("{name}.wasm"))).find(|path| path.is_file());
     let Some(found) = found else {
+        let own = format!("plugins/{name}.wasm");
+        if project.is_some_and(|project| project.join(&own).is_file()) {
+            bail!("there is no plugin `{name}`; a plugin of the project is named by its path: plugin = \"./{own}\"");
+        }
         let there = names_in(&searched);
         if let Some(near) = text::nearest(name, there.iter().map(String::as_str)) {
             bail!("there is no plugin `{name}`; did you mean `{near}`?");

@@ -4,19 +4,21 @@
 //! of this user could read the key as well. A tool gets a placeholder in its settings (`{ "secret": "NAME" }`), and
 //! `longhaul_egress` puts the value in its place on the wire. Agents, journals and logs get neither.
 
+pub mod known;
+
 use crate::home::Home;
 use anyhow::{Context, bail};
 use http::HeaderName;
 use longhaul_core::grant::HostPattern;
-use longhaul_core::tool::{ToolError, ToolOutput};
+use longhaul_core::tool::{FunctionInfo, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, Outage};
-use longhaul_egress::{Key, Keyring, Secret};
+use longhaul_egress::{Key, Keyring, Redactor, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes that are read of a file or an input that should hold a secret.
 const READ_BYTES_MAX: u64 = 8_192;
@@ -79,6 +81,11 @@ impl Vault {
     /// Those of a data directory.
     pub fn of(home: &Home) -> Self {
         Self(home.path().join("secrets"))
+    }
+
+    /// Where the values lie, of which there may be none yet.
+    pub fn directory(&self) -> &Path {
+        &self.0
     }
 
     /// Keeps a value, in place of an earlier one.
@@ -164,11 +171,8 @@ pub fn named(fields: &serde_json::Map<String, Value>) -> Option<&str> {
 }
 
 /// What a tool answered, without the values.
-pub fn scrubbed(answer: Result<ToolOutput, ToolError>, keyring: &Keyring) -> Result<ToolOutput, ToolError> {
-    if keyring.is_empty() {
-        return answer;
-    }
-    let clean = |text: String| keyring.scrub(&text);
+pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &Redactor) -> Result<ToolOutput, ToolError> {
+    let clean = |text: String| redactor.scrub(&text);
     match answer {
         Ok(output) => Ok(ToolOutput { output: clean(output.output), ..output }),
         Err(error) => Err(match error {
@@ -183,6 +187,13 @@ pub fn scrubbed(answer: Result<ToolOutput, ToolError>, keyring: &Keyring) -> Res
             other @ (ToolError::Limit(_) | ToolError::TimedOut(_)) => other,
         }),
     }
+}
+
+/// What a tool says of itself, without the values.
+pub fn scrubbed_info(info: ToolInfo, redactor: &Redactor) -> ToolInfo {
+    let functions = info.functions.into_iter();
+    let functions = functions.map(|one| FunctionInfo { description: redactor.scrub(&one.description), ..one });
+    ToolInfo { description: redactor.scrub(&info.description), functions: functions.collect(), ..info }
 }
 
 #[cfg(test)]

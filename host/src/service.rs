@@ -114,6 +114,8 @@ pub struct Service {
     served: handover::Served,
     /// Who wants to hear of runs that are taken up, let go of, or changed.
     news: news::News,
+    /// How many tokens were removed by this process.
+    tokens_removed: tokio::sync::watch::Sender<u64>,
     /// Runs in short.
     index: Index<InShort>,
     /// Held by all who may store content before they name it, and alone by who removes what nothing names.
@@ -149,6 +151,7 @@ impl Service {
             reverts_finished: tokio::sync::OnceCell::default(),
             served: handover::Served::default(),
             news: news::News::default(),
+            tokens_removed: tokio::sync::watch::Sender::default(),
             naming: tokio::sync::RwLock::default(),
         }
     }
@@ -230,6 +233,7 @@ impl Service {
             Request::AnnotateTrajectory { run, invocation, rating, correction } => {
                 self.annotate(&run, invocation, rating, correction).await
             }
+            Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),
@@ -244,6 +248,11 @@ impl Service {
     /// Hears a run live from now on; none if it is not active here.
     pub fn watch(&self, run: &RunId) -> Option<Watching> {
         self.lock().get(run).map(|active| active.handle.bus().watch())
+    }
+
+    /// The time, in milliseconds since 1970-01-01 UTC.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.world.clock.now_ms()
     }
 
     /// What models of a run are saying right now.

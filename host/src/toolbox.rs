@@ -56,7 +56,7 @@ impl Toolbox {
         let settings = secrets::settled(&part.settings, &keyring);
         let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
         let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
-        secrets::scrubbed(answer, &keyring)
+        secrets::scrubbed(answer, keyring.redactor())
     }
 
     async fn call_own(
@@ -99,7 +99,7 @@ impl Tools for Toolbox {
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
         for (name, own) in self.cast.own_tools() {
-            infos.push(own.info(name).await?);
+            infos.push(secrets::scrubbed_info(own.info(name).await?, &self.cast.redactor()));
         }
         for info in &infos {
             self.cast.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
@@ -138,6 +138,7 @@ impl Tools for Toolbox {
             None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
         };
         self.cast.crash().reach("tool.after-call");
+        let answer = secrets::scrubbed(answer, &self.cast.redactor());
         match named {
             Some((unkept, named)) => kept(unkept, named, answer).await,
             None => answer,
@@ -207,6 +208,7 @@ fn believed(name: &str, mut info: ToolInfo, part: &Part) -> ToolInfo {
     name.clone_into(&mut info.id);
     let harmless = part.grants.hosts.is_empty() && part.grants.directories.iter().all(|one| one.access == Access::Read);
     for function in &mut info.functions {
+        function.claim = Some(function.effect);
         function.effect = weighed(function, harmless, part.confirm_effects);
     }
     info
@@ -255,8 +257,13 @@ mod tests {
 
     #[test]
     fn a_claim_counts_only_when_it_is_proved_or_confirmed() {
-        let function =
-            |effect| FunctionInfo { name: "f".into(), description: String::new(), parameters: "{}".into(), effect };
+        let function = |effect| FunctionInfo {
+            name: "f".into(),
+            description: String::new(),
+            parameters: "{}".into(),
+            effect,
+            claim: None,
+        };
         for (claim, harmless, confirmed, expected) in [
             (EffectClass::ReadOnly, false, false, EffectClass::Acts),
             (EffectClass::ReadOnly, true, false, EffectClass::ReadOnly),

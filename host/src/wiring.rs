@@ -9,18 +9,20 @@ use crate::notify::Mail;
 use crate::plugins::Loaded;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
+use crate::secrets::known::KnownSecrets;
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::model::Model;
+use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Store, StoreError};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{Adaptations, ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
 use longhaul_redis::{RedisMemory, SharedRuns};
+use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
-use longhaul_worktree::CheckHost;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,8 @@ pub struct World {
     pub agents: Arc<agents::Desk>,
     /// Plugins that were loaded.
     pub loaded: Loaded,
+    /// What is taken out of what programs print.
+    pub secrets: Arc<KnownSecrets>,
     /// Where crash tests end the process.
     pub crash: CrashPoints,
     /// Who sends letters.
@@ -91,6 +95,7 @@ impl World {
         let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone(), Arc::clone(&mail));
         agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
         Ok(Self {
+            secrets: Arc::new(KnownSecrets::new(&home)),
             resources,
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
             agents: Arc::new(agents),
@@ -107,12 +112,15 @@ impl World {
         })
     }
 
-    /// How programs that nobody trusts are confined: checks, and what agents start.
-    pub fn check_host(&self) -> anyhow::Result<CheckHost> {
+    /// How programs that nobody trusts are confined: checks, and what agents start. `level_min` is the least that must
+    /// hold them.
+    pub fn check_host(&self, level_min: Level) -> anyhow::Result<SandboxHost> {
         let scratch = self.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let hidden = vec![self.home.path().to_owned()];
-        Ok(CheckHost { program: own_program()?, prefix_args: vec!["check-child".into()], scratch, hidden })
+        let prefix_args = vec!["check-child".into()];
+        let redact: Arc<dyn Redact> = self.secrets.clone();
+        Ok(SandboxHost { program: own_program()?, prefix_args, scratch, hidden, level_min, redact: Some(redact) })
     }
 
     /// Randomness for one invocation, from the system.

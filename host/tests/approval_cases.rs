@@ -80,6 +80,7 @@ fn by_rule(case: &Value) -> Held {
         plugin: "x".to_owned(),
         effect: EffectClass::Acts,
         runs_commands,
+        heard: Vec::new(),
         at_ms: 1,
         standing: Standing::Open,
     };
@@ -136,10 +137,11 @@ fn nobody_to_ask() -> Held {
     let approvals = longhaul::nobody::Nobody;
     let approvals: &dyn longhaul_core::approval::Approvals = &approvals;
     let call = ToolCall { tool: "t".into(), function: "f".into(), arguments: "{}".into() };
-    if approvals.is_free(&call) {
+    let (invocation, effect) = (InvocationId::from_text("r-1/x"), EffectClass::Acts);
+    let intent = Intent { invocation, entry: 1, call, effect, reads: false, heard: Vec::new() };
+    if approvals.is_free(&intent) {
         return Err("it passed without a question".to_owned());
     }
-    let intent = Intent { invocation: InvocationId::from_text("r-1/x"), entry: 1, call, effect: EffectClass::Acts };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     match runtime.block_on(approvals.decide(&intent)) {
         Err(Undecided::Unavailable(_)) => Ok(()),

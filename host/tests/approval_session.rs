@@ -34,6 +34,7 @@ settings = { server = "{server}" }
 
 [tools.poster.approval]
 functions = { post = "ask" }
+when_heard = "allow"
 
 [evaluator]
 plugin = "lenient"

@@ -46,6 +46,7 @@ plugin = "poster"
 hosts = ["http://{server}"]
 settings = { server = "{server}" }
 confirm_effects = true
+approval = { when_heard = "allow" }
 "#;
 
 fn lab(config: &str) -> Lab {

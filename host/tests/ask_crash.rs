@@ -48,6 +48,7 @@ plugin = "poster"
 hosts = ["http://{server}"]
 settings = { server = "{server}" }
 confirm_effects = true
+approval = { when_heard = "allow" }
 
 [ask.limits]
 wall_ms_max = 100000000

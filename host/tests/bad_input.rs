@@ -378,6 +378,7 @@ const GOALS: [(&str, &str); 9] = [
 fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model_is_asked() {
     const FINE: &str = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n";
     let lab = Lab::new(GOOD, FINE);
+    lab.run(&["mcp", "accept", "clock", &"0".repeat(64)]).expect(0);
     let fine = lab.run(&["check"]).expect(0);
     assert!(fine.stdout.contains("nothing is wrong") && fine.stdout.contains("one: the first"), "{}", fine.said());
     let good = fs::read_to_string(lab.project().join("longhaul.toml")).expect("it is there");

@@ -45,7 +45,7 @@ fn lab(site: &Site, policy: &str, calls: &[(&str, Value)]) -> Lab {
     Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
-const FREE: &str = "approval = { default = \"allow\" }";
+const FREE: &str = "approval = { default = \"allow\", when_heard = \"allow\" }";
 
 /// Processes that have this word in their command line, but for this one.
 fn running(word: &str) -> usize {

@@ -5,6 +5,11 @@
 
 mod support;
 
+#[path = "hostile/bombs.rs"]
+mod bombs;
+#[path = "hostile/fuzz.rs"]
+mod fuzz;
+
 use expect_test::{Expect, expect};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant};
@@ -1163,8 +1168,10 @@ fn not_compiled(bytes: &[u8], limits: CompileLimits) -> LoadError {
     let directory = private_directory();
     let engine = engine_with(directory.path().join("cache"), limits).unwrap_or_else(|error| panic!("{error}"));
     let error = block_on(async { engine.load("slow", bytes).await }).err().expect("it is stopped");
-    let left = fs::read_dir(engine.cache_directory()).expect("readable").count();
-    assert_eq!(left, 0, "an unfinished file was left");
+    let names =
+        fs::read_dir(engine.cache_directory()).expect("readable").map(|entry| entry.expect("there").file_name());
+    let left: Vec<_> = names.filter(|name| name != "key").collect();
+    assert!(left.is_empty(), "an unfinished file was left: {left:?}");
     error
 }
 
@@ -1177,6 +1184,36 @@ fn a_compilation_past_its_time_on_a_processor_or_on_the_clock_is_killed() {
         let error = not_compiled(&slow_to_compile(statements), limits);
         assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == name), "{error}");
     }
+}
+
+/// It waits for its component meanwhile: whatever that does to the compiler, it comes too late.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
+    let limits = serde_json::to_string(&CompileLimits::default()).expect("limits are JSON");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["compile-child", "--limits", &limits])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let field = |name: &str| {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Four filters of seccomp, the last of all that it gives up.
+    while field("Seccomp_filters:") != ["4"] {
+        assert!(!field("Pid:").is_empty(), "it ended");
+        std::thread::yield_now();
+    }
+    assert_eq!(field("NoNewPrivs:"), ["1"]);
+    for rights in ["CapEff:", "CapPrm:", "CapInh:", "CapAmb:"] {
+        assert_eq!(field(rights), ["0000000000000000"], "{rights}");
+    }
+    assert!(!field("Uid:").contains(&"0".to_owned()), "{:?}", field("Uid:"));
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("ours").code(), Some(3), "nothing is no component");
 }
 
 #[test]
@@ -1231,14 +1268,69 @@ fn compiled_code_that_is_cut_off_or_damaged_is_compiled_anew() {
     });
 }
 
+/// To load compiled code is to run it, and what was in the cache was loaded, whoever had written it.
+#[test]
+fn compiled_code_that_was_not_compiled_here_is_not_run() {
+    let bytes = guest("healthy");
+    let directory = private_directory();
+    let (cache, elsewhere) = (directory.path().join("cache"), directory.path().join("elsewhere"));
+    block_on(async {
+        let open = |cache: &Path| engine_with(cache.to_owned(), CompileLimits::default());
+        let fresh = |cache: &Path| open(cache).unwrap_or_else(|error| panic!("{error}"));
+        let lab = Lab::new();
+        for (cache, name) in [(&cache, "healthy"), (&elsewhere, "logs")] {
+            drop(fresh(cache).load(name, &guest(name)).await.unwrap_or_else(|error| panic!("{error}")));
+        }
+        let path = only_file(&cache);
+        let (whole, seal) = (fs::read(&path).expect("ours"), path.with_extension("seal"));
+        let own_seal = fs::read(&seal).expect("ours");
+        let modified = fs::metadata(&path).and_then(|found| found.modified()).expect("ours");
+        let other = only_file(&elsewhere);
+        let (other, other_seal) =
+            (fs::read(&other).expect("ours"), fs::read(other.with_extension("seal")).expect("ours"));
+        let mut flipped = whole.clone();
+        let middle = flipped.len() / 2;
+        flipped[middle] ^= 1;
+        // Code that wasmtime takes, of another component; and a letter of the own one. With the seal as it was, with that
+        // of the other cache, with none, and with one that says nothing.
+        for code in [&other, &flipped] {
+            for planted in [&own_seal[..], &other_seal, b"", b"{}"] {
+                renew(&path, code);
+                fs::File::options().write(true).open(&path).and_then(|file| file.set_modified(modified)).expect("ours");
+                fs::write(&seal, planted).expect("ours");
+                let plugin = fresh(&cache).load("healthy", &bytes).await.unwrap_or_else(|error| panic!("{error}"));
+                stays_healthy(&lab, &plugin).await;
+                assert!(fs::read(&path).expect("ours") == whole, "it was compiled anew");
+            }
+        }
+        // A whole cache with its seals, and the key that is here.
+        renew(&path, &other);
+        fs::write(&seal, &other_seal).expect("ours");
+        let file = directory.path().join("healthy.wasm");
+        fs::write(&file, &bytes).expect("ours");
+        let plugin = fresh(&cache).load_file("healthy", &file).await.unwrap_or_else(|error| panic!("{error}"));
+        stays_healthy(&lab, &plugin).await;
+        // The key is for us alone.
+        let key = cache.join("key");
+        assert_eq!(fs::metadata(&key).expect("made").permissions().mode() & 0o777, 0o600);
+        let readable: fn(&Path) -> std::io::Result<()> =
+            |key| fs::set_permissions(key, fs::Permissions::from_mode(0o644));
+        for spoil in [readable, |key| fs::write(key, "short")] {
+            spoil(&key).expect("ours");
+            let refused = open(&cache).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(refused.contains("that we alone can read; remove it"), "{refused}");
+        }
+    });
+}
+
 /// A new file in the place of one: the old may be mapped.
 fn renew(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).and_then(|()| fs::write(path, bytes)).expect("writable");
 }
 
 fn only_file(directory: &Path) -> std::path::PathBuf {
-    let files: Vec<_> =
-        fs::read_dir(directory).expect("readable").map(|entry| entry.expect("readable").path()).collect();
+    let files = fs::read_dir(directory).expect("readable").map(|entry| entry.expect("readable").path());
+    let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "cwasm")).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     files.into_iter().next().expect("one")
 }

@@ -11,7 +11,7 @@ mod fuzz;
 mod load;
 
 use common::lab::Lab;
-use common::web::{Frame, Web, in_a_path, token};
+use common::web::{Frame, Frames, Web, in_a_path, token};
 use common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked, gated};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -117,16 +117,52 @@ fn nobody_is_let_in_without_a_token_that_holds_and_allows_what_is_asked() {
 #[test]
 fn a_token_lets_in_until_its_time_is_over() {
     let lab = Lab::empty();
-    let web = Web::start(&lab);
+    let mut web = Web::start(&lab);
     let made = lab.json(&["token", "add", "short", "--scope", "read", "--expires", "2s"]);
     let token = made["shown"].as_str().expect("shown").to_owned();
     let (at, until) = (made["token"]["created_ms"].as_u64().expect("a time"), made["token"]["expires_ms"].as_u64());
     assert_eq!(until, Some(at + 2_000));
     let header = format!("Authorization: Bearer {token}");
-    let status = || web.raw("GET", "/api/v1/whoami", &[&header], b"").status;
-    let first = status();
-    std::thread::sleep(Duration::from_millis(2_100));
-    assert_eq!((first, status()), (200, 401));
+    let first = web.raw("GET", "/api/v1/whoami", &[&header], b"").status;
+    let all = std::mem::replace(&mut web.token, token.clone());
+    let mut stream = web.stream("/api/v1/events/stream", &[]);
+    web.token = all;
+    assert_eq!(stream.next().expect("opened").event, "hello");
+    ends_with_problem(stream, "the token `short` was removed or has expired");
+    assert_eq!((first, web.raw("GET", "/api/v1/whoami", &[&header], b"").status), (200, 401));
+}
+
+/// A stream that was open went on for as long as its client liked.
+#[test]
+fn the_open_streams_of_a_token_end_when_it_is_removed_and_those_of_others_go_on() {
+    let lab = lab();
+    let mut web = Web::start(&lab);
+    let run = web.run(&lab);
+    web.until_status(&run, "completed");
+    let mut others = web.stream("/api/v1/events/stream", &[]);
+    web.token = token(&lab, "lost", &["--scope", "read"]);
+    let streams = ["/api/v1/events/stream".to_owned(), format!("/api/v1/runs/{run}/events/stream")];
+    let streams = streams.map(|path| {
+        let mut stream = web.stream(&path, &[]);
+        stream.next().expect("opened");
+        stream
+    });
+    lab.run(&["token", "remove", "lost"]).expect(0);
+    for stream in streams {
+        ends_with_problem(stream, "the token `lost` was removed or has expired");
+    }
+    assert_eq!(others.next().expect("open").event, "hello");
+    web.token = token(&lab, "new", &["--scope", "admin"]);
+    web.run(&lab);
+    others.until(|frame| frame.event == "event");
+}
+
+#[track_caller]
+fn ends_with_problem(mut stream: Frames, detail: &str) {
+    let last = stream.until(|frame| frame.event == "problem").pop().expect("found");
+    assert!(last.data["detail"].as_str().is_some_and(|said| said.starts_with(detail)), "{last:?}");
+    assert_eq!(last.data["status"], 401);
+    assert_eq!(stream.next(), None, "nothing comes after it");
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn a_full_disk_leaves_the_version_before() {
     let output =
         full.current_dir(author.place.path()).env("LONGHAUL_HOME", author.path("home")).output().expect("a shell");
     assert_eq!(output.status.code(), Some(1));
-    one_line(&String::from_utf8_lossy(&output.stderr), "cannot write `");
+    one_line(&String::from_utf8_lossy(&output.stderr), "cannot write the compiled code: ");
     let left = fs::read_dir(author.path("home/plugins/versions/echo")).expect("it is there").count();
     assert_eq!(left, 2, "the list and the one component");
     assert!(author.runs(&["plugin", "inspect", "echo"]).contains("echo 0.1.0: Answers."));

@@ -270,6 +270,28 @@ fn a_planner_is_told_what_bears_on_its_goal_and_by_whose_words() {
     );
 }
 
+/// Words of a page used to be told to every later run, labelled and no more.
+#[test]
+fn a_fact_of_the_web_is_told_only_after_a_person_promoted_it() {
+    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
+    lab.run(&["run"]).expect(3);
+    let config = TELLER.replace("[memory]\nmodel = \"fake\"\n", "").replace("{server}", &lab.fake.address);
+    std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+    std::fs::write(lab.project().join("GOAL.md"), "Do the second.\n").expect("ours");
+    lab.git(&["commit", "-q", "-a", "-m", "another goal"]);
+    lab.run(&["run"]).expect(3);
+    let before = told(&lab);
+    assert!(!before.to_string().contains("feature/two"), "{before}");
+    let summary = before["episodes"][0]["summary"].as_str().unwrap_or_default();
+    assert!(summary.contains("nobody has promoted it"), "{before}");
+    lab.run(&["memory", "promote", "feature/two"]).expect(0);
+    let shown = lab.run(&["memory", "show", "feature/two"]).expect(0).stdout;
+    assert!(shown.contains("words of  own words"), "{shown}");
+    lab.run(&["run"]).expect(3);
+    let fact = told(&lab)["facts"][0].clone();
+    assert_eq!((&fact["about"], &fact["words_of"]), (&json!("feature/two"), &json!("own words")));
+}
+
 #[test]
 fn a_session_is_told_what_bears_on_its_feature() {
     let goal =
@@ -383,9 +405,9 @@ fn what_is_forgotten_is_gone_wherever_it_was_unless_a_kind_is_named() {
     assert_eq!(ports(&lab), Vec::<String>::new());
 }
 
-/// What a session was told of earlier runs used to become its agent's own words when it was noted again.
+/// What another program put there used to be told, and to become an agent's own words when it was noted again.
 #[test]
-fn an_agent_that_was_told_what_nobody_knows_the_origin_of_notes_no_words_of_its_own() {
+fn an_agent_is_not_told_what_nobody_knows_the_origin_of() {
     let server = RedisServer::start();
     let config = format!("{NOTER}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
     let lab = Lab::new(&config, GOAL);
@@ -397,7 +419,7 @@ fn an_agent_that_was_told_what_nobody_knows_the_origin_of_notes_no_words_of_its_
     server.ask(&["ZADD", "longhaul:i:episodic/kept", "0", "rumour"]);
     lab.run(&["run"]).expect(3);
     let fact = memories(&lab, &["show", "the harbour's port"]).remove(0);
-    assert_eq!(fact["note"]["trust"], "unknown", "{fact}");
+    assert_eq!(fact["note"]["trust"], "own-words", "it heard nothing of it: {fact}");
 }
 
 /// A server that takes connections and says nothing.

@@ -69,7 +69,7 @@ fn a_check_that_takes_too_much_memory_is_ended_and_everybody_is_told_why() {
     let mut owner = lab.start(&["run"]);
     let seen = until(&lab, &mut owner, &["ps"], |ps| !list(ps, "ended").is_empty());
     let ended = &list(&seen, "ended")[0];
-    assert_eq!([&ended["kind"], &ended["name"]], [&json!("program"), &json!("fine")], "{ended}");
+    assert_eq!([&ended["kind"], &ended["name"]], [&json!("program"), &json!("check `fine`")], "{ended}");
     assert!(ended["reason"].as_str().is_some_and(|why| why.contains("max_memory_mb")), "{ended}");
     let ran = owner.wait().expect(3);
     assert!(ran.stdout.contains("max_memory_mb"), "{}", ran.said());

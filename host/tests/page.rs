@@ -78,7 +78,9 @@ fn a_person_starts_watches_answers_edits_and_reads_on_the_page_and_it_outlives_i
 /// The agent asks a slow model, and is asked about before it tells the world anything.
 fn config(model_port: u16) -> String {
     let slow = DOER_CONFIG.replace("http://{server}/v1", &format!("http://127.0.0.1:{model_port}/v1"));
-    format!("{slow}\n[tools.poster.approval]\nfunctions = {{ post = \"ask\" }}\n")
+    let heard = "approval = { when_heard = \"allow\"";
+    assert!(slow.contains(heard), "{slow}");
+    slow.replace(heard, &format!("{heard}, functions = {{ post = \"ask\" }}"))
 }
 
 /// Two features, the second after the first.

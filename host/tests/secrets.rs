@@ -112,3 +112,53 @@ fn a_secret_is_set_listed_and_removed_and_shown_by_nothing() {
     let output = short.stdin(Stdio::null()).output().expect("ran");
     assert!(String::from_utf8_lossy(&output.stderr).contains("8 to 4096 visible"));
 }
+
+/// A key of a model was stored, and told to models, as soon as a program printed it.
+#[test]
+fn a_key_that_programs_print_is_neither_stored_nor_told() {
+    const KEY: &str = "sk-live-/Zq8+vT5mB1xW3nR7";
+    // Neither the project nor the configuration has the key as it is.
+    let backwards: String = KEY.chars().rev().collect();
+    let leak = format!(
+        "import base64\nkey = {backwards:?}[::-1]\nprint('as it is:', key)\n\
+         print('encoded:', base64.b64encode(b'x' + key.encode()).decode(), key.encode().hex())\n\
+         print('secret:', {:?}[::-1])\n",
+        TOKEN.chars().rev().collect::<String>()
+    );
+    let check = format!("{leak}import sys\nprint('complains:', key, file=sys.stderr)\nsys.exit(1)\n");
+    let lab = Lab::empty();
+    let key_file = lab.path("key");
+    std::fs::write(&key_file, KEY).expect("ours");
+    std::fs::set_permissions(&key_file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("ours");
+    let config = format!(
+        "[project]\nname = \"kept\"\n[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+         api_key_file = {key_file:?}\n[agents.code]\nplugin = \"caller\"\nmodels = [\"m\"]\ntools = [\"shell\"]\n\
+         settings = {{ calls = [{{ tool = \"shell\", function = \"run\", arguments = {{ command = \"python3 leak.py\" }} }}] }}\n\
+         [tools.shell]\nplugin = \"builtin:shell\"\nallow = [\"python3 leak.py\"]\n\
+         [evaluator]\nplugin = \"check-evaluator\"\n[checks]\nleaks = [\"python3\", \"check.py\"]\n[run.limits]\niterations_max = 1\n"
+    );
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n- check: leaks\n\nDo it.\n";
+    lab.make_project("project", &config, goal);
+    std::fs::write(lab.project().join("leak.py"), leak).expect("ours");
+    std::fs::write(lab.project().join("check.py"), check).expect("ours");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "leaks"]);
+    lab.set_secret("github", TOKEN);
+    let ran = lab.run(&["run"]);
+    let journal = |invocation| ["--json", "journal", "-i", invocation];
+    let (generated, judged) = (journal("f-one/1/generate"), journal("f-one/1/judge"));
+    let told: String = [&generated[..], &judged, &["--json", "status"], &["report"]]
+        .map(|args| lab.run(args).expect(0).said())
+        .concat();
+    let told = format!("{}{told}", ran.said());
+    for shown in ["as it is: [secret]", "encoded: ", "secret: [secret]", "complains: [secret]"] {
+        assert!(told.contains(shown), "{shown}: {told}");
+    }
+    let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let escaped = KEY.replace('/', "\\/");
+    for form in [KEY, &hex, &escaped] {
+        assert!(!told.contains(form), "{form}: {told}");
+        assert!(holding(&lab.home(), form).is_empty(), "{form} is in {:?}", holding(&lab.home(), form));
+    }
+    assert_eq!(holding(&lab.home(), TOKEN), ["secrets/github"], "only the file of the secret has it");
+}

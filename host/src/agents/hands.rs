@@ -68,7 +68,7 @@ impl Desk {
     async fn executor(&self) -> Result<&Executor, ExecError> {
         let open = || async {
             let mut places = Places::usual()?;
-            places.runtimes = plugins::directories(None, &self.home);
+            places.runtimes = plugins::directories(&self.home);
             Executor::new(places)
         };
         self.executor.get_or_try_init(open).await

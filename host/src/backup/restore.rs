@@ -9,14 +9,23 @@ use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::store::Read as Counted;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-/// Bytes of a manifest.
-const MANIFEST_BYTES_MAX: u64 = 512 << 20;
+/// Bytes of a manifest, beside those for each file: it is held in memory, and what is short in it takes more there.
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of a manifest for each file that was found.
+const MANIFEST_BYTES_PER_FILE: u64 = 1 << 10;
+
+/// Bytes between the contents of two files: headers and long names, which are held in memory as a whole. A few hundred
+/// bytes of an archive can become gigabytes.
+const HEADERS_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes behind the last entry: tar fills its last block up.
 const REST_BYTES_MAX: u64 = 1 << 20;
@@ -82,17 +91,19 @@ fn refuse_full(home: &Path) -> anyhow::Result<()> {
 /// Writes every entry below `top`; answers the manifest, and what was written.
 fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<(Manifest, BTreeMap<String, Entry>)> {
     let decoder = zstd::Decoder::new(archive).context("it is no backup")?;
-    let mut archive = tar::Archive::new(decoder);
+    let left = Rc::new(Cell::new(HEADERS_BYTES_MAX));
+    let mut archive = tar::Archive::new(Metered { reader: decoder, left: Rc::clone(&left) });
     let (mut found, mut manifest) = (BTreeMap::new(), None);
     let mut room = room(top)?;
     for entry in archive.entries().context("it is no backup")? {
         let mut entry = entry.context("it is damaged")?;
+        left.set(entry.size().saturating_add(HEADERS_BYTES_MAX));
         if manifest.is_some() {
             bail!("something follows its manifest");
         }
         let path = entry.path().context("it is damaged")?.into_owned();
         if path == Path::new(MANIFEST) {
-            manifest = Some(read_manifest(&mut entry)?);
+            manifest = Some(read_manifest(&mut entry, found.len() as u64)?);
             continue;
         }
         let Some(inside) = checked(&path) else {
@@ -111,6 +122,7 @@ fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<(Manifest, BTreeMap<
         let name = inside.to_str().context("a name is no text")?.to_owned();
         found.insert(name.clone(), Entry { path: name, ..written });
     }
+    left.set(u64::MAX);
     // To its end, where the checksum of all of it is.
     let rest = std::io::copy(&mut archive.into_inner().take(REST_BYTES_MAX + 1), &mut std::io::sink());
     if rest.context("it is damaged")? > REST_BYTES_MAX {
@@ -125,14 +137,33 @@ fn room(top: &Path) -> anyhow::Result<u64> {
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_sub(DISK_BYTES_LEFT))
 }
 
-fn read_manifest(entry: &mut impl Read) -> anyhow::Result<Manifest> {
+/// A reader that gives no more than it was told to.
+struct Metered<R> {
+    reader: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left.get()).unwrap_or(usize::MAX).min(buffer.len());
+        if most == 0 && !buffer.is_empty() {
+            return Err(std::io::Error::other(format!("names and headers of more than {HEADERS_BYTES_MAX} bytes")));
+        }
+        let length = self.reader.read(&mut buffer[..most])?;
+        self.left.set(self.left.get() - length as u64);
+        Ok(length)
+    }
+}
+
+fn read_manifest(entry: &mut impl Read, files: u64) -> anyhow::Result<Manifest> {
     #[derive(Deserialize)]
     struct Version {
         longhaul_backup: u32,
         written_by: String,
     }
     let mut text = Vec::new();
-    entry.take(MANIFEST_BYTES_MAX).read_to_end(&mut text).context("it is damaged")?;
+    let most = MANIFEST_BYTES_MAX + files * MANIFEST_BYTES_PER_FILE;
+    entry.take(most).read_to_end(&mut text).context("it is damaged")?;
     let version: Version = serde_json::from_slice(&text).context("its manifest is damaged")?;
     if version.longhaul_backup > VERSION {
         bail!(

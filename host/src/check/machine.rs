@@ -7,6 +7,7 @@ use crate::config::{Config, PluginConfig};
 use crate::home::Home;
 use crate::notify::config::NotifyConfig;
 use crate::secrets::Vault;
+use crate::text_file;
 use crate::toolbox;
 use crate::wiring::{ModelOptions, ModelSet, variable};
 use anyhow::{Context as _, bail};
@@ -65,8 +66,8 @@ pub fn goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
     if size > GOAL_BYTES_MAX {
         bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
     }
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("the goal `{}` is not text in UTF-8", path.display()))?;
+    let text = text_file::read(&path, GOAL_BYTES_MAX)
+        .with_context(|| format!("the goal `{}` cannot be read", path.display()))?;
     if text.trim().is_empty() {
         bail!("the goal `{}` is empty; write what is to be built", path.display());
     }

@@ -113,7 +113,7 @@ async fn functions(
     match told.result {
         Ok(info) => {
             loaded.note_described(digest);
-            named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);
+            named(found, table, &ToolGate::of(tool, part, &cast::Pins::new(), false), &info);
         }
         Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
     }
@@ -130,14 +130,17 @@ async fn own_tool(
     let Some(tool) = table.strip_prefix("tools.").filter(|_| names_functions(table, part)) else { return };
     let supervisor: Arc<dyn Supervisor> = Arc::new(Unsupervised);
     let name = &config.project.name;
-    let site = built_in::Site { world, project: directory, name, tree: directory, supervisor: &supervisor };
+    let sandbox_min = config.run.sandbox_min;
+    let site =
+        built_in::Site { world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
-        named(found, table, &ToolGate::of(tool, part, &cast::Pins::new()), &info);
+        named(found, table, &ToolGate::of(tool, part, &cast::Pins::new(), false), &info);
     }
 }
 
-/// Of MCP servers only what was pinned is known: none is started for this.
+/// Of MCP servers only what was pinned is known: none is started for this. One whose tools nobody approved of would have
+/// none for its agents.
 fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
         let tool = toolbox::mcp::tool_name(name);
@@ -145,6 +148,12 @@ fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
         let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
         if let Ok(Some(info)) = known {
             named(found, &format!("mcp.{name}"), &gate, &info);
+        }
+        if let Ok(false) = longhaul_mcp::is_approved(&*world.store, &config.project.name, name, server) {
+            let text = format!(
+                "[mcp.{name}] nobody has approved of its tools yet; look at them and approve: longhaul mcp accept {name}"
+            );
+            found.at(&format!("mcp.{name}"), &text);
         }
     }
 }

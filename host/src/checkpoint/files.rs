@@ -89,7 +89,7 @@ pub(super) fn write(root: &Path, files: &[&File]) -> anyhow::Result<()> {
 }
 
 /// A path that stays where it is put.
-fn plain(path: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn plain(path: &str) -> anyhow::Result<PathBuf> {
     let parts = Path::new(path).components();
     let is_plain = !path.is_empty()
         && !path.contains('\0')

@@ -297,6 +297,13 @@ impl Snapshot {
         serde_json::from_slice(bytes).context("the checkpoint is damaged")
     }
 
+    /// Whether all of it can be read and is of its run alone, as far as that does not depend on this machine.
+    pub fn check(&self) -> anyhow::Result<()> {
+        record_of(self)?;
+        disowned(rows(self)?, self)?;
+        self.files.iter().try_for_each(|file| files::plain(&file.path).map(drop))
+    }
+
     /// Its JSON.
     pub fn write(&self) -> anyhow::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)

@@ -1,4 +1,4 @@
-//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a local model.
+//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a bomb, a local model.
 //!
 //! They are this very binary with a hidden command, so that nothing else has to be installed. They
 //! start no log, no runtime and no service.
@@ -11,8 +11,6 @@ use std::path::PathBuf;
 pub struct CompileArgs {
     #[arg(long)]
     limits: String,
-    #[arg(long)]
-    output: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -26,10 +24,20 @@ pub struct BrowserArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct McpArgs {
+    spec: String,
+}
+
+#[derive(Args, Debug)]
 pub struct KeepArgs {
     host: i32,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Args, Debug)]
+pub struct BombArgs {
+    name: String,
 }
 
 #[derive(Args, Debug)]
@@ -45,10 +53,12 @@ pub struct ModelArgs {
 /// Runs the command if it is a child's; gives any other back.
 pub fn run(command: Command) -> Result<Exit, Box<Command>> {
     let code = match command {
-        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits, &args.output),
-        Command::CheckChild(args) => longhaul_worktree::check_child(&args.spec),
+        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits),
+        Command::CheckChild(args) => longhaul_sandbox::sandbox_child(&args.spec),
         Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
+        Command::McpChild(args) => longhaul_mcp::mcp_child(&args.spec),
         Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
+        Command::BombChild(args) => super::doctor::bomb_child(&args.name),
         Command::ModelChild(args) => model(&args),
         other => return Err(Box::new(other)),
     };

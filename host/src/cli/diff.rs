@@ -4,14 +4,16 @@
 //! terminal gets colours, and nothing of the files that it would obey.
 
 use super::{Context, Exit, RunArg, terminal};
+use crate::config::Config;
 use crate::service::{Answer, Request, Status, Which};
 use crate::wiring::variable;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::RunId;
-use longhaul_worktree::{DiffForm, Logged, Project};
+use longhaul_core::text::printable;
+use longhaul_worktree::{DiffForm, Logged, Project, Protected};
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub struct DiffArgs {
@@ -37,6 +39,9 @@ pub(super) struct RunCommits {
     pub commits: Vec<Logged>,
 }
 
+/// Bytes of the line that names protected files.
+const PROTECTED_BYTES_MAX: usize = 2_000;
+
 /// Commits of a run that are looked through.
 const COMMITS_MAX: usize = 100_000;
 
@@ -58,14 +63,27 @@ pub async fn run(context: &Context, args: DiffArgs) -> anyhow::Result<Exit> {
     };
     let form = if stat { DiffForm::Stat } else { DiffForm::Patch };
     let text = project.diff(&from, &to, form)?;
+    let protected = protected(&found.directory, &project.changed_paths(&from, &to)?);
     if context.json {
         let text = String::from_utf8_lossy(&text);
-        let told = serde_json::json!({ "run": found.run, "feature": feature, "from": from, "to": to, "diff": text });
+        let told = serde_json::json!({
+            "run": found.run, "feature": feature, "from": from, "to": to, "diff": text, "protected": protected,
+        });
         outln!("{told}");
         return Ok(Exit::Done);
     }
+    if !protected.is_empty() {
+        // Beside the bytes, which a program may apply.
+        errln!("protected files are changed: {}", printable(&protected.join(", "), PROTECTED_BYTES_MAX));
+    }
     print(&text);
     Ok(Exit::Done)
+}
+
+/// The protected ones among paths, by the project's configuration where it can be read.
+pub(super) fn protected(directory: &Path, paths: &[String]) -> Vec<String> {
+    let rules = Config::read(directory).map(|config| crate::protect::protected(&config, directory));
+    rules.unwrap_or_else(|_| Protected::new(&[], &[])).among_paths(paths)
 }
 
 impl RunCommits {

@@ -46,7 +46,8 @@ pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
-    let own = Context { home: context.home.clone(), project: directory.clone(), json: context.json };
+    let own =
+        Context { home: context.home.clone(), project: directory.clone(), names_project: true, json: context.json };
     follow::start(
         &own,
         Request::Run {

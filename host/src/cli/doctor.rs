@@ -1,10 +1,13 @@
 //! `longhaul doctor`: what this machine has of what a run may need, and how to use it.
 
+mod bombs;
 mod checks;
+mod toolchains;
 
 use super::{Context, Exit};
 use crate::plugins;
 use crate::wiring::{cache, variable};
+pub use bombs::child as bomb_child;
 use checks::{Found, State};
 use clap::Args;
 use longhaul_models::{Discovery, discover};
@@ -18,11 +21,22 @@ pub struct DoctorArgs {
     /// Read the whole store and compare content with its digests, also while it is in use.
     #[arg(long)]
     store: bool,
+    /// Instead, load components that are made to be slow, huge or deep, each in a process of its own, and say how each
+    /// ended, with its time and memory; 1 as the exit code when one did not end as it must. With a word only those that
+    /// have it in their names.
+    #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "", conflicts_with = "store")]
+    bombs: Option<String>,
 }
 
 /// Carries it out. Something that will not work is an error, what could be better is not.
 pub async fn run(context: &Context, args: DoctorArgs) -> anyhow::Result<Exit> {
-    let checks = checks::all(context, args.store).await;
+    if let Some(part) = &args.bombs {
+        return bombs::run(context, part).await;
+    }
+    let mut checks = checks::all(context, args.store).await;
+    if context.names_project {
+        checks.extend(toolchains::all(&context.project, &context.home).await);
+    }
     let exit = if checks.iter().any(|found| found.state == State::Broken) { Exit::Error } else { Exit::Done };
     let missing: Vec<&str> = SHIPPED
         .into_iter()

@@ -8,8 +8,10 @@ mod http;
 mod plugins;
 mod verbs;
 
+use super::plugin::agreed;
 use super::{Context, Exit, given};
-use crate::service::Request;
+use crate::service::{Answer, Request};
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use rmcp::service::ServiceExt as _;
@@ -43,19 +45,23 @@ pub struct McpArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Let a server of `[mcp.NAME]` describe its tools as it does now.
+    /// Approve of the tools of a server of `[mcp.NAME]` as it describes them now. Without a digest the server is started,
+    /// and what it says is shown first.
     Accept {
         /// The server.
         server: String,
         /// The digest of what it says now, from the refusal.
-        digest: String,
+        digest: Option<String>,
+        /// Approve without a question.
+        #[arg(long)]
+        yes: bool,
     },
 }
 
 /// Carries it out.
 pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
-    if let Some(Command::Accept { server, digest }) = args.command {
-        return accept(context, server, digest).await;
+    if let Some(Command::Accept { server, digest, yes }) = args.command {
+        return accept(context, server, digest, yes).await;
     }
     let desk = desk::Desk::new(context, plugins::Given { directories: args.directories, hosts: args.allow_host })?;
     match args.http {
@@ -72,9 +78,32 @@ pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn accept(context: &Context, server: String, digest: String) -> anyhow::Result<Exit> {
+async fn accept(context: &Context, server: String, digest: Option<String>, yes: bool) -> anyhow::Result<Exit> {
     let directory = context.project.clone();
+    let digest = match digest {
+        Some(digest) => digest,
+        None => looked_at(context, &server, yes).await?,
+    };
     context.ask(Request::AcceptMcp { directory, server: server.clone(), digest }).await?;
     outln!("accepted what {server} says now");
     Ok(Exit::Done)
+}
+
+/// Shows what a server says of its tools, and gives its digest once a person approves of it.
+async fn looked_at(context: &Context, server: &str, yes: bool) -> anyhow::Result<String> {
+    let asked = Request::DescribeMcp { directory: context.project.clone(), server: server.to_owned() };
+    let Answer::McpTools { digest, tools } = context.ask(asked).await? else {
+        bail!("the owner answered something else")
+    };
+    for (name, description) in tools {
+        outln!("{name}");
+        description.lines().for_each(|line| outln!("    {line}"));
+    }
+    outln!("digest {digest}");
+    if yes {
+        return Ok(digest);
+    }
+    let refusal = format!("the tools of {server} were not approved");
+    agreed(context, "Approve of these tools?", &refusal, &format!("run: longhaul mcp accept {server} {digest}"))?;
+    Ok(digest)
 }

@@ -53,6 +53,16 @@ pub enum Command {
         #[command(flatten)]
         run: RunArg,
     },
+    /// Vouch for what has a key: words of the web are told to later runs only after this.
+    Promote {
+        /// Its key.
+        key: String,
+        /// Only of this kind. Default: of each kind.
+        #[arg(long, value_name = "KIND")]
+        kind: Option<Shelf>,
+        #[command(flatten)]
+        run: RunArg,
+    },
     /// Remove what has a key.
     Forget {
         /// Its key.
@@ -92,6 +102,15 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Show { key, kind, run } => {
             for one in ask(context, context.which(run), MemoryAsk::Show { key, shelf: kind }).await? {
                 show(context, &one)?;
+            }
+        }
+        Command::Promote { key, kind, run } => {
+            for one in ask(context, context.which(run), MemoryAsk::Promote { key, shelf: kind }).await? {
+                if context.json {
+                    outln!("{}", serde_json::to_string(&one)?);
+                } else {
+                    outln!("promoted: {} {}", one.shelf.as_str(), printable(&one.key, LINE_BYTES_MAX));
+                }
             }
         }
         Command::Forget { key, kind, run } => {

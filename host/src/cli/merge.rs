@@ -3,7 +3,7 @@
 //! The one command that writes the user's checkout. What can stand in the way is looked at by the crate of trees; here
 //! is only what is said.
 
-use super::diff::RunCommits;
+use super::diff::{RunCommits, protected};
 use super::{Context, Exit, RunArg, words};
 use clap::Args;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};
@@ -25,14 +25,22 @@ pub async fn run(context: &Context, args: MergeArgs) -> anyhow::Result<Exit> {
     let MergeArgs { run, dry_run } = args;
     let found = RunCommits::ask(context, run).await?;
     let (directory, branch) = (found.directory.clone(), Branch::new(&found.branch)?);
+    let project = directory.clone();
     let merged = tokio::task::spawn_blocking(move || {
         Project::open(&directory)?.merge_into_checkout(&branch, dry_run, &longhaul_worktree::no_hook)
     })
     .await??;
+    let protected = protected(&project, &merged.files);
     if context.json {
-        outln!("{}", serde_json::json!({ "run": found.run, "dry_run": dry_run, "merged": merged }));
+        let told = serde_json::json!({
+            "run": found.run, "dry_run": dry_run, "merged": merged, "protected": protected,
+        });
+        outln!("{told}");
     } else {
         outtext!(told(&merged, dry_run));
+        if !protected.is_empty() {
+            outtext!(format!("protected files come with it: {}", protected.join(", ")));
+        }
     }
     Ok(Exit::Done)
 }

@@ -94,7 +94,7 @@ pub(super) fn stem(path: &Path) -> String {
 }
 
 /// Asks the person at the terminal; an error with `refusal` where they do not agree, or nobody is there.
-fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> anyhow::Result<()> {
+pub(super) fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> anyhow::Result<()> {
     if context.json || !std::io::stdin().is_terminal() {
         bail!("{refusal}, since there is nobody to ask; {advice}");
     }

@@ -176,8 +176,8 @@ fn is_in_front() -> bool {
 fn show_prompt(approval: &Approval) {
     let choices = match (approval.asks, approval.takes_rule()) {
         (Asks::Question, _) => "text",
-        (Asks::Call, true) => "y/n/a/text",
-        (Asks::Call, false) => "y/n/text",
+        (Asks::Call | Asks::Change, true) => "y/n/a/text",
+        (Asks::Call | Asks::Change, false) => "y/n/text",
     };
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "{} [{choices}]? ", approval.id);

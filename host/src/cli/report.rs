@@ -18,8 +18,9 @@ use clap::Args;
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, Used};
-use longhaul_core::work::{FeatureStatus, Synthesis};
+use longhaul_core::work::{Evidence, FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
+use longhaul_worktree::near_the_judge;
 use serde::Serialize;
 use shares::Share;
 use std::collections::BTreeSet;
@@ -192,6 +193,10 @@ struct Row {
     sessions: u32,
     depends_on: Vec<String>,
     vacuous: Vec<String>,
+    /// Criteria that passed by an exit code alone, which the code under test can choose.
+    by_exit_code: Vec<String>,
+    /// Files that it changed and that may change a verdict on it: tests, and those of a test runner.
+    near_judge: Vec<String>,
     commit: Option<String>,
     used: Used,
 }
@@ -203,6 +208,8 @@ struct Commit {
     commit: String,
     feature: String,
     files: Vec<String>,
+    /// Those of them that are protected, which a person approved of.
+    protected: Vec<String>,
     /// Whether a revert took it back.
     reverted: bool,
 }
@@ -232,7 +239,7 @@ impl Report {
             passing: summary.passing,
             resumes: count(|event| matches!(event, Event::RunResumed)),
             stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
-            features: features.into_iter().map(Row::of).collect(),
+            features: features.into_iter().map(|feature| Row::of(feature, events)).collect(),
             commits: commits(events),
             used,
             answer,
@@ -256,7 +263,9 @@ impl Report {
 }
 
 impl Row {
-    fn of(feature: Feature) -> Self {
+    fn of(feature: Feature, events: &[RunEvent]) -> Self {
+        let by_exit_code = by_exit_code(&feature.spec.id, events);
+        let near_judge = near_judge(&feature.spec.id, events);
         let Feature { spec, status, why, attempts, sessions, vacuous, commit, used, .. } = feature;
         Self {
             id: spec.id,
@@ -270,10 +279,31 @@ impl Row {
             sessions,
             depends_on: spec.depends_on,
             vacuous,
+            by_exit_code,
+            near_judge,
             commit,
             used,
         }
     }
+}
+
+/// Of the last verdict by which a feature passed.
+fn by_exit_code(feature: &str, events: &[RunEvent]) -> Vec<String> {
+    let passed = events.iter().rev().find_map(|event| match &event.event {
+        Event::Judged { feature: other, passed: true, evidence, .. } if other == feature => Some(evidence),
+        _ => None,
+    });
+    let of_exit = passed.into_iter().flatten().filter(|(_, evidence)| **evidence == Evidence::ExitCode);
+    of_exit.map(|(criterion, _)| criterion.clone()).collect()
+}
+
+fn near_judge(feature: &str, events: &[RunEvent]) -> Vec<String> {
+    let files = events.iter().filter_map(|event| match &event.event {
+        Event::Committed { feature: other, files, .. } if other == feature => Some(files),
+        _ => None,
+    });
+    let near: BTreeSet<&String> = files.flatten().filter(|path| near_the_judge(path).is_some()).collect();
+    near.into_iter().cloned().collect()
 }
 
 fn commits(events: &[RunEvent]) -> Vec<Commit> {
@@ -283,11 +313,20 @@ fn commits(events: &[RunEvent]) -> Vec<Commit> {
     });
     let left: BTreeSet<&String> = left.collect();
     let of = |event: &RunEvent| {
-        let Event::Committed { feature, commit, files } = &event.event else { return None };
+        let Event::Committed { feature, commit, files, protected } = &event.event else { return None };
         let (feature, reverted) = (feature.clone(), left.contains(commit));
-        Some(Commit { at_ms: event.at_ms, commit: commit.clone(), feature, files: files.clone(), reverted })
+        let (commit, files, protected) = (commit.clone(), files.clone(), protected.clone());
+        Some(Commit { at_ms: event.at_ms, commit, feature, files, protected, reverted })
     };
     events.iter().filter_map(of).collect()
+}
+
+impl Commit {
+    /// Its files, for people.
+    fn shown_files(&self) -> impl Iterator<Item = String> {
+        let mark = |file: &String| if self.protected.contains(file) { " (protected)" } else { "" };
+        self.files.iter().map(move |file| format!("{file}{}", mark(file)))
+    }
 }
 
 fn timeline(event: &RunEvent) -> Option<Line> {
@@ -388,9 +427,14 @@ mod tests {
                 round: 1,
                 passed: true,
                 judgements: Vec::<Judgement>::new(),
-                evidence: Default::default(),
+                evidence: [("c1".to_owned(), Evidence::ExitCode)].into(),
             },
-            Event::Committed { feature: "sum".into(), commit: "0123456789abcdef".into(), files: vec!["a|b.py".into()] },
+            Event::Committed {
+                feature: "sum".into(),
+                commit: "0123456789abcdef".into(),
+                files: vec!["a|b.py".into(), "conftest.py".into()],
+                protected: vec![],
+            },
             feature(FeatureStatus::Passing),
             Event::Limit { name: "sessions_max".into(), text: "no more".into() },
             Event::Reverted {
@@ -480,8 +524,12 @@ mod tests {
         let report = report();
         let markdown = markdown::write(&report);
         assert!(markdown.contains(r"Sum of \<numbers\> \| \*all\*"), "{markdown}");
+        assert!(markdown.contains("(by an exit code alone: c1) (near the judge: conftest.py)"), "{markdown}");
         assert!(markdown.contains(r"use \<jiff\>") && !markdown.contains(&"x".repeat(101)), "{markdown}");
-        assert!(markdown.contains(r"a\|b.py (reverted)") && markdown.contains("reverted to fedcba9876"), "{markdown}");
+        assert!(
+            markdown.contains(r"a\|b.py, conftest.py (reverted)") && markdown.contains("reverted to fedcba9876"),
+            "{markdown}"
+        );
         assert!(markdown.contains(r"a\|b.py") && markdown.contains("2023-11-14 22:13:26"), "{markdown}");
         let html = html::write(&report);
         assert!(html.contains("Sum of &lt;numbers&gt; | *all*") && !html.contains("<numbers>"), "{html}");

@@ -52,8 +52,13 @@ pub fn line(event: &RunEvent) -> Option<String> {
             }
         }
         Event::Judged { feature, passed, judgements, .. } => judged(feature, *passed, judgements),
-        Event::Committed { feature, commit, files } => {
-            format!("  committed {feature} as {}: {}", &commit[..commit.len().min(10)], files.join(", "))
+        Event::Committed { feature, commit, files, protected } => {
+            let short = &commit[..commit.len().min(10)];
+            let protected = match &protected[..] {
+                [] => String::new(),
+                paths => format!(" (protected, with a person's approval: {})", paths.join(", ")),
+            };
+            format!("  committed {feature} as {short}: {}{protected}", files.join(", "))
         }
         // For programs: people see the feature itself begin and end.
         Event::SessionStarting { .. } | Event::SessionComplete { .. } => return None,

@@ -14,6 +14,13 @@ const PREVIEW1: &str = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_P
 /// Where WASI 0.2 has the exit with its code, and under which name.
 const EXIT: (&str, &str) = ("wasi:cli/exit@0.2.12", "exit-with-code");
 
+/// Types within each other, of components and instances. The encoder recurses into them; a world of all of WASI has
+/// three levels, and some hundred bytes that could begin one.
+const TYPES_NESTED_MAX: usize = 10_000;
+
+/// Stack for that many levels, of which one takes up to 4 KiB in a build without optimisation.
+const STACK_BYTES: usize = 64 << 20;
+
 /// What a module imports that exits with its code. The adapter imports the other function.
 const EXIT_WORLD: &str = "
     package longhaul:program;
@@ -30,10 +37,32 @@ pub(super) async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     if !is_core_module(bytes) {
         return Ok(Cow::Borrowed(bytes));
     }
+    let types = types_nested_most(bytes);
+    if types > TYPES_NESTED_MAX {
+        return Err(format!("its world may have {types} types within each other, more than {TYPES_NESTED_MAX}"));
+    }
     let module = bytes.to_owned();
     // The encoder reads bytes that nobody trusts: a panic of it ends this job alone.
-    let encoded = tokio::task::spawn_blocking(move || encode(&module)).await;
+    let encoded = tokio::task::spawn_blocking(move || on_a_deep_stack(move || encode(&module))).await;
     encoded.map_err(|stopped| format!("the adapter stopped: {stopped}"))?.map(Cow::Owned)
+}
+
+/// Runs `work`, which recurses, on a thread of its own.
+fn on_a_deep_stack<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
+    let thread = thread.map_err(|error| format!("no thread can be started: {error}"))?;
+    thread.join().unwrap_or_else(|_| Err("the adapter panicked".to_owned()))
+}
+
+/// How many types can be within each other, at most, in what a module says of its world: types of components and of
+/// instances begin with a byte of their own, and text may have that byte too.
+fn types_nested_most(module: &[u8]) -> usize {
+    let sections = Parser::new(0).parse_all(module).filter_map(Result::ok);
+    let of_world = sections.filter_map(|payload| match payload {
+        Payload::CustomSection(section) if section.name().starts_with("component-type") => Some(section.data()),
+        _ => None,
+    });
+    of_world.map(|data| data.iter().filter(|byte| matches!(byte, 0x41 | 0x42)).count()).max().unwrap_or(0)
 }
 
 /// The magic number and version 1 of a core module; a component has another version.

@@ -75,7 +75,7 @@ impl Lazy {
     async fn executor(&self) -> Result<&Executor, GraphError> {
         let open = || async {
             let mut places = Places::usual()?;
-            places.runtimes = plugins::directories(None, &self.home);
+            places.runtimes = plugins::directories(&self.home);
             Executor::new(places)
         };
         self.executor.get_or_try_init(open).await.map_err(not_there)

@@ -54,7 +54,12 @@ impl Checks for PinnedChecks {
             CheckBody::Native(native) => self.native(name, native).await,
         };
         self.cast.crash().reach("check.after-end");
-        ran
+        let redactor = self.cast.redactor();
+        ran.map(|report| CheckReport {
+            stdout: redactor.scrub(&report.stdout),
+            stderr: redactor.scrub(&report.stderr),
+            ..report
+        })
     }
 }
 
@@ -131,6 +136,7 @@ fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, Chec
         stdout: ran.stdout,
         stderr: ran.stderr,
         truncated,
+        sandbox: None,
     })
 }
 
@@ -142,6 +148,7 @@ fn failed(name: &str, why: &str) -> CheckReport {
         stdout: String::new(),
         stderr: why.to_owned(),
         truncated: false,
+        sandbox: None,
     }
 }
 

@@ -1,5 +1,8 @@
 //! Who decides about calls of tools: the operator's policy first, then the rules of the run, then a person.
 //!
+//! A call that would act outwards after its agent heard untrusted words is asked about even where the policy lets it
+//! pass, unless the operator or a rule of the run allows what the words came from.
+//!
 //! What cannot be read or stored lets nothing pass: the run waits and the same call is decided about again. It is
 //! never told to the agent as a refusal.
 
@@ -7,7 +10,7 @@ use super::approvals;
 use crate::cast::{Cast, Part};
 use crate::toolbox::gate::ToolGate;
 use crate::wiring::World;
-use longhaul_approval::{Approval, Asks, Standing, Subject, Verdict, question};
+use longhaul_approval::{Approval, Asks, Mode, Standing, Subject, Verdict, question};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Store};
@@ -43,6 +46,10 @@ impl Gatekeeper {
         if let Verdict::Deny(denial) = verdict {
             return Ok(Ok((Decision::Denied(denial), taken_back(known)?)));
         }
+        let when_heard = self.when_heard(gate, intent);
+        if when_heard == Mode::Deny {
+            return Ok(Ok((Decision::Denied(gate.refused_when_heard(intent)), taken_back(known)?)));
+        }
         if let Some(approval) = &known
             && let Some((decision, used)) = approval.used(&subject, self.world.clock.now_ms())?
         {
@@ -52,7 +59,11 @@ impl Gatekeeper {
             Verdict::Allow => Some("the operator's policy".to_owned()),
             _ => self.rule_for(gate, &intent.call, &subject)?,
         };
-        if let Some(by) = passes {
+        let heard = match when_heard {
+            Mode::Allow => Vec::new(),
+            _ => self.not_allowed(&intent.heard, &subject)?,
+        };
+        if let Some(by) = passes.filter(|_| heard.is_empty()) {
             return Ok(Ok((Decision::Allowed(by), taken_back(known)?)));
         }
         let approval = match known {
@@ -62,7 +73,7 @@ impl Gatekeeper {
                 if let Some(error) = self.cast.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call)) {
                     return Ok(Ok((Decision::Denied(refused(error)), Batch::new())));
                 }
-                self.ask(intent, gate, subject).await?
+                self.ask(intent, gate, subject, heard).await?
             }
         };
         let (text, Subject { invocation, entry, .. }) = (question(&approval), approval.subject);
@@ -79,8 +90,41 @@ impl Gatekeeper {
         Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
     }
 
+    /// What happens to a call because of what its agent heard.
+    fn when_heard(&self, gate: &ToolGate, intent: &Intent) -> Mode {
+        gate.when_heard(intent, |destination| self.cast.has_reached(destination))
+    }
+
+    /// The sources of untrusted words that no rule of the run allows.
+    fn not_allowed(&self, heard: &[String], subject: &Subject) -> anyhow::Result<Vec<String>> {
+        let rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
+        let rules: Vec<_> = rules.into_iter().filter(|rule| rule.revoked_ms.is_none()).collect();
+        let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
+        Ok(heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
+    }
+
+    /// Whether a person was asked about this call before, so that its question stands at this place of the journal.
+    fn is_asked(&self, intent: &Intent) -> bool {
+        let run = intent.invocation.run();
+        let is_it = |one: &Approval| {
+            let Subject { invocation, tool, function, arguments, .. } = &one.subject;
+            let ToolCall { tool: called, function: of, arguments: with } = &intent.call;
+            *invocation == intent.invocation
+                && (tool, function, arguments) == (called, of, with)
+                && matches!(one.standing, Standing::Open | Standing::Answered { .. })
+        };
+        // What cannot be read is decided about, and fails there.
+        approvals::list(&*self.world.store, &run).map_or(true, |all| all.iter().any(is_it))
+    }
+
     /// The question is durable before its run waits with it.
-    async fn ask(&self, intent: &Intent, gate: &ToolGate, subject: Subject) -> anyhow::Result<Approval> {
+    async fn ask(
+        &self,
+        intent: &Intent,
+        gate: &ToolGate,
+        subject: Subject,
+        heard: Vec<String>,
+    ) -> anyhow::Result<Approval> {
         let approval = Approval {
             id: subject.id(),
             subject,
@@ -89,6 +133,7 @@ impl Gatekeeper {
             plugin: self.plugin.clone(),
             effect: intent.effect,
             runs_commands: gate.runs_commands(&intent.call),
+            heard,
             at_ms: self.world.clock.now_ms(),
             standing: Standing::Open,
         };
@@ -100,13 +145,26 @@ impl Gatekeeper {
 
 #[async_trait::async_trait]
 impl Approvals for Gatekeeper {
-    fn is_free(&self, call: &ToolCall) -> bool {
-        self.gate(call).is_ok_and(|gate| gate.is_free(call))
+    fn is_free(&self, intent: &Intent) -> bool {
+        self.gate(&intent.call)
+            .is_ok_and(|gate| gate.is_free(&intent.call) && self.when_heard(gate, intent) == Mode::Allow)
     }
 
-    fn asks(&self, call: &ToolCall) -> bool {
+    fn asks(&self, intent: &Intent) -> bool {
         // What the gate does not know is decided about, and refused there.
-        self.gate(call).map_or(true, |gate| gate.verdict(call) == Verdict::Ask)
+        let Ok(gate) = self.gate(&intent.call) else { return true };
+        match (gate.verdict(&intent.call), self.when_heard(gate, intent)) {
+            (Verdict::Ask, _) | (Verdict::Allow, Mode::Ask) => true,
+            // Where it goes may have been asked meanwhile, by other work of the run.
+            (Verdict::Allow, Mode::Allow) => !intent.heard.is_empty() && gate.reaches_out() && self.is_asked(intent),
+            (Verdict::Deny(_), _) | (Verdict::Allow, Mode::Deny) => false,
+        }
+    }
+
+    fn leaves(&self, call: &ToolCall) {
+        if let Ok(gate) = self.gate(call) {
+            self.cast.reaches(gate.destinations(call));
+        }
     }
 
     async fn decide(&self, intent: &Intent) -> Result<(Decision, Batch), Undecided> {

@@ -226,7 +226,9 @@ pub fn put_step(
 /// The entry of the project's progress that an event makes: a commit, a feature that was given up, a revert.
 fn progress(event: &RunEvent) -> Option<serde_json::Value> {
     let (action, outcome, files) = match &event.event {
-        Event::Committed { feature, commit, files } => (format!("committed {feature}"), commit.clone(), files.clone()),
+        Event::Committed { feature, commit, files, .. } => {
+            (format!("committed {feature}"), commit.clone(), files.clone())
+        }
         Event::Feature { feature, status: FeatureStatus::Failing, why } => {
             (format!("gave up on {feature}"), why.clone(), Vec::new())
         }

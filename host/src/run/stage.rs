@@ -5,6 +5,7 @@ mod choose;
 mod ending;
 mod orientation;
 mod place;
+mod protected;
 mod repository;
 mod rushed;
 mod survey;
@@ -184,7 +185,7 @@ impl Desk {
         let Stage { world, config, models, memory, record, bus, ledger, .. } = stage;
         let tree = world.home.tree_of(&record.run, number);
         let repository = match record.ask {
-            None => Some(Repository::open(world, record, tree.clone()).await?),
+            None => Some(Repository::open(world, record, config.run.sandbox_min, tree.clone()).await?),
             Some(_) => {
                 std::fs::create_dir_all(&tree)?;
                 None

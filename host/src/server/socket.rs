@@ -1,17 +1,25 @@
-//! The owner's Unix socket: one call a connection, a line of JSON each way, mode 0600.
+//! The owner's Unix socket: one call a connection, mode 0600.
+//!
+//! A client sends two lines, the token of the data directory and its call as JSON; the owner answers with lines of JSON.
+//! Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own user
+//! alone. The token is a file that no sandbox shows: a program in one that comes to the socket is refused all the same.
+//! The token goes into no environment and no argument.
 //!
 //! It takes no decision: a call becomes a request of the service, and the answer goes back as it is.
 
-use crate::door::{Seen, watch_here};
+use crate::door::{OwnerGone, Seen, watch_here};
 use crate::home::Home;
 use crate::service::{Answer, Request, Service};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::stream::Token;
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use subtle::ConstantTimeEq as _;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
@@ -20,6 +28,9 @@ use tokio::task::JoinHandle;
 /// Bytes of a call. A checkpoint that is imported is the largest: as much as the command line reads of one, and the
 /// words around it. Only the owner of the data directory can call.
 const CALL_BYTES_MAX: u64 = 513 << 20;
+
+/// Digits of a token: 256 bits.
+const TOKEN_DIGITS: usize = 64;
 
 /// What a client sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,20 +82,24 @@ pub enum Reply {
     Error(String),
 }
 
-/// Serves until aborted.
-pub fn serve(home: &Home, service: Arc<Service>) -> anyhow::Result<JoinHandle<()>> {
+/// Serves until aborted. `seed` is randomness for the token.
+pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> anyhow::Result<JoinHandle<()>> {
     let path = home.socket();
     // We hold the lock, so a socket that is there is a dead owner's.
     let _ = std::fs::remove_file(&path);
-    let listener = UnixListener::bind(&path).with_context(|| format!("cannot serve on `{}`", path.display()))?;
+    // Before the socket: a client reads the token once it is connected, so it reads that of the owner it speaks to.
+    let token: Arc<str> = make_token(home, seed)?.into();
+    let address = home.socket_address()?;
+    let listener =
+        UnixListener::bind(address.path()).with_context(|| format!("cannot serve on `{}`", path.display()))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     Ok(tokio::spawn(async move {
         let mut connections = tokio::task::JoinSet::new();
         loop {
             tokio::select! {
                 accepted = listener.accept() => if let Ok((stream, _)) = accepted {
-                    let service = Arc::clone(&service);
-                    connections.spawn(async move { answer(stream, &service).await });
+                    let (service, token) = (Arc::clone(&service), Arc::clone(&token));
+                    connections.spawn(async move { answer(stream, &service, &token).await });
                 },
                 Some(_) = connections.join_next() => {}
             }
@@ -92,8 +107,49 @@ pub fn serve(home: &Home, service: Arc<Service>) -> anyhow::Result<JoinHandle<()
     }))
 }
 
-async fn answer(stream: UnixStream, service: &Arc<Service>) {
+fn make_token(home: &Home, seed: [u8; 32]) -> anyhow::Result<String> {
+    let token: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = home.socket_token();
+    let failed = || format!("cannot keep the token of the socket in `{}`", path.display());
+    // Such a file has mode 0600 from the beginning, and a name that leads elsewhere is replaced and not followed.
+    let mut file = tempfile::NamedTempFile::new_in(home.path()).with_context(failed)?;
+    file.write_all(token.as_bytes()).with_context(failed)?;
+    file.persist(&path).with_context(failed)?;
+    Ok(token)
+}
+
+/// Connects to the owner, if it is of our own user, and shows it the token.
+pub async fn connect(home: &Home) -> anyhow::Result<UnixStream> {
+    let address = home.socket_address()?;
+    let mut stream = UnixStream::connect(address.path()).await.map_err(|_| OwnerGone)?;
+    let (owner, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
+    if owner != own {
+        let path = home.socket();
+        bail!(StrangeOwner(format!(
+            "the user {owner} serves `{}`, and longhaul speaks to its own user {own} alone; run it as that user, or \
+             remove the file",
+            path.display()
+        )));
+    }
+    let path = home.socket_token();
+    let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    // An owner that refuses us may have closed the connection, and its reason is there to be read.
+    let _ = stream.write_all(format!("{}\n", token.trim()).as_bytes()).await;
+    Ok(stream)
+}
+
+/// The socket is served by somebody else.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StrangeOwner(String);
+
+async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
+    let peer = stream.peer_cred().map(|peer| peer.uid());
     let mut reader = BufReader::new(stream);
+    if let Err(refusal) = admit(peer, &mut reader, token).await {
+        let _ = write(&mut reader.into_inner(), &Line::Reply(Reply::Error(refusal))).await;
+        return;
+    }
     let mut line = String::new();
     let read = (&mut reader).take(CALL_BYTES_MAX).read_line(&mut line).await;
     let mut stream = reader.into_inner();
@@ -115,6 +171,30 @@ async fn answer(stream: UnixStream, service: &Arc<Service>) {
             let _ = write(&mut stream, &Line::Reply(Reply::Error(text))).await;
         }
     }
+}
+
+/// Refuses other users, and clients without the token, before a call is read.
+async fn admit(peer: std::io::Result<u32>, reader: &mut BufReader<UnixStream>, token: &str) -> Result<(), String> {
+    let own = geteuid().as_raw();
+    match peer {
+        Ok(uid) if uid == own => {}
+        Ok(uid) => {
+            return Err(format!(
+                "the socket answers the user {own} alone, and you are {uid}; run longhaul as that user"
+            ));
+        }
+        Err(error) => return Err(format!("the system does not say who calls ({error}); try again")),
+    }
+    let mut shown = Vec::new();
+    // The caller decides how much it sends.
+    let read = reader.take(TOKEN_DIGITS as u64 + 1).read_until(b'\n', &mut shown).await;
+    let shown = shown.strip_suffix(b"\n").unwrap_or(&shown);
+    if read.is_ok() && shown.ct_eq(token.as_bytes()).into() {
+        return Ok(());
+    }
+    Err("the call comes without the token of the data directory (`socket-token`), which no sandbox shows; run longhaul \
+         outside of the sandbox, in the version of the owner"
+        .to_owned())
 }
 
 async fn watch(stream: &mut UnixStream, service: &Arc<Service>, run: RunId, after: u64) {

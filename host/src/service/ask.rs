@@ -54,7 +54,7 @@ impl Service {
         if goal.len() > GOAL_BYTES_MAX {
             bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
         }
-        let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
+        let text = crate::text_file::of_config(&directory).ok();
         let config = Config::read(&directory)?;
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &Scope::Ask).await?;
         let created_ms = self.world.clock.now_ms();

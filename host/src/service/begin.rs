@@ -35,7 +35,7 @@ impl Service {
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.turns.take([of_directory(&directory)]).await;
-        let text = std::fs::read_to_string(directory.join(crate::config::FILE)).ok();
+        let text = crate::text_file::of_config(&directory).ok();
         let config = Config::read(&directory)?;
         // What the operator hands over needs nobody's consent.
         let until = match config.plan.accept {
@@ -168,6 +168,7 @@ pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Confi
             agents: config.agents.keys().cloned().collect(),
             categories: config.categories(),
             checks: config.checks.keys().cloned().collect(),
+            exit_checks: config.exit_checks(),
             strategy: if record.ask.is_some() { Strategy::Ask } else { config.run.strategy },
             contract_by: config.run.contract_by.clone().filter(|_| record.ask.is_none()),
             plan: record.plan.clone().map(Box::new),

@@ -2,21 +2,43 @@
 
 use super::{Answer, Service};
 use crate::config::Config;
-use anyhow::bail;
+use crate::toolbox;
+use anyhow::{Context as _, bail};
 use longhaul_core::Digest;
+use longhaul_core::text::truncate;
+use longhaul_mcp::{McpConfig, McpServer};
 use std::path::Path;
 
 impl Service {
+    /// Starts a server, in a directory of its own in place of a run's tree, and tells what it says of its tools.
+    pub(super) async fn describe_mcp(&self, directory: &Path, server: &str) -> anyhow::Result<Answer> {
+        let config = Config::read(directory)?;
+        let table = table(&config, server)?.clone();
+        let scratch = self.world.home.scratch();
+        std::fs::create_dir_all(&scratch)?;
+        let tree = tempfile::tempdir_in(scratch).context("the server needs a directory")?;
+        let around = toolbox::mcp::surroundings(&self.world, &config, directory, tree.path())?;
+        let (digest, tools) = McpServer::new(server, table, around).described().await?;
+        let redactor = self.world.secrets.redactor();
+        let tools = tools.into_iter().map(|(name, description)| (name, redactor.scrub(&description)));
+        Ok(Answer::McpTools { digest, tools: tools.collect() })
+    }
+
     pub(super) async fn accept_mcp(&self, directory: &Path, server: &str, digest: &str) -> anyhow::Result<Answer> {
         let config = Config::read(directory)?;
-        if !config.mcp.contains_key(server) {
-            bail!("there is no [mcp.{server}] in longhaul.toml");
-        }
+        let table = table(&config, server)?;
         if digest.parse::<Digest>().is_err() {
-            bail!("`{}` is no digest; take the one that the refusal names", longhaul_core::text::truncate(digest, 80));
+            bail!("`{}` is no digest; take the one that the refusal names", truncate(digest, 80));
+        }
+        if let Some(configured) = table.tools.as_ref().filter(|configured| *configured != digest) {
+            bail!("[mcp.{server}] names the digest {configured} itself; write tools = \"{digest}\" there");
         }
         let (store, project) = (&*self.world.store, &config.project.name);
         longhaul_mcp::accept(store, project, server, digest).await?;
         Ok(Answer::Accepted { digest: digest.to_owned() })
     }
+}
+
+fn table<'a>(config: &'a Config, server: &str) -> anyhow::Result<&'a McpConfig> {
+    config.mcp.get(server).with_context(|| format!("there is no [mcp.{}] in longhaul.toml", truncate(server, 80)))
 }

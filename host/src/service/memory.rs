@@ -6,7 +6,7 @@ use crate::memory::{self, episodes_of, facts_of};
 use crate::run::RunRecord;
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
-use longhaul_core::memory::{Entry, MemoryBackend, Note, closest};
+use longhaul_core::memory::{Entry, MemoryBackend, Note, Trust, closest};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -38,6 +38,14 @@ pub enum MemoryAsk {
     },
     /// One whole.
     Show {
+        /// Its key.
+        key: String,
+        /// Only there; none: wherever it is.
+        #[serde(default)]
+        shelf: Option<Shelf>,
+    },
+    /// Marks it as a person's own words, and answers what it is now.
+    Promote {
         /// Its key.
         key: String,
         /// Only there; none: wherever it is.
@@ -158,6 +166,13 @@ impl Service {
                 searched(&*memory, &record, &query, limit, by_meaning).await?
             }
             MemoryAsk::Show { key, shelf } => of_key(&*memory, &record, &key, shelf).await?,
+            MemoryAsk::Promote { key, shelf } => {
+                let mut promoted = Vec::new();
+                for one in of_key(&*memory, &record, &key, shelf).await? {
+                    promoted.push(promote(&*memory, &record, one).await?);
+                }
+                promoted
+            }
             MemoryAsk::Forget { key, shelf } => {
                 let found = of_key(&*memory, &record, &key, shelf).await?;
                 for one in &found {
@@ -249,6 +264,28 @@ async fn of_key(
         bail!(Fault::unknown(format!("nothing is remembered as `{key}`{kind}; `longhaul memory list` shows what is")));
     }
     Ok(found)
+}
+
+/// Marks one as a person's own words, where nobody changed it meanwhile.
+async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: Memory) -> anyhow::Result<Memory> {
+    let namespace = one.shelf.namespace(record);
+    let changed =
+        || Fault::conflict(format!("`{}` was changed at the same time; look at it and promote it again", one.key));
+    let before = memory.get(&namespace, &one.key).await?.with_context(changed)?;
+    let mut note = Note::read(&before);
+    if note != one.note {
+        bail!(changed());
+    }
+    note.trust = Trust::OwnWords;
+    if let (Shelf::Episode, Some(fields)) = (one.shelf, note.value.as_object_mut()) {
+        fields.insert("trust".to_owned(), serde_json::to_value(Trust::OwnWords)?);
+    }
+    let entry = note.clone().entry(&one.key, before.tags.clone(), None);
+    let entry = Entry { expires_at_ms: before.expires_at_ms, ..entry };
+    if !memory.replace(&namespace, Some(&before), entry).await? {
+        bail!(changed());
+    }
+    Ok(Memory { note, ..one })
 }
 
 fn episode_words(memory: &Memory) -> String {

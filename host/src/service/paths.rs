@@ -19,7 +19,9 @@ impl Request {
         match self {
             Self::Run { directory, models, .. } => with_models(directory, models),
             Self::Ask { question } => with_models(&question.directory, &question.models),
-            Self::CreateProject { directory, .. } | Self::AcceptMcp { directory, .. } => vec![directory],
+            Self::CreateProject { directory, .. }
+            | Self::AcceptMcp { directory, .. }
+            | Self::DescribeMcp { directory, .. } => vec![directory],
             Self::Replay { with, .. } => with.iter().map(PathBuf::as_path).collect(),
             Self::Checkpoints {
                 wanted:

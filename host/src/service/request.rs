@@ -374,6 +374,13 @@ pub enum Request {
         /// What of them.
         wanted: TokenAsk,
     },
+    /// Start an MCP server and look at what it says of its tools.
+    DescribeMcp {
+        /// The project.
+        directory: PathBuf,
+        /// The server, by its name in `longhaul.toml`.
+        server: String,
+    },
     /// Let an MCP server describe its tools as it does now.
     AcceptMcp {
         /// The project.
@@ -604,6 +611,13 @@ pub enum Answer {
         token: AccessToken,
         /// All of it, for the only time.
         shown: Shown,
+    },
+    /// What an MCP server says of its tools.
+    McpTools {
+        /// The digest of all of it, by which it is accepted.
+        digest: String,
+        /// Each name with its description.
+        tools: Vec<(String, String)>,
     },
     /// It is accepted.
     Accepted {

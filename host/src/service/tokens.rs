@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 
 /// Tokens of one data directory. A further one is refused.
 pub const TOKENS_MAX: usize = 1_000;
@@ -110,6 +111,11 @@ pub enum TokenAsk {
 pub struct Shown(String);
 
 impl Shown {
+    /// One that a client sent.
+    pub(crate) fn of(sent: &str) -> Self {
+        Self(sent.to_owned())
+    }
+
     /// All of it.
     #[must_use]
     pub fn expose(&self) -> &str {
@@ -171,6 +177,11 @@ impl Service {
         Ok((is_it && !is_over).then_some(kept.token))
     }
 
+    /// Changes with each token that is removed, so that whoever was let in by one is looked at again.
+    pub(crate) fn tokens_removed(&self) -> watch::Receiver<u64> {
+        self.tokens_removed.subscribe()
+    }
+
     async fn add_token(&self, name: String, scopes: Vec<Scope>, lasts_ms: Option<u64>) -> anyhow::Result<Answer> {
         check_name(&name)?;
         let mut scopes = scopes;
@@ -209,6 +220,7 @@ impl Service {
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::States, Key::from_bytes(row)));
         self.world.store.commit(batch).await?;
+        self.tokens_removed.send_modify(|removed| *removed += 1);
         Ok(Answer::Tokens { tokens: vec![kept.token] })
     }
 

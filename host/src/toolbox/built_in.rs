@@ -13,6 +13,7 @@ use longhaul_core::grant::Grants;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
 use longhaul_egress::{Caps, Guard};
+use longhaul_sandbox::Level;
 use longhaul_tools::Place;
 use serde_json::Value;
 use std::path::Path;
@@ -49,6 +50,8 @@ pub struct Site<'a> {
     pub project: &'a Path,
     /// Its name, which the branch has too.
     pub name: &'a str,
+    /// The least that must hold programs.
+    pub sandbox_min: Level,
     /// The tree of the run.
     pub tree: &'a Path,
     /// Who counts what leaves.
@@ -57,7 +60,7 @@ pub struct Site<'a> {
 
 /// The tool of a table that [`check`] let through.
 pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<Arc<dyn HostTool>> {
-    let Site { world, project, name, tree, supervisor } = *site;
+    let Site { world, project, name, sandbox_min, tree, supervisor } = *site;
     let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
@@ -66,9 +69,8 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<
         Some(BROWSER) => {
             let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
             let around = Around {
-                host: world.check_host()?,
+                host: world.check_host(sandbox_min)?,
                 child_args: vec!["browser-child".into()],
-                hidden: vec![project.to_owned()],
                 guard: Guard::new(grants, Caps::default()),
                 supervisor: Arc::clone(supervisor),
             };
@@ -79,7 +81,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<
                 project: project.to_owned(),
                 tree: tree.to_owned(),
                 branch: format!("longhaul/{name}"),
-                host: world.check_host()?,
+                host: world.check_host(sandbox_min)?,
                 clock,
             };
             Ok(longhaul_tools::open(tool.unwrap_or_default(), &settings(part), &place)?)

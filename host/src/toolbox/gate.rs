@@ -5,8 +5,10 @@ use crate::cast::Pins;
 use crate::check::text;
 use crate::config::PluginConfig;
 use anyhow::{Context as _, bail};
-use longhaul_approval::{AllowedCommand, Arguments, Asks, Policy, Verdict, allows, runs_commands};
+use longhaul_approval::{AllowedCommand, Arguments, Asks, Mode, Policy, Verdict, allows, runs_commands};
 use longhaul_core::Denial;
+use longhaul_core::approval::Intent;
+use longhaul_core::grant::{Access, HostPattern};
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
@@ -27,6 +29,20 @@ pub struct ToolGate {
     always_asks: bool,
     /// Commands that need no question.
     allow: Vec<AllowedCommand>,
+    reach: Reach,
+}
+
+/// What a tool can reach beyond the tree of its run.
+#[derive(Clone, Debug, Default)]
+struct Reach {
+    /// A network.
+    is_web: bool,
+    /// The hosts that it is granted; none: whatever it likes.
+    hosts: Option<Vec<HostPattern>>,
+    /// Files outside of the tree, to change them.
+    writes_beyond: bool,
+    /// A secret, which it sends.
+    has_secrets: bool,
 }
 
 /// What a person's word about a call is bound to, beside the call.
@@ -44,7 +60,7 @@ enum Component {
 
 impl ToolGate {
     /// The gate of the tool of that name.
-    pub fn of(name: &str, part: &PluginConfig, pins: &Pins) -> Self {
+    pub fn of(name: &str, part: &PluginConfig, pins: &Pins, is_web: bool) -> Self {
         let table = format!("tools.{name}");
         let pinned = pins.get(&table).map(|pin| pin.digest.to_string());
         Self {
@@ -55,6 +71,12 @@ impl ToolGate {
             always_asks: built_in::always_asks(part),
             // Read when the configuration was; in doubt nothing passes.
             allow: AllowedCommand::read_all(&part.allow).unwrap_or_default(),
+            reach: Reach {
+                is_web,
+                hosts: (!part.hosts.is_empty()).then(|| part.hosts.clone()),
+                writes_beyond: part.directories.iter().any(|one| !one.is_tree() && one.access == Access::Write),
+                has_secrets: !part.secrets.is_empty(),
+            },
             table,
         }
     }
@@ -69,6 +91,55 @@ impl ToolGate {
             asks: Asks::Call,
             always_asks: false,
             allow: Vec::new(),
+            reach: Reach { is_web: true, ..Reach::default() },
+        }
+    }
+
+    /// What happens to a call because of the untrusted words that its agent heard; `reached`: whether a destination was
+    /// asked before in this run. Work in the tree is never outwards: its files, its checks, its commits.
+    pub fn when_heard(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> Mode {
+        let is_new =
+            self.reach.is_web && !self.destinations(&intent.call).iter().all(|destination| reached(destination));
+        let is_outwards = self.reaches_out() && (!intent.reads || is_new);
+        if intent.heard.is_empty() || !is_outwards {
+            return Mode::Allow;
+        }
+        match Arguments::read(&intent.call.arguments) {
+            Ok(arguments) => self.policy.when_heard(&intent.call.function, &arguments),
+            Err(_) => Mode::Ask,
+        }
+    }
+
+    /// Whether its calls can reach beyond the tree.
+    pub fn reaches_out(&self) -> bool {
+        let Reach { is_web, writes_beyond, has_secrets, .. } = self.reach;
+        (is_web || writes_beyond || has_secrets) && self.asks != Asks::Question
+    }
+
+    /// Where a call goes: to the hosts that it names, or to wherever its tool does. A secret goes where its tool does.
+    /// A host that is not granted is refused whoever approves, so nobody is asked about it.
+    pub fn destinations(&self, call: &ToolCall) -> Vec<String> {
+        let covers = |host: &HostPattern, origin: &str| {
+            origin.split_once("://").is_some_and(|(scheme, authority)| host.covers(scheme, authority))
+        };
+        let mut found = call.origins();
+        let names_none = found.is_empty();
+        if let Some(hosts) = &self.reach.hosts {
+            // One that another reader could take for another host stays, and is like none that was asked.
+            found.retain(|origin| !is_plain(origin) || hosts.iter().any(|host| covers(host, origin)));
+        }
+        if names_none || self.reach.has_secrets {
+            found.push(format!("the tool `{}`", call.tool));
+        }
+        found
+    }
+
+    /// The refusal of a call that may not follow untrusted words.
+    pub fn refused_when_heard(&self, intent: &Intent) -> Denial {
+        let call = format!("{}.{}", intent.call.tool, intent.call.function);
+        Denial {
+            reason: format!("`{call}` acts outwards, and untrusted words were heard from {}", intent.heard.join(", ")),
+            fix: format!("write [{}.approval] when_heard = \"ask\" in longhaul.toml", self.table),
         }
     }
 
@@ -132,6 +203,13 @@ impl ToolGate {
     }
 }
 
+/// Whether every reader sees the same host in an origin.
+fn is_plain(origin: &str) -> bool {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    authority.is_some_and(|authority| !authority.is_empty() && authority.chars().all(plain))
+}
+
 /// Whether a person can be asked this.
 fn is_question(arguments: &Arguments) -> bool {
     let text = arguments.get("question").and_then(Value::as_str).unwrap_or_default();
@@ -162,7 +240,7 @@ mod tests {
     fn gate(text: &str) -> ToolGate {
         let part: PluginConfig = toml::from_str(text).expect("a table");
         check("tools.shell", &part).expect("a policy");
-        ToolGate::of("shell", &part, &Pins::new())
+        ToolGate::of("shell", &part, &Pins::new(), false)
     }
 
     #[track_caller]

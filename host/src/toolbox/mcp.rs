@@ -37,19 +37,31 @@ pub fn open(
     directory: &Path,
     tree: &Path,
 ) -> anyhow::Result<Vec<(String, Arc<dyn HostTool>)>> {
+    let around = surroundings(world, config, directory, tree)?;
+    let servers = config.mcp.iter().filter(|(name, _)| is_wanted(config, name));
+    let server = |name: &String, config| Arc::new(McpServer::new(name, config, around.clone())) as Arc<dyn HostTool>;
+    Ok(servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect())
+}
+
+/// What a server of a project needs of the host.
+pub fn surroundings(
+    world: &Arc<World>,
+    config: &Config,
+    directory: &Path,
+    tree: &Path,
+) -> anyhow::Result<Surroundings> {
     let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
     let vault = Vault::of(&world.home);
     let randomness = Arc::clone(world);
-    let around = Surroundings {
+    Ok(Surroundings {
         project: config.project.name.clone(),
         tree: tree.to_owned(),
         base: directory.to_owned(),
         keeper,
+        host: world.check_host(config.run.sandbox_min)?,
+        inside: vec!["mcp-child".into()],
         store: Arc::clone(&world.store),
         secret: Arc::new(move |name| vault.get(name).map_err(|error| format!("{error:#}"))),
         random: Arc::new(move || randomness.fresh_seed()),
-    };
-    let servers = config.mcp.iter().filter(|(name, _)| is_wanted(config, name));
-    let server = |name: &String, config| Arc::new(McpServer::new(name, config, around.clone())) as Arc<dyn HostTool>;
-    Ok(servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect())
+    })
 }

@@ -9,8 +9,13 @@ pub fn lab(calls: &Value, batches: &Value) -> Lab {
     lab_with(calls, batches, "functions = { post = \"ask\", look = \"deny\" }")
 }
 
-/// As [`lab`], with this policy for the tool `poster`.
+/// As [`lab`], with this policy for the tool `poster`, whose answers nobody minds.
 pub fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
+    lab_heard(calls, batches, &format!("when_heard = \"allow\"\n{policy}"))
+}
+
+/// As [`lab`], with this policy and nothing else for the tool `poster`.
+pub fn lab_heard(calls: &Value, batches: &Value, policy: &str) -> Lab {
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
     let config = config.replace("{policy}", policy);
     Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
@@ -22,7 +27,7 @@ name = "kept"
 
 [agents.code]
 plugin = "caller"
-tools = ["poster", "shell", "human"]
+tools = ["poster", "shell", "human", "files", "web"]
 settings = {settings}
 
 [tools.poster]
@@ -41,9 +46,18 @@ settings = { server = "{server}" }
 
 [tools.shell.approval]
 default = "ask"
+when_heard = "allow"
 
 [tools.human]
 plugin = "builtin:ask-human"
+
+[tools.files]
+plugin = "files"
+directories = [{ guest = "/work", host = "tree", access = "write" }]
+
+[tools.web]
+plugin = "http-fetch"
+hosts = ["http://{server}", "http://localhost"]
 
 [evaluator]
 plugin = "lenient"

@@ -96,6 +96,9 @@ impl Lab {
         let largest = warm.max_by_key(|entry| entry.metadata().map_or(0, |found| found.len())).expect("not empty");
         let copy = own.join("compiled").join(largest.file_name());
         fs::hard_link(largest.path(), &copy).or_else(|_| fs::copy(largest.path(), &copy).map(drop)).expect("a copy");
+        // Without its seal, and the key of that, it would be compiled anew.
+        fs::copy(largest.path().with_extension("seal"), copy.with_extension("seal")).expect("a copy");
+        fs::copy(self.cache.join("compiled/key"), own.join("compiled/key")).expect("a copy");
         self.cache = own;
         self
     }
@@ -162,7 +165,8 @@ impl Lab {
         self.command_at(&self.home(), args)
     }
 
-    fn command_at(&self, home: &Path, args: &[&str]) -> Command {
+    /// The program with another data directory, about to start in the project.
+    pub fn command_at(&self, home: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
         command.arg("--home").arg(home).args(args).stdin(Stdio::null());
         let project = self.project();

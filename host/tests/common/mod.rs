@@ -61,6 +61,7 @@ plugin = "poster"
 hosts = ["http://{server}"]
 settings = { server = "{server}" }
 confirm_effects = true
+approval = { when_heard = "allow" }
 
 [checks]
 wrote_one = { argv = ["grep", "-q", "written one-", "one.txt"] }
@@ -94,6 +95,7 @@ plugin = "poster"
 hosts = ["http://{server}"]
 settings = { server = "{server}" }
 confirm_effects = true
+approval = { when_heard = "allow" }
 "#;
 
 /// A goal of three features: two pass, each judged in another way, and one never does.

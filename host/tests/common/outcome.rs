@@ -169,7 +169,7 @@ fn home(lab: &Lab) -> Vec<String> {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     };
     let mut found = Vec::new();
-    let known = ["lock", "state.redb", "state.lock", "store.lock", "trees", "scratch"];
+    let known = ["lock", "state.redb", "state.lock", "store.lock", "trees", "scratch", "socket-token"];
     found.extend(names(&lab.home()).into_iter().filter(|name| !known.contains(&name.as_str())));
     found.extend(names(&lab.home().join("scratch")).into_iter().map(|name| format!("scratch/{name}")));
     let runs = lab.runs();

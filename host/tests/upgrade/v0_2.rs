@@ -112,6 +112,7 @@ fn info(info: tool_types::ToolInfo) -> ToolInfo {
             tool_types::Effect::Verifiable => EffectClass::Verifiable,
             tool_types::Effect::Acts => EffectClass::Acts,
         },
+        claim: None,
     };
     ToolInfo {
         id: info.id,

@@ -209,6 +209,7 @@ impl Tools for Scripted {
             description: function.description.clone(),
             parameters: function.parameters.to_string(),
             effect: function.effect,
+            claim: None,
         };
         let tools = self.script().tools.iter().map(|tool| ToolInfo {
             id: tool.id.clone(),
@@ -267,6 +268,7 @@ impl Checks for Scripted {
             stdout: check.stdout.clone(),
             stderr: check.stderr.clone(),
             truncated: false,
+            sandbox: None,
         })
     }
 }

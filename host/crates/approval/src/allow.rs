@@ -2,11 +2,13 @@
 //!
 //! A line is a program, its words and the shapes of further arguments, and covers a command whose words match it one
 //! by one. Lines and commands go through the same two readers (see [`crate::shell`]), so nothing that a shell gives a
-//! meaning is ever matched. A shape never takes a word that makes its program start another one; a program that runs
+//! meaning is ever matched. Of a program in the reviewed table (see [`crate::forms`]) a shape takes only options that
+//! the table has for the command; of any other program, none that is known to start another one. A program that runs
 //! what its arguments say has to be written out to the last word. Refuses patterns within a word, and a shape in the
 //! place of the program.
 
 use crate::arguments::Arguments;
+use crate::forms::{knows, knows_option};
 use crate::shell::{NotPlain, plain_list, plain_words, runs_others, starts_others_of};
 use serde_json::Value;
 
@@ -153,40 +155,39 @@ impl AllowedCommand {
     /// Whether a command is one that it allows.
     #[must_use]
     pub fn covers(&self, words: &[String]) -> bool {
-        let Some((program, words)) = words.split_first() else { return false };
-        if *program != self.program {
+        if words.first() != Some(&self.program) {
             return false;
         }
-        let mut rest = words;
+        let mut at = 1;
         for shape in &self.shapes {
+            let rest = at..words.len();
             match shape {
-                Shape::Arguments => return rest.iter().all(|word| self.takes(word) && !word.starts_with('-')),
-                Shape::Rest => return rest.iter().all(|word| self.takes(word)),
-                shape => {
-                    let Some((word, more)) = rest.split_first() else { return false };
-                    if !self.is_of(shape, word) {
-                        return false;
-                    }
-                    rest = more;
-                }
+                Shape::Arguments => return rest.into_iter().all(|at| self.takes(words, at) && !is_option(&words[at])),
+                Shape::Rest => return rest.into_iter().all(|at| self.takes(words, at)),
+                shape if at < words.len() && self.is_of(shape, words, at) => at += 1,
+                _ => return false,
             }
         }
-        rest.is_empty()
+        at == words.len()
     }
 
-    fn is_of(&self, shape: &Shape, word: &str) -> bool {
+    fn is_of(&self, shape: &Shape, words: &[String], at: usize) -> bool {
+        let word = words[at].as_str();
         match shape {
             Shape::Word(expected) => word == expected,
-            Shape::Argument => self.takes(word) && !word.is_empty() && !word.starts_with('-'),
-            Shape::Path => self.takes(word) && is_path(word),
+            Shape::Argument => self.takes(words, at) && !word.is_empty() && !is_option(word),
+            Shape::Path => self.takes(words, at) && is_path(word),
             Shape::Number => !word.is_empty() && word.len() <= 20 && word.bytes().all(|byte| byte.is_ascii_digit()),
             Shape::Arguments | Shape::Rest => false,
         }
     }
 
-    /// What the operator did not write must not make the program start another one.
-    fn takes(&self, word: &str) -> bool {
-        !starts_others_of(&self.program, word)
+    /// What the operator did not write must not make the program do something else than the line says.
+    fn takes(&self, words: &[String], at: usize) -> bool {
+        let word = words[at].as_str();
+        let is_behind_dashes = words[..at].iter().any(|word| word == "--");
+        let is_known = !knows(&self.program) || !(is_option(word) || is_behind_dashes) || knows_option(words, at);
+        is_known && !starts_others_of(&self.program, word)
     }
 }
 
@@ -238,6 +239,10 @@ fn quote_after(open: Option<char>, word: &str) -> Option<char> {
         Some(open) if open == char => None,
         open => open,
     })
+}
+
+fn is_option(word: &str) -> bool {
+    word.starts_with('-')
 }
 
 fn crooked(line: &str) -> String {

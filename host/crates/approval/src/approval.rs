@@ -50,6 +50,8 @@ pub enum Asks {
     Call,
     /// The agent asks something of its own, and gets the words.
     Question,
+    /// Whether a change of protected files may be committed. There is no rule for it.
+    Change,
 }
 
 /// What became of it.
@@ -93,6 +95,9 @@ pub struct Approval {
     pub effect: EffectClass,
     /// Whether the tool runs commands.
     pub runs_commands: bool,
+    /// The sources of untrusted words that its agent had heard, where that is why it is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<String>,
     /// When it was asked, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// What became of it.
@@ -125,7 +130,7 @@ impl Approval {
     /// Whether `a` is an answer to it: whether a rule can be made of the call.
     #[must_use]
     pub fn takes_rule(&self) -> bool {
-        self.asks == Asks::Call && RunRule::of(self, 0).is_ok()
+        self.asks != Asks::Question && RunRule::of(self, 0).is_ok()
     }
 
     /// It with a person's answer, and the rule that comes with `a`.
@@ -138,7 +143,7 @@ impl Approval {
         }
         let (decision, rule) = match self.asks {
             Asks::Question => (Decision::Replied(Answer::reply(line)?), None),
-            Asks::Call => match Answer::read(line)? {
+            Asks::Call | Asks::Change => match Answer::read(line)? {
                 Answer::Once => (Decision::Allowed("a person, once".to_owned()), None),
                 Answer::No { reason } => (Decision::Rejected(reason), None),
                 Answer::Correction { text } => (Decision::Corrected(text), None),
@@ -155,7 +160,8 @@ impl Approval {
     /// It with the answer that a rule gives: none where the rule does not cover it, or somebody has answered.
     #[must_use]
     pub fn passed_by(&self, rule: &RunRule, at_ms: u64) -> Option<Self> {
-        let open = self.standing == Standing::Open && self.asks == Asks::Call;
+        let is_heard = self.heard.iter().all(|source| rule.heard.contains(source));
+        let open = self.standing == Standing::Open && self.asks == Asks::Call && is_heard;
         let decision = Decision::Allowed(format!("rule {} of this run", rule.id));
         (open && rule.covers(&self.subject, self.runs_commands))
             .then(|| Self { standing: Standing::Answered { decision, at_ms }, ..self.clone() })

@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Characters of one argument that are shown: its beginning and its end, as either may hold what matters.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
+/// Lines of a patch that are shown.
+const PATCH_LINES_MAX: usize = 200;
+
 /// What is asked, in one line.
 #[must_use]
 pub fn question(approval: &Approval) -> String {
@@ -18,12 +21,19 @@ pub fn question(approval: &Approval) -> String {
     match approval.asks {
         Asks::Question => format!("{agent} asks: {}", cut(&visible(&asked(approval)), 300)),
         Asks::Call => format!(
-            "{agent} wants to call `{}.{}` {} (approval {})",
+            "{agent} wants to call `{}.{}` {}{} (approval {})",
             visible(&approval.subject.tool),
             visible(&approval.subject.function),
             cut(&visible(&approval.subject.arguments), 160),
+            after_hearing(approval),
             approval.id
         ),
+        Asks::Change => {
+            let arguments = Arguments::read(&approval.subject.arguments).unwrap_or_default();
+            let feature = arguments.get("feature").and_then(Value::as_str).unwrap_or_default();
+            let files = cut(&visible(&texts(arguments.get("files")).join("; ")), 300);
+            format!("feature `{}` changes protected files: {files} (approval {})", visible(feature), approval.id)
+        }
     }
 }
 
@@ -34,11 +44,18 @@ pub fn banner(approval: &Approval) -> String {
     let run = subject.invocation.run();
     let step = subject.invocation.as_str().strip_prefix(run.as_str()).unwrap_or_default().trim_start_matches('/');
     let mut text =
-        format!("┌─ {} {}\n", if approval.asks == Asks::Call { "approval" } else { "question" }, approval.id);
+        format!("┌─ {} {}\n", if approval.asks == Asks::Question { "question" } else { "approval" }, approval.id);
     let mut line = |name: &str, value: &str| text.push_str(&format!("│ {name:<10} {value}\n"));
-    line("tool", &format!("{}.{}", visible(&subject.tool), visible(&subject.function)));
-    for (name, value) in shown(&subject.arguments) {
-        line("argument", &format!("{name} = {value}"));
+    if approval.asks == Asks::Change {
+        changed(&subject.arguments).iter().for_each(|(name, value)| line(name, value));
+    } else {
+        line("tool", &format!("{}.{}", visible(&subject.tool), visible(&subject.function)));
+        for (name, value) in shown(&subject.arguments) {
+            line("argument", &format!("{name} = {value}"));
+        }
+    }
+    for source in &approval.heard {
+        line("heard", &format!("untrusted words from {}", cut(&visible(source), 300)));
     }
     line("effect", effect(approval.effect));
     line("agent", &format!("{} (plugin {})", visible(&approval.agent), visible(&approval.plugin)));
@@ -70,6 +87,31 @@ fn effect(class: EffectClass) -> &'static str {
         EffectClass::Verifiable => "verifiable: changes something, and can tell whether it did",
         EffectClass::Acts => "acts: changes something, and cannot be asked whether it did",
     }
+}
+
+/// Why a call is asked about that would pass otherwise.
+fn after_hearing(approval: &Approval) -> String {
+    match &approval.heard[..] {
+        [] => String::new(),
+        sources => format!(" after untrusted words from {}", cut(&visible(&sources.join(", ")), 200)),
+    }
+}
+
+/// A change of protected files, a file and a line of the patch each on a line of its own.
+fn changed(arguments: &str) -> Vec<(&'static str, String)> {
+    let read = Arguments::read(arguments).unwrap_or_default();
+    let files = texts(read.get("files")).into_iter().map(|file| ("protected", visible(&file)));
+    let patch = read.get("patch").and_then(Value::as_str).unwrap_or_default();
+    let lines = patch.lines().take(PATCH_LINES_MAX).map(|line| ("", cut(&visible(line), SHOWN_CHARS_MAX)));
+    let more = patch.lines().count().saturating_sub(PATCH_LINES_MAX);
+    let more = (more > 0).then(|| ("", format!("…[{more} lines are not shown; see `longhaul --json approvals show`]")));
+    files.chain(lines).chain(more).collect()
+}
+
+/// The texts in a list.
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let texts = list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 /// The arguments by name, each on a line of its own, fit to be shown.

@@ -10,6 +10,7 @@
 //! | `answer.rs` | what a person's line means |
 //! | `arguments.rs` | the arguments of a call, read so that no two readers see different ones |
 //! | `policy.rs` | what the operator wrote: `allow`, `ask` or `deny`, with patterns |
+//! | `forms.rs` | the reviewed table: which options of a program keep it to what its name says |
 //! | `shell.rs` | whether a command line is one plain command, and of which program |
 //! | `rule.rs` | what `a` allows for the rest of a run |
 //! | `approval.rs` | one approval: what it is bound to, and what became of it |
@@ -21,6 +22,7 @@ mod answer;
 mod approval;
 mod arguments;
 mod banner;
+mod forms;
 mod policy;
 mod rule;
 mod shell;
@@ -32,6 +34,6 @@ pub use approval::{Approval, ApprovalError, Asks, Standing, Subject};
 pub use arguments::{Arguments, NotArguments};
 pub use banner::{banner, question};
 pub use policy::{Mode, Policy, PolicyError, Rule, Verdict};
-pub use rule::{NoRule, RunRule, runs_commands};
+pub use rule::{Commands, NoRule, RunRule, runs_commands};
 pub use shell::{Command, NotPlain, command_line, command_words};
 pub use visible::visible;

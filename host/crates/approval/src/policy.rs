@@ -33,6 +33,10 @@ pub struct Policy {
     pub functions: BTreeMap<String, Mode>,
     /// By arguments. They come before `functions` and `default`.
     pub rules: Vec<Rule>,
+    /// Calls that act outwards after the agent heard untrusted words: of the web, of an MCP server, of an agent that
+    /// heard such. Default `ask`, with the source shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when_heard: Option<Mode>,
 }
 
 /// One line of `rules`.
@@ -47,6 +51,9 @@ pub struct Rule {
     pub arguments: BTreeMap<String, String>,
     /// What then happens.
     pub then: Mode,
+    /// What happens to these calls after untrusted words, over that of the whole policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_heard: Option<Mode>,
 }
 
 /// Why a policy cannot be taken.
@@ -142,9 +149,30 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// What happens to a call that would act outwards after its agent heard untrusted words: what the strictest rule
+    /// says that matches it, or else the policy.
+    #[must_use]
+    pub fn when_heard(&self, function: &str, arguments: &Arguments) -> Mode {
+        let about = self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function));
+        let matching: Vec<&Rule> = about.filter(|rule| rule.when_heard.is_some()).collect();
+        let default = self.when_heard.unwrap_or(Mode::Ask);
+        if matching.iter().any(|rule| rule.is_eluded(arguments)) {
+            return default.max(Mode::Ask);
+        }
+        let mode = |rule: &&Rule| rule.when_heard.filter(|mode| rule.matches_for(*mode, arguments));
+        matching.iter().filter_map(mode).max().unwrap_or(default)
+    }
+}
+
 impl Rule {
     fn matches(&self, arguments: &Arguments) -> bool {
-        let strict = self.then == Mode::Allow;
+        self.matches_for(self.then, arguments)
+    }
+
+    /// Whether it is about these arguments, for what would happen then.
+    fn matches_for(&self, then: Mode, arguments: &Arguments) -> bool {
+        let strict = then == Mode::Allow;
         self.arguments.iter().all(|(name, pattern)| match arguments.get(name) {
             None => false,
             Some(value) if strict => letters(value).is_some_and(|text| !is_crooked(&text) && like(pattern, &text)),

@@ -1,12 +1,15 @@
 //! What `a` allows for the rest of a run. It is a rule that people can read, list and revoke, and no approval.
 //!
-//! For a tool that runs commands it covers plain commands of one program, with all other arguments as they were. For
-//! any other tool it covers the function, whatever the arguments are, but no call with an argument that is a command.
-//! It is bound to the tool's component.
+//! For a tool that runs commands it covers one form of the reviewed table (see [`crate::forms`]): a program, its
+//! subcommand and the options that the table has for it. A command that the table does not know is covered in exactly
+//! its words. All other arguments stay as they were. For any other tool it covers the function, whatever the arguments
+//! are, but no call with an argument that is a command. A rule that an agent's untrusted words asked for covers those
+//! sources as well. It is bound to the tool's component.
 
-use crate::approval::{Approval, Subject};
+use crate::approval::{Approval, Asks, Subject};
 use crate::arguments::{Arguments, NotArguments};
-use crate::shell::{Command, NotPlain, command_line, command_words};
+use crate::forms::{form, form_of};
+use crate::shell::{NotPlain, check_plain, plain_list, plain_words};
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -58,12 +61,34 @@ pub struct RunRule {
     pub component: String,
     /// The program, for a tool that runs commands.
     pub program: Option<String>,
+    /// Its commands that are covered. A rule of an earlier version has a program alone, and covers none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Commands>,
     /// The digest of the arguments beside the command, for such a tool.
     pub beside: Option<Digest>,
+    /// Sources of untrusted words that its calls may follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<String>,
     /// When it was made, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// When it was revoked.
     pub revoked_ms: Option<u64>,
+}
+
+/// The commands that a rule covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Commands {
+    /// Those of a form of the reviewed table, such as `git log`.
+    Form {
+        /// Its program and subcommand.
+        command: String,
+        /// Its further words, where the form is for the same words alone, such as the targets of `make`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operands: Option<Vec<String>>,
+    },
+    /// The command of exactly these words.
+    Words(Vec<String>),
 }
 
 /// Why no rule can be made of a call.
@@ -78,6 +103,9 @@ pub enum NoRule {
     /// No command is found, or several.
     #[error("which command it runs cannot be told from its arguments")]
     WhichCommand,
+    /// It is no call.
+    #[error("a change of protected files is looked at each time")]
+    Change,
 }
 
 impl RunRule {
@@ -86,11 +114,14 @@ impl RunRule {
     /// # Errors
     /// Every [`NoRule`]: such a call is asked about each time.
     pub fn of(approval: &Approval, at_ms: u64) -> Result<Self, NoRule> {
+        if approval.asks == Asks::Change {
+            return Err(NoRule::Change);
+        }
         let Subject { tool, function, component, arguments, .. } = &approval.subject;
         let arguments = Arguments::read(arguments)?;
-        let (program, beside) = if approval.runs_commands || has_command(&arguments) {
-            let (command, beside) = command(&arguments)?;
-            (Some(command.program), Some(beside))
+        let (words, beside) = if approval.runs_commands || has_command(&arguments) {
+            let (words, beside) = command(&arguments)?;
+            (Some(words), Some(beside))
         } else {
             (None, None)
         };
@@ -99,8 +130,10 @@ impl RunRule {
             tool: tool.clone(),
             function: function.clone(),
             component: component.clone(),
-            program,
+            program: words.as_ref().and_then(|words| words.first().cloned()),
+            commands: words.map(Commands::like).transpose()?,
             beside,
+            heard: approval.heard.clone(),
             at_ms,
             revoked_ms: None,
         })
@@ -117,8 +150,9 @@ impl RunRule {
         let Ok(arguments) = Arguments::read(&subject.arguments) else { return false };
         match (&self.program, runs_commands || has_command(&arguments)) {
             (None, false) => true,
-            (Some(program), true) => command(&arguments)
-                .is_ok_and(|(command, beside)| command.program == *program && Some(beside) == self.beside),
+            (Some(_), true) => command(&arguments).is_ok_and(|(words, beside)| {
+                self.commands.as_ref().is_some_and(|commands| commands.cover(&words)) && Some(beside) == self.beside
+            }),
             _ => false,
         }
     }
@@ -127,11 +161,58 @@ impl RunRule {
     #[must_use]
     pub fn text(&self) -> String {
         let call = format!("{}.{}", crate::visible(&self.tool), crate::visible(&self.function));
-        match &self.program {
-            Some(program) => format!(
-                "`{call}` may run plain commands of `{program}` (no chaining, redirection, substitution, patterns or other program)"
-            ),
-            None => format!("`{call}` may be called with any arguments that are no command"),
+        let covered = match (&self.commands, &self.program) {
+            (Some(commands), _) => format!("`{call}` may run {}", commands.text()),
+            (None, Some(program)) => {
+                format!("nothing: it was made for `{}` by an earlier version; answer anew", crate::visible(program))
+            }
+            (None, None) => format!("`{call}` may be called with any arguments that are no command"),
+        };
+        match &self.heard[..] {
+            [] => covered,
+            sources => format!("{covered}, also after untrusted words from {}", crate::visible(&sources.join(", "))),
+        }
+    }
+}
+
+impl Commands {
+    /// Those that are like the command of these words.
+    fn like(words: Vec<String>) -> Result<Self, NoRule> {
+        let Some(form) = form_of(&words) else {
+            check_plain(&words)?;
+            return Ok(Self::Words(words));
+        };
+        let operands = form.operands(&words).into_iter().map(str::to_owned).collect();
+        Ok(Self::Form { command: form.command().to_owned(), operands: form.is_for_same_words().then_some(operands) })
+    }
+
+    fn cover(&self, words: &[String]) -> bool {
+        match self {
+            Self::Words(covered) => covered == words,
+            Self::Form { command, operands } => form_of(words).is_some_and(|form| {
+                let is_same = |operands: &Vec<String>| form.operands(words) == *operands;
+                form.command() == command && (!form.is_for_same_words() || operands.as_ref().is_some_and(is_same))
+            }),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Words(words) => {
+                format!(
+                    "`{}` in exactly these words, since no table knows its options",
+                    crate::visible(&words.join(" "))
+                )
+            }
+            Self::Form { command, operands } => {
+                let words: Vec<&str> =
+                    std::iter::once(command.as_str()).chain(operands.iter().flatten().map(String::as_str)).collect();
+                let does = form(command).map_or("", |form| form.does);
+                format!(
+                    "plain commands of `{}` with the options of the reviewed table ({does})",
+                    crate::visible(&words.join(" "))
+                )
+            }
         }
     }
 }
@@ -177,17 +258,17 @@ fn has_command(arguments: &Arguments) -> bool {
 }
 
 /// The one command in the arguments, and the digest of all that stands beside it.
-fn command(arguments: &Arguments) -> Result<(Command, Digest), NoRule> {
+fn command(arguments: &Arguments) -> Result<(Vec<String>, Digest), NoRule> {
     let mut beside = arguments.0.clone();
     let command = match take(&mut beside, &["program"])? {
         Some(Value::String(program)) => {
             let rest = take(&mut beside, &["args", "arguments", "argv"])?.unwrap_or(Value::Array(Vec::new()));
-            command_words(&[vec![program], words(&rest)?].concat())?
+            plain_list(&[vec![program], words(&rest)?].concat())?
         }
         Some(_) => return Err(NoRule::WhichCommand),
         None => match take(&mut beside, &["cmd", "command", "command_line", "argv", "args"])? {
-            Some(Value::String(line)) => command_line(&line)?,
-            Some(list) => command_words(&words(&list)?)?,
+            Some(Value::String(line)) => plain_words(&line)?,
+            Some(list) => plain_list(&words(&list)?)?,
             None => return Err(NoRule::WhichCommand),
         },
     };

@@ -131,12 +131,16 @@ const RUN_OTHERS: &[&str] = &[
     "jshell",
     "julia",
     "less",
+    "ftp",
+    "gnuplot",
     "lua",
     "luajit",
     "m4",
     "man",
+    "mariadb",
     "mawk",
     "more",
+    "mysql",
     "nawk",
     "node",
     "nodejs",
@@ -145,6 +149,7 @@ const RUN_OTHERS: &[&str] = &[
     "osascript",
     "perl",
     "php",
+    "psql",
     "pypy",
     "python",
     "r",
@@ -155,11 +160,19 @@ const RUN_OTHERS: &[&str] = &[
     "runghc",
     "scala",
     "sed",
+    "sqlite",
     "tclsh",
+    "telnet",
     "vi",
     "view",
     "vim",
     "wish",
+];
+
+/// Programs of that list that are installed under further names, such as `bash-static` and `python3-dbg`.
+const WITH_VARIANTS: &[&str] = &[
+    "ash", "bash", "busybox", "dash", "fish", "gawk", "ksh", "lua", "mawk", "node", "perl", "php", "pwsh", "python",
+    "ruby", "sqlite", "tcsh", "toybox", "zsh",
 ];
 
 /// Words with which a program starts others, writes where it likes, or is told to do so later.
@@ -269,7 +282,15 @@ pub enum NotPlain {
 /// # Errors
 /// Every [`NotPlain`].
 pub fn command_line(line: &str) -> Result<Command, NotPlain> {
-    checked(plain_words(line)?)
+    commanded(plain_words(line)?)
+}
+
+/// Reads a list of words, which no shell looks at.
+///
+/// # Errors
+/// [`NotPlain::Empty`], [`NotPlain::Hidden`], and those about the program and its words.
+pub fn command_words(words: &[String]) -> Result<Command, NotPlain> {
+    commanded(plain_list(words)?)
 }
 
 /// The words of one plain command, whatever its program does. See [`command_line`].
@@ -288,15 +309,10 @@ pub(crate) fn plain_words(line: &str) -> Result<Vec<String>, NotPlain> {
     named(words)
 }
 
-/// Reads a list of words, which no shell looks at.
+/// The words of a list that no shell looks at and that is one plain command, whatever its program does.
 ///
 /// # Errors
-/// [`NotPlain::Empty`], [`NotPlain::Hidden`], and those about the program and its words.
-pub fn command_words(words: &[String]) -> Result<Command, NotPlain> {
-    checked(plain_list(words)?)
-}
-
-/// The words of a list that is one plain command, whatever its program does. See [`command_words`].
+/// [`NotPlain::Empty`], [`NotPlain::Hidden`] and [`NotPlain::Program`].
 pub(crate) fn plain_list(words: &[String]) -> Result<Vec<String>, NotPlain> {
     let hidden = words.iter().flat_map(|word| word.chars()).find(|char| is_hidden(*char));
     if let Some(char) = hidden {
@@ -317,7 +333,13 @@ fn named(words: Vec<String>) -> Result<Vec<String>, NotPlain> {
 
 /// Whether a program runs what its arguments, input or files say.
 pub(crate) fn runs_others(program: &str) -> bool {
-    RUN_OTHERS.contains(&base_name(program).as_str())
+    let name = base_name(program);
+    let is_variant = |known: &&str| {
+        let rest = name.strip_prefix(*known).unwrap_or_default();
+        rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').starts_with(['-', '_'])
+            || rest.starts_with('.')
+    };
+    RUN_OTHERS.contains(&name.as_str()) || WITH_VARIANTS.iter().any(is_variant)
 }
 
 /// Whether a word makes this program start another one.
@@ -325,18 +347,24 @@ pub(crate) fn starts_others_of(program: &str, word: &str) -> bool {
     starts_others(&base_name(program), word)
 }
 
-fn checked(words: Vec<String>) -> Result<Command, NotPlain> {
+fn commanded(words: Vec<String>) -> Result<Command, NotPlain> {
+    check_plain(&words)?;
     let mut words = words.into_iter();
     let program = words.next().ok_or(NotPlain::Empty)?;
-    let arguments: Vec<String> = words.collect();
-    if runs_others(&program) {
-        return Err(NotPlain::RunsOthers(program));
+    Ok(Command { program, arguments: words.collect() })
+}
+
+/// Refuses a program that runs others, and a word that makes it do so.
+pub(crate) fn check_plain(words: &[String]) -> Result<(), NotPlain> {
+    let (program, arguments) = words.split_first().ok_or(NotPlain::Empty)?;
+    if runs_others(program) {
+        return Err(NotPlain::RunsOthers(program.clone()));
     }
-    let name = base_name(&program);
-    if let Some(word) = arguments.iter().find(|word| starts_others(&name, word)) {
-        return Err(NotPlain::StartsOthers { program, word: word.clone() });
+    let name = base_name(program);
+    match arguments.iter().find(|word| starts_others(&name, word)) {
+        Some(word) => Err(NotPlain::StartsOthers { program: program.clone(), word: word.clone() }),
+        None => Ok(()),
     }
-    Ok(Command { program, arguments })
 }
 
 /// The name without its path, its version and its case: `/usr/bin/Python3.12` is `python`.

@@ -24,6 +24,7 @@ fn approval(subject: Subject) -> Approval {
     Approval {
         id: subject.id(),
         runs_commands: runs_commands(&subject.tool, &subject.function, "x"),
+        heard: Vec::new(),
         subject,
         asks: Asks::Call,
         agent: "agents.code".to_owned(),
@@ -122,17 +123,159 @@ const LINES: &[(&str, &str)] = &[
     ("a cut long option", "git --exec-p=/tmp status"),
     ("a transport that runs a program", "git clone ext::evil"),
     ("a bisection that runs a program", "git bisect run evil"),
+    ("another repository", "git -C evil status"),
+    ("another repository by its directory", "git --git-dir=evil/.git status"),
+    ("another directory of files", "git --work-tree=/ status"),
+    ("a bare repository of the tree", "git --bare status"),
+    ("another place for programs", "git --exec-path=evil log"),
+    ("a file that is written", "git log --output=../x"),
+    ("a file that is written by a diff", "git diff --output x"),
+    ("files outside by a diff", "git diff --no-index /etc/passwd x"),
+    ("files outside by their paths", "git diff /etc/passwd x"),
+    ("a path that leads up", "git log -- ../x"),
+    ("a driver that runs", "git diff --ext-diff"),
+    ("a converter that runs", "git log -p --textconv"),
+    ("an order from a file", "git diff -O../order"),
+    ("a message from a file", "git commit -F /etc/passwd"),
+    ("an editor", "git commit -e"),
+    ("hooks of a template", "git init --template=evil"),
+    ("a remote", "git push evil main"),
+    ("a cut option", "git log --outpu=x"),
+    ("letters that stand together", "git log -pO../order"),
+];
+
+/// Commands of which each has a rule, and what no rule of theirs may let pass.
+const FORMS: &[(&str, &[&str])] = &[
+    ("git status", &["git log", "git commit -m x", "git status -c x"]),
+    (
+        "cargo test",
+        &[
+            "cargo run",
+            "cargo +nightly test",
+            "cargo test --config x.toml",
+            "cargo test --config=build.rustc='evil'",
+            "cargo test --manifest-path=../x/Cargo.toml",
+            "cargo test -Z unstable-options",
+            "cargo test --target-dir=/etc",
+            "cargo test -C ..",
+            "cargo install evil",
+        ],
+    ),
+    ("cargo clippy -- -D warnings", &["cargo clippy -- -C linker=evil", "cargo clippy -- -D", "cargo clippy -- @args"]),
+    (
+        "pytest -q",
+        &[
+            "pytest -p evil",
+            "pytest -qp evil",
+            "pytest -c evil.ini",
+            "pytest --rootdir=/",
+            "pytest --confcutdir=/",
+            "pytest --basetemp=src",
+            "pytest -o cache_dir=/x",
+            "pytest @args.txt",
+            "pytest /etc",
+            "pytest ../other",
+            "./pytest -q",
+            "pytest3 -q",
+        ],
+    ),
+    (
+        "python -m pytest",
+        &[
+            "python -m pip install x",
+            "python -c x",
+            "python evil.py",
+            "python -m pytest -p evil",
+            "python -I -m pytest",
+        ],
+    ),
+    (
+        "go test ./...",
+        &[
+            "go test -exec=evil ./...",
+            "go test -toolexec evil",
+            "go test -vettool=evil",
+            "go test -o /x",
+            "go run ./x",
+            "go test -C ..",
+        ],
+    ),
+    (
+        "make test",
+        &["make deploy", "make", "make -f evil test", "make SHELL=evil test", "make -C .. test", "make test deploy"],
+    ),
+    (
+        "npm run build",
+        &[
+            "npm run deploy",
+            "npm run build --prefix ..",
+            "npm run build --script-shell=evil",
+            "npm exec evil",
+            "npm run build -- x",
+        ],
+    ),
+    ("ls -la", &["ls /", "ls ~", "ls ../x", "ls -la /etc"]),
+    ("cat a.txt", &["cat /etc/passwd", "cat ../x", "cat a.txt /etc/passwd"]),
+    ("grep -rn x src", &["grep -f /etc/passwd x", "grep -rn x /etc", "grep -rn x src ../y"]),
+    ("rg x", &["rg --pre evil x", "rg -z x", "rg --hostname-bin=evil x"]),
+    (
+        "find . -name x",
+        &[
+            "find . -exec evil",
+            "find . -delete",
+            "find . -fprint x",
+            "find . -fls x",
+            "find / -name x",
+            "find . -okdir evil",
+        ],
+    ),
+    (
+        "sed -n 1,20p a.txt",
+        &["sed -n 1e a.txt", "sed -n 'w x' a.txt", "sed -i 1p a.txt", "sed -n 1,20p /etc/passwd", "sed 1p a.txt"],
+    ),
+    ("sort -n a", &["sort -o x a", "sort -no x a", "sort --compress-program=evil a", "sort --files0-from=x"]),
+    // What the table does not know, in exactly these words.
+    ("mytool --fast a", &["mytool --fast b", "mytool --fast", "mytool a", "mytool --fast a b", "other --fast a"]),
+    ("git -C sub status", &["git -C evil status", "git -C sub log", "git status"]),
 ];
 
 #[test]
+fn a_rule_covers_the_form_that_was_allowed_and_nothing_beside_it() {
+    for (allowed, tries) in FORMS {
+        let rule = rule(&cmd(allowed));
+        assert!(passes(&rule, &cmd(allowed)), "{allowed}");
+        let past: Vec<_> = tries.iter().filter(|line| passes(&rule, &cmd(line))).collect();
+        assert!(past.is_empty(), "`{allowed}` let pass: {past:?}");
+    }
+    for (allowed, same) in [
+        ("git log", "git log --oneline -5 main..HEAD -- src"),
+        ("git commit -m x", "git commit -m 'a; b \"c\" é'"),
+        ("cargo test", "cargo test -p one --lib -- --nocapture name"),
+        ("pytest -q", "pytest -x -k name tests/test_a.py::test_b"),
+        ("sed -n 1,20p a.txt", "sed -n 40,60p src/b.txt"),
+        ("make test", "make -j4 test"),
+    ] {
+        assert!(passes(&rule(&cmd(allowed)), &cmd(same)), "{allowed}: {same}");
+    }
+}
+
+/// A rule of an earlier version says a program alone.
+#[test]
+fn a_rule_from_before_the_table_covers_nothing_and_says_so() {
+    let rule = RunRule { commands: None, ..rule(&cmd("git status")) };
+    assert!(!passes(&rule, &cmd("git status")));
+    assert!(rule.text().contains("nothing") && rule.text().contains("answer anew"), "{}", rule.text());
+}
+
+#[test]
 fn no_command_line_passes_by_a_rule_for_git() {
-    let rule = rule(&cmd("git status"));
-    assert!(passes(&rule, &cmd("git log --oneline -5")) && passes(&rule, &cmd("git commit -m 'a; b \"c\" é'")));
+    let lines = ["git status", "git log", "git diff", "git commit -m x", "git add -A", "git init"];
+    let rules = lines.map(|line| rule(&cmd(line)));
     let long = format!("git status {}", "x".repeat(5_000));
     let past: Vec<_> = LINES
         .iter()
         .map(|(name, line)| (name, if *line == "LONG" { &long } else { *line }))
-        .filter(|(_, line)| passes(&rule, &cmd(line)))
+        .filter(|(_, line)| rules.iter().any(|rule| passes(rule, &cmd(line))))
         .map(|(name, _)| name)
         .collect();
     assert!(past.is_empty(), "passed: {past:?}");
@@ -214,7 +357,7 @@ fn a_command_among_the_arguments_is_held_to_its_program_whatever_the_tool_is_cal
     for name in ["cmd", "command", "command_line"] {
         let arguments = |line: &str| serde_json::json!({ name: line }).to_string();
         let of_git = rule(&arguments("git status")).expect(name);
-        assert!(of_git.covers(&call(&arguments("git log")), false), "{name}");
+        assert!(of_git.covers(&call(&arguments("git status -s")), false), "{name}");
         assert!(!of_git.covers(&call(&arguments("rm -rf /")), false), "{name}");
         assert!(!of_git.covers(&call("{}"), false), "{name}");
         assert!(rule(&arguments("git status; rm -rf /")).is_err(), "{name}");
@@ -238,6 +381,10 @@ fn a_program_that_starts_others_is_no_rule_and_neither_is_what_cannot_be_read() 
         ("rsync -e", cmd("rsync -e evil a b")),
         ("env", cmd("env A=1 git x")),
         ("awk", cmd("awk 'x'")),
+        ("a shell under another name", cmd("bash-static -c x")),
+        ("a shell that is told apart by a version", cmd("python3-dbg x.py")),
+        ("a client with a shell", cmd("sqlite3 a.db '.shell id'")),
+        ("a script", cmd("python x.py")),
         ("make-believe git", cmd("git status; rm x")),
         ("no command", "{}".to_owned()),
         ("code", r#"{"code":"import os"}"#.to_owned()),

@@ -31,6 +31,14 @@ macro_rules! same_fields {
     )*};
 }
 
+/// A guest learns of a lesser sandbox by the report's errors.
+impl From<CheckReport> for checks::CheckReport {
+    fn from(value: CheckReport) -> Self {
+        let CheckReport { name, passed, exit_code, stdout, stderr, truncated, sandbox: _ } = value;
+        Self { name, passed, exit_code, stdout, stderr, truncated }
+    }
+}
+
 /// Enums without content, case by case.
 macro_rules! same_cases {
     ($($core:ident = $bound:path { $($case:ident),* $(,)? })*) => {$(
@@ -59,7 +67,6 @@ same_fields! {
     ToolCall = tool_types::ToolCall { tool, function, arguments }
     ToolOutput = tool_types::ToolResult { output, truncated }
     CheckInfo = checks::CheckInfo { name, description, vacuous }
-    CheckReport = checks::CheckReport { name, passed, exit_code, stdout, stderr, truncated }
     Synthesis = planner::Synthesis { answer, confidence, conflicts, unknowns }
     Entry = memory::Entry { key, value, tags, expires_at_ms }
     Page = memory::Page { keys, next }
@@ -139,7 +146,7 @@ impl From<ModelError> for conversation::ModelError {
 
 impl From<FunctionInfo> for tool_types::Function {
     fn from(function: FunctionInfo) -> Self {
-        let FunctionInfo { name, description, parameters, effect } = function;
+        let FunctionInfo { name, description, parameters, effect, claim: _ } = function;
         Self { name, description, parameters, effect: effect.into() }
     }
 }
@@ -147,7 +154,7 @@ impl From<FunctionInfo> for tool_types::Function {
 impl From<tool_types::Function> for FunctionInfo {
     fn from(function: tool_types::Function) -> Self {
         let tool_types::Function { name, description, parameters, effect } = function;
-        Self { name, description, parameters, effect: effect.into() }
+        Self { name, description, parameters, effect: effect.into(), claim: None }
     }
 }
 

@@ -4,7 +4,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let code = match &arguments[..] {
         [kind, spec] if kind == "browser" => longhaul_browser::browser_child(spec),
-        [.., spec] => longhaul_worktree::check_child(spec),
+        [.., spec] => longhaul_sandbox::sandbox_child(spec),
         [] => 2,
     };
     std::process::exit(code);

@@ -8,20 +8,15 @@ use crate::process::{PIPE, WAY};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// How often the browser's memory is looked at.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// Connections at the same time; a browser holds 32 to one proxy.
-const CONNECTIONS_MAX: usize = 128;
 
 /// The exit code when the browser took too much memory.
 pub(crate) const TOO_MUCH_MEMORY: &str = "memory_bytes_max";
@@ -56,9 +51,7 @@ fn failed(doing: &str, error: &io::Error) -> i32 {
 }
 
 fn start(spec: &Spec) -> io::Result<Child> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    thread::spawn(move || relay_all(&listener));
+    let port = longhaul_sandbox::relay_to(Path::new(WAY))?;
     let max = Some(spec.memory_bytes_max);
     setrlimit(Resource::Data, Rlimit { current: max, maximum: max })?;
     let pipe = UnixStream::connect(PIPE)?;
@@ -102,35 +95,6 @@ fn private_bytes(proc: &Path) -> u64 {
 fn private_bytes_of(status: &str) -> u64 {
     let lines = status.lines().filter(|line| line.starts_with("RssAnon:") || line.starts_with("RssShmem:"));
     lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).map(|kib| kib << 10).sum()
-}
-
-fn relay_all(listener: &TcpListener) {
-    static OPEN: AtomicUsize = AtomicUsize::new(0);
-    for browser in listener.incoming().filter_map(Result::ok) {
-        if OPEN.load(Ordering::SeqCst) >= CONNECTIONS_MAX {
-            continue;
-        }
-        OPEN.fetch_add(1, Ordering::SeqCst);
-        thread::spawn(move || {
-            // What broke off, the browser sees.
-            let _ = relay(&browser);
-            OPEN.fetch_sub(1, Ordering::SeqCst);
-        });
-    }
-}
-
-fn relay(browser: &TcpStream) -> io::Result<()> {
-    let host = UnixStream::connect(WAY)?;
-    let (mut from_browser, mut to_host) = (browser.try_clone()?, host.try_clone()?);
-    let there = thread::spawn(move || {
-        let _ = io::copy(&mut from_browser, &mut to_host);
-        let _ = to_host.shutdown(Shutdown::Write);
-    });
-    let (mut from_host, mut to_browser) = (host, browser.try_clone()?);
-    let _ = io::copy(&mut from_host, &mut to_browser);
-    let _ = browser.shutdown(Shutdown::Both);
-    let _ = there.join();
-    Ok(())
 }
 
 #[cfg(test)]

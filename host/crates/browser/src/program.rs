@@ -10,7 +10,7 @@ const NAMES: [&str; 6] =
 
 /// What is switched off. The sandbox already leaves only the proxy; this is so that the browser does not even try, and
 /// so that names are resolved by the guard alone.
-const SWITCHES: [&str; 28] = [
+const SWITCHES: [&str; 29] = [
     "--headless",
     "--remote-debugging-pipe",
     "--proxy-bypass-list=<-loopback>",
@@ -37,6 +37,8 @@ const SWITCHES: [&str; 28] = [
     "--no-default-browser-check",
     "--no-first-run",
     "--no-pings",
+    // Its own takes namespaces, which nobody makes inside of ours.
+    "--no-sandbox",
     "--password-store=basic",
     "--window-size=1280,800",
 ];
@@ -57,11 +59,8 @@ pub(crate) fn find(settings: &BrowserSettings) -> Result<PathBuf, BrowserError> 
 }
 
 /// The command, without what only the child knows: its profile and the port of its proxy.
-pub(crate) fn command(program: &Path, has_own_sandbox: bool) -> Vec<String> {
+pub(crate) fn command(program: &Path) -> Vec<String> {
     let mut argv = vec![program.to_string_lossy().into_owned()];
     argv.extend(SWITCHES.map(str::to_owned));
-    if !has_own_sandbox {
-        argv.push("--no-sandbox".to_owned());
-    }
     argv
 }

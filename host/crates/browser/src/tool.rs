@@ -10,11 +10,10 @@ use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit};
 use longhaul_egress::Guard;
-use longhaul_worktree::CheckHost;
+use longhaul_sandbox::SandboxHost;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
@@ -34,11 +33,9 @@ const TYPED_BYTES_MAX: usize = 16 << 10;
 #[derive(Clone)]
 pub struct Around {
     /// How programs are confined on this machine.
-    pub host: CheckHost,
+    pub host: SandboxHost,
     /// Arguments of this very binary that lead to [`crate::browser_child`]; the specification comes after them.
     pub child_args: Vec<String>,
-    /// Directories that it does not see, besides those of the host and people's homes.
-    pub hidden: Vec<PathBuf>,
     /// What everything of it passes.
     pub guard: Guard,
     /// Who is told how much leaves.

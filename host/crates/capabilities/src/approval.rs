@@ -80,26 +80,32 @@ impl Ctx {
 
     async fn weigh(&mut self, call: &ToolCall, infos: &[ToolInfo], look: Look) -> Result<Weighed, Stop> {
         let Some(function) = self.gated(call, infos) else { return Ok(Weighed::Free) };
-        let effect = function.effect;
+        let intent = Intent {
+            invocation: self.invocation.clone(),
+            entry: 0,
+            call: call.clone(),
+            effect: function.effect,
+            reads: function.says_it_reads(),
+            heard: self.untrusted.iter().cloned().collect(),
+        };
         let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
         let passes = match (self.journal()?.upcoming(), look) {
             // What was decided then holds: an entry of another call says that this one made none here.
             (Some((name, arguments)), _) => name != ENTRY || arguments != Digest::of(&bytes),
-            (None, Look::First) => !self.services.approvals.asks(call),
-            (None, Look::Last) => self.services.approvals.is_free(call),
+            (None, Look::First) => !self.services.approvals.asks(&intent),
+            (None, Look::Last) => self.services.approvals.is_free(&intent),
         };
         if passes {
             return Ok(Weighed::Free);
         }
         match self.ask_repeatable(ENTRY, call.summary(), call, EffectClass::ReadOnly).await? {
             Ok(decision) => Ok(Weighed::Decided(decision)),
-            Err(ticket) => self.decide(ticket, call, effect).await,
+            Err(ticket) => self.decide(ticket, intent).await,
         }
     }
 
-    async fn decide(&mut self, ticket: Ticket, call: &ToolCall, effect: EffectClass) -> Result<Weighed, Stop> {
-        let (invocation, entry) = (self.invocation.clone(), ticket.entry);
-        let intent = Intent { invocation, entry, call: call.clone(), effect };
+    async fn decide(&mut self, ticket: Ticket, intent: Intent) -> Result<Weighed, Stop> {
+        let intent = Intent { entry: ticket.entry, ..intent };
         let approvals = Arc::clone(&self.services.approvals);
         match approvals.decide(&intent).await {
             Ok((decision, used_up)) => Ok(Weighed::Decided(self.answer_with(ticket, decision, used_up).await?)),

@@ -23,12 +23,22 @@ use longhaul_core::memory::{MemoryBackend, Trust};
 use longhaul_core::model::{Message, Model};
 use longhaul_core::store::Store;
 use longhaul_core::supervisor::Supervisor;
+use longhaul_core::text::truncate;
 use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
 use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
 use longhaul_egress::Keyring;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+/// Sources of untrusted words that are told apart in one invocation, and bytes of the name of one.
+const SOURCES_MAX: usize = 32;
+const SOURCE_BYTES_MAX: usize = 200;
+
+/// The names of sources that are no tools: what an invocation was handed, and all beyond the number of sources.
+const HANDED: &str = "what it was handed";
+const FURTHER: &str = "further sources";
 
 /// The models of the operator, by their names in `longhaul.toml`.
 pub trait Models: Send + Sync {
@@ -150,6 +160,8 @@ pub struct Ctx {
     pub(crate) steps: u32,
     /// The least trusted words that it has heard, which may be in whatever it says from then on.
     pub heard: Trust,
+    /// The sources of those that are not trusted to lead to an act outwards.
+    pub(crate) untrusted: BTreeSet<String>,
     pub(crate) watched: Watched,
     /// Bytes in its key-value space, once they were counted.
     pub(crate) space_bytes: Option<u64>,
@@ -199,6 +211,7 @@ impl Ctx {
             delegations_asked: 0,
             steps: 0,
             heard: setup.told.unwrap_or(Trust::OwnWords),
+            untrusted: setup.told.filter(|told| is_untrusted(*told)).map(|_| HANDED.to_owned()).into_iter().collect(),
             watched: Watched::default(),
             space_bytes: None,
         })
@@ -244,9 +257,14 @@ impl Ctx {
         if used > max { Err(LimitHit::new("host_calls_max", used, max).into()) } else { Ok(()) }
     }
 
-    /// Somebody else's words reach it.
-    pub(crate) fn hears(&mut self, words: Trust) {
+    /// Somebody else's words reach it from a source, in words for people.
+    pub(crate) fn hears(&mut self, words: Trust, source: &str) {
         self.heard = self.heard.max(words);
+        if !is_untrusted(words) || self.untrusted.contains(source) {
+            return;
+        }
+        let is_full = self.untrusted.len() >= SOURCES_MAX;
+        self.untrusted.insert(if is_full { FURTHER.to_owned() } else { truncate(source, SOURCE_BYTES_MAX) });
     }
 
     /// Whether calls are still answered from the journal, where limits of time are off.
@@ -254,6 +272,11 @@ impl Ctx {
     pub fn is_replaying(&self) -> bool {
         self.journal.as_ref().is_some_and(|journal| journal.is_replaying())
     }
+}
+
+/// Whether whoever hears these words is asked about before they act outwards.
+fn is_untrusted(words: Trust) -> bool {
+    words >= Trust::Web
 }
 
 impl WasiView for Ctx {

@@ -65,7 +65,7 @@ enum Pending {
 /// What came of it.
 enum Done {
     Known(Answer),
-    Worked(Ticket, Result<Delegated, BrokenOff>),
+    Worked(Ticket, String, Result<Delegated, BrokenOff>),
 }
 
 async fn work(delegate: &dyn Delegate, caller: &InvocationId, told: Trust, pending: Pending) -> Done {
@@ -73,7 +73,8 @@ async fn work(delegate: &dyn Delegate, caller: &InvocationId, told: Trust, pendi
         Pending::Known(answer) => Done::Known(answer),
         Pending::Work(ticket, agent, task) => {
             let child = caller.child(ticket.entry);
-            Done::Worked(ticket, delegate.run(child, &agent, *task, told).await)
+            let delegated = delegate.run(child, &agent, *task, told).await;
+            Done::Worked(ticket, agent, delegated)
         }
     }
 }
@@ -100,27 +101,29 @@ impl Ctx {
         for one in done {
             match one {
                 Done::Known(answer) => answers.push(answer),
-                Done::Worked(ticket, Ok(delegated)) => answers.push(self.keep_delegated(ticket, delegated).await?),
-                Done::Worked(_, Err(why)) => broken = broken.or(Some(why)),
+                Done::Worked(ticket, agent, Ok(delegated)) => {
+                    answers.push(self.keep_delegated(ticket, &agent, delegated).await?);
+                }
+                Done::Worked(_, _, Err(why)) => broken = broken.or(Some(why)),
             }
         }
         broken.map_or(Ok(answers), |why| Err(Stop::from(why)))
     }
 
     async fn announce_delegation(&mut self, assignment: Assignment) -> Result<Pending, Stop> {
-        self.hears(Trust::ToolOutput);
+        self.hears(Trust::ToolOutput, "");
         self.delegations_asked = self.delegations_asked.saturating_add(1);
         let (agent, task) = (assignment.agent, Task::from(assignment.task));
         let summary = truncate(&format!("{agent} {}", task.instruction), 160);
         let known = self.ask_repeatable("delegate.run", summary, &(&agent, &task), EffectClass::Idempotent).await?;
         let ticket = match known {
-            Ok(kept) => return Ok(Pending::Known(self.delegated(kept))),
+            Ok(kept) => return Ok(Pending::Known(self.delegated(&agent, kept))),
             Err(ticket) => ticket,
         };
         if let Some(refusal) = self.refuse_delegation(&agent) {
             // A refusal is an entry too: a replay answers it again, also when the grant was mended meanwhile.
             let refused = Delegated::refused(refusal);
-            return Ok(Pending::Known(self.keep_delegated(ticket, refused).await?));
+            return Ok(Pending::Known(self.keep_delegated(ticket, &agent, refused).await?));
         }
         Ok(Pending::Work(ticket, agent, Box::new(task)))
     }
@@ -139,15 +142,15 @@ impl Ctx {
             .then(|| DelegateError::Limit(LimitHit::new("delegations_max", asked.into(), asked_max.into())))
     }
 
-    async fn keep_delegated(&mut self, ticket: Ticket, delegated: Delegated) -> Result<Answer, Stop> {
+    async fn keep_delegated(&mut self, ticket: Ticket, agent: &str, delegated: Delegated) -> Result<Answer, Stop> {
         let Delegated { answer, used, heard, closing } = delegated;
         let kept = self.answer_with(ticket, Kept { answer, used, heard }, closing).await?;
-        Ok(self.delegated(kept))
+        Ok(self.delegated(agent, kept))
     }
 
-    fn delegated(&mut self, kept: Kept) -> Answer {
+    fn delegated(&mut self, agent: &str, kept: Kept) -> Answer {
         self.delegated = self.delegated.plus(kept.used);
-        self.hears(kept.heard);
+        self.hears(kept.heard, &format!("the agent `{agent}`"));
         kept.answer
     }
 }

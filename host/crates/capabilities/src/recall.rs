@@ -114,7 +114,7 @@ impl Ctx {
                 (found, words_of)
             }
         };
-        self.hears(words_of);
+        self.hears(words_of, "memory");
         found
     }
 

@@ -98,7 +98,10 @@ impl Ctx {
         self.set_cleared(true);
         for (call, settled) in calls.into_iter().zip(settled) {
             pending.push(match settled {
-                None => self.announce(call).await?,
+                None => {
+                    self.services.approvals.leaves(&call);
+                    self.announce(call).await?
+                }
                 Some(answer) => self.settled(call, answer).await?,
             });
         }
@@ -142,7 +145,12 @@ impl Ctx {
 
     async fn announce(&mut self, call: ToolCall) -> Result<Pending, Stop> {
         self.note_call();
-        self.hears(if self.services.tools.is_web(&call.tool) { Trust::Web } else { Trust::ToolOutput });
+        let words = if self.services.tools.is_web(&call.tool) { Trust::Web } else { Trust::ToolOutput };
+        let origins = call.origins();
+        if origins.is_empty() {
+            self.hears(words, &call.tool);
+        }
+        origins.iter().for_each(|origin| self.hears(words, &format!("{} {origin}", call.tool)));
         let infos = self.granted_tools().await?;
         if self.is_own_call(&call, &infos) {
             return self.answer_itself(call).await;

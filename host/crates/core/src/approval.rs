@@ -23,6 +23,11 @@ pub struct Intent {
     pub call: ToolCall,
     /// The class of its effect.
     pub effect: EffectClass,
+    /// Whether its tool says that it only reads. The adversary is whoever wrote the words that the agent heard, and not
+    /// the tool, so the claim counts here.
+    pub reads: bool,
+    /// The sources of untrusted words that the agent has heard, sorted.
+    pub heard: Vec<String>,
 }
 
 /// What was decided of one call.
@@ -77,14 +82,18 @@ pub enum Undecided {
 /// Who decides about calls of tools. That the tool was granted, the capability has checked before.
 #[async_trait::async_trait]
 pub trait Approvals: Send + Sync {
-    /// Whether the operator lets this call pass without anybody being asked. Then it makes no entry.
-    fn is_free(&self, call: &ToolCall) -> bool;
+    /// Whether the operator lets this call pass without anybody being asked. Then it makes no entry. Nobody knows its
+    /// entry yet, which is 0 here.
+    fn is_free(&self, intent: &Intent) -> bool;
 
     /// Whether a person is asked about this call, or one of this run's rules stands for them. What is neither free nor
     /// asked about is refused.
-    fn asks(&self, call: &ToolCall) -> bool {
-        !self.is_free(call)
+    fn asks(&self, intent: &Intent) -> bool {
+        !self.is_free(intent)
     }
+
+    /// A call leaves: where it goes has been asked before from now on.
+    fn leaves(&self, _call: &ToolCall) {}
 
     /// Decides, or asks a person. The changes are stored in one transaction with the journal's entry: they use the
     /// person's approval up.
@@ -102,7 +111,7 @@ pub struct AllFree;
 
 #[async_trait::async_trait]
 impl Approvals for AllFree {
-    fn is_free(&self, _call: &ToolCall) -> bool {
+    fn is_free(&self, _intent: &Intent) -> bool {
         true
     }
 

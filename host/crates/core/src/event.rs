@@ -304,6 +304,9 @@ pub enum Event {
         commit: String,
         /// The files that changed.
         files: Vec<String>,
+        /// Those of them that are protected, which a person approved of.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        protected: Vec<String>,
     },
     /// The branch went back to an earlier commit, and with it the features that came after.
     Reverted {

@@ -21,6 +21,7 @@ pub mod memory;
 pub mod model;
 pub mod name;
 pub mod project;
+pub mod redact;
 pub mod section;
 pub mod shared;
 pub mod store;

@@ -30,7 +30,8 @@ pub struct Limits {
     pub host_bytes_max: u64,
     /// Bytes that the host holds for the guest between calls: conversations, logs. Default 64 MiB.
     pub host_bytes_held_max: u64,
-    /// Handles that the guest may hold at once. Default 1 000.
+    /// Handles that the guest may hold at once. Default 1 000. Of resources of its own it may hold twice as many, in all
+    /// its instances together.
     pub handles_max: u32,
     /// Lines of its log that are kept; the rest is counted and dropped. Default 1 000.
     pub log_entries_max: u32,

@@ -25,6 +25,9 @@ pub struct FunctionInfo {
     pub parameters: String,
     /// The class of its effect, after the host looked at the claim.
     pub effect: EffectClass,
+    /// What the tool says of itself, where that is another class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<EffectClass>,
 }
 
 impl FunctionInfo {
@@ -38,7 +41,14 @@ impl FunctionInfo {
             "required": required,
             "additionalProperties": false,
         });
-        Self { name: name.to_owned(), description: description.to_owned(), parameters: parameters.to_string(), effect }
+        let (name, description) = (name.to_owned(), description.to_owned());
+        Self { name, description, parameters: parameters.to_string(), effect, claim: None }
+    }
+
+    /// Whether it only reads, by its own words.
+    #[must_use]
+    pub fn says_it_reads(&self) -> bool {
+        self.claim.unwrap_or(self.effect) == EffectClass::ReadOnly
     }
 }
 
@@ -71,6 +81,16 @@ impl ToolCall {
         crate::text::truncate(&format!("{}.{} {}", self.tool, self.function, self.arguments), 160)
     }
 
+    /// Where its arguments say that it goes: `https://example.com`, for each address in a field that is named so.
+    #[must_use]
+    pub fn origins(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        collect_origins(&serde_json::from_str(&self.arguments).unwrap_or_default(), &mut found);
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// The arguments, read strictly. None at all are an empty object.
     ///
     /// # Errors
@@ -78,6 +98,49 @@ impl ToolCall {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let arguments = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
         serde_json::from_str(arguments).map_err(|error| ToolError::InvalidArguments(error.to_string()))
+    }
+}
+
+/// Fields that hold an address.
+const ADDRESS_FIELDS: [&str; 8] = ["url", "uri", "href", "link", "address", "endpoint", "urls", "links"];
+
+/// Origins that are collected of one call.
+const ORIGINS_MAX: usize = 32;
+
+fn collect_origins(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if is_address_field(name) => push_origin(text, found),
+                    Value::Array(texts) if is_address_field(name) => {
+                        texts.iter().filter_map(Value::as_str).for_each(|text| push_origin(text, found));
+                    }
+                    other => collect_origins(other, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_origins(item, found)),
+        _ => {}
+    }
+}
+
+fn is_address_field(name: &str) -> bool {
+    ADDRESS_FIELDS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// The scheme and authority of an address, without a user. What is no address is kept as it is: it is like no other.
+fn push_origin(text: &str, found: &mut Vec<String>) {
+    let origin = match text.split_once("://") {
+        Some((scheme, rest)) => {
+            let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}").to_ascii_lowercase()
+        }
+        None => text.to_owned(),
+    };
+    if found.len() < ORIGINS_MAX {
+        found.push(crate::text::truncate(&origin, 200));
     }
 }
 

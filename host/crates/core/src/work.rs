@@ -58,7 +58,7 @@ pub struct CheckSpec {
 pub struct CheckReport {
     /// Its name.
     pub name: String,
-    /// Whether it exited with 0.
+    /// Whether it exited with 0, and, where it runs tests, showed that they passed.
     pub passed: bool,
     /// What it exited with; -1 when a limit ended it.
     pub exit_code: i32,
@@ -68,6 +68,9 @@ pub struct CheckReport {
     pub stderr: String,
     /// Whether either was cut.
     pub truncated: bool,
+    /// The level of the sandbox that held it, where that is less than `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }
 
 /// Where a feature is.
@@ -281,6 +284,8 @@ pub enum Evidence {
     Check,
     /// Its check passed before the work began, or the work changed nothing: this shows nothing.
     VacuousCheck,
+    /// As [`Evidence::Check`], by an exit code alone, which the code under test can choose.
+    ExitCode,
     /// The evaluator read the work.
     Reading,
 }

@@ -7,6 +7,7 @@ use crate::address::{self, Checked, Resolve, System};
 use crate::decode::Cleaner;
 use crate::error::EgressError;
 use crate::secret::Keyring;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri};
 use longhaul_core::Denial;
 use longhaul_core::grant::Grants;
@@ -118,6 +119,14 @@ impl Guard {
         if authority.contains('@') {
             return Err(EgressError::refused(
                 "an address with a user in it is refused; send an `authorization` header",
+            ));
+        }
+        // Behind `a.com:80`, the path `81/` would be part of the port, and `.evil.com/` part of the host. The parser of
+        // addresses refuses such paths today; older ones of its line take them.
+        let path = uri.path_and_query().map_or("", PathAndQuery::as_str);
+        if !path.is_empty() && !path.starts_with(['/', '?']) {
+            return Err(EgressError::refused(
+                "a path begins with `/`; ask another host in a request of its own, with its own grant",
             ));
         }
         let scheme = uri.scheme_str().unwrap_or_default();

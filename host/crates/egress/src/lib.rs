@@ -24,6 +24,6 @@ pub use body::Fetched;
 pub use decode::Cleaner;
 pub use error::EgressError;
 pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
-pub use proxy::Proxy;
-pub use secret::{Key, Keyring, NotASecret, SHOWN, Secret};
+pub use proxy::{Proxy, listen_in};
+pub use secret::{Key, Keyring, NotASecret, Redactor, SHOWN, Secret};
 pub use sieve::Sieve;

@@ -24,12 +24,16 @@ use longhaul_core::text::truncate;
 use longhaul_core::{InvocationId, LimitHit};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// Connections of the program that are served at once, tunnels among them. A browser holds 32 to one proxy.
@@ -45,6 +49,18 @@ const TLS_HANDSHAKE: u8 = 22;
 const PIECE_BYTES: usize = 16 << 10;
 
 type Body = UnsyncBoxBody<Bytes, EgressError>;
+
+/// Between two tries where a connection could not be taken, such as for want of file descriptors.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// A socket in a directory, whatever the length of its path: it is bound by a descriptor of the directory.
+///
+/// # Errors
+/// When it cannot be bound.
+pub fn listen_in(directory: &Path, name: &str) -> std::io::Result<UnixListener> {
+    let opened = File::open(directory)?;
+    UnixListener::bind(PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())).join(name))
+}
 
 /// The proxy of one program.
 pub struct Proxy {
@@ -96,6 +112,21 @@ impl Proxy {
             .with_upgrades();
         // An error is one of the program's side, which has seen it.
         let _ = served.await;
+    }
+
+    /// Serves every connection of a socket, until it is dropped.
+    pub async fn serve_all(self: Arc<Self>, socket: UnixListener) {
+        let mut served = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = socket.accept() => match accepted {
+                    Ok((connection, _)) => drop(served.spawn(Arc::clone(&self).serve(connection))),
+                    // What is short now comes back when others close.
+                    Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
+                },
+                Some(_) = served.join_next() => {}
+            }
+        }
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, seat: Arc<OwnedSemaphorePermit>) -> Response<Body> {

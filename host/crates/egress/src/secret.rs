@@ -10,6 +10,7 @@ use crate::sieve::{Patterns, Sieve};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use longhaul_core::Denial;
 use longhaul_core::grant::HostPattern;
+use longhaul_core::redact::{Redact, RedactStream};
 use reqwest::Url;
 use std::fmt;
 use std::sync::Arc;
@@ -75,12 +76,54 @@ pub struct Key {
     pub header: HeaderName,
 }
 
+/// Takes values out of texts and streams, in every form of [`Sieve`].
+#[derive(Clone, Default)]
+pub struct Redactor {
+    patterns: Option<Arc<Patterns>>,
+}
+
+impl Redactor {
+    /// For these values.
+    #[must_use]
+    pub fn of(secrets: &[Secret]) -> Self {
+        Self { patterns: Patterns::of(secrets.iter()).map(Arc::new) }
+    }
+
+    /// A text without any of the values.
+    #[must_use]
+    pub fn scrub(&self, text: &str) -> String {
+        let Some(mut sieve) = self.sieve() else { return text.to_owned() };
+        let mut clean = sieve.push(text.as_bytes());
+        clean.extend(sieve.finish());
+        // A form of a value is ASCII, so what is cut out begins and ends between characters.
+        String::from_utf8_lossy(&clean).into_owned()
+    }
+
+    /// What a stream passes through; none where there is nothing to take out.
+    #[must_use]
+    pub fn sieve(&self) -> Option<Sieve> {
+        self.patterns.as_ref().map(|patterns| Sieve::new(Arc::clone(patterns)))
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
+
+impl Redact for Redactor {
+    fn stream(&self) -> Option<Box<dyn RedactStream>> {
+        Some(Box::new(self.sieve()?))
+    }
+}
+
 /// The secrets of one invocation, with the placeholders that stand for them in it.
 #[derive(Default)]
 pub struct Keyring {
     table: String,
     keys: Vec<(String, Key)>,
-    patterns: Option<Arc<Patterns>>,
+    redactor: Redactor,
 }
 
 impl Keyring {
@@ -88,7 +131,7 @@ impl Keyring {
     pub fn new(table: &str, keys: Vec<Key>, mut random: impl FnMut() -> [u8; 32]) -> Self {
         let patterns = Patterns::of(keys.iter().map(|key| &key.secret)).map(Arc::new);
         let keys = keys.into_iter().map(|key| (placeholder(random()), key)).collect();
-        Self { table: table.to_owned(), keys, patterns }
+        Self { table: table.to_owned(), keys, redactor: Redactor { patterns } }
     }
 
     /// What stands for a secret in this invocation.
@@ -97,27 +140,22 @@ impl Keyring {
         self.keys.iter().find(|(_, key)| key.name == name).map(|(placeholder, _)| placeholder.as_str())
     }
 
-    /// Whether it holds no secret.
+    /// What takes the values out.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// A text without any of the values.
     #[must_use]
     pub fn scrub(&self, text: &str) -> String {
-        let Some(patterns) = &self.patterns else { return text.to_owned() };
-        let mut sieve = Sieve::new(Arc::clone(patterns));
-        let mut clean = sieve.push(text.as_bytes());
-        clean.extend(sieve.finish());
-        // A form of a value is ASCII, so what is cut out begins and ends between characters.
-        String::from_utf8_lossy(&clean).into_owned()
+        self.redactor.scrub(text)
     }
 
     /// What the answers of a request pass through; none where there is nothing to take out.
     #[must_use]
     pub fn sieve(&self) -> Option<Sieve> {
-        self.patterns.as_ref().map(|patterns| Sieve::new(Arc::clone(patterns)))
+        self.redactor.sieve()
     }
 
     /// Puts the values into a request that has passed its gates.
@@ -173,7 +211,7 @@ impl Keyring {
 
     /// Takes the values out of the head of an answer.
     pub fn clean_head(&self, headers: &mut HeaderMap) {
-        let Some(patterns) = &self.patterns else { return };
+        let Some(patterns) = &self.redactor.patterns else { return };
         let named: Vec<HeaderName> =
             headers.keys().filter(|name| patterns.is_in_name(name.as_str())).cloned().collect();
         for name in named {

@@ -7,6 +7,7 @@
 use crate::secret::{SHOWN, Secret};
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use longhaul_core::redact::RedactStream;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -99,6 +100,16 @@ impl Sieve {
         clean.extend_from_slice(&self.held[done..end]);
         self.held.drain(..end);
         clean
+    }
+}
+
+impl RedactStream for Sieve {
+    fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        Self::push(self, piece)
+    }
+
+    fn finish(&mut self) -> Vec<u8> {
+        Self::finish(self)
     }
 }
 

@@ -135,6 +135,34 @@ async fn each_address_is_allowed_or_refused_with_its_reason() {
     }
 }
 
+/// A guest hands over the path apart, so it need not be one: behind a port it could be read as more of its digits.
+#[test]
+fn a_path_that_is_an_address_leads_to_no_other_host_or_port() {
+    let guard = guard(&["http://a.com", "http://a.com:80", "http://a.com:8"], &[], Caps::default());
+    for (authority, path) in [
+        ("a.com", "http://evil.com/"),
+        ("a.com", "https://evil.com:443/"),
+        ("a.com", ".evil.com/"),
+        ("a.com", "@evil.com/"),
+        ("a.com", ":81/"),
+        ("a.com:80", "81/"),
+        ("a.com:8", "0/"),
+        ("a.com:80", "@evil.com/"),
+        ("a.com", "evil.com/"),
+        ("a.com", "*"),
+    ] {
+        // What does not come as far as the guard is refused by whoever builds the request.
+        let Ok(uri) = Uri::builder().scheme("http").authority(authority).path_and_query(path).build() else { continue };
+        let checked = guard.check(&Method::GET, &uri);
+        assert!(checked.is_err(), "`{path}` behind `{authority}` is read as {checked:?}");
+    }
+    for path in ["/", "/http://evil.com/", "//evil.com/", "/.evil.com", "/@evil.com/", "?http://evil.com/"] {
+        let uri = Uri::builder().scheme("http").authority("a.com").path_and_query(path).build().unwrap();
+        let url = guard.check(&Method::GET, &uri).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!((url.host_str(), url.port_or_known_default()), (Some("a.com"), Some(80)), "{path}");
+    }
+}
+
 #[test]
 fn addresses_that_are_not_public_are_known() {
     let refused = "0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.255 10.0.0.0 172.16.0.1 172.31.255.255 192.168.0.1 169.254.169.254

@@ -1,10 +1,12 @@
 //! Compiled code by digest, in a directory that nobody else can write.
 //!
 //! Loading compiled code is running it, so the directory must be ours alone: it is made with mode
-//! 0700, and refused when it belongs to somebody else or others can write it.
+//! 0700, and refused when it belongs to somebody else or others can write it. And each file has a seal, without which it
+//! is compiled anew (see `seal.rs`).
 
 use crate::error::LoadError;
 use crate::jail::Jail;
+use crate::seal::{Sealer, Unsealed};
 use longhaul_core::Digest;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -21,6 +23,7 @@ pub(crate) const UNFINISHED: &str = ".compiling-";
 pub(crate) struct Cache {
     directory: PathBuf,
     fingerprint: String,
+    sealer: Sealer,
     crash_hook: OnceLock<CrashHook>,
 }
 
@@ -42,7 +45,8 @@ impl Cache {
         if found.mode() & 0o077 != 0 {
             return Err(refuse(format!("others can reach it; run: chmod 700 {}", directory.display())));
         }
-        Ok(Self { directory, fingerprint, crash_hook: OnceLock::new() })
+        let sealer = Sealer::open(&directory).map_err(refuse)?;
+        Ok(Self { directory, fingerprint, sealer, crash_hook: OnceLock::new() })
     }
 
     /// The file with the compiled code of `bytes`, compiled now if it is not there.
@@ -55,7 +59,13 @@ impl Cache {
     ) -> Result<PathBuf, LoadError> {
         let path = self.path(digest);
         if path.exists() {
-            return Ok(path);
+            match self.sealer.check(&path) {
+                Ok(()) => return Ok(path),
+                // As it is where the cache was begun by an older version.
+                Err(Unsealed::NoSeal) => tracing::info!(plugin = name, "compiled code without a seal is compiled anew"),
+                Err(error) => tracing::warn!(plugin = name, "compiled code is not run, but compiled anew: {error}"),
+            }
+            self.forget(digest);
         }
         tracing::info!(plugin = name, bytes = bytes.len(), "compiling; this happens once");
         self.remove_abandoned(Duration::from_millis(jail.limits.wall_ms_max));
@@ -71,6 +81,9 @@ impl Cache {
             .as_file()
             .sync_all()
             .map_err(|error| self.refuse(format!("a file in it cannot be kept: {error}")))?;
+        self.sealer
+            .seal(&path, unfinished.as_file())
+            .map_err(|error| self.refuse(format!("a file in it cannot be sealed: {error}")))?;
         // Renaming is atomic: two that compile the same plugin both end with a whole file.
         unfinished.persist(&path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
         self.reach("compile.after-rename");
@@ -90,9 +103,11 @@ impl Cache {
         }
     }
 
-    /// Drops a file that wasmtime does not take, so that it is compiled anew.
+    /// Drops a file that is not to be loaded, so that it is compiled anew.
     pub(crate) fn forget(&self, digest: &Digest) {
-        let _ = fs::remove_file(self.path(digest));
+        let path = self.path(digest);
+        self.sealer.forget(&path);
+        let _ = fs::remove_file(path);
     }
 
     pub(crate) fn set_crash_hook(&self, hook: CrashHook) {
@@ -106,8 +121,13 @@ impl Cache {
         }
     }
 
-    /// Where the compiled code of a component is, once it is there.
-    pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
+    /// The file with the compiled code of a component, if it is there and was compiled here.
+    pub(crate) fn known(&self, digest: &Digest) -> Option<PathBuf> {
+        let path = self.path(digest);
+        self.sealer.check(&path).ok().map(|()| path)
+    }
+
+    fn path(&self, digest: &Digest) -> PathBuf {
         let key = Digest::of_parts(&[digest.as_bytes(), self.fingerprint.as_bytes()]);
         self.directory.join(format!("{key}.cwasm"))
     }

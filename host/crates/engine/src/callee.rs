@@ -267,6 +267,9 @@ impl Callee {
         let mut store = Store::new(&self.engine, ctx);
         store.limiter(|ctx| &mut ctx.meter);
         store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
+        // Those that a guest makes of resources of its own, in all its instances, without a call of the host. One that
+        // is lent counts twice.
+        store.set_max_component_handles((limits.handles_max as usize).saturating_mul(2));
         store.set_fuel(limits.fuel_max).map_err(|error| error.to_string())?;
         store.fuel_async_yield_interval(Some(YIELD_FUEL)).map_err(|error| error.to_string())?;
         let fuel_max = limits.fuel_max;
@@ -357,6 +360,9 @@ impl Callee {
             return Some(LimitHit::new("handles_max", u64::from(limits.handles_max) + 1, limits.handles_max.into()));
         }
         let text = cause(error);
+        if text.contains("store handle limit exceeded") {
+            return Some(LimitHit::new("handles_max", u64::from(limits.handles_max) + 1, limits.handles_max.into()));
+        }
         if text.contains("fuel allocated for hostcalls") {
             // wasmtime does not say how much it would have been: at least one more.
             return Some(LimitHit::new("host_bytes_max", limits.host_bytes_max + 1, limits.host_bytes_max));

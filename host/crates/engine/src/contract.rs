@@ -192,6 +192,7 @@ mod tests {
             description: String::new(),
             parameters: "{}".into(),
             effect: EffectClass::ReadOnly,
+            claim: None,
         };
         let info = |names: &[&str]| ToolInfo {
             id: "t".into(),

@@ -205,19 +205,21 @@ impl Shape {
                 _ => {}
             }
             capped("nesting_max", depth, limits.nesting_max)?;
-            shape.take(&payload, depth)?;
+            shape.take(&payload, depth, limits)?;
             capped("functions_max", shape.functions, limits.functions_max)?;
         }
         Ok(shape)
     }
 
-    fn take(&mut self, payload: &Payload<'_>, depth: u64) -> Result<(), Wrong> {
+    fn take(&mut self, payload: &Payload<'_>, depth: u64, limits: &CompileLimits) -> Result<(), Wrong> {
         let corrupt = |error: wasmparser::BinaryReaderError| Wrong::Format(format!("it is corrupt: {error}"));
+        let interfaces = |names: &[String]| capped("interfaces_max", names.len() as u64, limits.interfaces_max);
         match payload {
             Payload::FunctionSection(functions) => self.functions += u64::from(functions.count()),
             Payload::ComponentImportSection(imports) if depth == 1 => {
                 for import in imports.clone() {
                     self.imports.push(import.map_err(corrupt)?.name.name.to_owned());
+                    interfaces(&self.imports)?;
                 }
             }
             Payload::ComponentExportSection(exports) if depth == 1 => {
@@ -225,6 +227,7 @@ impl Shape {
                     let export = export.map_err(corrupt)?;
                     if export.kind == ComponentExternalKind::Instance {
                         self.exports.push(export.name.name.to_owned());
+                        interfaces(&self.exports)?;
                     }
                 }
             }

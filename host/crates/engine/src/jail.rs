@@ -3,7 +3,8 @@
 //!
 //! Compiling hostile modules is not covered by wasmtime's own promises: a module may be made to take
 //! minutes and gigabytes, or to break the compiler. So the host never compiles; it loads only what
-//! its own child wrote.
+//! its own child wrote. The child reads the component from a pipe and writes code into a file that the host opened for
+//! it; before it reads a byte it gives up everything else.
 
 use crate::config::compile_config;
 use crate::error::LoadError;
@@ -11,9 +12,12 @@ use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
 use longhaul_core::text::truncate;
+use longhaul_sandbox::Level;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -31,6 +35,8 @@ pub struct CompileLimits {
     pub functions_max: u64,
     /// Components and modules within each other. Default 20.
     pub nesting_max: u64,
+    /// Imports of the component, and exports. Default 10 000; a plugin has some 30. Their names are kept.
+    pub interfaces_max: u64,
     /// Memory of the child, in bytes of address space. Default 6 GiB.
     pub memory_bytes_max: u64,
     /// Time of the child on a processor, in milliseconds. Default 180 000; an interpreter takes about
@@ -40,6 +46,10 @@ pub struct CompileLimits {
     /// Time on the clock, in milliseconds. Default 1 800 000. For a child that stands still: one that
     /// computes ends at `cpu_ms_max`.
     pub wall_ms_max: u64,
+    /// The least that holds the child besides these limits. Default `landlock`: it keeps its two pipes and the file of
+    /// code, and reaches no other file, no network and no process. Any other level asks for the same; `none` asks for
+    /// nothing, and is the default where the system is not Linux.
+    pub sandbox_min: Level,
 }
 
 impl Default for CompileLimits {
@@ -48,9 +58,11 @@ impl Default for CompileLimits {
             bytes_max: 128 << 20,
             functions_max: 200_000,
             nesting_max: 20,
+            interfaces_max: 10_000,
             memory_bytes_max: 6 << 30,
             cpu_ms_max: 180_000,
             wall_ms_max: 1_800_000,
+            sandbox_min: if cfg!(target_os = "linux") { Level::Landlock } else { Level::None },
         }
     }
 }
@@ -99,11 +111,9 @@ impl Jail {
             .args(&self.arguments)
             .arg("--limits")
             .arg(limits)
-            .arg("--output")
-            .arg(output)
             .env_clear()
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(File::create(output)?)
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -149,15 +159,19 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Said> {
     Ok(Said { status, text: text? })
 }
 
+/// Bytes of compiled code, which stay on the disk. CPython's has some 100 MB; two bytes far from each other in the memory
+/// of a module become an image of all between them.
+const CODE_BYTES_MAX: usize = 1 << 30;
+
 /// The child's exit code when it says on standard error what is wrong with the module.
 const REFUSED: i32 = 3;
 
-/// The child: reads a component from standard input and writes compiled code to `output`.
+/// The child: reads a component from standard input and writes compiled code to standard output.
 ///
 /// Answers the process's exit code.
 #[must_use]
-pub fn compile_child(limits: &str, output: &Path) -> i32 {
-    match compile_within(limits, output) {
+pub fn compile_child(limits: &str) -> i32 {
+    match compile_within(limits) {
         Ok(()) => 0,
         Err(reason) => {
             eprintln!("{reason}");
@@ -166,15 +180,29 @@ pub fn compile_child(limits: &str, output: &Path) -> i32 {
     }
 }
 
-fn compile_within(limits: &str, output: &Path) -> Result<(), String> {
+fn compile_within(limits: &str) -> Result<(), String> {
     let limits: CompileLimits = serde_json::from_str(limits).map_err(|error| error.to_string())?;
+    if limits.sandbox_min != Level::None {
+        longhaul_sandbox::confine_to_descriptors().map_err(|error| {
+            format!(
+                "the compiler could not be confined: {error}; allow Landlock and seccomp (kernel 5.13 or newer, booted \
+                 with lsm=landlock,...), or compile without them: [compile] sandbox_min = \"none\""
+            )
+        })?;
+    }
     confine(&limits).map_err(|error| format!("the limits could not be set: {error}"))?;
     let mut bytes = Vec::new();
     std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     check_shape("child", &bytes, &limits).map_err(|error| error.to_string())?;
     let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| error.to_string())?;
     let code = engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
-    std::fs::write(output, code).map_err(|error| format!("cannot write `{}`: {error}", output.display()))
+    if code.len() > CODE_BYTES_MAX {
+        return Err(format!("its compiled code has {} bytes, more than {CODE_BYTES_MAX}", code.len()));
+    }
+    // Not through the buffer of standard output, which looks for the ends of lines.
+    let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let written = file.and_then(|mut file| file.write_all(&code));
+    written.map_err(|error| format!("cannot write the compiled code: {error}"))
 }
 
 fn confine(limits: &CompileLimits) -> std::io::Result<()> {

@@ -21,6 +21,7 @@ mod known;
 mod plugin;
 mod rehearsal;
 mod role;
+mod seal;
 mod sections;
 mod turn;
 

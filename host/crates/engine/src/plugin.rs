@@ -139,7 +139,7 @@ impl Engine {
     /// The plugin of a file that is known; none where its compiled code is not there, or no longer fits.
     fn known(&self, name: &str, inspection: Inspection) -> Option<Plugin> {
         let edition = self.editions.serving(&inspection.contract)?;
-        let component = self.compiled(&self.inner.cache.path(&inspection.digest)).ok()?;
+        let component = self.compiled(&self.inner.cache.known(&inspection.digest)?).ok()?;
         self.plugin(name, inspection, edition, &component).ok()
     }
 
@@ -188,7 +188,7 @@ impl Engine {
     /// Maps compiled code.
     fn compiled(&self, path: &Path) -> wasmtime::Result<Component> {
         // SAFETY: the file was written by our own compiling child into a directory that belongs to us
-        // and that nobody else can write; see `cache`.
+        // and that nobody else can write, and it has the seal of that directory; see `cache` and `seal`.
         unsafe { Component::deserialize_file(&self.inner.engine, path) }
     }
 

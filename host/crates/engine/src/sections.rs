@@ -18,6 +18,9 @@ const TEXT_BYTES_MAX: usize = 1_000;
 /// Most producers that are shown.
 const PRODUCERS_MAX: usize = 50;
 
+/// Most texts and kinds of producers that are kept: a file may have any number of sections.
+const METADATA_MAX: usize = 100;
+
 /// What [`sections`] finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
@@ -81,7 +84,7 @@ impl Sections {
             "producers" => self.producers(section),
             name if TEXTS.contains(&name) => {
                 if let Ok(text) = text() {
-                    self.metadata.insert(name.to_owned(), truncate(text, TEXT_BYTES_MAX));
+                    self.keep(name.to_owned(), truncate(text, TEXT_BYTES_MAX));
                 }
             }
             _ => {}
@@ -98,7 +101,13 @@ impl Sections {
             let values = field.values.into_iter().flatten().take(PRODUCERS_MAX);
             let values: Vec<String> = values.map(|value| format!("{} {}", value.name, value.version)).collect();
             let text = truncate(values.join(", ").trim(), TEXT_BYTES_MAX);
-            self.metadata.insert(truncate(field.name, TEXT_BYTES_MAX), text);
+            self.keep(truncate(field.name, TEXT_BYTES_MAX), text);
+        }
+    }
+
+    fn keep(&mut self, name: String, text: String) {
+        if self.metadata.len() < METADATA_MAX || self.metadata.contains_key(&name) {
+            self.metadata.insert(name, text);
         }
     }
 }

@@ -5,8 +5,8 @@
 //! Refuses to let a feature pass by vacuous checks alone, unless a person said to take it so.
 
 use crate::state::{Consent, Feature};
-use longhaul_core::work::{Criterion, Evidence, FeatureSpec};
-use std::collections::BTreeMap;
+use longhaul_core::work::{CheckBody, Criterion, Evidence, FeatureSpec};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The id of the criterion that is judged where checks show nothing.
 const AS_ASKED: &str = "as-asked";
@@ -19,6 +19,25 @@ pub(crate) fn of(criteria: &[Criterion], vacuous: &[String], is_changed: bool) -
         None => Evidence::Reading,
     };
     criteria.iter().map(|criterion| (criterion.id.clone(), of(criterion))).collect()
+}
+
+/// The same, where a check that is named in `exit_checks` shows an exit code and no more.
+pub(crate) fn of_feature(
+    feature: &Feature,
+    criteria: &[Criterion],
+    is_changed: bool,
+    exit_checks: &BTreeSet<String>,
+) -> BTreeMap<String, Evidence> {
+    let mut evidence = of(criteria, &feature.vacuous, is_changed);
+    for criterion in criteria {
+        let check = feature.spec.checks.iter().find(|check| criterion.check.as_ref() == Some(&check.name));
+        let is_exit =
+            check.is_some_and(|check| matches!(&check.body, CheckBody::Native(name) if exit_checks.contains(name)));
+        if let Some(found) = evidence.get_mut(&criterion.id).filter(|found| is_exit && **found == Evidence::Check) {
+            *found = Evidence::ExitCode;
+        }
+    }
+    evidence
 }
 
 /// Whether nothing but vacuous checks decides.

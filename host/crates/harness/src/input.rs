@@ -174,6 +174,9 @@ pub struct Setup {
     pub categories: BTreeMap<String, String>,
     /// The names under `[checks]`.
     pub checks: Vec<String>,
+    /// Those of them whose pass rests on an exit code alone.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub exit_checks: BTreeSet<String>,
     /// What becomes of a plan whose steps fail.
     pub strategy: Strategy,
     /// The agent that is asked, before the work on a feature begins, for criteria and checks that it
@@ -296,7 +299,8 @@ pub enum Report {
     Unchanged(Outcome),
     /// [`crate::Job::Judge`] gave this.
     Judged(Verdict),
-    /// [`crate::Job::Judge`] was not done: no commit could hold what is in the tree.
+    /// [`crate::Job::Judge`] or [`crate::Job::Commit`] was not done: no commit could hold what is in the tree, or a
+    /// person refused it.
     Unfit {
         /// What is wrong with each file and what to do about it, a sentence each.
         files: Vec<String>,
@@ -319,6 +323,9 @@ pub enum Report {
         commit: Option<String>,
         /// The files that changed.
         files: Vec<String>,
+        /// Those of them that are protected.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        protected: Vec<String>,
     },
     /// [`crate::Job::Discard`] is done.
     Discarded,

@@ -300,6 +300,9 @@ pub struct Session {
     /// How often commits of others were brought into its tree. No cap of its own: each is a commit.
     #[serde(default)]
     pub merges: u32,
+    /// How often a person refused its commit. No cap of its own: each uses up a round.
+    #[serde(default)]
+    pub refusals: u32,
     /// Counts from 1.
     pub round: u32,
     /// What the round before left to mend.
@@ -533,6 +536,7 @@ impl Session {
             orientation: serde_json::Value::Null,
             handoffs: 0,
             merges: 0,
+            refusals: 0,
             round: 1,
             feedback: Vec::new(),
             earlier: Vec::new(),

@@ -2,8 +2,10 @@
 
 use crate::error::McpError;
 use longhaul_approval::Policy;
+use longhaul_core::Digest;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::journal::EffectClass;
+use longhaul_sandbox::Level;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,10 +32,27 @@ pub struct McpConfig {
     pub directory: Option<PathBuf>,
     /// The environment of the command: this, and `PATH`.
     pub env: BTreeMap<String, Value>,
+    /// Files and directories that the command sees, read-only, at their own paths; relative to the project. It sees its
+    /// tool chain, its tree or directory, and the absolute paths in `command` with what lies beside them anyway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
+    /// Directories that the command sees and may change, at their own paths; relative to the project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathBuf>,
+    /// Hosts that the command reaches, through a proxy of the host that `HTTP_PROXY` names. Default none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPattern>,
+    /// The least that holds the command. Default `[run] sandbox_min`. With `none` it runs bare, and can do and read what
+    /// you can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Level>,
     /// The address of a server that speaks streamable HTTP.
     pub url: Option<String>,
     /// The name of a secret that goes to `url` as `authorization: Bearer ...`.
     pub bearer: Option<String>,
+    /// The digest of the tools that it may list, as `longhaul mcp accept` shows it. Default: what a person accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<String>,
     /// Functions that the operator knows to have no effect. All others count as `acts`.
     pub read_only: Vec<String>,
     /// Whether its resources can be listed and read, with `list_resources` and `read_resource`. Default no.
@@ -82,6 +101,9 @@ impl McpConfig {
         if let Err(error) = self.approval.check(false) {
             return wrong(&format!("approval: {error}"));
         }
+        if self.tools.as_ref().is_some_and(|tools| tools.parse::<Digest>().is_err()) {
+            return wrong("tools is no digest; take the one that `longhaul mcp accept` shows");
+        }
         if self.output_bytes() > OUTPUT_BYTES_MAX {
             return wrong(&format!("output_bytes_max is at most {OUTPUT_BYTES_MAX}, 1 GiB; lower it"));
         }
@@ -90,6 +112,14 @@ impl McpConfig {
             (false, Some(_)) => return wrong("it has a command and a url; remove one"),
             (true, Some(_)) if !self.env.is_empty() => return wrong("env is for a command; use bearer for a url"),
             (true, Some(_)) if self.directory.is_some() => return wrong("directory is for a command; remove the line"),
+            (true, Some(_)) if self.has_grants() || self.sandbox.is_some() => {
+                return wrong("read, write, hosts and sandbox are for a command; remove the lines");
+            }
+            (false, None) if self.is_bare() && self.has_grants() => {
+                return wrong(
+                    "read, write and hosts hold a command in the sandbox alone; remove them, or sandbox = \"none\"",
+                );
+            }
             (true, Some(url)) => {
                 let origin = self.origin(name)?;
                 if url.contains('@') || url.contains('#') {
@@ -112,6 +142,16 @@ impl McpConfig {
             Some(named) if named != Path::new(TREE) => base.join(named),
             _ => tree.to_owned(),
         }
+    }
+
+    /// Whether its command runs outside of the sandbox.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.sandbox == Some(Level::None)
+    }
+
+    fn has_grants(&self) -> bool {
+        !(self.read.is_empty() && self.write.is_empty() && self.hosts.is_empty())
     }
 
     /// The class of the effect of one of its tools, in the operator's words: a server's own do not count.

@@ -1,7 +1,8 @@
 //! What a server says of its tools: cleaned of secrets, held to bounds, pinned by digest, and compared before each call.
 //!
-//! The pin is the project's and outlives runs. An acceptance names the digest of what was looked at, so that a server
-//! which changes once more meanwhile is refused again.
+//! The pin is the project's and outlives runs. A person approves what is pinned first, too: a description is read by
+//! models, and can be an instruction. An acceptance names the digest of what was looked at, so that a server which changes
+//! once more meanwhile is refused again.
 
 use crate::config::McpConfig;
 use crate::error::McpError;
@@ -59,6 +60,11 @@ impl Definitions {
         self.0.iter().any(|one| one.name == name)
     }
 
+    /// As a person reads them who approves of them: names and whole descriptions.
+    pub(crate) fn listed(self) -> Vec<(String, String)> {
+        self.0.into_iter().map(|one| (one.name, one.description)).collect()
+    }
+
     /// Changes with every letter that a model is shown.
     pub(crate) fn digest(&self) -> String {
         let parts =
@@ -73,6 +79,7 @@ impl Definitions {
             description: truncate(&one.description, DESCRIPTION_BYTES_MAX),
             parameters: one.schema.clone(),
             effect: config.effect_of(&one.name),
+            claim: None,
         });
         ToolInfo {
             id: id.to_owned(),
@@ -145,18 +152,44 @@ pub async fn accept(store: &dyn Store, project: &str, server: &str, digest: &str
     store.commit(batch).await.map_err(of_store)
 }
 
-/// Holds what a server says now to what is pinned, and pins it where nothing is, or where a person accepted it.
-pub(crate) async fn hold(store: &dyn Store, project: &str, server: &str, now: &Definitions) -> Result<(), McpError> {
+/// Whether a person approved of what some version of a server says.
+///
+/// # Errors
+/// The store's.
+pub fn is_approved(store: &dyn Store, project: &str, server: &str, config: &McpConfig) -> Result<bool, McpError> {
+    if config.tools.is_some() || pin(store, project, server)?.is_some() {
+        return Ok(true);
+    }
+    Ok(store.get(Table::KeyValue, &key(project, server, "accepted")).map_err(of_store)?.is_some())
+}
+
+/// Holds what a server says now to what is pinned, and pins it where a person accepted it or `configured` names it.
+pub(crate) async fn hold(
+    store: &dyn Store,
+    project: &str,
+    server: &str,
+    now: &Definitions,
+    configured: Option<&str>,
+) -> Result<(), McpError> {
     let found = now.digest();
-    if let Some(pin) = pin(store, project, server)? {
-        let pinned = pin.digest();
-        if pinned == found {
-            return Ok(());
+    let pinned = pin(store, project, server)?.map(|pin| pin.digest());
+    // The operator's file counts before what was pinned under an earlier one.
+    if configured.is_none_or(|configured| configured == found) && pinned.as_ref() == Some(&found) {
+        return Ok(());
+    }
+    let is_approved = match configured {
+        Some(configured) => configured == found,
+        None => {
+            let accepted = store.get(Table::KeyValue, &key(project, server, "accepted")).map_err(of_store)?;
+            accepted.as_deref() == Some(found.as_bytes())
         }
-        let accepted = store.get(Table::KeyValue, &key(project, server, "accepted")).map_err(of_store)?;
-        if accepted.as_deref() != Some(found.as_bytes()) {
-            return Err(McpError::Changed { server: server.to_owned(), pinned, found });
-        }
+    };
+    if !is_approved {
+        let server = server.to_owned();
+        return Err(match configured.map(str::to_owned).or(pinned) {
+            Some(pinned) => McpError::Changed { server, pinned, found },
+            None => McpError::Unapproved { server, found },
+        });
     }
     let bytes = serde_json::to_vec(now).map_err(|error| McpError::Store(error.to_string()))?;
     let batch = Batch::new().put(Table::KeyValue, key(project, server, "pin"), bytes);

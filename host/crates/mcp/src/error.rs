@@ -43,6 +43,14 @@ pub enum McpError {
         /// What it says now.
         found: String,
     },
+    /// Nobody approved of what it says of its tools.
+    #[error("nobody has approved of the tools of the MCP server `{server}` yet (their digest is {found})")]
+    Unapproved {
+        /// The server.
+        server: String,
+        /// What it says.
+        found: String,
+    },
     /// The store failed.
     #[error("{0}")]
     Store(String),
@@ -54,7 +62,11 @@ impl McpError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Down { .. } => true,
-            Self::Config { .. } | Self::TooMany { .. } | Self::Changed { .. } | Self::Store(_) => false,
+            Self::Config { .. }
+            | Self::TooMany { .. }
+            | Self::Changed { .. }
+            | Self::Unapproved { .. }
+            | Self::Store(_) => false,
         }
     }
 }
@@ -62,7 +74,7 @@ impl McpError {
 impl From<McpError> for ToolError {
     fn from(error: McpError) -> Self {
         match &error {
-            McpError::Changed { server, found, .. } => Self::Denied(Denial {
+            McpError::Changed { server, found, .. } | McpError::Unapproved { server, found } => Self::Denied(Denial {
                 reason: error.to_string(),
                 fix: format!("look at what it says now, then run: longhaul mcp accept {server} {found}"),
             }),

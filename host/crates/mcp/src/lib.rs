@@ -11,14 +11,17 @@ mod definitions;
 mod error;
 mod extract;
 mod http;
+mod inside;
 mod keeper;
 mod offers;
 mod process;
 mod server;
+mod walled;
 
 pub use config::{McpConfig, Value};
-pub use definitions::{accept, known, pinned};
+pub use definitions::{accept, is_approved, known, pinned};
 pub use error::McpError;
 pub use extract::{Extracted, extract};
+pub use inside::mcp_child;
 pub use keeper::keep_child;
 pub use server::{McpServer, SecretOf, Surroundings};

@@ -1,15 +1,21 @@
 //! A server that is a child process: started with the environment that is listed, spoken to over its pipes, and
-//! killed with everything that it started; also with a host that is killed itself (`keeper.rs`).
+//! killed with everything that it started; also with a host that is killed itself.
+//!
+//! It runs in the sandbox (`walled.rs`). One that cannot live there runs bare behind a keeper (`keeper.rs`), where its
+//! table says so.
 
 use crate::config::{McpConfig, Value};
 use crate::server::Surroundings;
+use crate::walled::Walled;
 use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use longhaul_egress::Sieve;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Bytes of what a server said last on its standard error, for the message when it fails.
@@ -18,8 +24,75 @@ const LAST_WORDS_BYTES_MAX: usize = 2_000;
 /// How long a server may take to end by itself once its input has ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A running server. Dropping it kills its process group.
-pub(crate) struct Process {
+/// How long the end of a server that did not introduce itself is waited for, to hear why.
+const LAST_WORDS_WAIT: Duration = Duration::from_millis(300);
+
+/// What a server reads and writes.
+pub(crate) type Pipes = (ChildStdout, Box<dyn AsyncWrite + Unpin + Send>);
+
+/// A running server. Dropping it ends it with all that it started, after a grace.
+pub(crate) enum Process {
+    Walled(Option<Walled>),
+    Bare(Bare),
+}
+
+impl Process {
+    /// Starts the command. What a bare one says on its standard error goes through `sieve`; the sandbox has its own.
+    pub(crate) async fn start(
+        name: &str,
+        config: &McpConfig,
+        around: &Surroundings,
+        sieve: Option<Sieve>,
+    ) -> Result<(Self, Pipes), String> {
+        let directory = config.directory_in(&around.tree, &around.base);
+        if !directory.is_dir() {
+            return Err(format!("its directory `{}` is not there", directory.display()));
+        }
+        let env = environment(config, around)?;
+        if config.is_bare() {
+            let (bare, stdout, stdin) = Bare::start(name, config, around, sieve, &directory, env)?;
+            return Ok((Self::Bare(bare), (stdout, Box::new(stdin))));
+        }
+        let (walled, stdout, stdin) = Walled::start(name, config, around, env).await?;
+        Ok((Self::Walled(Some(walled)), (stdout, Box::new(stdin))))
+    }
+
+    /// What it said last on its standard error, without secrets.
+    pub(crate) async fn last_words(&mut self) -> String {
+        match self {
+            Self::Bare(bare) => bare.last_words(),
+            Self::Walled(Some(walled)) => walled.last_words(LAST_WORDS_WAIT).await.trim().to_owned(),
+            Self::Walled(None) => String::new(),
+        }
+    }
+}
+
+impl Drop for Process {
+    /// Its input has ended by now, which asks it to end. A bare one does the same by itself.
+    fn drop(&mut self) {
+        let Self::Walled(walled) = self else { return };
+        if let (Some(walled), Ok(runtime)) = (walled.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(walled.end(GRACE));
+        }
+    }
+}
+
+/// The variables that the table lists, and no other of ours.
+fn environment(config: &McpConfig, around: &Surroundings) -> Result<BTreeMap<String, String>, String> {
+    let mut env = BTreeMap::new();
+    for (name, value) in &config.env {
+        let value = match value {
+            Value::Plain(text) => Some(text.clone()),
+            Value::Secret { secret: named } => Some((around.secret)(named)?.expose().to_owned()),
+            Value::From { from } => std::env::var(from).ok(),
+        };
+        env.extend(value.map(|value| (name.clone(), value)));
+    }
+    Ok(env)
+}
+
+/// A server outside of the sandbox. Dropping it kills its process group.
+pub(crate) struct Bare {
     child: Option<Child>,
     group: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
@@ -27,37 +100,28 @@ pub(crate) struct Process {
     entry: Option<Entry<Listing>>,
 }
 
-impl Process {
-    /// Starts the command behind its keeper. What it says on its standard error goes through `sieve`.
-    pub(crate) fn start(
+impl Bare {
+    /// Starts the command behind its keeper.
+    fn start(
         name: &str,
         config: &McpConfig,
         around: &Surroundings,
         sieve: Option<Sieve>,
+        directory: &Path,
+        env: BTreeMap<String, String>,
     ) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let (keeper, arguments) = around.keeper.split_first().ok_or("it has no keeper")?;
         let mut command = Command::new(keeper);
         command.args(arguments).arg(std::process::id().to_string()).args(&config.command);
-        let directory = config.directory_in(&around.tree, &around.base);
-        if !directory.is_dir() {
-            return Err(format!("its directory `{}` is not there", directory.display()));
-        }
-        command.current_dir(&directory).env_clear();
-        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        for (name, value) in &config.env {
-            match value {
-                Value::Plain(text) => command.env(name, text),
-                Value::Secret { secret: named } => command.env(name, (around.secret)(named)?.expose()),
-                Value::From { from } => command.envs(std::env::var_os(from).map(|value| (name, value))),
-            };
-        }
+        command.current_dir(directory).env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path))).envs(env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.process_group(0).kill_on_drop(true).spawn();
         let mut child = child.map_err(|error| format!("its keeper cannot be started: {error}"))?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let entry = child.id().map(|pid| {
             let mut listed = Listing::new(pid, ChildKind::McpServer, name);
-            listed.place = Some(directory);
+            listed.place = Some(directory.to_owned());
             listed.enter()
         });
         let said = Arc::new(Mutex::new(Vec::new()));
@@ -68,7 +132,7 @@ impl Process {
     }
 
     /// What it said last on its standard error, without secrets.
-    pub(crate) fn last_words(&self) -> String {
+    fn last_words(&self) -> String {
         if let Some(hit) = self.entry.as_ref().and_then(|entry| entry.hit()) {
             return format!(
                 "it was ended: {hit}; its limits are those of [mcp-server] in resources.toml of the data directory"
@@ -79,7 +143,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for Bare {
     /// Its input has ended by now, which asks it to end; what is left after the grace is killed. Where nobody runs
     /// tasks any more, it is killed at once.
     fn drop(&mut self) {

@@ -14,6 +14,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_egress::{Caps, Guard, Key, Keyring, Secret};
+use longhaul_sandbox::SandboxHost;
 use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -56,6 +57,10 @@ pub struct Surroundings {
     pub base: PathBuf,
     /// This very binary, with the arguments that lead to [`crate::keep_child`]; the host's id and the command come after.
     pub keeper: Vec<OsString>,
+    /// How programs are confined, and the least that must hold a server.
+    pub host: SandboxHost,
+    /// Arguments of this very binary that lead to [`crate::mcp_child`].
+    pub inside: Vec<String>,
     /// Where pins are kept.
     pub store: Arc<dyn Store>,
     /// Secrets.
@@ -158,16 +163,17 @@ impl McpServer {
     }
 
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
-        let started = Process::start(&self.name, &self.config, &self.around, keyring.sieve());
-        let (process, stdout, stdin) = started.map_err(|reason| self.down(&reason))?;
+        let started = Process::start(&self.name, &self.config, &self.around, keyring.sieve()).await;
+        let (mut process, (stdout, stdin)) = started.map_err(|reason| self.down(&reason))?;
         let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         let client = match served {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(self.unheard(&error.to_string(), &keyring, Some(&process))),
+            Ok(Err(error)) => return Err(self.unheard(&error.to_string(), &keyring, Some(&mut process)).await),
             Err(_) => {
-                return Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, Some(&process)));
+                let error = "it did not introduce itself in connect_ms_max";
+                return Err(self.unheard(error, &keyring, Some(&mut process)).await);
             }
         };
         Ok(self.live(client, keyring, Some(process)))
@@ -194,8 +200,8 @@ impl McpServer {
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         match served {
             Ok(Ok(client)) => Ok(self.live(client, keyring, None)),
-            Ok(Err(error)) => Err(self.unheard(&error.to_string(), &keyring, None)),
-            Err(_) => Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, None)),
+            Ok(Err(error)) => Err(self.unheard(&error.to_string(), &keyring, None).await),
+            Err(_) => Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, None).await),
         }
     }
 
@@ -208,18 +214,45 @@ impl McpServer {
         Duration::from_millis(self.config.connect_ms())
     }
 
-    fn unheard(&self, error: &str, keyring: &Keyring, process: Option<&Process>) -> McpError {
-        let said = process.map(Process::last_words).filter(|said| !said.is_empty());
-        let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
-        self.down(&keyring.scrub(&format!("{error}{said}")))
+    async fn unheard(&self, error: &str, keyring: &Keyring, process: Option<&mut Process>) -> McpError {
+        let said = match process {
+            Some(process) => process.last_words().await,
+            None => String::new(),
+        };
+        // The end of what it said is what it failed for.
+        let from = said.len().saturating_sub(TEXT_BYTES_MAX / 2);
+        let said = said.char_indices().find(|(at, _)| *at >= from).map_or("", |(at, _)| &said[at..]);
+        let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
+        let walls = if self.config.command.is_empty() || self.config.is_bare() {
+            String::new()
+        } else {
+            format!("; what it needs in its sandbox goes into read, write and hosts of [mcp.{}]", self.name)
+        };
+        self.down(&keyring.scrub(&format!("{}{walls}{said}", truncate(error, TEXT_BYTES_MAX / 4))))
+    }
+
+    /// What the server says of its tools now, for a person who approves of it: the digest, and each name with its
+    /// description. Nothing is pinned by this.
+    ///
+    /// # Errors
+    /// When the server is not there, or lists too much.
+    pub async fn described(&self) -> Result<(String, Vec<(String, String)>), McpError> {
+        let line = self.line().await?;
+        let said = self.said(&line).await?;
+        Ok((said.digest(), said.listed()))
+    }
+
+    async fn said(&self, line: &Line) -> Result<Definitions, McpError> {
+        let listed = timeout(self.connect_time(), self.listed(line)).await;
+        let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))??;
+        Ok(Definitions::of(&self.name, &listed, &line.keyring))
     }
 
     /// What the server says of its tools now, held to the pin.
     async fn held(&self, line: &Line) -> Result<Definitions, McpError> {
-        let listed = timeout(self.connect_time(), self.listed(line)).await;
-        let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))??;
-        let now = Definitions::of(&self.name, &listed, &line.keyring);
-        definitions::hold(&*self.around.store, &self.around.project, &self.name, &now).await?;
+        let now = self.said(line).await?;
+        let (store, project) = (&*self.around.store, &self.around.project);
+        definitions::hold(store, project, &self.name, &now, self.config.tools.as_deref()).await?;
         Ok(now)
     }
 

@@ -5,6 +5,7 @@ use longhaul_core::tool::{HostTool as _, ToolCall, ToolError, ToolOutput};
 use longhaul_core::{Digest, InvocationId};
 use longhaul_egress::Secret;
 use longhaul_mcp::{McpConfig, McpServer, Surroundings, Value};
+use longhaul_sandbox::{Level, SandboxHost};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,8 @@ impl Fake {
             command: vec!["python3".into(), text(&script), text(&folder)],
             env: BTreeMap::from([("TOKEN".into(), Value::Secret { secret: "t".into() })]),
             connect_ms_max: Some(connect_ms),
+            // The sandbox has tests of its own, with the whole program.
+            sandbox: Some(Level::None),
             ..McpConfig::default()
         };
         let store = Arc::<FakeStore>::default();
@@ -71,6 +74,15 @@ impl Fake {
             tree: folder.clone(),
             base: folder.clone(),
             keeper: vec![keeper().into()],
+            host: SandboxHost {
+                program: keeper(),
+                prefix_args: Vec::new(),
+                scratch: folder.join("scratch"),
+                hidden: Vec::new(),
+                level_min: Level::None,
+                redact: None,
+            },
+            inside: Vec::new(),
             store: Arc::clone(&store) as Arc<dyn Store>,
             secret: Arc::new(|_| Secret::new(TOKEN).map_err(|error| error.to_string())),
             random: Arc::new(|| [7; 32]),
@@ -78,7 +90,17 @@ impl Fake {
         Self { folder, store, server: McpServer::new("fake", config, around) }
     }
 
+    /// As a person does who looks at what the server lists.
+    async fn approve(&self) {
+        if let Ok((digest, _)) = self.server.described().await {
+            longhaul_mcp::accept(&*self.store, "p", "fake", &digest).await.unwrap();
+        }
+    }
+
     async fn call(&self, function: &str) -> Result<ToolOutput, ToolError> {
+        if !longhaul_mcp::is_approved(&*self.store, "p", "fake", &McpConfig::default()).unwrap() {
+            self.approve().await;
+        }
         let call = ToolCall {
             tool: "mcp-fake".into(),
             function: function.into(),

@@ -297,5 +297,10 @@ impl Model for Anthropic {
     }
 }
 
+/// A reply of which nothing came yet, from an endpoint without a key.
+pub(crate) fn fresh() -> AnthropicAssembly {
+    AnthropicAssembly::new(None)
+}
+
 #[cfg(test)]
 mod tests;

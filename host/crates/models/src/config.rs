@@ -174,6 +174,16 @@ pub fn asked(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> BTre
     wanted.iter().flat_map(behind).collect()
 }
 
+/// The keys of models that can be read now, for whoever takes them out of what others say. `base` is what paths are
+/// relative to.
+pub fn keys(
+    configs: &BTreeMap<String, ModelConfig>,
+    base: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Vec<Secret> {
+    configs.iter().filter_map(|(name, config)| config.provider.key(name, base, variable).ok()?).collect()
+}
+
 /// The models that are asked when the models `wanted` are, and whose price nobody knows: a cap on money cannot be held
 /// with them.
 pub fn without_prices(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> Vec<String> {
@@ -297,7 +307,7 @@ impl ModelConfig {
     /// What tells this model from every other: all of its provider's table, and the key itself.
     fn identity(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Digest, ModelsError> {
         let table = serde_json::to_vec(&self.provider).unwrap_or_default();
-        let key = self.provider.key(name, surroundings)?;
+        let key = self.provider.key(name, surroundings.base, surroundings.variable)?;
         let base = surroundings.base.as_os_str().as_encoded_bytes();
         Ok(match &self.provider {
             // A file that is replaced is another model.
@@ -344,14 +354,19 @@ impl Provider {
         })
     }
 
-    fn key(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Option<Secret>, ModelsError> {
+    fn key(
+        &self,
+        name: &str,
+        base: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Secret>, ModelsError> {
         let (env, file) = match self {
             Self::OpenAi(config) => (&config.api_key_env, &config.api_key_file),
             Self::Anthropic(config) => (&config.api_key_env, &config.api_key_file),
             Self::Local(_) | Self::Recorded(_) | Self::Route(_) => return Ok(None),
         };
-        let file = file.as_ref().map(|path| surroundings.base.join(path));
-        Secret::find(name, env.as_deref(), file.as_deref(), surroundings.variable)
+        let file = file.as_ref().map(|path| base.join(path));
+        Secret::find(name, env.as_deref(), file.as_deref(), variable)
     }
 }
 

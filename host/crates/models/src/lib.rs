@@ -13,6 +13,8 @@ mod calls;
 pub mod config;
 pub mod discover;
 mod error;
+#[doc(hidden)]
+pub mod hostile;
 mod http;
 pub mod local;
 pub mod openai;

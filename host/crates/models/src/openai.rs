@@ -302,6 +302,11 @@ impl Model for OpenAi {
     }
 }
 
+/// A reply of which nothing came yet, from an endpoint without a key.
+pub(crate) fn fresh() -> OpenAiAssembly {
+    OpenAiAssembly::new(None)
+}
+
 #[cfg(test)]
 mod like_openai;
 #[cfg(test)]

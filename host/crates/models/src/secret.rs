@@ -78,8 +78,9 @@ impl Secret {
         }
     }
 
-    /// The key itself, for the header of a request.
-    pub(crate) fn expose(&self) -> &str {
+    /// The key itself: for the header of a request, and for whoever takes it out of what others say.
+    #[must_use]
+    pub fn expose(&self) -> &str {
         &self.0
     }
 

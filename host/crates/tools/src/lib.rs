@@ -17,7 +17,8 @@ pub use shell::{Shell, ShellSettings};
 
 use longhaul_core::Clock;
 use longhaul_core::tool::HostTool;
-use longhaul_worktree::{CheckHost, Project, Tree, TreeError};
+use longhaul_sandbox::SandboxHost;
+use longhaul_worktree::{Project, Tree, TreeError};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub struct Place {
     /// The branch of the run, `longhaul/NAME`.
     pub branch: String,
     /// How programs are confined on this machine.
-    pub host: CheckHost,
+    pub host: SandboxHost,
     /// The machine's clock.
     pub clock: Arc<dyn Clock>,
 }

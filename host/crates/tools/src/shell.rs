@@ -5,8 +5,10 @@
 //! refused by its name. It runs in the sandbox of native checks: no network, its own processes, only the tree
 //! writable, the data directory, the user's checkout and people's homes out of sight, limits on time, memory, processes, files and output,
 //! and nothing of it outlives the call or the host. Refuses to run where less than `sandbox_min` holds it. It cannot
-//! tell what a program on the list starts in turn; that stays in the same sandbox.
+//! tell what a program on the list starts in turn; that stays in the same sandbox. Git gets settings by which it starts
+//! nothing (`shell/git.rs`).
 
+mod git;
 mod programs;
 mod words;
 
@@ -16,7 +18,7 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, InvocationId};
-use longhaul_worktree::{Held, HeldLimits, HeldReport, Sandbox, private_places, run_held};
+use longhaul_sandbox::{Level, Limits, Program, Report, run};
 use programs::{Programs, Refusal};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,8 +35,8 @@ pub struct ShellSettings {
     programs: Programs,
     env: BTreeMap<String, String>,
     read: Vec<PathBuf>,
-    sandbox_min: Sandbox,
-    limits: HeldLimits,
+    sandbox_min: Option<Level>,
+    limits: Limits,
     /// Lines of commands that need no question, for whoever asks what there is. Who lets them pass is the gate.
     allow: Vec<String>,
 }
@@ -49,11 +51,12 @@ struct Written {
     env: BTreeMap<String, String>,
     /// Variables that are taken from the host's environment, where they are set.
     env_inherit: Vec<String>,
-    /// Directories of people's homes and the like that programs may read, full paths. Default none.
+    /// Files and directories that programs may read besides the system's and their tool chains', full paths. Default
+    /// none.
     read: Vec<PathBuf>,
-    /// `full` (default), `namespaces` or `none`: with less than that nothing is started.
-    sandbox_min: Sandbox,
-    limits: HeldLimits,
+    /// `full`, `namespaces`, `landlock` or `none`: with less than that nothing is started. Default that of `[run]`.
+    sandbox_min: Option<Level>,
+    limits: Limits,
     /// From the tool's own table, by the host.
     allow: Vec<String>,
 }
@@ -86,6 +89,9 @@ impl ShellSettings {
         }
         let programs = Programs::of(&programs, env.get("PATH").map(String::as_str)).map_err(wrong)?;
         env.insert("PATH".to_owned(), programs.path().to_owned());
+        for (name, value) in git::environment() {
+            env.entry(name).or_insert(value);
+        }
         Ok(Self { programs, env, read, sandbox_min, limits, allow })
     }
 }
@@ -119,17 +125,17 @@ impl HostTool for Shell {
     }
 
     fn refusal(&self, call: &ToolCall) -> Option<ToolError> {
-        self.held(call).err()
+        self.program(call).err()
     }
 
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
-        let held = self.held(call)?;
-        let report = run_held(&self.place.host, &self.place.tree, &held).await.map_err(failed)?;
-        Ok(told(&report, &held, &call.tool))
+        let program = self.program(call)?;
+        let report = run(&self.place.host, &program).await.map_err(failed)?;
+        Ok(told(&report, &program, &call.tool))
     }
 }
 
-fn run_function(limits: &HeldLimits) -> FunctionInfo {
+fn run_function(limits: &Limits) -> FunctionInfo {
     let what = "A program and its arguments. Either `argv`, a list of words, or `command`, a line of which nothing is \
                 special but quotes: no chains, no redirection, no substitution, no patterns";
     FunctionInfo::of(
@@ -158,7 +164,7 @@ struct Run {
 
 impl Shell {
     /// What is started for a call, or why nothing is.
-    fn held(&self, call: &ToolCall) -> Result<Held, ToolError> {
+    fn program(&self, call: &ToolCall) -> Result<Program, ToolError> {
         if call.function != "run" {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
         }
@@ -166,34 +172,34 @@ impl Shell {
         let mut argv = words_of(asked.argv, asked.command)?;
         let word = argv.first().cloned().ok_or_else(|| invalid("there is no program; give `argv` or `command`"))?;
         let found = self.settings.programs.find(&word, &self.place.tree);
-        let program = found.map_err(|why| denied(why, &word, tool))?;
-        self.check_seen(&program, tool)?;
-        argv[0] = program.to_string_lossy().into_owned();
+        let found = found.map_err(|why| denied(why, &word, tool))?;
+        self.check_seen(&found, tool)?;
+        argv[0] = found.to_string_lossy().into_owned();
         let mut limits = self.settings.limits.clone();
         limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
         let cwd = PathBuf::from(path(&asked.cwd)?);
         self.check_cwd(&cwd)?;
-        let ShellSettings { env, read, sandbox_min, .. } = self.settings.clone();
-        let hidden = self.hidden().collect();
-        let shown = read.iter().filter_map(|dir| dir.canonicalize().ok()).filter(|dir| dir.is_dir()).collect();
-        Ok(Held { argv, cwd, env, hidden, shown, sandbox_min, limits })
+        let ShellSettings { mut env, read, sandbox_min, .. } = self.settings.clone();
+        if git::is_git(&found) {
+            git::switch_off(&mut env, &self.place.tree, &cwd).map_err(failed)?;
+        }
+        let read = read.into_iter().filter(|path| path.exists()).collect();
+        let level_min = sandbox_min.unwrap_or(self.place.host.level_min);
+        let tree = Some(self.place.tree.clone());
+        Ok(Program { cwd, env, read, tree, level_min, limits, ..Program::new(format!("`{word}`"), argv) })
     }
 
-    /// What programs do not see. The user's own files may hold what no commit does.
-    fn hidden(&self) -> impl Iterator<Item = PathBuf> {
-        private_places().into_iter().chain([self.place.project.clone()])
-    }
-
-    /// A program that it cannot see, nothing can start.
+    /// The user's own files may hold what no commit does: a program there is shown only where the operator says so.
     fn check_seen(&self, program: &Path, tool: &str) -> Result<(), ToolError> {
         let real = program.canonicalize().map_err(failed)?;
         let is_below = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| real.starts_with(dir));
-        if !self.hidden().any(|dir| is_below(&dir)) || self.settings.read.iter().any(is_below) {
+        let hidden = self.place.host.hidden.iter().chain([&self.place.project]);
+        if !hidden.into_iter().any(is_below) || self.settings.read.iter().any(is_below) {
             return Ok(());
         }
         let dir = real.parent().unwrap_or(&real).display();
         Err(failed(format!(
-            "`{}` is not seen by programs, which see no homes; add to longhaul.toml: [tools.{tool}.settings] read = \
+            "`{}` is not seen by programs, which see no checkout; add to longhaul.toml: [tools.{tool}.settings] read = \
              [\"{dir}\"]",
             real.display()
         )))
@@ -240,18 +246,18 @@ fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
     }
 }
 
-fn told(report: &HeldReport, held: &Held, tool: &str) -> ToolOutput {
+fn told(report: &Report, program: &Program, tool: &str) -> ToolOutput {
     let error = report.hit.as_ref().map(|hit| {
         // Limits of all of its processes together begin so.
         let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
         let raise = format!("raise it in {together}[tools.{tool}.settings.limits], or do less");
         if hit.name == "wall_ms_max" {
-            format!("Timeout: given up after {} ms; {raise}", held.limits.wall_ms_max)
+            format!("Timeout: given up after {} ms; {raise}", program.limits.wall_ms_max)
         } else {
             format!("{hit}; {raise}")
         }
     });
-    let output = json!({
+    let mut output = json!({
         "success": report.hit.is_none() && report.exit_code == 0,
         "exit_code": report.exit_code,
         "stdout": report.stdout,
@@ -259,5 +265,9 @@ fn told(report: &HeldReport, held: &Held, tool: &str) -> ToolOutput {
         "duration_ms": report.wall_ms,
         "error": error,
     });
+    // Only what is less than usual is worth words.
+    if report.level != Level::Full {
+        output["sandbox"] = json!(report.level);
+    }
     ToolOutput { output: output.to_string(), truncated: report.truncated }
 }

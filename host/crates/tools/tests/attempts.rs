@@ -140,18 +140,14 @@ async fn what_is_started_stays_in_the_tree() {
         Attempt::shell(
             "a file outside",
             |lab| sh(&format!("echo x > {}/escaped", lab.outside().display())),
-            &["Read-only file system"],
+            &["nonexistent"],
         ),
-        Attempt::shell(
-            "a file outside through a link",
-            |_| sh("echo x > out/escaped"),
-            &["Read-only file system", "nonexistent"],
-        )
-        .after(|lab| lab.link(lab.outside(), "out")),
+        Attempt::shell("a file outside through a link", |_| sh("echo x > out/escaped"), &["nonexistent"])
+            .after(|lab| lab.link(lab.outside(), "out")),
         Attempt::shell(
             "removing what is outside",
-            |lab| sh(&format!("rm -rf {}", lab.outside().display())),
-            &["Read-only file system"],
+            |lab| sh(&format!("rm -r {}", lab.outside().display())),
+            &["No such file"],
         ),
         Attempt::shell(
             "the data directory",
@@ -382,4 +378,77 @@ async fn a_race_for_the_place_to_start_in_gains_nothing() {
     done.store(true, std::sync::atomic::Ordering::Relaxed);
     racer.join().unwrap();
     lab.untouched("a race");
+}
+
+/// A repository that an agent made in its tree, with everything in its configuration that git would start.
+fn evil_repository(lab: &Lab) {
+    lab.write("evil/a.txt", "one\n");
+    let git = |args: &[&str]| {
+        let ran = std::process::Command::new("git").args(args).current_dir(lab.tree().join("evil")).output().unwrap();
+        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["init", "-q"]);
+    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
+        git(&["config", key, value]);
+    }
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "start"]);
+    lab.write("evil/a.txt", "two\n");
+    lab.write("evil/.git/info/attributes", "*.txt filter=evil diff=evil\n");
+    let mut config = String::new();
+    for (section, key) in [
+        ("core", "fsmonitor"),
+        ("core", "pager"),
+        ("core", "editor"),
+        ("core", "sshCommand"),
+        ("gpg", "program"),
+        ("diff", "external"),
+        ("filter \"evil\"", "clean"),
+        ("filter \"evil\"", "smudge"),
+        ("diff \"evil\"", "textconv"),
+        ("credential", "helper"),
+        ("alias", "st"),
+    ] {
+        let bang = if matches!(section, "alias" | "credential") { "!" } else { "" };
+        config.push_str(&format!("[{section}] {key} = \"{bang}touch $PWD/mark-{key}; cat\"\n"));
+    }
+    config.push_str("[commit] gpgSign = true\n[log] showSignature = true\n");
+    let path = lab.tree().join("evil/.git/config");
+    let before = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(path, before + &config).unwrap();
+    for hook in ["pre-commit", "post-commit", "post-index-change"] {
+        use std::os::unix::fs::PermissionsExt;
+        lab.write(&format!("evil/.git/hooks/{hook}"), "#!/bin/sh\ntouch $PWD/mark-hook\n");
+        let hook = lab.tree().join(format!("evil/.git/hooks/{hook}"));
+        std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn git_starts_nothing_that_a_repository_of_an_agent_names() {
+    let lab = Lab::new();
+    evil_repository(&lab);
+    for words in [
+        &["git", "status"][..],
+        &["git", "diff", "--no-ext-diff"],
+        &["git", "diff"],
+        &["git", "add", "a.txt"],
+        &["git", "commit", "-m", "x"],
+        &["git", "log", "-p", "-1", "--no-ext-diff"],
+        &["git", "st"],
+        &["git", "fetch", "ext::touch $PWD/mark-ext"],
+    ] {
+        let told = lab.call_with(&["git"], &json!({ "argv": words, "cwd": "evil" })).await;
+        let entries = std::fs::read_dir(lab.tree().join("evil")).unwrap().filter_map(Result::ok);
+        let marks: Vec<_> =
+            entries.map(|one| one.file_name()).filter(|name| name.to_string_lossy().starts_with("mark-")).collect();
+        assert!(marks.is_empty(), "{words:?} started {marks:?}: {told:.1000}");
+        if words[1] == "commit" {
+            assert!(told.contains("\"success\":true"), "what needs none of it works: {told:.1000}");
+        }
+    }
+    // What is included cannot be seen, so it is not started.
+    lab.write("evil/.git/config", "[include]\npath = ../more\n");
+    let told = lab.call_with(&["git"], &json!({ "argv": ["git", "status"], "cwd": "evil" })).await;
+    assert!(told.contains("remove [include] from it"), "{told:.1000}");
 }

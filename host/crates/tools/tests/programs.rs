@@ -4,7 +4,7 @@
 mod lab;
 
 use lab::Lab;
-use longhaul_worktree::{Held, HeldLimits, Sandbox, run_held};
+use longhaul_sandbox::{Level, Program};
 use serde_json::{Value, json};
 
 async fn run(lab: &Lab, arguments: Value, settings: Value) -> Value {
@@ -95,17 +95,10 @@ async fn a_program_stands_in_the_tree_or_is_not_started() {
     let lab = Lab::new();
     lab.link(lab.outside(), "out");
     for cwd in ["out", "out/sub", "..", "/etc"] {
-        let held = Held {
-            argv: vec!["/bin/ls".to_owned()],
-            cwd: cwd.into(),
-            env: [("PATH".to_owned(), "/bin".to_owned())].into(),
-            hidden: vec![],
-            shown: vec![],
-            sandbox_min: Sandbox::Full,
-            limits: HeldLimits::default(),
-        };
-        let report = run_held(&lab.host(), &lab.tree(), &held).await.unwrap();
-        assert_eq!((report.exit_code, report.stdout.as_str(), report.sandbox), (126, "", Sandbox::Full), "{cwd}");
+        let mut program = Program::new("`ls`", vec!["/bin/ls".to_owned()]);
+        (program.cwd, program.tree) = (cwd.into(), Some(lab.tree()));
+        let report = longhaul_sandbox::run(&lab.host(), &program).await.unwrap();
+        assert_eq!((report.exit_code, report.stdout.as_str(), report.level), (126, "", Level::Full), "{cwd}");
         assert!(report.stderr.contains("it leads out of the tree"), "{cwd}: {}", report.stderr);
     }
 }

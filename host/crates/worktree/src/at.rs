@@ -4,6 +4,7 @@
 //! directory a moment ago may be a link to the user's home now. So nothing here takes a path apart from
 //! the root's; every component is opened relative to the one before, with `O_NOFOLLOW`.
 
+use longhaul_sandbox::empty;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use std::ffi::OsStr;
@@ -240,16 +241,6 @@ impl Root {
     }
 }
 
-/// Removes the directory `dir` with all that is in it, however deep; fine when there is none.
-pub(crate) fn remove_all(dir: &Path) -> io::Result<()> {
-    match Root::open(dir) {
-        Ok(root) => empty(&root.fd)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    }
-    std::fs::remove_dir(dir)
-}
-
 /// Writes a small file of ours, complete or not at all.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
@@ -264,46 +255,6 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Makes what was renamed or created in `dir` durable.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     std::fs::File::open(dir)?.sync_all()
-}
-
-/// Empties a directory. Directories below are moved up before they are emptied: a guest may nest them
-/// deeper than we have stack or open files for.
-fn empty(dir: &OwnedFd) -> io::Result<()> {
-    let mut waiting = unlink_files(dir, dir)?;
-    while let Some(name) = waiting.pop() {
-        let below = match open_dir_at(dir, &name) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                rustix::fs::chmodat(dir, name.as_slice(), Mode::from_raw_mode(0o700), AtFlags::empty())?;
-                open_dir_at(dir, &name)?
-            }
-            other => other?,
-        };
-        waiting.extend(unlink_files(&below, dir)?);
-        rustix::fs::unlinkat(dir, name.as_slice(), AtFlags::REMOVEDIR)?;
-    }
-    Ok(())
-}
-
-/// Removes the files of `dir` and moves its directories into `top`; answers their names there.
-fn unlink_files(dir: &OwnedFd, top: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
-    let same = std::ptr::eq(dir, top);
-    if !same {
-        // Renaming and unlinking need it, and a check may have taken it away.
-        rustix::fs::fchmod(dir, Mode::from_raw_mode(0o700))?;
-    }
-    let mut directories = Vec::new();
-    for name in names(dir)? {
-        if stamp(dir, &name)?.sort != Sort::Dir {
-            rustix::fs::unlinkat(dir, name.as_slice(), AtFlags::empty())?;
-        } else if same {
-            directories.push(name);
-        } else {
-            let moved = temporary_name();
-            rustix::fs::renameat(dir, name.as_slice(), top, moved.as_slice())?;
-            directories.push(moved);
-        }
-    }
-    Ok(directories)
 }
 
 fn create(parent: &OwnedFd, name: &[u8], bytes: &[u8], executable: bool) -> io::Result<()> {

@@ -5,6 +5,7 @@
 
 use crate::TreeError;
 use crate::git::Project;
+use crate::scan::shown;
 use git2::{DiffFormat, DiffOptions, DiffStatsFormat, Oid};
 
 /// Bytes of one file that is compared line by line; of a larger one only its name is told.
@@ -54,6 +55,24 @@ impl Project {
         });
         printed.map_err(failed())?;
         Ok(text)
+    }
+
+    /// The paths that differ from the commit `from` to `to`, as [`crate::Change::path`] shows them.
+    ///
+    /// # Errors
+    /// When one of them is not there, or git cannot read it.
+    pub fn changed_paths(&self, from: &str, to: &str) -> Result<Vec<String>, TreeError> {
+        let repo = self.repo()?;
+        let tree = |commit: &str| {
+            let missing = || TreeError::NoCommit { commit: commit.to_owned(), dir: self.root().to_owned() };
+            let found = Oid::from_str(commit).and_then(|id| repo.find_commit(id)).map_err(|_| missing())?;
+            found.tree().map_err(TreeError::git("read a tree"))
+        };
+        let diff = repo.diff_tree_to_tree(Some(&tree(from)?), Some(&tree(to)?), None);
+        let diff = diff.map_err(TreeError::git("compare two commits"))?;
+        let path =
+            |delta: git2::DiffDelta<'_>| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(shown);
+        Ok(diff.deltas().filter_map(path).collect())
     }
 
     /// The first parent of a commit; none of a first one.

@@ -5,7 +5,7 @@
 //! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps where it
 //! was under `refs/longhaul/reverted`, and an agent what it has so far under `refs/longhaul/checkpoints`. This crate never
 //! touches the user's checkout, index or configuration, but for [`Project::merge_into_checkout`]; it runs no git filter and no hook, and follows no
-//! symbolic link of the tree. Everything but [`run_native`], [`run_held`] and [`start_kept`] blocks.
+//! symbolic link of the tree. Everything but [`run_native`] blocks.
 
 mod at;
 mod browse;
@@ -14,18 +14,16 @@ mod diff;
 mod error;
 mod git;
 mod glob;
-mod held;
 mod ignore;
 mod init;
 mod into_checkout;
-mod kept;
 mod log;
 mod merge;
 mod names;
 mod native;
 mod patch;
+mod protect;
 mod revert;
-mod sandbox;
 mod scan;
 mod tree;
 mod unkept;
@@ -36,16 +34,15 @@ pub use checkpoint::{Checkpoint, CheckpointOrder};
 pub use diff::DiffForm;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, Project, Start};
-pub use held::{Held, HeldLimits, HeldReport, private_places, run_held};
 pub use init::{init_repository, new_project, new_project_with};
 pub use into_checkout::{MergeKind, MergedIn};
-pub use kept::{Kept, Room, start_kept};
 pub use log::Logged;
+pub use longhaul_judge::{EvidenceKind, near_the_judge, runner_file};
 pub use merge::Merge;
-pub use native::{CheckHost, ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
+pub use native::{ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
 pub use patch::{PatchText, Shown};
+pub use protect::{PROTECTED, Protected, ProtectedChange, pattern_of};
 pub use revert::{RevertOrder, WayBack, keep_as};
-pub use sandbox::{Sandbox, check_child};
 pub use scan::{Change, Kind, LeftOut, Scan};
 pub use tree::{Checkout, Tree, TreeCaps};
 pub use unkept::Named;

@@ -8,7 +8,7 @@
 const PATH_BYTES_MAX: usize = 4_000;
 
 /// Characters that HFS+ ignores in names, after git's `next_hfs_char`.
-const IGNORED_BY_HFS: [char; 16] = [
+pub(crate) const IGNORED_BY_HFS: [char; 16] = [
     '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
     '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}', '\u{feff}',
 ];

@@ -6,42 +6,26 @@
 
 mod check;
 mod copy;
-mod output;
+mod judged;
 mod pinned;
-pub(crate) mod run;
 mod spare;
 
 pub use check::NativeCheck;
 pub use copy::{ExactCopy, clear_scratch};
-pub(crate) use output::Output;
 pub(crate) use spare::Shelf;
 
-use self::run::{Done, Program, Run};
 use crate::TreeError;
 use crate::git::Project;
-use crate::sandbox::Sandbox;
 use crate::scan::{Base, shown};
 use crate::tree::{Tree, TreeCaps};
 use copy::Copy;
+use judged::{Judged, Judging};
 use longhaul_core::Digest;
 use longhaul_core::work::CheckReport;
+use longhaul_sandbox::{Level, Limits, Program, Report, SandboxError, SandboxHost};
 use pinned::Pinned;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
-use std::path::PathBuf;
-
-/// How checks are run on this machine.
-#[derive(Clone, Debug)]
-pub struct CheckHost {
-    /// This very binary.
-    pub program: PathBuf,
-    /// Arguments that lead to [`crate::check_child`]; the specification comes after them.
-    pub prefix_args: Vec<String>,
-    /// Where temporary copies are made; it must exist. It may lie in a hidden directory.
-    pub scratch: PathBuf,
-    /// Directories and files that a check must not see in a full sandbox: the data directory, keys.
-    pub hidden: Vec<PathBuf>,
-}
 
 /// How a check ended, and how it was held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +33,7 @@ pub struct NativeReport {
     /// What everybody sees.
     pub report: CheckReport,
     /// What held it.
-    pub sandbox: Sandbox,
+    pub sandbox: Level,
     /// How long it took.
     pub wall_ms: u64,
     /// [`Scan::digest`] of the tree that it ran on.
@@ -60,14 +44,6 @@ pub struct NativeReport {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NativeError {
-    /// The program is not there.
-    #[error("check `{name}` cannot find the program `{program}`; install it, or give its full path in [checks]")]
-    NoProgram {
-        /// The check.
-        name: String,
-        /// `argv[0]`.
-        program: String,
-    },
     /// What is written in `[checks]` cannot be run.
     #[error("check `{name}` {why}")]
     Invalid {
@@ -88,21 +64,13 @@ pub enum NativeError {
         /// The digest now.
         found: String,
     },
-    /// Less holds it here than must.
-    #[error(
-        "`{name}` was not started, since this system does not let it be confined: {why}; allow user namespaces, or \
-         accept less with `sandbox_min`"
-    )]
-    NoSandbox {
-        /// The program.
-        name: String,
-        /// What the system said.
-        why: String,
-    },
+    /// It was not started.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     /// The copy could not be made.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The child could not be started or watched.
+    /// The copy could not be worked on.
     #[error("check `{name}` could not be run: {why}; this is the host's fault and not the check's")]
     Host {
         /// The check.
@@ -116,8 +84,13 @@ impl NativeError {
     /// True when there was no room on a disk: nothing is wrong with the check.
     #[must_use]
     pub fn is_full_disk(&self) -> bool {
-        let Self::Tree(TreeError::Io { source, .. }) = self else { return false };
-        matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+        match self {
+            Self::Tree(TreeError::Io { source, .. }) => {
+                matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+            }
+            Self::Sandbox(error) => error.is_full_disk(),
+            _ => false,
+        }
     }
 }
 
@@ -156,7 +129,7 @@ pub fn pins(project: &Project, base: &str, name: &str, check: &NativeCheck) -> R
 /// # Errors
 /// When it did not run. A check that fails, or reaches a limit, is a report.
 pub async fn run_native(
-    host: &CheckHost,
+    host: &SandboxHost,
     project: &Project,
     tree: &Tree,
     parent: &str,
@@ -172,32 +145,24 @@ pub async fn run_native(
         let make = move || Copy::make(&host, &project, &tree, &parent, &name, &check, &pins);
         tokio::task::spawn_blocking(make).await.map_err(|error| failed(error.to_string()))??
     };
-    let program = check.program();
-    let scratch = copy.dir();
-    let run =
-        Run { host, name, program: &program, scratch, tree: None, hidden: &[], shown: &[], sandbox_min: Sandbox::None };
-    let done = run.in_the_best_sandbox().await;
     let subject = copy.scan.digest;
-    // Deleting a build takes a while, and is nobody's concern.
-    tokio::task::spawn_blocking(move || copy.done());
-    let done = done?;
-    let (sandbox, wall_ms) = (done.sandbox, done.wall_ms);
-    Ok(NativeReport { report: report(name, done), sandbox, wall_ms, subject })
+    let mut judging = Judging { host, project, tree, name, check, copy: Some(copy) };
+    let judged = judging.run(&pins.base).await;
+    if let Some(copy) = judging.copy {
+        // Deleting a build takes a while, and is nobody's concern.
+        tokio::task::spawn_blocking(move || copy.done());
+    }
+    let Judged { report, level, wall_ms } = judged?;
+    Ok(NativeReport { report, sandbox: level, wall_ms, subject })
 }
 
 /// Bytes of one file that a check writes. A debug build's archives have hundreds of megabytes.
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
 impl NativeCheck {
-    fn program(&self) -> Program {
+    fn program(&self, name: &str, project: &Project, level_min: Level) -> Program {
         let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
-        let mut env = self.env.clone();
-        if let Some(rustup) = run::rustup_home().and_then(|home| home.into_os_string().into_string().ok()) {
-            env.entry("RUSTUP_HOME".to_owned()).or_insert(rustup);
-        }
-        Program {
-            argv: self.argv.clone(),
-            env,
+        let limits = Limits {
             wall_ms_max: self.wall_ms_max,
             grace_ms: 0,
             cpu_seconds_max: self.wall_ms_max.div_ceil(1_000).saturating_mul(cores),
@@ -206,14 +171,16 @@ impl NativeCheck {
             processes_max: self.processes_max,
             disk_bytes_max: self.disk_bytes_max,
             file_bytes_max: FILE_BYTES_MAX.min(self.disk_bytes_max),
-        }
+        };
+        let env = self.env.clone();
+        // A full path stays what it is.
+        let read = self.read.iter().map(|path| project.root().join(path)).collect();
+        Program { env, read, level_min, limits, ..Program::new(format!("check `{name}`"), self.argv.clone()) }
     }
 }
 
-fn report(name: &str, done: Done) -> CheckReport {
-    let Done { exit_code, hit, stdout, stderr, .. } = done;
-    let (stdout, out_cut) = stdout.text();
-    let (mut stderr, err_cut) = stderr.text();
+fn report(name: &str, done: Report) -> CheckReport {
+    let Report { exit_code, hit, stdout, mut stderr, truncated, level, .. } = done;
     if let Some(hit) = &hit {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
         // Limits of all of its processes together begin so.
@@ -221,12 +188,17 @@ fn report(name: &str, done: Done) -> CheckReport {
         let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
         stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
     }
+    if level != Level::Full {
+        let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
+        stderr.push_str(&format!("{line_end}this check was held by the sandbox level `{level}`, and not by `full`\n"));
+    }
     CheckReport {
         name: name.to_owned(),
         passed: hit.is_none() && exit_code == 0,
         exit_code,
         stdout,
         stderr,
-        truncated: out_cut || err_cut,
+        truncated,
+        sandbox: (level != Level::Full).then(|| level.to_string()),
     }
 }

@@ -4,7 +4,7 @@
 //! commits that are too large to check out; writes through no link, and nothing outside its directory
 //! but `DIR.tmp-*`, `DIR.ref-move`, `DIR.merge` and `DIR.at` beside it.
 
-use crate::at::{Root, remove_all, sync_dir, write_whole};
+use crate::at::{Root, sync_dir, write_whole};
 use crate::git::{CommitOrder, Committed, Project};
 use crate::native::Shelf;
 use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, cap, content, count, shown};
@@ -12,6 +12,7 @@ use crate::write::Writer;
 use crate::{Hook, TreeError};
 use base64::Engine as _;
 use git2::Repository;
+use longhaul_sandbox::remove_all;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,26 +1,29 @@
 //! Native checks: what they run on, what holds them, and what is said when they reach a limit.
 
+#[path = "native/cheats.rs"]
+mod cheats;
 #[path = "support/repo.rs"]
 mod repo;
 
 use expect_test::{Expect, expect};
-use longhaul_worktree::{CheckHost, NativeCheck, NativeError, NativeReport, Pins, Sandbox, Tree, pins, run_native};
+use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_worktree::{NativeCheck, NativeError, NativeReport, Pins, Tree, pins, run_native};
 use repo::{Repo, read, write};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The example that stands in for the `longhaul` command. Cargo builds it with all tests of the crate, but
-/// not for `--test native` alone.
+/// The example of `sandbox` that stands in for the `longhaul` command.
 fn child() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().parent().unwrap().join("examples/check_child")
+    test.parent().unwrap().parent().unwrap().join("examples/sandbox_child")
 }
 
-fn host(repo: &Repo) -> CheckHost {
+fn host(repo: &Repo) -> SandboxHost {
     let scratch = repo.dir.path().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
-    CheckHost { program: child(), prefix_args: vec![], scratch, hidden: vec![repo.dir.path().join("hidden")] }
+    let hidden = vec![repo.dir.path().join("hidden")];
+    SandboxHost { program: child(), prefix_args: vec![], scratch, hidden, level_min: Level::None, redact: None }
 }
 
 fn shell(script: &str) -> NativeCheck {
@@ -62,6 +65,12 @@ async fn run(repo: &Repo, check: &NativeCheck) -> Result<NativeReport, NativeErr
     run_with(repo, check, &pins).await
 }
 
+/// Why a check is refused before it runs.
+fn run_with_invalid(repo: &Repo, check: &NativeCheck) -> String {
+    let project = repo.project();
+    pins(&project, &project.head().unwrap(), "test", check).unwrap_err().to_string()
+}
+
 /// Runs a script on a repository and shows the report.
 async fn check(repo: &Repo, script: &str, expected: Expect) -> NativeReport {
     let done = run(repo, &shell(script)).await.unwrap();
@@ -71,7 +80,7 @@ async fn check(repo: &Repo, script: &str, expected: Expect) -> NativeReport {
 }
 
 /// What can be had here: each test says what holds in which.
-async fn sandbox() -> Sandbox {
+async fn sandbox() -> Level {
     run(&Repo::with(&[]), &shell("true")).await.unwrap().sandbox
 }
 
@@ -210,16 +219,41 @@ async fn pinned_files_come_from_the_base_whatever_lies_in_the_tree() {
 }
 
 #[tokio::test]
+async fn files_of_a_test_runner_are_pinned_unasked() {
+    let repo = Repo::with(&[("conftest.py", "strict"), ("pyproject.toml", "old"), ("src/a", "old")]);
+    let tree = repo.checkout();
+    for path in ["conftest.py", "tests/conftest.py", "pyproject.toml", "sitecustomize.py", "lib/x.pth", "src/a"] {
+        write(tree.dir(), path, "agent");
+    }
+    let project = repo.project();
+    let run = async |check: &NativeCheck| {
+        let pins = pins(&project, &project.head().unwrap(), "test", check).unwrap();
+        run_on(&repo, &tree, check, &pins).await.unwrap().report
+    };
+    let mut check = shell("grep -r . | sort");
+    let report = run(&check).await;
+    assert_eq!(report.stdout, "conftest.py:strict\npyproject.toml:agent\nsrc/a:agent\n");
+    expect![[r"
+        changes to `conftest.py`, `lib/x.pth`, `sitecustomize.py`, `tests/conftest.py` were not seen by this check: files of a test runner are taken from the base commit; to allow one, name it in `unpinned` of [checks.test]
+    "]]
+    .assert_eq(&report.stderr);
+    // Nothing happens to a project without one.
+    check.unpinned = vec!["**".into()];
+    let report = run(&check).await;
+    assert_eq!((report.stdout.lines().count(), report.stderr.as_str()), (6, ""), "{report:?}");
+}
+
+#[tokio::test]
 async fn the_environment_is_empty_but_for_what_a_program_needs() {
     let repo = Repo::with(&[]);
-    let mut check =
-        shell("env | cut -d= -f1 | grep -v -e RUSTUP_HOME -e '^_$' -e PWD -e SHLVL | sort; echo $MINE; pwd");
+    let mut check = shell(
+        "env | cut -d= -f1 | grep -v -E '^(CARGO|RUSTUP|PYENV|GO)' | grep -v -e '^_$' -e PWD -e SHLVL | sort; echo $MINE; pwd",
+    );
     check.env.insert("MINE".to_owned(), "a value".to_owned());
     let done = run(&repo, &check).await.unwrap();
-    if done.sandbox == Sandbox::Full {
+    if done.sandbox == Level::Full {
         assert_eq!(done.report.stdout, "HOME\nLANG\nMINE\nPATH\nTMPDIR\na value\n/tmp/work\n");
     }
-    assert!(!done.report.stdout.contains("CARGO"), "{}", done.report.stdout);
 }
 
 #[tokio::test]
@@ -236,7 +270,7 @@ async fn a_check_at_its_deadline_is_killed_with_all_it_started() {
         .assert_eq(&done.report.stderr);
     assert_eq!((done.report.passed, done.report.exit_code, done.report.stdout.as_str()), (false, -1, "begun\n"));
     let left = std::process::Command::new("pgrep").args(["-f", "sleep 3[012]"]).output().unwrap();
-    if done.sandbox != Sandbox::None {
+    if done.sandbox != Level::None {
         assert_eq!(String::from_utf8_lossy(&left.stdout), "");
     }
 }
@@ -282,7 +316,7 @@ async fn output_is_cut_in_the_middle_and_made_text() {
 
 #[tokio::test]
 async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
-    if sandbox().await != Sandbox::Full {
+    if sandbox().await != Level::Full {
         eprintln!("skipped: this system has no namespaces for us");
         return;
     }
@@ -294,9 +328,9 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
     let script = format!(
         "cat /proc/net/dev | grep -c eth; \
          python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))' 2>&1 | tail -1; \
-         (echo evil > {outside}) 2>/dev/null || echo read-only; \
+         (echo evil > {outside}) 2>/dev/null || echo absent; \
          (echo evil > {home}/evil-of-a-check) 2>/dev/null || echo home too; \
-         ls {hidden} | wc -l; \
+         ls {hidden} 2>/dev/null | wc -l; \
          python3 -c 'import socket as s; l = s.create_server((\"127.0.0.1\", 0)); s.create_connection(l.getsockname())' && echo but itself; \
          kill -0 {pid} 2>/dev/null || echo no such process; \
          mount -o remount,rw / 2>/dev/null || echo no mounts; \
@@ -309,12 +343,12 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
         pid = std::process::id(),
     );
     let done = run(&repo, &shell(&script)).await.unwrap();
-    assert_eq!(done.sandbox, Sandbox::Full);
+    assert_eq!(done.sandbox, Level::Full);
     assert!(done.report.stdout.starts_with("0\n"), "{}", done.report.stdout);
     expect![[r"
         0
         ConnectionRefusedError: [Errno 111] Connection refused
-        read-only
+        absent
         home too
         0
         but itself
@@ -322,31 +356,56 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
         no mounts
         0000000000000000
         1
-        fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "]]
+        fd full null ptmx pts random shm stderr stdin stdout urandom zero "]]
     .assert_eq(&done.report.stdout);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "the user's");
 }
 
-/// A system that allows no namespaces, made of one that does.
-#[tokio::test]
-async fn without_namespaces_a_check_runs_and_the_report_says_so() {
-    if sandbox().await == Sandbox::None {
-        eprintln!("skipped: this system has no namespaces for us");
-        return;
+/// A machine that allows no namespaces, made of one that does: this test as another process.
+#[test]
+fn without_namespaces_a_check_runs_where_that_is_accepted_and_the_report_says_so() {
+    let name = "without_namespaces_a_check_runs_where_that_is_accepted_and_the_report_says_so";
+    if std::env::var_os("LONGHAUL_TEST_HOST").is_some() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        return runtime.block_on(run_without_namespaces());
     }
+    // Root loses the right to make them, a user the number of them.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let wrapper = match rustix::process::geteuid().is_root() {
+        true => vec!["setpriv", "--bounding-set=-sys_admin"],
+        false => vec!["unshare", "-U", "-c", "--keep-caps", "sh", "-c", script],
+    };
+    let mut host = std::process::Command::new(wrapper[0]);
+    host.args(&wrapper[1..]).arg(std::env::current_exe().unwrap()).args([name, "--exact"]);
+    let ran = host.env("LONGHAUL_TEST_HOST", "1").output().unwrap();
+    assert!(ran.status.success(), "{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+}
+
+async fn run_without_namespaces() {
     let repo = Repo::with(&[("a.txt", "one")]);
-    let script = "echo 0 > /proc/sys/user/max_user_namespaces; eval exec \"\\\"$0\\\" \\\"\\${$#}\\\"\"";
-    let prefix_args = ["-Ur", "sh", "-c", script, child().to_str().unwrap()].map(str::to_owned).to_vec();
-    let host = CheckHost { program: "unshare".into(), prefix_args, ..host(&repo) };
-    let project = repo.project();
-    let (base, mut check) = (project.head().unwrap(), shell("cat a.txt; pwd; sleep 40 & exec sleep 40"));
+    // Without mounts of its own the check has to reach its copy by its path.
+    std::fs::set_permissions(repo.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut check = shell("cat a.txt; pwd; (setsid sleep 40 &) ; sleep 40 & exec sleep 40");
     check.wall_ms_max = 700;
-    let pins = pins(&project, &base, "test", &check).unwrap();
-    let done = run_native(&host, &project, &repo.checkout(), &base, "test", &check, &pins).await.unwrap();
-    assert_eq!((done.sandbox, done.report.exit_code), (Sandbox::None, -1), "{done:?}");
+    let done = run(&repo, &check).await.unwrap();
+    assert_eq!((done.sandbox, done.report.exit_code), (Level::Landlock, -1), "{done:?}");
+    assert_eq!(done.report.sandbox.as_deref(), Some("landlock"));
+    assert!(done.report.stderr.contains("held by the sandbox level `landlock`"), "{done:?}");
     assert!(done.report.stdout.starts_with("one") && done.report.stdout.ends_with("/work\n"), "{done:?}");
     let left = std::process::Command::new("pgrep").args(["-x", "-f", "sleep 40"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+}
+
+#[tokio::test]
+async fn a_check_reads_what_its_table_names() {
+    let repo = Repo::with(&[]);
+    write(repo.dir.path(), "hidden/key", "key");
+    let key = repo.dir.path().join("hidden/key");
+    let mut check = shell(&format!("cat {}", key.display()));
+    assert!(!run(&repo, &check).await.unwrap().report.passed);
+    check.read = vec![key];
+    let done = run(&repo, &check).await.unwrap();
+    assert_eq!((done.report.stdout.as_str(), done.report.exit_code), ("key", 0), "{done:?}");
 }
 
 #[tokio::test]
@@ -357,6 +416,7 @@ async fn cargo_test_runs_in_the_sandbox() {
     let check = NativeCheck::of_argv(["cargo", "test", "--offline", "--quiet"].map(str::to_owned).to_vec());
     let done = run(&repo, &check).await.unwrap();
     assert!(done.report.passed && done.report.stdout.contains("1 passed"), "{done:?}");
+    assert!(done.report.stderr.contains("1 test passed by name"), "{done:?}");
     write(repo.checkout().dir(), "a.txt", "two");
     let done = run(&repo, &check).await.unwrap();
     assert_eq!((done.report.passed, done.report.exit_code), (false, 101), "{done:?}");
@@ -369,10 +429,8 @@ async fn a_check_that_cannot_be_run_is_an_error_that_says_what_to_do() {
     let base = project.head().unwrap();
     let told = |error: NativeError| error.to_string();
     let absent = NativeCheck::of_argv(vec!["no-such-program-here".to_owned()]);
-    expect![
-        "check `test` cannot find the program `no-such-program-here`; install it, or give its full path in [checks]"
-    ]
-    .assert_eq(&told(run(&repo, &absent).await.unwrap_err()));
+    expect!["check `test` cannot find the program `no-such-program-here`; install it, or give its full path"]
+        .assert_eq(&told(run(&repo, &absent).await.unwrap_err()));
     let refused = |check: &NativeCheck| told(pins(&project, &base, "test", check).unwrap_err());
     expect![[r#"check `test` has no program; write for example: argv = ["cargo", "test"]"#]]
         .assert_eq(&refused(&NativeCheck::of_argv(vec![])));
@@ -386,7 +444,7 @@ async fn a_check_that_cannot_be_run_is_an_error_that_says_what_to_do() {
     let check = shell("true");
     let pins = pins(&project, &base, "test", &check).unwrap();
     let error = run_native(&host, &project, &repo.checkout(), &base, "test", &check, &pins).await.unwrap_err();
-    expect!["check `test` could not be run: the child said nothing; this is the host's fault and not the check's"]
+    expect!["check `test` could not be run: the child said nothing; this is the host's fault and not the program's"]
         .assert_eq(&told(error));
 }
 
@@ -396,7 +454,7 @@ fn a_check_is_written_as_a_list_or_a_table() {
     assert_eq!(read(r#"["cargo", "test"]"#).unwrap(), NativeCheck::of_argv(vec!["cargo".into(), "test".into()]));
     let table = read(r#"{"argv": ["pytest"], "files": ["tests/**"], "wall_ms_max": 5}"#).unwrap();
     assert_eq!((table.files[0].as_str(), table.wall_ms_max, table.processes_max), ("tests/**", 5, 256));
-    expect!["unknown field `arg`, expected one of `argv`, `files`, `env`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
+    expect!["unknown field `arg`, expected one of `argv`, `files`, `evidence`, `twins`, `report`, `tests_min`, `unpinned`, `env`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
         .assert_eq(&read(r#"{"arg": ["pytest"]}"#).unwrap_err().to_string());
     expect![[r#"invalid type: integer `3`, expected a list of words, such as ["cargo", "test"], or a table with `argv` at line 1 column 1"#]].assert_eq(&read("3").unwrap_err().to_string());
 }

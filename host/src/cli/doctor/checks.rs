@@ -2,29 +2,23 @@
 //! is not enough. Changes nothing, and starts nothing but one program that does nothing, to see what holds it.
 
 use super::super::backup::upkeep;
+use super::toolchains;
 use crate::cli::Context;
 use crate::home::Home;
 use crate::resources::Settings;
 use crate::service::{UpkeepAsk, UpkeepDone};
-use crate::wiring::{cache, own_program};
+use crate::wiring::cache;
 use longhaul_core::Clock as _;
 use longhaul_resources::cgroup::Groups;
 use longhaul_resources::{Sampler, gpu};
-use longhaul_worktree::{CheckHost, Held, HeldLimits, Sandbox, run_held};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 /// Bytes of a disk below which there will be trouble soon, and below which there is.
 const DISK_BYTES_FEW: u64 = 2 << 30;
 const DISK_BYTES_TOO_FEW: u64 = 128 << 20;
-
-/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
-const CLEAR_LOOKS_MAX: usize = 100;
-const CLEAR_LOOK: Duration = Duration::from_millis(10);
 
 /// Before this nobody ran this program: 2025-01-01, in milliseconds since 1970-01-01 UTC.
 const CLOCK_MS_MIN: u64 = 1_735_689_600_000;
@@ -55,15 +49,15 @@ pub struct Found {
     pub said: String,
 }
 
-fn fine(what: &'static str, said: impl Into<String>) -> Found {
+pub(super) fn fine(what: &'static str, said: impl Into<String>) -> Found {
     Found { what, state: State::Fine, said: said.into() }
 }
 
-fn less(what: &'static str, said: impl Into<String>) -> Found {
+pub(super) fn less(what: &'static str, said: impl Into<String>) -> Found {
     Found { what, state: State::Less, said: said.into() }
 }
 
-fn broken(what: &'static str, said: impl Into<String>) -> Found {
+pub(super) fn broken(what: &'static str, said: impl Into<String>) -> Found {
     Found { what, state: State::Broken, said: said.into() }
 }
 
@@ -74,7 +68,7 @@ pub async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
     if let Ok(cache) = cache() {
         found.push(disk("disk of cache", &cache));
     }
-    found.extend([permissions(home), secrets(home), settings(home), clock(home), sandbox().await, groups()]);
+    found.extend([permissions(home), secrets(home), settings(home), clock(home), toolchains::level().await, groups()]);
     found.push(store(context, reads_store).await);
     found
 }
@@ -173,50 +167,6 @@ fn clock(home: &Home) -> Found {
         return less(WHAT, "systemd-timesyncd runs and has not set it yet");
     }
     fine(WHAT, "as new as the store")
-}
-
-async fn sandbox() -> Found {
-    const WHAT: &str = "sandbox";
-    let Ok(program) = own_program() else { return broken(WHAT, "this program does not know where it is") };
-    let Ok(scratch) = tempfile::tempdir() else { return broken(WHAT, "no temporary directory can be made") };
-    let tree = scratch.path().join("tree");
-    if let Err(error) = fs::create_dir(&tree) {
-        return broken(WHAT, format!("`{}` cannot be made: {error}", tree.display()));
-    }
-    let host = CheckHost {
-        program,
-        prefix_args: vec!["check-child".into()],
-        scratch: scratch.path().to_owned(),
-        hidden: Vec::new(),
-    };
-    let held = Held {
-        argv: vec!["/bin/true".into()],
-        cwd: PathBuf::new(),
-        env: BTreeMap::new(),
-        hidden: Vec::new(),
-        shown: Vec::new(),
-        sandbox_min: Sandbox::None,
-        limits: HeldLimits::default(),
-    };
-    let ran = run_held(&host, &tree, &held).await.map(|report| report.sandbox);
-    // What it left is cleared behind it, in this directory, which must not go first.
-    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() <= 1);
-    for _ in 0..CLEAR_LOOKS_MAX {
-        if is_clear() {
-            break;
-        }
-        tokio::time::sleep(CLEAR_LOOK).await;
-    }
-    match ran {
-        Ok(Sandbox::Full) => fine(WHAT, "no network, processes of its own, files read-only but for the copy"),
-        Ok(Sandbox::Namespaces) => less(WHAT, "no network and processes of its own; files are not covered here"),
-        Ok(Sandbox::None) => less(
-            WHAT,
-            "limits and a cleared environment only; allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, \
-             or kernel.apparmor_restrict_unprivileged_userns=0",
-        ),
-        Err(error) => broken(WHAT, error.to_string()),
-    }
 }
 
 fn groups() -> Found {

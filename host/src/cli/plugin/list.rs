@@ -36,15 +36,14 @@ pub(in crate::cli) fn tool_components(context: &Context) -> Vec<(String, PathBuf
     components(context).into_iter().filter(|(_, path)| is_tool(path)).collect()
 }
 
-/// The component that a run takes for each name.
 fn components(context: &Context) -> BTreeMap<String, PathBuf> {
-    components_of(Some(&context.project), &context.home)
+    components_of(&context.home)
 }
 
-/// The component that a run of that project, or of any, takes for each name.
-pub(crate) fn components_of(project: Option<&Path>, home: &Home) -> BTreeMap<String, PathBuf> {
+/// The component that a run takes for each name.
+pub(crate) fn components_of(home: &Home) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
-    for directory in plugins::directories(project, home) {
+    for directory in plugins::directories(home) {
         for path in directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()) {
             if path.extension().is_some_and(|extension| extension == "wasm")
                 && let Some(stem) = path.file_stem()

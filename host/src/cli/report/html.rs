@@ -123,6 +123,13 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
             FeatureStatus::Blocked => ("blocked", "blocked"),
             FeatureStatus::Dropped => ("", "dropped"),
         };
+        let mut why = row.why.clone();
+        if !row.by_exit_code.is_empty() {
+            write!(why, " (by an exit code alone: {})", row.by_exit_code.join(", "))?;
+        }
+        if !row.near_judge.is_empty() {
+            write!(why, " (near the judge: {})", row.near_judge.join(", "))?;
+        }
         writeln!(
             to,
             "<tr><td>{}: {}<td class=\"{class}\">{word}<td class=\"number\">{}<td>{}<td class=\"why\">{}</tr>",
@@ -130,7 +137,7 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
             escaped(&row.title),
             row.attempts,
             used_words(&row.used),
-            escaped(&row.why),
+            escaped(&why),
         )?;
     }
     writeln!(to, "</table>")
@@ -143,7 +150,8 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<h2>Commits</h2>\n<table><tr><th>when<th>commit<th>feature<th>files</tr>")?;
     for commit in report.commits.iter().rev() {
         let (at, name) = (moment(commit.at_ms), escaped(short(&commit.commit)));
-        let (feature, files) = (escaped(&commit.feature), escaped(&commit.files.join(", ")));
+        let (feature, files) =
+            (escaped(&commit.feature), escaped(&commit.shown_files().collect::<Vec<_>>().join(", ")));
         let reverted = if commit.reverted { " (reverted)" } else { "" };
         writeln!(to, "<tr><td><time>{at}</time><td><code>{name}</code><td>{feature}<td>{files}{reverted}</tr>")?;
     }

@@ -60,6 +60,14 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
             true => String::new(),
             false => format!(" (passed before the work: {})", row.vacuous.join(", ")),
         };
+        let by_exit = match row.by_exit_code.is_empty() {
+            true => String::new(),
+            false => format!(" (by an exit code alone: {})", row.by_exit_code.join(", ")),
+        };
+        let near = match row.near_judge.is_empty() {
+            true => String::new(),
+            false => format!(" (near the judge: {})", row.near_judge.join(", ")),
+        };
         writeln!(
             to,
             "| {}: {} | {status} | {} | {} | {} |",
@@ -67,7 +75,7 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
             plain(&row.title),
             row.attempts,
             used_words(&row.used),
-            plain(&format!("{}{vacuous}", row.why)),
+            plain(&format!("{}{vacuous}{by_exit}{near}", row.why)),
         )?;
     }
     Ok(())
@@ -79,7 +87,7 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     }
     writeln!(to, "\n## Commits\n")?;
     for commit in report.commits.iter().rev().take(COMMITS) {
-        let files: Vec<String> = commit.files.iter().map(|file| plain(file)).collect();
+        let files: Vec<String> = commit.shown_files().map(|file| plain(&file)).collect();
         let (at, name) = (moment(commit.at_ms), short(&commit.commit));
         let reverted = if commit.reverted { " (reverted)" } else { "" };
         writeln!(to, "- {at} `{name}` {}: {}{reverted}", plain(&commit.feature), files.join(", "))?;

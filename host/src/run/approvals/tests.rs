@@ -22,6 +22,7 @@ fn approval(by: &str, entry: u32) -> Approval {
         plugin: "react".into(),
         effect: EffectClass::Acts,
         runs_commands: false,
+        heard: Vec::new(),
         at_ms: entry.into(),
         standing: Standing::Open,
     }

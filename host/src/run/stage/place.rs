@@ -12,6 +12,7 @@ use crate::run::record::put_judged;
 use crate::run::{approvals, proposals};
 use longhaul_capabilities::{Models as _, Setup};
 use longhaul_core::InvocationId;
+use longhaul_core::event::Event;
 use longhaul_core::memory::Trust;
 use longhaul_core::tool::{CheckError, Checks};
 use longhaul_core::work::{
@@ -27,6 +28,9 @@ use std::sync::Arc;
 
 /// Bytes of evidence that an evaluator sees, all files together.
 const EVIDENCE_BYTES_MAX: usize = 200_000;
+
+/// How the evidence is called that says which files of a test runner the work changed.
+const NEAR_THE_JUDGE: &str = "changes near the judge";
 
 /// One piece of work, and where it is done.
 pub(super) struct Place<'a> {
@@ -107,6 +111,11 @@ impl Place<'_> {
         report: impl FnOnce(Outcome) -> Report,
     ) -> anyhow::Result<Ended> {
         let part = self.part(&format!("agents.{agent}"))?;
+        if part.quarantine.is_some() {
+            anyhow::bail!(
+                "[agents.{agent}] is in quarantine: it works for other agents only, by agents = [\"{agent}\"] of theirs"
+            );
+        }
         task.settings = part.settings.clone();
         let input = task.clone();
         let checks: Arc<dyn Checks> = match self.desk.repository {
@@ -134,6 +143,10 @@ impl Place<'_> {
         };
         let outcome = self.stage.outcome_of(generated)?;
         let mut ended = self.ask_evaluator(instruction, &outcome.output, criteria).await?;
+        let near = repository.runner_files(self.base).await?;
+        if let Some(said) = near_the_judge(&near) {
+            ended.heard.push(Event::Warning { text: format!("`{feature}` changed {said}") });
+        }
         if let End::Report(Report::Judged(verdict)) = &mut ended.end {
             // An evaluator sees neither these files nor why they are missing.
             let unkept = repository.unkept().still().await?;
@@ -154,11 +167,12 @@ impl Place<'_> {
         criteria: &[Criterion],
     ) -> anyhow::Result<Ended> {
         let part = self.part("evaluator")?;
-        let subject = Subject {
-            instruction: instruction.to_owned(),
-            output: output.to_owned(),
-            evidence: self.desk.repository()?.evidence(self.base, EVIDENCE_BYTES_MAX).await?,
-        };
+        let repository = self.desk.repository()?;
+        let mut evidence = repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?;
+        if let Some(said) = near_the_judge(&repository.runner_files(self.base).await?) {
+            evidence.push((NEAR_THE_JUDGE.to_owned(), format!("The work changed {said}. Look at it closely.")));
+        }
+        let subject = Subject { instruction: instruction.to_owned(), output: output.to_owned(), evidence };
         let rubric = Rubric { criteria: criteria.to_vec(), settings: part.settings.clone() };
         let input = (subject.clone(), rubric.clone());
         let (specs, vacuous) = self.pinned();
@@ -321,6 +335,12 @@ impl Place<'_> {
         batch.ops.extend(row.ops);
         Ok(Ended { heard: [ended.heard, proposed, asked].concat(), batch, ..ended })
     }
+}
+
+/// Files of a test runner that changed, with what each can do to a verdict.
+fn near_the_judge(files: &[(String, &'static str)]) -> Option<String> {
+    let said: Vec<String> = files.iter().map(|(path, why)| format!("`{path}` ({why})")).collect();
+    (!said.is_empty()).then(|| format!("files of a test runner: {}", said.join(", ")))
 }
 
 /// Whose words of earlier runs are in what a plugin is handed: one value, or several of which the first has them.

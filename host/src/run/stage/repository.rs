@@ -4,7 +4,8 @@
 //! moves, so that the same commit is found or made again after a kill, never a second one.
 
 use super::troupe::began;
-use super::{Closing, End, Ended, Stage, survey};
+use super::{Closing, End, Ended, Stage, protected, survey};
+use crate::run::approvals;
 use crate::run::record::{RunRecord, put_best_effort};
 use crate::run::unkept::Unkept;
 use crate::wiring::World;
@@ -15,13 +16,17 @@ use longhaul_core::store::Batch;
 use longhaul_core::work::CheckReport;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
+use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_worktree::{
-    Branch, CheckHost, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Tree,
-    TreeCaps, TreeError,
+    Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Protected,
+    ProtectedChange, Tree, TreeCaps, TreeError, runner_file,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Bytes of a patch of protected files that a person is shown.
+const PATCH_BYTES_MAX: usize = 16 << 10;
 
 /// Bytes of the best effort that is kept of a failing feature.
 const BEST_EFFORT_BYTES_MAX: u64 = 16 << 20;
@@ -36,7 +41,7 @@ struct Inner {
     tree: Tree,
     branch: Branch,
     base: String,
-    host: CheckHost,
+    host: SandboxHost,
 }
 
 /// What is noted before a commit leaves.
@@ -48,10 +53,12 @@ struct Prepared {
 
 /// A commit that is to be made.
 struct Order<'a> {
+    feature: &'a str,
     message: &'a str,
     effect: &'a str,
     base: &'a str,
     judged: Option<Digest>,
+    protected: Protected,
 }
 
 /// What a commit answers.
@@ -65,6 +72,12 @@ struct Made {
     /// What its feature's people should know, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// The files that are protected, and that a person approved of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    protected: Vec<String>,
+    /// Why a person did not approve, a sentence for each file. There is no commit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
 }
 
 impl Made {
@@ -76,15 +89,24 @@ impl Made {
     }
 
     fn report(self) -> Report {
-        if self.moved { Report::Moved } else { Report::Committed { commit: self.commit, files: self.files } }
+        match (self.moved, self.refused.is_empty()) {
+            (_, false) => Report::Unfit { files: self.refused },
+            (true, true) => Report::Moved,
+            (false, true) => Report::Committed { commit: self.commit, files: self.files, protected: self.protected },
+        }
     }
 }
 
 impl Repository {
     /// Opens the repository, and makes the tree `directory` if it is not there.
-    pub async fn open(world: &Arc<World>, record: &RunRecord, directory: PathBuf) -> anyhow::Result<Self> {
+    pub async fn open(
+        world: &Arc<World>,
+        record: &RunRecord,
+        sandbox_min: Level,
+        directory: PathBuf,
+    ) -> anyhow::Result<Self> {
         let (world, record) = (Arc::clone(world), record.clone());
-        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, &directory)).await??;
+        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, sandbox_min, &directory)).await??;
         Ok(Self(Arc::new(inner)))
     }
 
@@ -126,6 +148,17 @@ impl Repository {
         self.blocking(move |inner| {
             let changes = inner.tree.changes(&inner.project, &base)?;
             inner.tree.evidence(&changes, bytes_max as u64)
+        })
+        .await
+    }
+
+    /// Files of a test runner that changed since `base`, each with what it can do to a verdict.
+    pub async fn runner_files(&self, base: &str) -> anyhow::Result<Vec<(String, &'static str)>> {
+        let base = base.to_owned();
+        self.blocking(move |inner| {
+            let changes = inner.tree.changes(&inner.project, &base)?;
+            let of_runner = |path: String| runner_file(&path).map(|file| file.why).map(|why| (path, why));
+            Ok(changes.into_iter().filter_map(|change| of_runner(change.path)).collect())
         })
         .await
     }
@@ -201,7 +234,7 @@ impl Repository {
     /// Commits exactly the files that changed since `base`.
     pub async fn commit(&self, stage: &Stage, work: &Work, message: &str, base: &str) -> anyhow::Result<Ended> {
         let input = serde_json::to_vec(message)?;
-        let began = began(&self.0.world, "longhaul", "", Digest::of(b"longhaul"), "git.commit", &input);
+        let began = began(&self.0.world, "longhaul", "", Digest::of(b"longhaul"), protected::COMMIT, &input);
         let limits = stage.config.limits.clone();
         let opened = Recorder::open(
             Arc::clone(&self.0.world.store),
@@ -220,18 +253,26 @@ impl Repository {
         // The name without the try: a second try of the same commit is the same effect.
         let effect = format!("{}/{}", self.0.run, work.name);
         let judged = crate::run::record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
-        let order = Order { message, effect: &effect, base, judged };
-        match self.commit_once(&recorder, &order).await {
-            Ok(made) => Ok(committed(recorder, made, work.feature().unwrap_or_default(), self.0.world.clock.now_ms())),
-            Err(NotMade::Journal(JournalError::Parked(question))) => Ok(Ended::of(End::Parked(question))),
-            Err(other) => Ok(Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string()))))),
-        }
+        let feature = work.feature().unwrap_or_default();
+        let protected = crate::protect::protected(&stage.config, self.0.project.root());
+        let order = Order { feature, message, effect: &effect, base, judged, protected };
+        let ended = match self.commit_once(&recorder, &order).await {
+            Ok(made) => committed(recorder, made, feature, self.0.world.clock.now_ms()),
+            Err(NotMade::Journal(JournalError::Parked(question))) => Ended::of(End::Parked(question)),
+            Err(other) => Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string())))),
+        };
+        let (asked, batch) = approvals::tell(&*self.0.world.store, &stage.invocation(work), ended.batch)?;
+        Ok(Ended { heard: [ended.heard, asked].concat(), batch, ..ended })
     }
 
     async fn commit_once(&self, recorder: &Recorder, order: &Order<'_>) -> Result<Made, NotMade> {
         let message = order.message;
+        let (protected, refused) = self.protected(recorder, order).await?;
+        if !refused.is_empty() {
+            return Ok(Made { refused, ..Made::default() });
+        }
         let call = NewCall {
-            name: "git.commit",
+            name: protected::COMMIT,
             summary: message.lines().next().unwrap_or_default().to_owned(),
             arguments: Digest::of(message.as_bytes()),
             class: EffectClass::Verifiable,
@@ -244,10 +285,45 @@ impl Repository {
                 self.note_commit(recorder, ticket, order.base).await?
             }
         };
-        let mut made = self.make(order, prepared).await?;
+        let mut made = Made { protected, ..self.make(order, prepared).await? };
         made.notes.extend(self.unkept().still().await?.iter().map(|file| format!("not in the commit: {file}")));
         recorder.answer(ticket, serde_json::to_string(&made)?).await?;
         Ok(made)
+    }
+
+    /// The protected files that would be committed, of which a person approved, and what to tell the agent where they
+    /// did not.
+    async fn protected(&self, recorder: &Recorder, order: &Order<'_>) -> Result<(Vec<String>, Vec<String>), NotMade> {
+        let (files, tree, patch) = self.protected_changes(order).await?;
+        let paths = files.iter().map(|file| file.path.clone()).collect();
+        if files.is_empty() || protected::is_past(recorder) {
+            return Ok((paths, Vec::new()));
+        }
+        let change = protected::Change { feature: order.feature, files: &files, patch, tree };
+        Ok((paths, protected::refusals(&self.0.world, recorder, &change).await??))
+    }
+
+    async fn protected_changes(&self, order: &Order<'_>) -> anyhow::Result<(Vec<ProtectedChange>, Digest, String)> {
+        let inner = Arc::clone(&self.0);
+        let (base, rules) = (order.base.to_owned(), order.protected.clone());
+        let look = move || -> Result<_, TreeError> {
+            let (scan, files) = inner.tree.protected(&inner.project, &base, &rules)?;
+            let mut patch = String::new();
+            for file in &files {
+                let left = PATCH_BYTES_MAX.saturating_sub(patch.len());
+                let shown = inner.tree.patch(&inner.project, &base, &file.path, left)?;
+                patch.push_str(&shown.text);
+                if shown.files_left_out > 0 {
+                    patch.push_str(&format!(
+                        "{} is too long to be shown; it is in {}\n",
+                        file.path,
+                        inner.tree.dir().display()
+                    ));
+                }
+            }
+            Ok((files, scan.digest, patch))
+        };
+        Ok(tokio::task::spawn_blocking(look).await??)
     }
 
     async fn note_commit(
@@ -292,7 +368,7 @@ impl Repository {
 }
 
 impl Inner {
-    fn open(world: Arc<World>, record: &RunRecord, directory: &Path) -> anyhow::Result<Self> {
+    fn open(world: Arc<World>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> anyhow::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let start = project.end_of(&branch, &record.base)?;
@@ -304,7 +380,7 @@ impl Inner {
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
-        let host = world.check_host()?;
+        let host = world.check_host(sandbox_min)?;
         let (run, base) = (record.run.clone(), record.base.clone());
         Ok(Self { world, run, project, tree: checkout.tree, branch, base, host })
     }
@@ -363,7 +439,7 @@ enum NotMade {
 impl From<Option<Committed>> for Made {
     fn from(made: Option<Committed>) -> Self {
         match made {
-            Some(Committed { id, files, notes }) => Self { commit: Some(id), files, moved: false, notes },
+            Some(Committed { id, files, notes }) => Self { commit: Some(id), files, notes, ..Self::default() },
             None => Self::default(),
         }
     }

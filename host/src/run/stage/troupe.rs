@@ -169,7 +169,8 @@ impl Team {
                 let kept: Kept<Outcome> = serde_json::from_str(&finished.result).unwrap_or_else(|error| {
                     Kept::Trapped(format!("the journal of `{child}` holds no outcome: {error}"))
                 });
-                let (answer, used, heard) = (answer(kept), Used::default(), Trust::Unknown);
+                let (answer, used) = (answer(kept), Used::default());
+                let (answer, heard) = let_out(part, answer, Trust::Unknown);
                 return Ok(Delegated { answer, used, heard, closing: Batch::new() });
             }
             Err(error) => return Err(of_journal(error)),
@@ -187,7 +188,8 @@ impl Team {
         self.tell_end(&child, part, events, &concluded.kept, used);
         let mut closing = recorder.finish_batch(finished).await.map_err(of_journal)?;
         closing.ops.extend(row.ops);
-        Ok(Delegated { answer: answer(concluded.kept), used, heard, closing })
+        let (answer, heard) = let_out(part, answer(concluded.kept), heard);
+        Ok(Delegated { answer, used, heard, closing })
     }
 
     /// Before its first step.
@@ -232,6 +234,19 @@ struct AbortOnDrop(tokio::task::AbortHandle);
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// What leaves a quarantine, and whose words it is: data of the declared schema, which no page can speak through, or a
+/// refusal without a word of the agent's. Of any other agent everything leaves.
+fn let_out(
+    part: &Part,
+    answer: Result<Outcome, DelegateError>,
+    heard: Trust,
+) -> (Result<Outcome, DelegateError>, Trust) {
+    match &part.quarantine {
+        None => (answer, heard),
+        Some(shape) => (shape.let_out(&part.table, answer), heard.min(Trust::ToolOutput)),
     }
 }
 

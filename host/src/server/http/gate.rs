@@ -7,7 +7,7 @@ use super::Hall;
 use super::problem::Problem;
 use super::rate::Who;
 use super::scopes;
-use crate::service::{AccessToken, Scope};
+use crate::service::{AccessToken, Scope, Shown};
 use axum::body::Body;
 use http::request::Parts;
 use http::uri::Authority;
@@ -19,7 +19,12 @@ use std::time::Instant;
 #[derive(Clone, Debug)]
 pub enum Caller {
     /// The holder of a token.
-    Holder(AccessToken),
+    Holder {
+        /// What is known of it.
+        token: AccessToken,
+        /// As it was sent, by which it is looked at again.
+        sent: Shown,
+    },
     /// Somebody of this machine, where no tokens are needed.
     Local,
     /// Somebody who asks for what everybody may see.
@@ -31,8 +36,8 @@ impl Caller {
     pub fn expect(&self, scope: Scope) -> Result<(), Problem> {
         match self {
             Self::Local => Ok(()),
-            Self::Holder(token) if token.allows(scope) => Ok(()),
-            Self::Holder(token) => {
+            Self::Holder { token, .. } if token.allows(scope) => Ok(()),
+            Self::Holder { token, .. } => {
                 let (name, scope) = (&token.name, scope.as_str());
                 let detail = format!(
                     "the token `{name}` lacks the scope `{scope}`; make one with `longhaul token add NAME --scope {scope}`"
@@ -40,6 +45,29 @@ impl Caller {
                 Err(Problem::new(StatusCode::FORBIDDEN, detail))
             }
             Self::Anybody => Err(Problem::unauthenticated()),
+        }
+    }
+
+    /// Refuses a caller that was let in and would not be now: its token was removed or has expired, or tokens are needed
+    /// since.
+    pub fn expect_still(&self, hall: &Hall, scope: Scope) -> Result<(), Problem> {
+        let gone = |detail: String| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
+        match self {
+            Self::Holder { token, sent } if hall.service.token(sent.expose())?.is_none() => gone(format!(
+                "the token `{}` was removed or has expired; make one with `longhaul token add NAME --scope {}`",
+                token.name,
+                scope.as_str()
+            )),
+            Self::Local if hall.settings().tokens => gone("this server asks for a token since".to_owned()),
+            caller => caller.expect(scope),
+        }
+    }
+
+    /// When its token expires, in milliseconds since 1970-01-01 UTC; none: never by itself.
+    pub fn expires_ms(&self) -> Option<u64> {
+        match self {
+            Self::Holder { token, .. } => token.expires_ms,
+            Self::Local | Self::Anybody => None,
         }
     }
 }
@@ -57,7 +85,7 @@ pub fn enter(hall: &Hall, peer: SocketAddr, request: &Request<Body>) -> Result<C
     }
     let caller = caller(hall, request);
     let who = match &caller {
-        Ok(Caller::Holder(token)) => Who::Token(token.name.clone()),
+        Ok(Caller::Holder { token, .. }) => Who::Token(token.name.clone()),
         _ => Who::Address(peer.ip()),
     };
     hall.rates.take(who, hall.settings().rate(), Instant::now()).map_err(|wait| {
@@ -75,9 +103,9 @@ fn caller(hall: &Hall, request: &Request<Body>) -> Result<Caller, Problem> {
     if said.is_none() && !hall.settings().tokens {
         return Ok(Caller::Local);
     }
-    let token = said.and_then(|said| bearer(said.to_str().ok()?)).ok_or_else(Problem::unauthenticated)?;
-    let found = hall.service.token(token)?;
-    found.map(Caller::Holder).ok_or_else(Problem::unauthenticated)
+    let sent = said.and_then(|said| bearer(said.to_str().ok()?)).ok_or_else(Problem::unauthenticated)?;
+    let token = hall.service.token(sent)?.ok_or_else(Problem::unauthenticated)?;
+    Ok(Caller::Holder { token, sent: Shown::of(sent) })
 }
 
 fn bearer(said: &str) -> Option<&str> {

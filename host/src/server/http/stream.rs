@@ -2,11 +2,15 @@
 //!
 //! What is durable has its number as `id`, so a client that lost its connection goes on behind the last one that it has,
 //! also at another process. A client that reads slowly loses live parts, and is told so; one that does not read is let go.
+//! Its token is looked at again at each sign of life, when it expires, and when one is removed.
 
+use super::gate::Caller;
 use super::listen::stopped;
+use super::problem::Problem;
 use super::{Place, Shared};
 use crate::door::{Seen, watch_here};
 use crate::run::Heard;
+use crate::service::Scope;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -23,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// The wait between two signs of life, so that nobody on the way takes a silent stream for a dead one.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -38,7 +42,7 @@ const FRAMES_BYTES_MAX: usize = 64 << 10;
 const RETRY_MS: u32 = 1_000;
 
 /// The stream of a run behind a number. With `follow` it goes on when the run does, else it ends when nobody works on it.
-pub fn of_run(hall: &Shared, place: Place, run: RunId, after: u64, follow: bool) -> Response {
+pub fn of_run(hall: &Shared, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
     let reading = Reading {
         hall: hall.clone(),
         run,
@@ -46,7 +50,7 @@ pub fn of_run(hall: &Shared, place: Place, run: RunId, after: u64, follow: bool)
         follow,
         seen: None,
         news: hall.service.news(),
-        pulse: Pulse::new(hall),
+        pulse: Pulse::new(hall, caller),
         began: false,
         is_gone: false,
         is_over: false,
@@ -56,12 +60,15 @@ pub fn of_run(hall: &Shared, place: Place, run: RunId, after: u64, follow: bool)
 }
 
 /// What is durable of every run from now on.
-pub fn of_all(hall: &Shared, place: Place) -> Response {
+pub fn of_all(hall: &Shared, caller: Caller, place: Place) -> Response {
     let (sender, frames) = mpsc::channel(256);
     let gathering = Task(tokio::spawn(gather(hall.clone(), sender)));
-    let reading = (frames, Pulse::new(hall), gathering, place);
+    let reading = (frames, Pulse::new(hall, caller), gathering, place);
     respond(unfold(reading, async |mut reading| {
         let (frames, pulse, ..) = &mut reading;
+        if pulse.is_refused {
+            return None;
+        }
         let frame = tokio::select! {
             frame = frames.recv() => frame?,
             beat = pulse.next() => beat?,
@@ -90,24 +97,59 @@ impl Drop for Task {
 
 /// Says that the stream lives, and when it is to end.
 struct Pulse {
+    hall: Shared,
+    caller: Caller,
     beat: Interval,
     stop: watch::Receiver<bool>,
+    removed: watch::Receiver<u64>,
+    /// When the caller's token expires; none once that was looked at.
+    expires: Option<Instant>,
+    is_refused: bool,
 }
 
 impl Pulse {
-    fn new(hall: &Shared) -> Self {
-        let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+    fn new(hall: &Shared, caller: Caller) -> Self {
+        let mut beat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { beat, stop: hall.stop.clone() }
+        let left_ms = caller.expires_ms().map(|until| until.saturating_sub(hall.service.now_ms()));
+        let expires = left_ms.and_then(|left| Instant::now().checked_add(Duration::from_millis(left)));
+        let (stop, removed) = (hall.stop.clone(), hall.service.tokens_removed());
+        Self { hall: hall.clone(), caller, beat, stop, removed, expires, is_refused: false }
     }
 
-    /// A sign of life; none when the server is to end.
+    /// A sign of life, or why the client is let in no more; none when the stream is to end.
     async fn next(&mut self) -> Option<Bytes> {
+        if self.is_refused {
+            return None;
+        }
         tokio::select! {
-            _ = self.beat.tick() => Some(Bytes::from_static(b": hb\n\n")),
-            () = stopped(&mut self.stop) => None,
+            _ = self.beat.tick() => {}
+            Ok(()) = self.removed.changed() => {}
+            () = passed(self.expires) => self.expires = None,
+            () = stopped(&mut self.stop) => return None,
+        }
+        match self.caller.expect_still(&self.hall, Scope::Read) {
+            Ok(()) => Some(Bytes::from_static(b": hb\n\n")),
+            Err(problem) => {
+                self.is_refused = true;
+                Some(refused(&problem).into())
+            }
         }
     }
+}
+
+async fn passed(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The last frame of a stream.
+fn refused(problem: &Problem) -> String {
+    // One that cannot be written would be our own fault, and the stream ends all the same.
+    let text = serde_json::to_string(problem).unwrap_or_default();
+    format!("event: problem\ndata: {text}\n\n")
 }
 
 /// A client that reads a run.
@@ -131,7 +173,7 @@ struct Reading {
 impl Reading {
     /// One frame or several; none at the end.
     async fn next(&mut self) -> Option<Bytes> {
-        if self.is_over {
+        if self.is_over || self.pulse.is_refused {
             return None;
         }
         if !self.began {

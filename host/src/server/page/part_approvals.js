@@ -43,7 +43,9 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
   const isOpen = approval.standing === "open";
   const name = `${approval.tool}.${approval.function}`;
   const isQuestion = approval.asks === "question";
-  const title = isQuestion ? [approval.agent, " asks"] : [approval.agent, " wants to call ", h("code", null, name)];
+  const isChange = approval.asks === "change";
+  const wants = isChange ? "A feature changes protected files" : [approval.agent, " wants to call ", h("code", null, name)];
+  const title = isQuestion ? [approval.agent, " asks"] : wants;
   const card = h(
     "article",
     {
@@ -62,7 +64,10 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
     card,
     isQuestion
       ? plain(questionOf(approval.arguments))
-      : plain(approval.arguments, { code: true, label: "Arguments of the call" }),
+      : plain(isChange ? changeOf(approval.arguments) : approval.arguments, {
+          code: true,
+          label: isChange ? "The change" : "Arguments of the call",
+        }),
   );
   add(
     card,
@@ -76,6 +81,7 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
               approval.runs_commands && [" ", chip("runs commands", "wait")],
             ],
       ],
+      ["Heard", approval.heard?.length ? approval.heard.join(", ") : null],
       ["Plugin", approval.plugin],
       ["Run", withRun ? link(`#/runs/${approval.run}`, mono(approval.run)) : null],
       ["Work", oneLine(String(approval.invocation).split("/").slice(1).join("/"), 80)],
@@ -96,6 +102,16 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
   else if (may("approve")) add(card, isQuestion ? reply(approval, done) : decide(approval, done));
   else add(card, h("p", { class: "hint" }, "To answer, log in with a token that has the scope approve."));
   return card;
+}
+
+/** The files of a change and how they differ, out of the arguments of its approval. */
+function changeOf(text) {
+  try {
+    const read = JSON.parse(text);
+    return [...read.files, "", read.patch].join("\n");
+  } catch {
+    return text;
+  }
 }
 
 /** What an agent asks, out of the arguments of its call. */

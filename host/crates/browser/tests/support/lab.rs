@@ -9,7 +9,7 @@ use longhaul_core::grant::{Grants, HostPattern};
 use longhaul_core::supervisor::Unsupervised;
 use longhaul_core::tool::{HostTool as _, ToolCall};
 use longhaul_egress::{Caps, Guard, Resolve};
-use longhaul_worktree::CheckHost;
+use longhaul_sandbox::{Level, SandboxHost};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,19 +39,15 @@ impl Lab {
             None => guard,
         };
         let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let host = CheckHost {
+        let host = SandboxHost {
             program: child(),
             prefix_args: vec!["check".into()],
             scratch: scratch.path().to_owned(),
             hidden: vec![],
+            level_min: Level::Full,
+            redact: None,
         };
-        let around = Around {
-            host,
-            child_args: vec!["browser".into()],
-            hidden: vec![],
-            guard,
-            supervisor: Arc::new(Unsupervised),
-        };
+        let around = Around { host, child_args: vec!["browser".into()], guard, supervisor: Arc::new(Unsupervised) };
         Self { browser: Browser::new(around, BrowserSettings::read(settings).unwrap()), scratch }
     }
 

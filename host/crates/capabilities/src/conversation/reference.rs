@@ -106,6 +106,7 @@ fn info() -> ToolInfo {
             description: "Reads again what a note `Kept as ID` stands for.".to_owned(),
             parameters: parameters.to_string(),
             effect: EffectClass::ReadOnly,
+            claim: None,
         }],
     }
 }

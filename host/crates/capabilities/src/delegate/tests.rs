@@ -49,6 +49,7 @@ async fn a_sub_agent_is_trusted_no_more_than_its_caller_and_its_caller_no_more_t
         ctx.run(assignment()).await.expect("no trap").expect("an outcome");
     }
     assert_eq!(*reader.told.lock().unwrap(), [Trust::OwnWords, Trust::Web]);
+    assert!(ctx.untrusted.iter().eq(["the agent `reader`"]), "{:?}", ctx.untrusted);
 
     // Also where it answered in an attempt that a kill ended; a journal of before does not say it.
     let mut recorded = journal.book.lock().unwrap().entries.clone();

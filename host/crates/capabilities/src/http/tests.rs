@@ -210,6 +210,39 @@ async fn a_denial_reaches_the_guest_and_the_log_with_its_fix() {
     assert!(lines[0].level == "warn" && lines[0].text.contains(fix), "{lines:?}");
 }
 
+/// As GHSA-5qpp-g3j2-8frx has it: the path of a request is the address of another host.
+#[tokio::test]
+async fn a_request_whose_path_is_an_address_reaches_no_other_host() {
+    let (port, seen) = server(response("200 OK", "", "inside")).await;
+    let (granted, other) = (port.to_string(), server(response("200 OK", "", "granted")).await);
+    let front = &granted[..granted.len() - 1];
+    let host = format!("http://127.0.0.1:{}", other.0);
+    let (mut outgoing, _) = outgoing(&[&host, &format!("http://127.0.0.1:{front}"), "http://127.0.0.1"], &[&[]], 100);
+    for (authority, path) in [
+        (format!("127.0.0.1:{}", other.0), format!("http://127.0.0.1:{port}/")),
+        (format!("127.0.0.1:{}", other.0), format!("@127.0.0.1:{port}/")),
+        ("127.0.0.1".to_owned(), format!(":{port}/")),
+        (format!("127.0.0.1:{front}"), format!("{}/", &granted[granted.len() - 1..])),
+    ] {
+        let mut table = ResourceTable::new();
+        let mut view = outgoing.view(&mut table);
+        let headers = HostFields::new(&mut view).unwrap();
+        let request = HostOutgoingRequest::new(&mut view, headers).unwrap();
+        let rep = request.rep();
+        view.set_scheme(Resource::new_borrow(rep), Some(Scheme::Http)).unwrap().unwrap();
+        view.set_authority(Resource::new_borrow(rep), Some(authority)).unwrap().unwrap();
+        if view.set_path_with_query(Resource::new_borrow(rep), Some(path.clone())).unwrap().is_err() {
+            continue;
+        }
+        let Ok(future) = view.handle(request, None) else { continue };
+        let pollable = view.subscribe(Resource::new_borrow(future.rep())).unwrap();
+        view.table.block(pollable).await.unwrap();
+        let answer = HostFutureIncomingResponse::get(&mut view, future).unwrap().unwrap().unwrap();
+        assert!(answer.is_err(), "{path}");
+    }
+    assert!(seen.lock().unwrap().is_empty(), "{:?}", seen.lock().unwrap());
+}
+
 struct Echo;
 
 #[async_trait::async_trait]

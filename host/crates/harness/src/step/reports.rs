@@ -85,11 +85,14 @@ impl Turn<'_> {
             Report::Unchanged(outcome) => self.generated(session, &work, &outcome, false),
             Report::Judged(verdict) if matches!(work.job, Job::Agree { .. }) => self.agreed(session, &verdict),
             Report::Judged(verdict) => self.judged(session, &work, &verdict),
-            Report::Unfit { files } => self.unfit(session, &files),
+            Report::Unfit { files } => {
+                let refused = u32::from(matches!(work.job, Job::Commit { .. }));
+                self.unfit(Session { refusals: session.refusals.saturating_add(refused), ..session }, &files);
+            }
             Report::Moved => self.start_merge(session),
             Report::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
             Report::Conflicted { files } => self.conflicted(session, &files),
-            Report::Committed { commit, files } => self.committed(&session, commit, files),
+            Report::Committed { commit, files, protected } => self.committed(&session, commit, files, protected),
             Report::Discarded => self.discarded(&session),
             Report::Chosen(_) | Report::Planned(_) | Report::Tried(_) | Report::Synthesized(_) | Report::Failed(_) => {}
         }
@@ -271,7 +274,8 @@ impl Turn<'_> {
         };
         let is_consented = feature.consent == Some(Consent::Given) && session.is_changed;
         let shows = is_consented || !evidence::is_vacuous(criteria, &feature.vacuous, session.is_changed);
-        let evidence = evidence::of(criteria, &feature.vacuous, session.is_changed);
+        let exit_checks = &self.state.setup.exit_checks;
+        let evidence = evidence::of_feature(feature, criteria, session.is_changed, exit_checks);
         let all_pass = verdict.passes(criteria);
         let judgements = texts::judgements(criteria, verdict, bytes_max);
         let issues = texts::issues(&judgements, verdict, issues_max, bytes_max);
@@ -359,7 +363,7 @@ impl Turn<'_> {
         self.start_discard(session);
     }
 
-    fn committed(&mut self, session: &Session, commit: Option<String>, files: Vec<String>) {
+    fn committed(&mut self, session: &Session, commit: Option<String>, files: Vec<String>, protected: Vec<String>) {
         self.state.counts.repository_failures = 0;
         self.state.counts.failures_equal = 0;
         self.state.counts.failure_last.clear();
@@ -371,7 +375,7 @@ impl Turn<'_> {
             feature.issues.clear();
         }
         if let Some(commit) = commit {
-            self.emit(Event::Committed { feature: id.to_owned(), commit, files });
+            self.emit(Event::Committed { feature: id.to_owned(), commit, files, protected });
         }
         self.set_status(id, Passing, why);
         self.end_session(session);
@@ -475,7 +479,7 @@ fn fits(job: &Job, report: &Report) -> bool {
             | (Job::TryChecks { .. }, Report::Tried(_))
             | (Job::Generate { .. }, Report::Generated(_) | Report::Unchanged(_))
             | (Job::Judge { .. } | Job::Agree { .. }, Report::Judged(_))
-            | (Job::Judge { .. }, Report::Unfit { .. })
+            | (Job::Judge { .. } | Job::Commit { .. }, Report::Unfit { .. })
             | (Job::Merge { .. }, Report::Merged { .. } | Report::Conflicted { .. })
             | (Job::Commit { .. }, Report::Committed { .. } | Report::Moved)
             | (Job::Discard { .. }, Report::Discarded)

@@ -120,10 +120,14 @@ impl Turn<'_> {
     pub(super) fn start_commit(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
         let job = Job::Commit { feature: session.feature.clone(), message: texts::commit_message(self.state, feature) };
-        let name = match session.merges {
-            0 => "commit".to_owned(),
-            merges => format!("commit/m{merges}"),
-        };
+        let mut name = "commit".to_owned();
+        if session.merges > 0 {
+            name.push_str(&format!("/m{}", session.merges));
+        }
+        // What a person refused is another commit than what comes of it.
+        if session.refusals > 0 {
+            name.push_str(&format!("/r{}", session.refusals));
+        }
         self.start_work(session, &name, job);
     }
 

@@ -109,7 +109,7 @@ impl Bench {
     #[track_caller]
     pub(crate) fn committed(&mut self) {
         let commit = Some(format!("c-{}", self.key()));
-        self.report(Report::Committed { commit, files: vec!["a.txt".into()] });
+        self.report(Report::Committed { commit, files: vec!["a.txt".into()], protected: vec![] });
     }
 
     /// One round that passes, with its commit.
@@ -263,7 +263,7 @@ fn show_event(event: &Event) -> String {
             format!("{feature} {}: {why}", status.as_str().unwrap_or_default())
         }
         Event::Judged { feature, round, passed, .. } => format!("judged {feature} round {round}: {passed}"),
-        Event::Committed { feature, commit, files } => format!("committed {feature} {commit} {}", files.join(",")),
+        Event::Committed { feature, commit, files, .. } => format!("committed {feature} {commit} {}", files.join(",")),
         Event::Parked { question, answer_with } => format!("asks: {question} [{answer_with}]"),
         Event::Paused => "paused".into(),
         Event::RunResumed => "resumed".into(),

@@ -87,6 +87,28 @@ fn a_change_that_only_a_vacuous_check_decides_is_judged_by_what_was_asked_for() 
     assert_eq!(bench.state.status(), RunStatus::Completed);
 }
 
+/// A feature that the native check `cargo-test` decides.
+fn judged_natively(exit_checks: &[&str]) -> Option<Evidence> {
+    let check = CheckSpec { name: "t".into(), body: CheckBody::Native("cargo-test".into()) };
+    let Input::Begin { run, goal, context, limits, .. } = begin(HarnessLimits::default()) else { unreachable!() };
+    let setup = Setup { exit_checks: exit_checks.iter().map(|name| (*name).to_owned()).collect(), ..setup() };
+    let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
+    bench.report(Report::Planned(plan(vec![FeatureSpec { checks: vec![check], ..checked("a", &[]) }])));
+    bench.report(prepared(&[]));
+    bench.generated();
+    bench.judged(Mark::Pass);
+    bench.last.iter().find_map(|action| match action {
+        Action::Emit(Event::Judged { evidence, passed: true, .. }) => evidence.get("t").copied(),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_pass_by_an_exit_code_alone_is_told_as_such() {
+    assert_eq!(judged_natively(&["cargo-test"]), Some(Evidence::ExitCode));
+    assert_eq!(judged_natively(&["another"]), Some(Evidence::Check));
+}
+
 #[test]
 fn a_check_that_failed_before_shows_nothing_where_the_work_changed_nothing() {
     let mut bench = begun(false, vec![checked("a", &[])]);

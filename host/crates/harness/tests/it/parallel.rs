@@ -38,7 +38,7 @@ impl Bench {
 }
 
 fn committed() -> Report {
-    Report::Committed { commit: Some("c-1".into()), files: vec!["a.txt".into()] }
+    Report::Committed { commit: Some("c-1".into()), files: vec!["a.txt".into()], protected: vec![] }
 }
 
 fn slots(state: &State) -> Vec<(&str, u32)> {

@@ -597,7 +597,7 @@ fn a_repository_that_cannot_be_written_waits_for_a_person_and_not_for_ever() {
         bench.tell(resume());
         bench.fail(Failure::Failed("index.lock exists".into()));
         bench.tell(resume());
-        bench.report(Report::Committed { commit: None, files: vec![] });
+        bench.report(Report::Committed { commit: None, files: vec![], protected: vec![] });
     };
     let bench = check(
         limits,
@@ -1015,7 +1015,7 @@ fn late_doubled_and_mismatched_reports_change_nothing() {
     let generated = || Report::Generated(outcome("did it"));
     check_ignored(&mut bench, done("f-a/2/generate", generated()), Ignored::NotAwaited);
     check_ignored(&mut bench, done("plan", Report::Planned(plan(vec![]))), Ignored::NotAwaited);
-    let commit = Report::Committed { commit: Some("c".into()), files: vec![] };
+    let commit = Report::Committed { commit: Some("c".into()), files: vec![], protected: vec![] };
     check_ignored(&mut bench, done("f-a/1/generate", commit), Ignored::WrongReport);
     bench.generated();
     check_ignored(&mut bench, done("f-a/1/generate", generated()), Ignored::NotAwaited);

@@ -556,10 +556,12 @@ fn report_on(work: &Work, dice: &mut Dice) -> Report {
             _ => Report::Judged(verdict(work, Mark::Pass)),
         },
         Job::Commit { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("index.lock exists".into())),
-        Job::Commit { .. } if dice.one_in(8) => Report::Committed { commit: None, files: vec![] },
+        Job::Commit { .. } if dice.one_in(8) => Report::Committed { commit: None, files: vec![], protected: vec![] },
         // Others commit, and each commit is one: it does not go on for ever.
         Job::Commit { .. } if dice.one_in(4) => Report::Moved,
-        Job::Commit { .. } => Report::Committed { commit: Some(format!("c-{}", work.key())), files: vec!["a".into()] },
+        Job::Commit { .. } => {
+            Report::Committed { commit: Some(format!("c-{}", work.key())), files: vec!["a".into()], protected: vec![] }
+        }
         Job::Discard { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("permission denied".into())),
         Job::Discard { .. } => Report::Discarded,
     }

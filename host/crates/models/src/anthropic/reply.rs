@@ -117,7 +117,7 @@ enum Delta {
 }
 
 /// A reply in the making.
-pub(super) struct AnthropicAssembly {
+pub(crate) struct AnthropicAssembly {
     done: bool,
     sieve: Sieve,
     text: String,
@@ -217,7 +217,7 @@ impl AnthropicAssembly {
         }
     }
 
-    pub(super) fn into_reply(
+    pub(crate) fn into_reply(
         self,
         request: &ModelRequest,
         config: &AnthropicConfig,

@@ -76,7 +76,7 @@ struct FunctionDelta {
 }
 
 /// A reply in the making.
-pub(super) struct OpenAiAssembly {
+pub(crate) struct OpenAiAssembly {
     /// The endpoint said that there is no more.
     done: bool,
     sieve: Sieve,
@@ -165,7 +165,7 @@ impl OpenAiAssembly {
         }
     }
 
-    pub(super) fn into_reply(
+    pub(crate) fn into_reply(
         self,
         request: &ModelRequest,
         config: &OpenAiConfig,

@@ -4,8 +4,9 @@
 
 use longhaul_core::tool::{HostTool, ToolCall, ToolInfo};
 use longhaul_core::{Clock, InvocationId};
+use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_tools::Place;
-use longhaul_worktree::{CheckHost, Project, Tree, TreeCaps, no_hook};
+use longhaul_worktree::{Project, Tree, TreeCaps, no_hook};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -136,11 +137,12 @@ impl Lab {
         std::fs::set_permissions(self.tree().join("ls"), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    pub fn host(&self) -> CheckHost {
-        // The example of `worktree` that stands in for the command.
+    pub fn host(&self) -> SandboxHost {
+        // The example of `sandbox` that stands in for the command.
         let test = std::env::current_exe().unwrap();
-        let program = test.parent().unwrap().parent().unwrap().join("examples/check_child");
-        CheckHost { program, prefix_args: vec![], scratch: self.at("scratch"), hidden: vec![self.hidden()] }
+        let program = test.parent().unwrap().parent().unwrap().join("examples/sandbox_child");
+        let (scratch, hidden) = (self.at("scratch"), vec![self.hidden()]);
+        SandboxHost { program, prefix_args: vec![], scratch, hidden, level_min: Level::Full, redact: None }
     }
 
     fn place(&self) -> Place {

@@ -1,9 +1,11 @@
 //! A check as the operator writes it in `[checks]`, with its defaults.
 
 use super::NativeError;
+use longhaul_judge::EvidenceKind;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A check of `[checks]` in `longhaul.toml`: a table, or just the list of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,8 +19,26 @@ pub struct NativeCheck {
     /// that nothing can be put beside the tests to change them. A glob that matches nothing in the base
     /// pins nothing.
     pub files: Vec<String>,
+    /// What its pass must show; none: by its words, see [`NativeCheck::evidence_kind`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceKind>,
+    /// Whether its tests may run several times in one process, beside twins that must fail. Default true.
+    pub twins: bool,
+    /// Where it writes a report in the form of JUnit, from the top of the copy: `evidence = "junit"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+    /// The least number of tests that such a report must have. Default 1.
+    pub tests_min: u64,
+    /// Globs of files of a test runner, such as `conftest.py`, that the work may change: they are not taken from the
+    /// base commit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpinned: Vec<String>,
     /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
     pub env: BTreeMap<String, String>,
+    /// Files and directories outside of the copy that it may read, besides the system's and its tool chain's: full
+    /// paths, or from the top of the project.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
     /// Time on the clock, in milliseconds. Default 600 000.
     pub wall_ms_max: u64,
     /// Address space of each process, in bytes. Default 2 GiB. Node, Go and Java reserve more.
@@ -39,6 +59,12 @@ impl NativeCheck {
         Self::from(table)
     }
 
+    /// What its pass must show.
+    #[must_use]
+    pub fn evidence_kind(&self) -> EvidenceKind {
+        self.evidence.unwrap_or_else(|| EvidenceKind::of_argv(&self.argv))
+    }
+
     /// Refuses what no program can be started with.
     ///
     /// # Errors
@@ -57,6 +83,15 @@ impl NativeCheck {
         if words.map(String::len).sum::<usize>() > 64 << 10 {
             return invalid("has over 65536 bytes of words and variables; put them into a script");
         }
+        if self.evidence.is_some_and(|kind| !kind.fits(&self.argv)) {
+            return invalid("names evidence that its words do not start a runner of; correct `evidence`, or `argv`");
+        }
+        let is_inside = |path: &str| path.split('/').all(|name| !matches!(name, "" | "." | ".."));
+        if self.report.as_deref().is_some_and(is_inside) != (self.evidence == Some(EvidenceKind::Junit)) {
+            return invalid(
+                "has `evidence = \"junit\"` where it has a `report`, a path within the copy; write both or none",
+            );
+        }
         if self.wall_ms_max == 0 || self.memory_bytes_max == 0 {
             return invalid("may use no time or no memory; remove the limit or set it above 0");
         }
@@ -70,7 +105,13 @@ impl NativeCheck {
 struct Table {
     argv: Vec<String>,
     files: Vec<String>,
+    evidence: Option<EvidenceKind>,
+    twins: bool,
+    report: Option<String>,
+    tests_min: u64,
+    unpinned: Vec<String>,
     env: BTreeMap<String, String>,
+    read: Vec<PathBuf>,
     wall_ms_max: u64,
     memory_bytes_max: u64,
     output_bytes_max: u64,
@@ -83,7 +124,13 @@ impl Default for Table {
         Self {
             argv: Vec::new(),
             files: Vec::new(),
+            evidence: None,
+            twins: true,
+            report: None,
+            tests_min: 1,
+            unpinned: Vec::new(),
             env: BTreeMap::new(),
+            read: Vec::new(),
             wall_ms_max: 600_000,
             memory_bytes_max: 2 << 30,
             output_bytes_max: 200_000,
@@ -95,9 +142,24 @@ impl Default for Table {
 
 impl From<Table> for NativeCheck {
     fn from(table: Table) -> Self {
-        let Table { argv, files, env, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max } =
-            table;
-        Self { argv, files, env, wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max }
+        let Table { argv, files, evidence, twins, report, tests_min, unpinned, env, read, .. } = table;
+        let Table { wall_ms_max, memory_bytes_max, output_bytes_max, processes_max, disk_bytes_max, .. } = table;
+        Self {
+            argv,
+            files,
+            evidence,
+            twins,
+            report,
+            tests_min,
+            unpinned,
+            env,
+            read,
+            wall_ms_max,
+            memory_bytes_max,
+            output_bytes_max,
+            processes_max,
+            disk_bytes_max,
+        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use super::pinned::Pinned;
 use super::spare::{Shelf, Spare};
-use super::{CheckHost, NativeCheck, NativeError, Pins};
-use crate::at::{Root, remove_all};
+use super::{NativeCheck, NativeError, Pins};
+use crate::at::Root;
 use crate::git::Project;
 use crate::scan::{Base, Entry, Mode, Seen, content, shown};
-use crate::tree::{Tree, TreeCaps, put};
+use crate::tree::{Tree, TreeCaps, beside, put};
 use crate::{Scan, TreeError};
 use git2::{ObjectType, Oid, Repository};
+use longhaul_judge::{Files, Launch};
+use longhaul_sandbox::{SandboxHost, remove_all};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ impl ExactCopy {
     ///
     /// # Errors
     /// When the tree cannot be read or the copy not be written.
-    pub fn make(host: &CheckHost, project: &Project, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
+    pub fn make(host: &SandboxHost, project: &Project, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
         Ok(Self(Copy::of(host, project, tree, parent, |_| {})?))
     }
 
@@ -35,6 +37,9 @@ impl ExactCopy {
         self.0.done();
     }
 }
+
+/// Bytes of a file that is read of what a program left.
+const LEFT_BYTES_MAX: u64 = 128 << 20;
 
 /// Where a file of the copy comes from.
 pub(super) enum Source {
@@ -53,12 +58,17 @@ impl Source {
 pub(super) struct Copy {
     held: Spare,
     shelf: Shelf,
+    files: BTreeMap<Vec<u8>, Source>,
     pub(super) scan: Scan,
+    /// Files of a test runner whose change the check does not see.
+    pub(super) unseen: Vec<String>,
+    /// Files that were taken from the base commit.
+    pub(super) pinned: Vec<String>,
 }
 
 impl Copy {
     pub(super) fn make(
-        host: &CheckHost,
+        host: &SandboxHost,
         project: &Project,
         tree: &Tree,
         parent: &str,
@@ -74,11 +84,15 @@ impl Copy {
             let (expected, found) = (pins.digest.short(), found.short());
             return Err(NativeError::NotPinned { name: name.to_owned(), expected, found });
         }
-        Self::of(host, project, tree, parent, |files| pinned.put_over(files))
+        let mut unseen = Vec::new();
+        let mut copy = Self::of(host, project, tree, parent, |files| unseen = pinned.put_over(files))?;
+        copy.unseen = unseen;
+        copy.pinned = pinned.files.keys().map(|path| shown(path)).collect();
+        Ok(copy)
     }
 
     fn of(
-        host: &CheckHost,
+        host: &SandboxHost,
         project: &Project,
         tree: &Tree,
         parent: &str,
@@ -97,11 +111,59 @@ impl Copy {
         if let Some(mut held) = shelf.take(&host.scratch)
             && held.bring_to(&entries, write).is_ok()
         {
-            return Ok(Self { held, shelf, scan });
+            return Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() });
         }
         let mut held = Spare::fresh(&host.scratch)?;
         held.bring_to(&entries, write)?;
-        Ok(Self { held, shelf, scan })
+        Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() })
+    }
+
+    /// Makes it ready for a program: once more as it was made, but for the directory that is to be kept, with the
+    /// program's own files over the work and beside it.
+    pub(super) fn make_ready(&mut self, project: &Project, tree: &Tree, launch: &Launch) -> Result<(), TreeError> {
+        let repo = project.repo()?;
+        let root = tree.root()?;
+        let kept = launch.keeps.and_then(|name| self.set_aside(name));
+        let is_over = |path: &Vec<u8>| std::str::from_utf8(path).is_ok_and(|path| launch.over.contains_key(path));
+        let rest = self.files.iter().filter(|(path, _)| !is_over(path));
+        let entries = rest.map(|(path, source)| (path.clone(), source.entry())).collect();
+        let files = &self.files;
+        let write = |copy: &Root, path: &[u8]| write_source(&repo, &root, copy, path, &files[path], tree.caps());
+        self.held.bring_to(&entries, write)?;
+        let work = self.work()?;
+        for (path, bytes) in &launch.over {
+            work.write(path.as_bytes(), bytes, false).map_err(TreeError::io("write", work.path(path.as_bytes())))?;
+        }
+        let top = Root::open(self.dir()).map_err(TreeError::io("open", self.dir()))?;
+        for (name, bytes) in &launch.beside {
+            let path = format!("{}/{name}", longhaul_judge::BESIDE);
+            top.write(path.as_bytes(), bytes, false).map_err(TreeError::io("write", top.path(path.as_bytes())))?;
+        }
+        if let (Some(kept), Some(name)) = (kept, launch.keeps) {
+            let back = self.dir().join("work").join(name);
+            let _ = std::fs::rename(&kept, &back);
+            // Only where it could not go back.
+            let _ = remove_all(&kept);
+        }
+        Ok(())
+    }
+
+    /// What a program left at `path`, from the scratch directory.
+    pub(super) fn left(&self, path: &str) -> Option<Vec<u8>> {
+        let top = Root::open(self.dir()).ok()?;
+        content(&top, path.as_bytes(), false, LEFT_BYTES_MAX).ok()
+    }
+
+    fn work(&self) -> Result<Root, TreeError> {
+        let work = self.dir().join("work");
+        Root::open(&work).map_err(TreeError::io("open", &work))
+    }
+
+    /// A directory of the work, moved beside the copy. What is none stays, and is removed with the rest.
+    fn set_aside(&self, name: &str) -> Option<PathBuf> {
+        let (from, to) = (self.dir().join("work").join(name), beside(self.dir(), "-kept"));
+        let is_dir = std::fs::symlink_metadata(&from).is_ok_and(|found| found.is_dir());
+        (is_dir && std::fs::rename(&from, &to).is_ok()).then_some(to)
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -173,4 +235,52 @@ fn remove_left_over(scratch: &Path) {
             let _ = remove_all(&entry.path());
         }
     }
+}
+
+/// The files of a copy and of its base commit, for the judge.
+pub(super) struct CopyFiles<'a> {
+    copy: &'a Copy,
+    work: Root,
+    repo: Repository,
+    base: Base,
+}
+
+impl<'a> CopyFiles<'a> {
+    pub(super) fn of(copy: &'a Copy, project: &Project, base: &str, caps: &TreeCaps) -> Result<Self, TreeError> {
+        let repo = project.repo()?;
+        let base = Base::read(&repo, base, caps)?;
+        Ok(Self { copy, work: copy.work()?, repo, base })
+    }
+}
+
+/// A test file, which is read whole.
+const READ_BYTES_MAX: u64 = 4 << 20;
+
+impl Files for CopyFiles<'_> {
+    fn paths(&self) -> Vec<String> {
+        plain(self.copy.files.iter().map(|(path, source)| (path, source.entry())))
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        String::from_utf8(content(&self.work, path.as_bytes(), false, READ_BYTES_MAX).ok()?).ok()
+    }
+
+    fn base_paths(&self) -> Vec<String> {
+        plain(self.base.files.iter().map(|(path, entry)| (path, *entry)))
+    }
+
+    fn read_base(&self, path: &str) -> Option<String> {
+        let blob = self.repo.find_blob(self.base.files.get(path.as_bytes())?.id).ok()?;
+        String::from_utf8(blob.content().to_vec()).ok()
+    }
+
+    fn pinned(&self) -> Vec<String> {
+        self.copy.pinned.clone()
+    }
+}
+
+/// Plain files whose names are text.
+fn plain<'a>(files: impl Iterator<Item = (&'a Vec<u8>, Entry)>) -> Vec<String> {
+    let files = files.filter(|(_, entry)| matches!(entry.mode, Mode::File | Mode::Executable));
+    files.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect()
 }

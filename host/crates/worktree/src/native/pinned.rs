@@ -3,28 +3,48 @@
 use super::NativeCheck;
 use super::copy::Source;
 use crate::glob::Glob;
-use crate::scan::{Base, Entry, Mode, join};
+use crate::scan::{Base, Entry, Mode, join, shown};
 use longhaul_core::Digest;
+use longhaul_judge::{Rule, runner_file};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the globs of a check take from a commit.
+/// What a check takes from a commit: by its globs, and a test runner's own files unasked.
 pub(super) struct Pinned<'a> {
     /// Those that match something.
     pub(super) globs: BTreeSet<&'a str>,
     pub(super) files: BTreeMap<Vec<u8>, Entry>,
+    /// Names of a runner's files that the commit has.
+    names: BTreeSet<&'static str>,
+    unpinned: &'a [String],
 }
 
 impl<'a> Pinned<'a> {
     pub(super) fn of(base: &Base, check: &'a NativeCheck) -> Self {
-        let mut pinned = Self { globs: BTreeSet::new(), files: BTreeMap::new() };
+        let (globs, files, names) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+        let mut pinned = Self { globs, files, names, unpinned: &check.unpinned };
         for (path, entry) in base.files.iter().filter(|(_, entry)| entry.mode != Mode::Module) {
             for glob in check.files.iter().filter(|glob| is_match(glob, path)) {
                 pinned.globs.insert(glob);
                 pinned.files.insert(path.clone(), *entry);
             }
+            if let Some((name, _)) = pinned.unasked(path) {
+                pinned.names.insert(name);
+                pinned.files.insert(path.clone(), *entry);
+            }
         }
         pinned
+    }
+
+    /// The name and the rule of a runner's file that the check does not leave to the work.
+    fn unasked(&self, path: &[u8]) -> Option<(&'static str, Rule)> {
+        let file = runner_file(std::str::from_utf8(path).ok()?).filter(|file| file.rule != Rule::Shown)?;
+        (!self.unpinned.iter().any(|glob| is_match(glob, path))).then_some((file.name, file.rule))
+    }
+
+    /// Whether a file of the work that the commit does not have is left out.
+    fn is_left_out(&self, path: &[u8]) -> bool {
+        self.unasked(path).is_some_and(|(name, rule)| rule == Rule::LeftOut || self.names.contains(name))
     }
 
     pub(super) fn digest(&self, check: &NativeCheck) -> Digest {
@@ -36,8 +56,14 @@ impl<'a> Pinned<'a> {
         Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    /// Puts the pinned files over `files`, and removes whatever else lies where they are or matches.
-    pub(super) fn put_over(&self, files: &mut BTreeMap<Vec<u8>, Source>) {
+    /// Puts the pinned files over `files`, and removes whatever else lies where they are or matches. Answers the
+    /// runner's files whose change the check does not see.
+    pub(super) fn put_over(&self, files: &mut BTreeMap<Vec<u8>, Source>) -> Vec<String> {
+        let is_changed = |(path, source): &(&Vec<u8>, &Source)| matches!(source, Source::Tree(entry) if self.files.get(*path).is_none_or(|pinned| pinned.id != entry.id));
+        let changed = files.iter().filter(is_changed).filter(|(path, _)| {
+            self.is_left_out(path) || self.files.contains_key(*path) && self.unasked(path).is_some()
+        });
+        let unseen = changed.map(|(path, _)| shown(path)).collect();
         let is_in_the_way = |path: &[u8]| {
             let below = join(path, b"");
             self.files.range(below.clone()..).next().is_some_and(|(pinned, _)| pinned.starts_with(&below))
@@ -47,9 +73,11 @@ impl<'a> Pinned<'a> {
             slashes.into_iter().any(|(at, _)| self.files.contains_key(&path[..at]))
         };
         files.retain(|path, _| {
-            !self.globs.iter().any(|glob| is_match(glob, path)) && !is_in_the_way(path) && !is_below_a_pin(path)
+            let is_dropped = self.globs.iter().any(|glob| is_match(glob, path)) || self.is_left_out(path);
+            !is_dropped && !is_in_the_way(path) && !is_below_a_pin(path)
         });
         files.extend(self.files.iter().map(|(path, entry)| (path.clone(), Source::Base(*entry))));
+        unseen
     }
 }
 

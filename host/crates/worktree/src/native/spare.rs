@@ -6,9 +6,10 @@
 //! gave modes or attributes of its own: then another one is made.
 
 use crate::TreeError;
-use crate::at::{Root, Sort, Stamp, remove_all};
+use crate::at::{Root, Sort, Stamp};
 use crate::scan::{Entry, Mode, content, join, shown};
 use git2::{ObjectType, Oid};
+use longhaul_sandbox::remove_all;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

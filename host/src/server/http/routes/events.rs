@@ -1,6 +1,7 @@
 //! Events of runs: pages of what is stored, and streams of what comes.
 
 use super::super::input::{Query, limited};
+use super::super::scopes::By;
 use super::super::views::events::{EventLine, Events};
 use super::super::{Place, Shared, place, stream};
 use super::{Out, Problem, Told, which};
@@ -57,7 +58,8 @@ pub struct StreamQuery {
 /// Follow the events of a run
 ///
 /// Server-sent events: `event` with the number as its id, and without ids `token`, `lagged`, `dropped` and `gone`. The
-/// data of each is a line. A comment every 15 s says that the stream lives.
+/// data of each is a line. A comment every 15 s says that the stream lives. When the token is removed or expires, a last
+/// `problem` says so, whose data is a problem.
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{run}/events/stream",
@@ -71,6 +73,7 @@ pub struct StreamQuery {
 )]
 pub async fn stream(
     State(hall): State<Shared>,
+    By(caller): By,
     Path(run): Path<String>,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
@@ -80,17 +83,17 @@ pub async fn stream(
     let wrong = || Problem::invalid("Last-Event-ID", "write the number of an event");
     let said = said.map(|said| said.to_str().ok().and_then(|said| said.trim().parse().ok()).ok_or_else(wrong));
     let after = said.transpose()?.or(query.after).unwrap_or(0);
-    Ok(stream::of_run(&hall, seat(&hall)?, run, after, query.follow.unwrap_or(true)))
+    Ok(stream::of_run(&hall, caller, seat(&hall)?, run, after, query.follow.unwrap_or(true)))
 }
 
 /// Follow what is durable of every run from now on
 ///
 /// Server-sent events without ids: `hello` with the runs that are worked on and their newest numbers; `event`, whose data
 /// is a line; `run` when a run was taken up, let go of, or changed while nobody worked on it; and `lagged` when such news
-/// were lost, after which all runs are to be looked at.
+/// were lost, after which all runs are to be looked at. It ends with `problem` as that of a run does.
 #[utoipa::path(get, path = "/api/v1/events/stream", tag = "events", responses((status = 200, description = "Frames, until the client goes or the server ends", body = EventLine, content_type = "text/event-stream")))]
-pub async fn stream_all(State(hall): State<Shared>) -> Result<Response, Problem> {
-    Ok(stream::of_all(&hall, seat(&hall)?))
+pub async fn stream_all(State(hall): State<Shared>, By(caller): By) -> Result<Response, Problem> {
+    Ok(stream::of_all(&hall, caller, seat(&hall)?))
 }
 
 fn seat(hall: &Shared) -> Result<Place, Problem> {

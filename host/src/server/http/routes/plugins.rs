@@ -63,7 +63,7 @@ pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) ->
 
 fn all(home: &Home) -> anyhow::Result<Vec<Plugin>> {
     let installed = Installed::of(home);
-    let mut found = components_of(None, home);
+    let mut found = components_of(home);
     for name in installed.names()? {
         if let Some(newest) = installed.versions(&name)?.last() {
             found.entry(name.clone()).or_insert_with(|| installed.component(&name, newest.digest));

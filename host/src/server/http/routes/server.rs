@@ -124,7 +124,7 @@ pub struct Whoami {
 pub async fn whoami(State(hall): State<Shared>, By(caller): By) -> Told<Whoami> {
     let required = hall.settings().tokens;
     Ok(Out(match caller {
-        Caller::Holder(token) => Whoami {
+        Caller::Holder { token, .. } => Whoami {
             name: Some(token.name),
             scopes: token.scopes.iter().map(|scope| scope.as_str()).collect(),
             expires_ms: token.expires_ms,

@@ -14,6 +14,8 @@ pub enum Asks {
     Call,
     /// A question of an agent, in words.
     Question,
+    /// Whether a change of protected files may be committed.
+    Change,
 }
 
 /// Where an approval is.
@@ -84,6 +86,8 @@ pub struct Approval {
     pub effect: Effect,
     /// Whether the tool runs commands.
     pub runs_commands: bool,
+    /// The sources of untrusted words that the agent had heard, where that is why it is asked.
+    pub heard: Vec<String>,
     /// Whether `a`, which allows what is like it for the rest of the run, is an answer to it.
     pub by_rule: bool,
     /// When it was asked, in milliseconds since 1970-01-01 UTC.
@@ -116,6 +120,7 @@ impl From<inner::Approval> for Approval {
             asks: match approval.asks {
                 inner::Asks::Call => Asks::Call,
                 inner::Asks::Question => Asks::Question,
+                inner::Asks::Change => Asks::Change,
             },
             tool,
             function,
@@ -126,6 +131,7 @@ impl From<inner::Approval> for Approval {
             plugin: approval.plugin,
             effect: approval.effect.into(),
             runs_commands: approval.runs_commands,
+            heard: approval.heard,
             at_ms: approval.at_ms,
             standing,
             words,
@@ -147,7 +153,7 @@ pub struct Rule {
     pub function: String,
     /// The digest of the tool's component, or what it is else.
     pub component: String,
-    /// The program whose plain commands it allows; null: the function, whatever its arguments.
+    /// The program of the commands that it allows; null: the function, whatever its arguments.
     #[schema(required = true)]
     pub program: Option<String>,
     /// Since when, in milliseconds since 1970-01-01 UTC.
@@ -198,6 +204,7 @@ mod tests {
             plugin: "react".to_owned(),
             effect: EffectClass::Acts,
             runs_commands: true,
+            heard: Vec::new(),
             at_ms: 1,
             standing: inner::Standing::Open,
         }

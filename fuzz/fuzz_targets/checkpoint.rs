@@ -1,0 +1,5 @@
+//! The target `checkpoint` for libFuzzer.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| longhaul_fuzz::run("checkpoint", bytes));

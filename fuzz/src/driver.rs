@@ -1,0 +1,121 @@
+//! Runs a target without libFuzzer: over its kept corpus, and over mutations of it from a seeded generator.
+//!
+//! It sees no coverage, so it finds again what was found, and little that is new. An input that ends the process is in
+//! the folder of findings, where it was put before it was tried.
+
+use crate::Target;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Bytes of an input that is made here.
+const INPUT_BYTES_MAX: usize = 8 << 10;
+
+/// Changes that make one input of another.
+const CHANGES_MAX: u64 = 8;
+
+/// Pieces of text that readers look for.
+const WORDS: [&[u8]; 20] = [
+    b"\"",
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\n",
+    b"\r\n",
+    b"data: ",
+    b"null",
+    b"-1",
+    b"1e999",
+    b"18446744073709551616",
+    b"\xff",
+    b"\0",
+    b"\xe2\x80\xae",
+    b"../",
+    b"'",
+    b"$(",
+    b"\x1e",
+];
+
+/// The kept inputs of a target, in the order of their names.
+///
+/// # Panics
+/// When they cannot be read.
+#[must_use]
+pub fn kept(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.sort();
+    paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("readable"))).collect()
+}
+
+/// Runs the kept inputs, then so many mutations of them. `findings` is where the input that is tried stands meanwhile.
+///
+/// # Panics
+/// With every finding.
+pub fn drive((name, target): Target, mutations: u64, seed: u64, findings: &Path) {
+    let kept = kept(name);
+    assert!(!kept.is_empty(), "`{name}` has no corpus");
+    for (path, bytes) in &kept {
+        println!("{}", path.display());
+        target(bytes);
+    }
+    let inputs: Vec<Vec<u8>> = kept.into_iter().map(|(_, bytes)| bytes).collect();
+    let tried = findings.join(name);
+    let mut random = Random(seed | 1);
+    for _ in 0..mutations {
+        let input = mutated(&inputs, &mut random);
+        fs::write(&tried, &input).expect("a folder of ours");
+        target(&input);
+    }
+    fs::remove_file(&tried).ok();
+}
+
+fn mutated(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut input = inputs[random.below(inputs.len())].clone();
+    for _ in 0..=random.next() % CHANGES_MAX {
+        let at = random.below(input.len() + 1);
+        let end = (at + random.below(32)).min(input.len());
+        match random.next() % 8 {
+            0 if at < input.len() => input[at] ^= 1 << random.below(8),
+            1 if at < input.len() => input[at] = u8::try_from(random.below(256)).unwrap_or(0),
+            2 => drop(input.drain(at..end)),
+            3 => {
+                let piece = input[at..end].to_vec();
+                input.splice(at..at, piece);
+            }
+            4 => {
+                let other = &inputs[random.below(inputs.len())];
+                let from = random.below(other.len() + 1);
+                let piece = other[from..(from + random.below(256)).min(other.len())].to_vec();
+                input.splice(at..end, piece);
+            }
+            5 => {
+                let times = 1 << random.below(10);
+                input.splice(at..at, WORDS[random.below(WORDS.len())].repeat(times));
+            }
+            _ => {
+                input.splice(at..at, WORDS[random.below(WORDS.len())].iter().copied());
+            }
+        }
+        input.truncate(INPUT_BYTES_MAX);
+    }
+    input
+}
+
+/// Marsaglia's xorshift: equal seeds give equal inputs on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.next() % count.max(1) as u64).unwrap_or(0)
+    }
+}

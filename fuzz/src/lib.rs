@@ -1,0 +1,38 @@
+//! What fuzz targets do with their bytes, as plain functions: each hands them to one reader as whoever is hostile would,
+//! and asserts what must hold of any answer.
+//!
+//! The programs in `fuzz_targets` are for libFuzzer; [`driver`] runs the same without it, over the kept corpus and
+//! mutations of it. Refuses to reach anything outside: what a reader would open or start is not handed to it.
+
+pub mod driver;
+mod replies;
+mod stored;
+mod texts;
+mod values;
+
+pub use values::PROGRAM;
+
+/// A target by its name, which is also that of its program and of its folder in `corpus`.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: [Target; 9] = [
+    ("backup", stored::backup),
+    ("checkpoint", stored::checkpoint),
+    ("config", texts::config),
+    ("journal_records", stored::journal_records),
+    ("manifest", texts::manifest),
+    ("model_replies", replies::model_replies),
+    ("plan", texts::plan),
+    ("shell_words", texts::shell_words),
+    ("wit_values", values::wit_values),
+];
+
+/// Runs one target on these bytes.
+///
+/// # Panics
+/// When there is no such target, and with every finding.
+pub fn run(name: &str, bytes: &[u8]) {
+    let (_, target) = TARGETS.iter().find(|(target, _)| *target == name).expect("one of the targets");
+    target(bytes);
+}

@@ -1,0 +1,121 @@
+//! Texts that a plugin, a repository, a model or an operator's editor writes.
+
+use longhaul::config::Config;
+use longhaul::manifest::Manifest;
+use longhaul_approval::{command_line, command_words, visible};
+use longhaul_core::section::MANIFEST;
+use longhaul_core::work::FeatureSpec;
+use longhaul_engine::{CompileLimits, inspect, sections};
+use longhaul_harness::{HarnessLimits, Setup, plan as plans};
+
+/// A component's file, and the manifest that one carries.
+pub(crate) fn manifest(bytes: &[u8]) {
+    let found = sections("fuzz", bytes);
+    if let Ok(found) = &found {
+        assert!(found.metadata.len() <= 100, "{} texts are kept", found.metadata.len());
+    }
+    if let Ok(found) = inspect("fuzz", bytes, &CompileLimits::default()) {
+        assert_eq!(found.bytes, bytes.len() as u64);
+    }
+    let carried = sections("fuzz", &carrying(bytes));
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        assert!(carried.is_err(), "a manifest that is no text is taken");
+        return;
+    };
+    if let Ok(found) = carried {
+        assert_eq!(found.manifest.as_deref(), Some(text));
+    }
+    if let Ok(manifest) = Manifest::parse(text) {
+        for line in manifest.asks.lines() {
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
+}
+
+/// A component whose only section is a manifest of these bytes.
+fn carrying(text: &[u8]) -> Vec<u8> {
+    let number = |mut left: usize| {
+        let mut bytes = Vec::new();
+        while left > 0x7f {
+            bytes.push(0x80 | u8::try_from(left & 0x7f).unwrap_or(0));
+            left >>= 7;
+        }
+        bytes.push(u8::try_from(left).unwrap_or(0));
+        bytes
+    };
+    let content = [&number(MANIFEST.len()), MANIFEST.as_bytes(), text].concat();
+    [&b"\0asm\x0d\0\x01\0\0"[..], &number(content.len()), &content].concat()
+}
+
+/// `longhaul.toml`.
+pub(crate) fn config(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match Config::parse_all(text) {
+        Ok(config) => {
+            let _ = (config.check_run(), config.run.needs(), config.ask_limits(), config.checks_only(None));
+            let (_, _, _) = (config.categories(), config.described(), config.confidence_ignored());
+            for (table, part) in config.parts() {
+                assert!(config.part(&table).is_some(), "{table}");
+                let _ = (config.limits_of(part), config.context_of(part), config.checkpoint_every(&table));
+            }
+            // A run pins the text that it began with.
+            assert!(Config::parse_pinned(text).is_ok());
+        }
+        Err(faults) => {
+            assert!(!faults.is_empty());
+            for fault in faults {
+                let said = fault.to_string();
+                assert!(!said.contains('\n'), "{said:?}");
+            }
+        }
+    }
+}
+
+/// A plan as a person writes it, and as a planner hands it over.
+pub(crate) fn plan(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(plan) = plans::written::read(text) else { return };
+    let setup =
+        Setup { agents: vec!["code".into(), "research".into()], checks: vec!["unit".into()], ..Setup::default() };
+    let limits = HarnessLimits::default();
+    match plans::accept(plan, &setup, &limits) {
+        Ok(accepted) => {
+            let specs: Vec<FeatureSpec> = accepted.steps.into_iter().map(|step| step.spec).collect();
+            assert!(plans::dependency_error(&specs).is_none());
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A command line that an agent asks for, and the same as words.
+pub(crate) fn shell_words(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let shown = visible(text);
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    if let Ok(command) = command_line(text) {
+        assert!(!command.program.is_empty());
+        // What means something to a shell is no plain command.
+        let outside: String = unquoted(text);
+        for char in ['\n', ';', '|', '&', '`', '<', '>'] {
+            assert!(!outside.contains(char), "{text:?} is taken for one plain command");
+        }
+    }
+    let words: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    let _ = command_words(&words);
+}
+
+/// A line without what stands in quotes or behind a backslash.
+fn unquoted(text: &str) -> String {
+    let (mut outside, mut quote, mut escaped) = (String::new(), None, false);
+    for char in text.chars() {
+        match (quote, char) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(char),
+            (Some(open), close) if open == close => quote = None,
+            (None, other) => outside.push(other),
+            (Some(_), _) => {}
+        }
+    }
+    outside
+}

@@ -1,0 +1,142 @@
+//! Files that decide what a test runner does, by their names.
+//!
+//! Each has a rule with its reason. Some are taken from the base commit wherever it has such a file, as the operator's
+//! own `files` are; some can never be part of a feature; the rest a feature may have to change, so that they are shown
+//! to the evaluator and the person. Refuses to read them: a name is enough for a second look.
+
+/// What becomes of a change to a runner's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Taken from the base commit where that has one of the name; a new one beside it is left out of the copy.
+    Pinned,
+    /// Left out of the copy where the base commit does not have it: it is loaded before anything else, unasked.
+    LeftOut,
+    /// Taken as it is, and shown.
+    Shown,
+}
+
+/// Files of one name, or of an ending where the name begins with `*`.
+#[derive(Clone, Copy, Debug)]
+pub struct RunnerFile {
+    /// The name, or an ending.
+    pub name: &'static str,
+    /// The rule.
+    pub rule: Rule,
+    /// What it can do to a verdict.
+    pub why: &'static str,
+}
+
+const fn file(name: &'static str, rule: Rule, why: &'static str) -> RunnerFile {
+    RunnerFile { name, rule, why }
+}
+
+/// Reviewed: the first that fits counts.
+const TABLE: &[RunnerFile] = &[
+    file("sitecustomize.py", Rule::LeftOut, "Python loads it before any program"),
+    file("usercustomize.py", Rule::LeftOut, "Python loads it before any program"),
+    file("*.pth", Rule::LeftOut, "Python runs its lines before any program"),
+    file("conftest.py", Rule::Pinned, "pytest runs it, and it can change the outcome of each test"),
+    file("pytest.ini", Rule::Pinned, "it chooses which tests pytest runs, and with which plugins"),
+    file(".pytest.ini", Rule::Pinned, "it chooses which tests pytest runs, and with which plugins"),
+    file("tox.ini", Rule::Pinned, "it may hold the settings of pytest, and little that a feature changes"),
+    file("noxfile.py", Rule::Pinned, "it starts the tests"),
+    file("nextest.toml", Rule::Pinned, "it chooses which tests run, and how often until they pass"),
+    file(".mocharc.json", Rule::Pinned, "it chooses which tests run"),
+    file(".mocharc.yml", Rule::Pinned, "it chooses which tests run"),
+    // A dependency, an entry point or a new target stands in these too.
+    file("pyproject.toml", Rule::Shown, "it may hold the settings of pytest"),
+    file("setup.cfg", Rule::Shown, "it may hold the settings of pytest"),
+    file("setup.py", Rule::Shown, "it runs when the project is installed"),
+    file("Cargo.toml", Rule::Shown, "it can turn test targets off, or give them a harness of their own"),
+    file("build.rs", Rule::Shown, "it runs before the tests are built, and may change their files"),
+    file(".cargo/config.toml", Rule::Pinned, "it can put another program in the place of each test"),
+    file(".cargo/config", Rule::Pinned, "it can put another program in the place of each test"),
+    file("rust-toolchain.toml", Rule::Pinned, "it chooses the compiler"),
+    file("rust-toolchain", Rule::Pinned, "it chooses the compiler"),
+    file("package.json", Rule::Shown, "its scripts start the tests, and it may hold the runner's settings"),
+    file(".npmrc", Rule::Pinned, "it chooses where packages come from, and options of node"),
+    file("jest.config.js", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("jest.config.ts", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("jest.config.mjs", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("jest.config.cjs", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vitest.config.js", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vitest.config.ts", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vitest.config.mjs", Rule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vite.config.js", Rule::Shown, "it may hold the settings of vitest"),
+    file("vite.config.ts", Rule::Shown, "it may hold the settings of vitest"),
+    file("babel.config.js", Rule::Shown, "it rewrites what jest runs"),
+    file("go.mod", Rule::Shown, "its `replace` lines put other code in the place of a module"),
+    file("Makefile", Rule::Shown, "it may start the tests"),
+    file("justfile", Rule::Shown, "it may start the tests"),
+    file(".envrc", Rule::Shown, "shells load it"),
+];
+
+/// The rule for a path of the work, if its name is a runner's.
+#[must_use]
+pub fn runner_file(path: &str) -> Option<&'static RunnerFile> {
+    let is_named = |file: &&RunnerFile| match file.name.strip_prefix('*') {
+        Some(ending) => path.ends_with(ending),
+        None => path.strip_suffix(file.name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')),
+    };
+    TABLE.iter().find(is_named)
+}
+
+/// Why a change to `path` may change the verdict on itself; none for an ordinary file.
+#[must_use]
+pub fn near_the_judge(path: &str) -> Option<&'static str> {
+    if let Some(file) = runner_file(path) {
+        return Some(file.why);
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name);
+    let is_test = stem.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem.ends_with("_tests")
+        || stem == "tests"
+        || name.contains(".test.")
+        || name.contains(".spec.")
+        || path.split('/').rev().skip(1).any(|dir| matches!(dir, "test" | "tests" | "__tests__" | "spec" | "testdata"));
+    is_test.then_some("it is a test, or a file of tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<Rule>) {
+        assert_eq!(runner_file(path).map(|file| file.rule), expected, "{path}");
+    }
+
+    #[test]
+    fn a_runner_file_is_known_wherever_it_lies() {
+        check("conftest.py", Some(Rule::Pinned));
+        check("tests/unit/conftest.py", Some(Rule::Pinned));
+        check("my_conftest.py", None);
+        check("a/.cargo/config.toml", Some(Rule::Pinned));
+        check("config.toml", None);
+        check("lib/evil.pth", Some(Rule::LeftOut));
+        check("src/main.rs", None);
+        // A feature that adds a dependency is not held up.
+        for path in ["pyproject.toml", "Cargo.toml", "package.json", "go.mod"] {
+            check(path, Some(Rule::Shown));
+        }
+    }
+
+    #[test]
+    fn tests_and_runner_files_are_near_the_judge() {
+        for path in ["tests/data.json", "src/a_test.go", "test_a.py", "web/a.spec.ts", "crate/build.rs"] {
+            assert!(near_the_judge(path).is_some(), "{path}");
+        }
+        for path in ["src/latest.py", "src/contest.py", "testing.md", "attest/a.py"] {
+            assert!(near_the_judge(path).is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn each_name_stands_once() {
+        let names: BTreeSet<_> = TABLE.iter().map(|file| file.name).collect();
+        assert_eq!(names.len(), TABLE.len());
+    }
+}

@@ -1,0 +1,106 @@
+//! What a pass of a check must show, as it is configured or as its words tell.
+
+use serde::{Deserialize, Serialize};
+
+/// What a pass must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceKind {
+    /// Tests of pytest by name, and an audit.
+    Pytest,
+    /// Tests of unittest by name, and an audit.
+    Unittest,
+    /// Tests of `cargo test` or `cargo nextest run` by name, and an audit.
+    Cargo,
+    /// Tests of `node --test` by name, and an audit.
+    Node,
+    /// Test cases of a report in the form of JUnit, none of them skipped; only by name.
+    Junit,
+    /// An exit code of 0, which the code under test can choose.
+    Exit,
+}
+
+impl EvidenceKind {
+    /// The kind whose runner `argv` starts, also through a wrapper such as `uv run`.
+    #[must_use]
+    pub fn of_argv(argv: &[String]) -> Self {
+        let first = argv.first().map_or("", |word| base_name(word));
+        let has = |word: &str| argv.iter().any(|one| one == word);
+        if python_module(argv).is_some_and(|at| argv[at] == "unittest") {
+            Self::Unittest
+        } else if pytest_word(argv).is_some() {
+            Self::Pytest
+        } else if first == "cargo" && (has("test") || has("t") || has("nextest") && has("run")) {
+            Self::Cargo
+        } else if first == "node" && has("--test") {
+            Self::Node
+        } else {
+            Self::Exit
+        }
+    }
+
+    /// Whether the kind can be had of this command: some need their runner named in it.
+    #[must_use]
+    pub fn fits(self, argv: &[String]) -> bool {
+        match self {
+            Self::Exit | Self::Junit => true,
+            Self::Pytest | Self::Unittest | Self::Cargo | Self::Node => Self::of_argv(argv) == self,
+        }
+    }
+}
+
+/// Programs that start the one that their words name.
+const WRAPPERS: [&str; 12] =
+    ["coverage", "env", "hatch", "nice", "pdm", "pipenv", "poetry", "rye", "timeout", "uv", "uvx", "xvfb-run"];
+
+/// Where in `argv` the module stands that Python runs.
+pub(crate) fn python_module(argv: &[String]) -> Option<usize> {
+    let first = base_name(argv.first()?);
+    if !first.starts_with("python") && !WRAPPERS.contains(&first) {
+        return None;
+    }
+    let at = argv.iter().position(|word| word == "-m")?;
+    let is_runner = matches!(argv.get(at + 1)?.as_str(), "pytest" | "unittest");
+    is_runner.then_some(at + 1)
+}
+
+/// Where in `argv` pytest is named.
+pub(crate) fn pytest_word(argv: &[String]) -> Option<usize> {
+    let of_module = python_module(argv).filter(|at| argv[*at] == "pytest");
+    let is_wrapped = argv.first().is_some_and(|first| WRAPPERS.contains(&base_name(first)));
+    let words = argv.iter().take(if is_wrapped { argv.len() } else { 1 });
+    of_module.or_else(|| words.clone().position(|word| matches!(base_name(word), "pytest" | "py.test")))
+}
+
+pub(crate) fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(argv: &str, expected: EvidenceKind) {
+        let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
+        assert_eq!(EvidenceKind::of_argv(&argv), expected, "{argv:?}");
+    }
+
+    #[test]
+    fn a_runner_is_known_by_its_words() {
+        check("python3 -m pytest -q", EvidenceKind::Pytest);
+        check("pytest", EvidenceKind::Pytest);
+        check("uv run pytest -x tests", EvidenceKind::Pytest);
+        check("/venv/bin/python -X dev -m unittest discover", EvidenceKind::Unittest);
+        check("cargo test --workspace", EvidenceKind::Cargo);
+        check("cargo +nightly nextest run", EvidenceKind::Cargo);
+        check("node --test", EvidenceKind::Node);
+        check("node run.js", EvidenceKind::Exit);
+        check("ruff check src/pytest", EvidenceKind::Exit);
+        check("coverage run -m pytest", EvidenceKind::Pytest);
+        check("cargo build", EvidenceKind::Exit);
+        check("node run.js", EvidenceKind::Exit);
+        check("sh -c true", EvidenceKind::Exit);
+        check("make test", EvidenceKind::Exit);
+    }
+}

@@ -1,0 +1,362 @@
+//! pytest and unittest.
+//!
+//! Three runs: the operator's own command with a report of each test; a preparation, which collects with stubs in place
+//! of the work and rewrites the test files, and in which nothing of the work runs; and the audit of what it wrote. The
+//! host alone knows which names of the audit must fail.
+
+use super::kind::{base_name, pytest_word, python_module};
+use super::record::{Outcome, RECORD, Reported, fresh_key, opened};
+use super::{Check, Ended, EvidenceKind, Files, Launch, Runner, Step, Verdict};
+use longhaul_core::text::count;
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const PARENT: &str = include_str!("python/parent.py");
+const REPORT: &str = include_str!("python/longhaul_report.py");
+const AUDIT: &str = include_str!("python/audit.py");
+
+/// The plugin, as pytest is told it.
+const PLUGIN: [&str; 2] = ["-p", "longhaul_report"];
+
+/// Bytes of test files of the base commit that are compared; more are not counted.
+const BASE_BYTES_MAX: usize = 8 << 20;
+
+pub(crate) struct Python {
+    argv: Vec<String>,
+    kind: EvidenceKind,
+    twins: bool,
+    pinned: Vec<String>,
+    test_files: Vec<String>,
+    conftests: Vec<String>,
+    base_files: BTreeMap<String, String>,
+    new_files: Vec<String>,
+    random: StdRng,
+    key: String,
+    stage: Stage,
+}
+
+enum Stage {
+    Start,
+    Run,
+    /// The tests that passed, by name without parameters, with how many; and the others.
+    Prepare(BTreeMap<String, usize>, BTreeSet<String>),
+    Audit(Box<Prepared>, usize),
+}
+
+/// What the preparation found.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Prepared {
+    /// Tests by name without parameters, with the least number of each.
+    expected: BTreeMap<String, usize>,
+    /// Those that may be skipped.
+    skips: BTreeSet<String>,
+    /// Words of the command that name files.
+    args: Vec<String>,
+    /// Tests of the base commit's files, and of the same files now.
+    base_count: usize,
+    count: usize,
+    /// The files of the audit.
+    files: BTreeMap<String, String>,
+    names: BTreeMap<String, Name>,
+    renamed: usize,
+    renamable: usize,
+    modules: Value,
+    literals: Value,
+}
+
+/// What a name of the audit is.
+#[derive(Debug, Deserialize)]
+struct Name {
+    kind: NameKind,
+    /// The test that it was made of; empty for a canary.
+    of: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NameKind {
+    Real,
+    Twin,
+}
+
+impl Python {
+    pub(crate) fn of(check: &Check<'_>) -> Self {
+        let paths = check.files.paths();
+        let of = |is: fn(&str) -> bool| paths.iter().filter(|path| is(path)).cloned().collect::<Vec<_>>();
+        let pinned = check.files.pinned().into_iter().collect::<BTreeSet<_>>();
+        let base = check.files.base_paths().into_iter().collect::<BTreeSet<_>>();
+        let test_files = of(is_test_file);
+        let new_files = test_files.iter().filter(|path| !base.contains(*path)).cloned().collect();
+        Self {
+            argv: check.argv.to_vec(),
+            kind: check.kind,
+            twins: check.twins,
+            test_files,
+            conftests: of(|path| base_name(path) == "conftest.py"),
+            base_files: base_files(check.files, &pinned),
+            pinned: pinned.into_iter().collect(),
+            new_files,
+            random: StdRng::from_seed(check.seed),
+            key: String::new(),
+            stage: Stage::Start,
+        }
+    }
+
+    fn launch(&mut self, mode: &str, argv: Vec<String>, more: &Value) -> Launch {
+        self.key = fresh_key(&mut self.random);
+        let mut plan = json!({ "key": self.key, "mode": mode, "argv": argv, "kept": self.pinned });
+        if let (Some(plan), Some(more)) = (plan.as_object_mut(), more.as_object()) {
+            plan.extend(more.clone());
+        }
+        let files = [
+            ("parent.py", PARENT.to_owned()),
+            ("longhaul_report.py", REPORT.to_owned()),
+            ("audit.py", AUDIT.to_owned()),
+            ("plan.json", plan.to_string()),
+        ];
+        let argv = [&self.interpreter(), "-I", "-S", "../judge/parent.py"].map(str::to_owned).to_vec();
+        Launch {
+            argv,
+            beside: files.into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect(),
+            reads: vec![RECORD.to_owned()],
+            ..Launch::default()
+        }
+    }
+
+    /// What runs the parent: any Python will do, so the check's own where it is named.
+    fn interpreter(&self) -> String {
+        let first = self.argv.first().map_or("", String::as_str);
+        if base_name(first).starts_with("python") {
+            return first.to_owned();
+        }
+        let beside = Path::new(first).parent().filter(|dir| dir.is_absolute()).map(|dir| dir.join("python3"));
+        let beside = beside.filter(|python| python.exists()).and_then(|python| python.to_str().map(str::to_owned));
+        beside.unwrap_or_else(|| "python3".to_owned())
+    }
+
+    /// The operator's command with a report of each test.
+    fn reporting(&self) -> Vec<String> {
+        let mut argv = self.argv.clone();
+        if let (EvidenceKind::Unittest, Some(at)) = (self.kind, python_module(&argv)) {
+            argv.splice(at - 1..=at, ["../judge/longhaul_report.py".to_owned()]);
+        } else if let Some(at) = pytest_word(&argv) {
+            argv.splice(at + 1..at + 1, PLUGIN.map(str::to_owned));
+        }
+        argv
+    }
+
+    fn collecting(&self) -> Vec<String> {
+        let mut argv = self.reporting();
+        if self.kind == EvidenceKind::Pytest {
+            argv.extend(["--collect-only", "-p", "no:cacheprovider"].map(str::to_owned));
+        }
+        argv
+    }
+
+    /// The same command on the rewritten files: nothing is deselected, and the first failure ends nothing.
+    fn auditing(&self, prepared: &Prepared) -> Vec<String> {
+        let mut argv = self.reporting();
+        if self.kind == EvidenceKind::Unittest {
+            return argv.iter().map(|word| module_of(word, &prepared.files)).collect();
+        }
+        let start = pytest_word(&argv).map_or(0, |at| at + 1);
+        let words = argv.split_off(start);
+        argv.extend(words.into_iter().filter(|word| !prepared.args.contains(word)));
+        argv.extend(prepared.files.keys().cloned());
+        argv.extend(["--maxfail=0", "-k", "", "-m", ""].map(str::to_owned));
+        argv
+    }
+
+    fn prepare(&mut self, ended: &Ended) -> Step {
+        if ended.exit_code != 0 {
+            return Verdict::failed();
+        }
+        let reported: Reported = match self.record(ended) {
+            Ok(reported) => reported,
+            Err(why) => return Verdict::refused(why),
+        };
+        let (mut passed, mut others) = (BTreeMap::new(), BTreeSet::new());
+        for (id, outcome) in reported.tests() {
+            let name = without_parameters(id).to_owned();
+            match outcome {
+                Outcome::Passed => *passed.entry(name).or_insert(0) += 1,
+                Outcome::Skipped => _ = others.insert(name),
+                Outcome::Failed | Outcome::Broken => {
+                    return Verdict::refused(format!("`{id}` did not pass, and the exit code is 0"));
+                }
+            }
+        }
+        if passed.is_empty() {
+            return Verdict::refused("no test passed, which shows nothing");
+        }
+        let wholly: Vec<&String> = passed.keys().filter(|name| !others.contains(*name)).collect();
+        let more = json!({
+            "test_files": self.test_files, "conftests": self.conftests, "base_files": self.base_files,
+            "new_files": self.new_files, "passed": wholly, "twins": self.twins,
+        });
+        let launch = self.launch("prepare", self.collecting(), &more);
+        self.stage = Stage::Prepare(passed, others);
+        Step::Launch(launch)
+    }
+
+    fn audit(&mut self, ended: &Ended, passed: &BTreeMap<String, usize>, others: &BTreeSet<String>) -> Step {
+        let body = ended.files.get(RECORD).and_then(|bytes| opened(bytes, &self.key));
+        let Some(prepared) = body.and_then(|body| serde_json::from_slice::<Prepared>(body).ok()) else {
+            let said = ended.stderr.trim().lines().last().unwrap_or("nothing");
+            return Verdict::refused(format!("its tests could not be collected: {said}"));
+        };
+        for (name, number) in &prepared.expected {
+            let ran = passed.get(name).copied().unwrap_or(0);
+            if ran < *number && !(others.contains(name) && prepared.skips.contains(name)) {
+                let became = if others.contains(name) { "was skipped, which shows nothing" } else { "did not run" };
+                return Verdict::refused(format!("`{name}` {became}"));
+            }
+        }
+        if prepared.count < prepared.base_count {
+            let (now, base) = (count(prepared.count, "test"), prepared.base_count);
+            return Verdict::refused(format!(
+                "the test files have {now}, and {base} in the base commit; put them back"
+            ));
+        }
+        let ran = passed.values().sum();
+        if prepared.files.is_empty() {
+            return Verdict::pass(format!("{} passed by name; none could be audited", count(ran, "test")));
+        }
+        let more = json!({ "modules": prepared.modules, "literals": prepared.literals });
+        let mut launch = self.launch("audit", self.auditing(&prepared), &more);
+        launch.over = prepared.files.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
+        self.stage = Stage::Audit(Box::new(prepared), ran);
+        Step::Launch(launch)
+    }
+
+    fn judge(&self, ended: &Ended, prepared: &Prepared, ran: usize) -> Step {
+        let reported: Reported = match self.record(ended) {
+            Ok(reported) => reported,
+            Err(why) => return Verdict::refused(format!("in the audit {why}")),
+        };
+        if ended.exit_code != 1 {
+            let code = ended.exit_code;
+            return Verdict::refused(format!("in the audit tests must fail, and its exit code is {code}"));
+        }
+        let tests = reported.tests();
+        let of = |name: &str| {
+            tests.iter().filter(move |(id, _)| last_name(id) == name).map(|(_, outcome)| *outcome).collect::<Vec<_>>()
+        };
+        for (name, Name { kind, of: test }) in &prepared.names {
+            let outcomes = of(name);
+            if outcomes.is_empty() {
+                return Verdict::refused(format!("in the audit {} was not reported", told(*kind, test)));
+            }
+            let is_right = match kind {
+                NameKind::Real => outcomes.iter().all(|outcome| *outcome == Outcome::Passed),
+                NameKind::Twin => outcomes.contains(&Outcome::Failed),
+            };
+            if !is_right {
+                return Verdict::refused(wrong(*kind, test));
+            }
+        }
+        let (Prepared { renamed, renamable, .. }, made) = (prepared, prepared.names.len() - prepared.renamed);
+        let of_all = if renamed < renamable { format!(" of {renamable}") } else { String::new() };
+        Verdict::pass(format!(
+            "{} passed by name; {renamed}{of_all} passed under other names too, where {made} that must fail did",
+            count(ran, "test")
+        ))
+    }
+
+    fn record(&self, ended: &Ended) -> Result<Reported, String> {
+        let bytes =
+            ended.files.get(RECORD).ok_or("no report of its tests was left (did the code end their process?)")?;
+        let body =
+            opened(bytes, &self.key).ok_or("the report of its tests is not signed by the process that holds it")?;
+        let reported: Reported = serde_json::from_slice(body).map_err(|error| format!("its report is {error}"))?;
+        if let Some(broken) = reported.broken {
+            return Err(format!("{broken} (did the code end their process?)"));
+        }
+        match reported.changed() {
+            [] => Ok(reported),
+            changed => Err(format!("the runner was changed while it ran: {}", changed.join(", "))),
+        }
+    }
+}
+
+impl Runner for Python {
+    fn next(&mut self, ended: Option<Ended>) -> Step {
+        let ended = ended.unwrap_or_default();
+        match std::mem::replace(&mut self.stage, Stage::Start) {
+            Stage::Start => {
+                self.stage = Stage::Run;
+                Step::Launch(self.launch("run", self.reporting(), &Value::Null))
+            }
+            Stage::Run => self.prepare(&ended),
+            Stage::Prepare(passed, others) => self.audit(&ended, &passed, &others),
+            Stage::Audit(prepared, ran) => self.judge(&ended, &prepared, ran),
+        }
+    }
+}
+
+fn told(kind: NameKind, test: &str) -> String {
+    match (kind, test) {
+        (_, "") => "a canary".to_owned(),
+        (NameKind::Real, test) => format!("`{test}` under another name"),
+        (NameKind::Twin, test) => format!("a twin of `{test}`"),
+    }
+}
+
+fn wrong(kind: NameKind, test: &str) -> String {
+    match (kind, test) {
+        (_, "") => "a test that must fail passed".to_owned(),
+        (NameKind::Real, test) => format!(
+            "`{test}` passed and does not pass under another name beside its twins; if its tests share state, set \
+             `twins = false` in its table of [checks]"
+        ),
+        (NameKind::Twin, test) => format!("`{test}` passes with another expected value too"),
+    }
+}
+
+/// `tests.test_a.TestX.test_y` names a method that has another name in the audit: its module is run.
+fn module_of(word: &str, files: &BTreeMap<String, String>) -> String {
+    let modules = files.keys().filter_map(|path| Some(path.strip_suffix(".py")?.replace('/', ".")));
+    let named = modules.filter(|module| word.strip_prefix(module.as_str()).is_some_and(|rest| rest.starts_with('.')));
+    named.max_by_key(String::len).unwrap_or_else(|| word.to_owned())
+}
+
+fn without_parameters(id: &str) -> &str {
+    id.split_once('[').map_or(id, |(name, _)| name)
+}
+
+fn last_name(id: &str) -> &str {
+    let name = without_parameters(id);
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+fn is_test_file(path: &str) -> bool {
+    let name = base_name(path);
+    let in_tests = path.split('/').rev().skip(1).any(|dir| dir == "tests" || dir == "test");
+    Path::new(name).extension().is_some_and(|extension| extension == "py")
+        && name != "conftest.py"
+        && (name.starts_with("test") || name.ends_with("_test.py") || name.ends_with("_tests.py") || in_tests)
+}
+
+/// Test files of the base commit that may differ now.
+fn base_files(files: &dyn Files, pinned: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let (mut found, mut bytes) = (BTreeMap::new(), 0);
+    for path in files.base_paths() {
+        if !is_test_file(&path) || pinned.contains(&path) {
+            continue;
+        }
+        let Some(text) = files.read_base(&path) else { continue };
+        bytes += text.len();
+        if bytes > BASE_BYTES_MAX {
+            break;
+        }
+        if files.read(&path).as_deref() != Some(text.as_str()) {
+            found.insert(path, text);
+        }
+    }
+    found
+}

@@ -1,0 +1,188 @@
+//! A server in the sandbox of programs: it sees its tool chain, the tree of its run or the directory that its table names,
+//! and what that grants; it reaches the granted hosts through a proxy of the host's, and nothing else.
+//!
+//! Refuses to grant by itself what contains the home or the data directory.
+
+use crate::config::McpConfig;
+use crate::inside::{PROXY_SOCKET, Spec};
+use crate::server::Surroundings;
+use longhaul_core::census::ChildKind;
+use longhaul_core::grant::Grants;
+use longhaul_egress::{Caps, Guard, Proxy};
+use longhaul_sandbox::{Input, Limits, Output, Program, Room, Running};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::unix::pipe;
+use tokio::process::ChildStdout;
+use tokio::task::JoinHandle;
+
+/// Bytes that one start of a server may exchange with its hosts: more than any answers need, and an end of a loop.
+const TRAFFIC_BYTES_MAX: u64 = 4 << 30;
+
+/// Bytes of each output of a server's standard error that are kept.
+const SAID_BYTES_MAX: u64 = 4_000;
+
+/// Processes and threads; node starts a dozen by itself.
+const PROCESSES_MAX: u64 = 256;
+
+/// Bytes of one file that a server writes.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Variables that name directories of modules.
+const MODULE_PATHS: [&str; 2] = ["PYTHONPATH", "NODE_PATH"];
+
+/// A running server. Dropping it ends all that it started.
+pub(crate) struct Walled {
+    running: Option<Running>,
+    proxy: Option<JoinHandle<()>>,
+}
+
+impl Walled {
+    /// Starts the command.
+    pub(crate) async fn start(
+        name: &str,
+        config: &McpConfig,
+        around: &Surroundings,
+        env: BTreeMap<String, String>,
+    ) -> Result<(Self, ChildStdout, pipe::Sender), String> {
+        let host = &around.host;
+        let room = Room::new(host).map_err(|error| error.to_string())?;
+        let proxy = proxy(name, config, &room).map_err(|error| format!("its proxy cannot be started: {error}"))?;
+        let program = program(name, config, around, env)?;
+        let started = longhaul_sandbox::start(host, room, &program).await;
+        let mut running = match started {
+            Ok(running) => running,
+            Err(error) => {
+                proxy.inspect(JoinHandle::abort);
+                return Err(format!(
+                    "{error}; or let it run bare, where it can read what you can: [mcp.{name}] sandbox = \"none\""
+                ));
+            }
+        };
+        let pipes = (running.take_stdout(), running.take_stdin());
+        let walled = Self { running: Some(running), proxy };
+        let (Some(stdout), Some(stdin)) = pipes else { return Err("it has no pipes".into()) };
+        Ok((walled, stdout, stdin))
+    }
+
+    /// What it said last on its standard error, if it ends within `time`.
+    pub(crate) async fn last_words(&mut self, time: Duration) -> String {
+        let Some(running) = &mut self.running else { return String::new() };
+        match tokio::time::timeout(time, running.ended()).await {
+            Ok((Some(limit), said)) => format!("{said}\nit was ended at {limit}"),
+            Ok((None, said)) => said,
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Waits for its end, but not for longer than `time`, and ends it then.
+    pub(crate) async fn end(mut self, time: Duration) {
+        self.last_words(time).await;
+    }
+}
+
+impl Drop for Walled {
+    fn drop(&mut self) {
+        if let Some(proxy) = &self.proxy {
+            proxy.abort();
+        }
+    }
+}
+
+fn program(
+    name: &str,
+    config: &McpConfig,
+    around: &Surroundings,
+    env: BTreeMap<String, String>,
+) -> Result<Program, String> {
+    let directory = config.directory_in(&around.tree, &around.base);
+    let is_elsewhere = directory != around.tree;
+    let spec = Spec {
+        argv: config.command.clone(),
+        directory: is_elsewhere.then(|| directory.clone()),
+        has_proxy: !config.hosts.is_empty(),
+    };
+    let argv = if is_elsewhere || spec.has_proxy {
+        let spec = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
+        // The link leads to this very binary also where its directory is hidden.
+        std::iter::once("/proc/self/exe".to_owned()).chain(around.inside.clone()).chain([spec]).collect()
+    } else {
+        config.command.clone()
+    };
+    // Without `.` between its parts, since a path is seen as it is written.
+    let whole = |path: &Path| around.base.join(path).components().collect::<PathBuf>();
+    let below = |paths: &[PathBuf]| paths.iter().map(|path| whole(path)).collect::<Vec<_>>();
+    let mut program = Program::new(format!("MCP server `{name}`"), argv);
+    program.kind = ChildKind::McpServer;
+    program.level_min = config.sandbox.unwrap_or(around.host.level_min);
+    program.starts = config.command.first().cloned();
+    program.tree = (!is_elsewhere).then(|| around.tree.clone());
+    program.write = below(&config.write);
+    program.read = below(&config.read);
+    program.read.extend(named(config, around, &env));
+    program.env = env;
+    if is_elsewhere {
+        let directory = whole(&directory);
+        // Inside, files that it may only read belong to another user where the host is root, and git refuses those.
+        let trusted = [("COUNT", "1"), ("KEY_0", "safe.directory"), ("VALUE_0", "*")];
+        let trusted = trusted.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned()));
+        for (name, value) in trusted {
+            program.env.entry(name).or_insert(value);
+        }
+        program.read.extend(Some(directory).filter(|directory| !program.write.contains(directory)));
+    }
+    (program.input, program.output) = (Input::Pipe, Output::Pipe);
+    // Whoever watches the machine's children has limits of memory and processors for servers (`resources.toml`), and a
+    // server lives as long as its run.
+    program.limits = Limits {
+        wall_ms_max: u64::MAX,
+        grace_ms: 0,
+        cpu_seconds_max: u64::MAX,
+        memory_bytes_max: u64::MAX,
+        output_bytes_max: SAID_BYTES_MAX,
+        processes_max: PROCESSES_MAX,
+        file_bytes_max: FILE_BYTES_MAX,
+        disk_bytes_max: u64::MAX,
+    };
+    Ok(program)
+}
+
+/// What the command itself names: scripts with the files beside them, packages of node with those that they need, and
+/// directories of modules.
+fn named(config: &McpConfig, around: &Surroundings, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    let words = config.command.iter().map(Path::new).filter(|word| word.is_absolute()).map(with_its_files);
+    let modules = MODULE_PATHS.iter().filter_map(|name| env.get(*name)).flat_map(std::env::split_paths);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let is_too_much = |path: &Path| {
+        let kept_out = around.host.hidden.iter().chain(&home);
+        path.parent().is_none() || path == std::env::temp_dir() || kept_out.into_iter().any(|out| out.starts_with(path))
+    };
+    let is_hidden = |path: &Path| around.host.hidden.iter().any(|hidden| path.starts_with(hidden));
+    let found = words.chain(modules.map(|path| (path.clone(), path)));
+    let narrowed = found.map(|(whole, word)| if is_too_much(&whole) { word } else { whole });
+    narrowed.filter(|path| path.is_absolute() && path.exists() && !is_too_much(path) && !is_hidden(path)).collect()
+}
+
+/// A word, and what it is seen with.
+fn with_its_files(word: &Path) -> (PathBuf, PathBuf) {
+    let whole = if word.is_dir() {
+        word
+    } else {
+        let packages = word.ancestors().filter(|dir| dir.ends_with("node_modules")).last();
+        packages.or(word.parent()).unwrap_or(word)
+    };
+    (whole.to_owned(), word.to_owned())
+}
+
+/// Serves the hosts of a server at a socket in its room; nothing where there are none.
+fn proxy(name: &str, config: &McpConfig, room: &Room) -> std::io::Result<Option<JoinHandle<()>>> {
+    if config.hosts.is_empty() {
+        return Ok(None);
+    }
+    let grants = Grants { table: format!("mcp.{name}"), hosts: config.hosts.clone(), ..Grants::default() };
+    let proxy = Arc::new(Proxy::new(Guard::new(grants, Caps::default()), TRAFFIC_BYTES_MAX));
+    let listener = longhaul_egress::listen_in(&room.shared(), PROXY_SOCKET)?;
+    Ok(Some(tokio::spawn(proxy.serve_all(listener))))
+}

@@ -1,0 +1,340 @@
+//! The child that confines itself and starts a program.
+//!
+//! Two processes of this binary stand between the host and the program, both started from a sealed copy. The outer one
+//! makes the namespaces and the file system, and watches the host: when the host dies it ends everything. The inner one
+//! is the first process of the new process namespace, so that all that the program started dies with it; it leads a
+//! session without a terminal, sets the limits, gives up its rights, confines itself and starts the program. A level
+//! that the system refuses starts nothing, and the host asks for less where it may. Refuses to guess: what held the
+//! program is said on the first line of standard error, before the program runs; and to start anywhere but below the
+//! directory that it works in.
+
+#[cfg(target_os = "linux")]
+mod access;
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+mod identity;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod raw;
+#[cfg(target_os = "linux")]
+mod syscalls;
+
+use crate::spec::{CROWDED, END, READY, REFUSED, SAID, Spec};
+use crate::{Level, descriptors};
+#[cfg(target_os = "linux")]
+use linux::{confine, enter, keep_to_descriptors};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// Before all that runs inside; see [`inner`] and [`processes`].
+const WATCHER_NICE: i32 = -20;
+
+/// How often processes are counted, and how late an end is noticed where the system has no descriptors of processes.
+const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
+/// The exit code when the child itself failed, as of a shell that cannot start a command.
+const FAILED: i32 = 126;
+
+/// Something that could not be done, and the reason.
+type Failed = (&'static str, std::io::Error);
+
+/// Names what could not be done.
+fn to<E: Into<std::io::Error>>(doing: &'static str) -> impl Fn(E) -> Failed {
+    move |error| (doing, error.into())
+}
+
+/// The child's whole main function: call it before any thread is started. Answers the exit code.
+#[must_use]
+pub fn sandbox_child(spec_json: &str) -> i32 {
+    let spec: Spec = match serde_json::from_str(spec_json) {
+        Ok(spec) => spec,
+        Err(error) => return say(REFUSED, &error.to_string()),
+    };
+    let input = match descriptors::receive(std::io::stdin()) {
+        Ok(input) => input,
+        Err(error) => return say(REFUSED, &format!("cannot receive standard input: {error}")),
+    };
+    if spec.is_inner { inner(&spec, input) } else { outer(spec, input) }
+}
+
+/// Confines this very process to the descriptors that it has, by Landlock and seccomp: from now on it opens no file,
+/// makes no socket, signals nobody, and is no longer root. Call it before any thread is started.
+///
+/// # Errors
+/// When the system does not let it; part of it may hold then.
+pub fn confine_to_descriptors() -> std::io::Result<()> {
+    keep_to_descriptors().map_err(|(doing, error)| std::io::Error::other(format!("cannot {doing}: {error}")))
+}
+
+fn outer(spec: Spec, input: Option<OwnedFd>) -> i32 {
+    let nice = rustix::process::getpriority_process(None).unwrap_or(0);
+    // Whoever counts processes must be let to, by those that it counts. Only root can, and only root needs it.
+    let _ = rustix::process::setpriority_process(None, WATCHER_NICE);
+    if let Err((doing, error)) = enter(&spec) {
+        return say(REFUSED, &format!("cannot {doing}: {error}"));
+    }
+    let inner = Spec { is_inner: true, nice, ..spec };
+    match start_inner(&inner, input) {
+        Ok((child, control)) => wait_or_end_with_the_host(child, &control, &inner),
+        Err(error) => say(REFUSED, &format!("cannot start the inner process: {error}")),
+    }
+}
+
+/// Starts the inner process with a socket of its own as standard input, and answers our end of it.
+fn start_inner(spec: &Spec, input: Option<OwnedFd>) -> std::io::Result<(Child, UnixStream)> {
+    let json = serde_json::to_string(spec)?;
+    // The link, not where it leads: the sealed copy has no path.
+    let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
+    let (ours, theirs) = UnixStream::pair()?;
+    descriptors::send(&ours, input.as_ref().map(|input| input.as_fd()))?;
+    let mut command = Command::new(program);
+    command.arg0("longhaul-sandbox").args(&spec.prefix_args).arg(json).stdin(OwnedFd::from(theirs));
+    Ok((command.spawn()?, ours))
+}
+
+fn inner(spec: &Spec, input: Option<OwnedFd>) -> i32 {
+    // A program with a terminal could type into it. We lead no group, so that this cannot fail.
+    if let Err(error) = rustix::process::setsid() {
+        return say(REFUSED, &format!("cannot lead a session: {error}"));
+    }
+    if let Err((doing, error)) = confine(spec) {
+        return say(REFUSED, &format!("cannot {doing}: {error}"));
+    }
+    // Only what is started stands to others as the host does, which is a matter of threads. We stay before it: all of
+    // it dies with us, and among thousands of processes we would have to wait for our turn to die.
+    let started = std::thread::scope(|scope| {
+        let starter = std::thread::Builder::new().spawn_scoped(scope, || start(spec, input));
+        starter.map(|starter| starter.join().unwrap_or(Err(FAILED)))
+    });
+    match started {
+        Ok(Ok(child)) => wait_or_ask_to_end(child, spec.level),
+        Ok(Err(code)) => code,
+        Err(error) => say(REFUSED, &format!("cannot start a thread: {error}")),
+    }
+}
+
+/// Starts what is asked for; else the exit code.
+fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
+    let _ = rustix::process::setpriority_process(None, spec.nice);
+    limit(spec).map_err(|error| say(REFUSED, &format!("cannot set a limit: {error}")))?;
+    say(READY, "");
+    let (program, arguments) = spec.argv.split_first().ok_or(FAILED)?;
+    if let Err(error) = go_to(&spec.work(), &spec.cwd) {
+        eprintln!("cannot start in `{}`: {error}", spec.cwd.display());
+        return Err(FAILED);
+    }
+    let mut command = Command::new(program);
+    if spec.level.has_namespaces() {
+        // It dies with us, so that it can have a group of its own, which is asked to end as one.
+        command.process_group(0);
+    }
+    command.args(arguments).stdin(input.map_or_else(Stdio::null, Stdio::from)).spawn().map_err(|error| {
+        eprintln!("cannot start `{program}`: {error}");
+        127
+    })
+}
+
+/// Looks where it is once it is there: a directory may become a link between a look and a step.
+fn go_to(work: &Path, cwd: &Path) -> std::io::Result<()> {
+    std::env::set_current_dir(work)?;
+    let top = std::env::current_dir()?;
+    std::env::set_current_dir(cwd)?;
+    if std::env::current_dir()?.starts_with(&top) {
+        return Ok(());
+    }
+    Err(std::io::Error::other("it leads out of the tree"))
+}
+
+/// Says one line to the host, and answers the exit code for it.
+fn say(word: &str, why: &str) -> i32 {
+    let line = format!("{SAID}{word} {}\n", why.replace('\n', " "));
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    FAILED
+}
+
+/// As shells do it: 128 and the signal.
+fn code_of(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Standard input is a socket whose other end the host holds: it ends with the host, however the host ends. A parent
+/// death signal would not do, since it counts from the host's thread; and a thread that waits cannot be had, since a
+/// process that made a process namespace may start none.
+fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec) -> i32 {
+    let end = end_of(&child);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return code_of(status),
+            Ok(None) => {}
+            Err(_) => return FAILED,
+        }
+        if processes().is_some_and(|count| count > spec.processes_max.saturating_add(1)) {
+            let _ = child.kill();
+            let _ = child.wait();
+            let _ = rustix::process::kill_process(rustix::process::getpid(), CROWDED);
+        }
+        match heard(end.as_ref()) {
+            Heard::Nothing => {}
+            Heard::End => {
+                // Where it is gone, the next turn sees that.
+                let _ = (&*control).write_all(&[END]);
+            }
+            Heard::HostIsGone => {
+                let _ = child.kill();
+                let _ = rustix::process::kill_current_process_group(Signal::KILL);
+            }
+        }
+    }
+}
+
+/// The inner process: what the host has to say comes through the outer one.
+fn wait_or_ask_to_end(mut child: Child, level: Level) -> i32 {
+    let (pid, end) = (pid_of(&child), end_of(&child));
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return ended(code_of(status), level),
+            Ok(None) => {}
+            Err(_) => return ended(FAILED, level),
+        }
+        match (heard(end.as_ref()), pid) {
+            (Heard::End, Some(pid)) if level.has_namespaces() => {
+                let _ = rustix::process::kill_process_group(pid, Signal::TERM);
+            }
+            (Heard::End, Some(pid)) => {
+                let _ = rustix::process::kill_process(pid, Signal::TERM);
+            }
+            (Heard::HostIsGone, _) => {
+                let _ = child.kill();
+                return ended(FAILED, level);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the program left running ends with us where there are namespaces, and by our hand where there are none.
+fn ended(code: i32, level: Level) -> i32 {
+    if !level.has_namespaces() {
+        end_children();
+    }
+    code
+}
+
+/// Who leaves its parents becomes our child; see [`linux::confine`].
+fn end_children() {
+    const ROUNDS_MAX: usize = 1_000;
+    for _ in 0..ROUNDS_MAX {
+        let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        let children: Vec<Pid> = list.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)).collect();
+        for child in &children {
+            let _ = rustix::process::kill_process(*child, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(*child), rustix::process::WaitOptions::empty());
+        }
+        if children.is_empty() {
+            return;
+        }
+    }
+}
+
+/// What came through standard input.
+enum Heard {
+    Nothing,
+    /// [`END`].
+    End,
+    HostIsGone,
+}
+
+fn pid_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
+
+/// A descriptor that is ready once the process has ended.
+#[cfg(target_os = "linux")]
+fn end_of(child: &Child) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid_of(child)?, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_of(_child: &Child) -> Option<OwnedFd> {
+    None
+}
+
+/// Waits for at most [`POLL`], and not beyond `end`.
+fn heard(end: Option<&OwnedFd>) -> Heard {
+    let mut stdin = std::io::stdin();
+    let said = PollFd::new(&stdin, PollFlags::IN);
+    let mut waited: Vec<PollFd<'_>> =
+        std::iter::once(said).chain(end.map(|end| PollFd::new(end, PollFlags::IN))).collect();
+    let ready = rustix::event::poll(&mut waited, Some(&POLL));
+    let is_said = waited.first().is_some_and(|said| !said.revents().is_empty());
+    drop(waited);
+    if !matches!(ready, Ok(1..)) || !is_said {
+        return Heard::Nothing;
+    }
+    match stdin.read(&mut [0]) {
+        Ok(1..) => Heard::End,
+        _ => Heard::HostIsGone,
+    }
+}
+
+/// How many processes there are inside, where that can be told: a limit of the kernel does not hold for root.
+fn processes() -> Option<u64> {
+    // The `/proc` of a namespace that we are not in knows nothing of us.
+    if std::fs::symlink_metadata("/proc/self").is_err() || std::fs::read_link("/proc/self").is_ok() {
+        return None;
+    }
+    let names = std::fs::read_dir("/proc").ok()?.filter_map(|entry| Some(entry.ok()?.file_name()));
+    let count = names.filter(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit)).count();
+    u64::try_from(count).ok()
+}
+
+fn limit(spec: &Spec) -> std::io::Result<()> {
+    only(Resource::As, spec.memory_bytes_max)?;
+    only(Resource::Core, 0)?;
+    only(Resource::Fsize, spec.file_bytes_max)?;
+    // The signal comes at the first and can be told apart, the kill at the second.
+    let kill = within(Resource::Cpu, spec.cpu_seconds_max.saturating_add(5));
+    setrlimit(Resource::Cpu, Rlimit { current: Some(spec.cpu_seconds_max.min(kill)), maximum: Some(kill) })?;
+    if spec.level.has_namespaces() {
+        // Counted within the user namespace. Without one it would count all that the user runs. The two of us are in
+        // it, and, while the first program starts, the thread that starts it.
+        only(Resource::Nproc, spec.processes_max.max(2).saturating_add(2))?;
+    }
+    Ok(())
+}
+
+fn only(resource: Resource, max: u64) -> std::io::Result<()> {
+    let max = Some(within(resource, max));
+    Ok(setrlimit(resource, Rlimit { current: max, maximum: max })?)
+}
+
+/// What the host itself is held to cannot be raised, and need not be.
+fn within(resource: Resource, max: u64) -> u64 {
+    getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enter(spec: &Spec) -> Result<(), Failed> {
+    match spec.level {
+        Level::None => Ok(()),
+        _ => Err(("confine a program", std::io::Error::other("this system has no walls that longhaul knows"))),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine(_spec: &Spec) -> Result<(), Failed> {
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_to_descriptors() -> Result<(), Failed> {
+    Err(("confine this process", std::io::Error::other("this system has no walls that longhaul knows")))
+}

@@ -1,0 +1,317 @@
+//! The file system that a program with namespaces sees: a root of its own, with what it is granted and nothing else.
+//!
+//! The root is a temporary file system. Into it are bound the system's directories, parts of `/etc`, the scratch
+//! directory as `/tmp`, and what was granted, each at its own path and read-only but for what may be changed. Nothing
+//! of the machine's root remains.
+
+use super::{Failed, identity, raw, to};
+use crate::spec::{SCRATCH, Spec};
+use crate::toolchains::SYSTEM;
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_remount, unmount};
+use std::ffi::{CStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// What of `/etc` programs read. Users, groups and names of machines are made for the sandbox.
+pub(super) const ETC: &[&str] = &[
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "chromium",
+    "chromium.d",
+    "crypto-policies",
+    "debian_version",
+    "fonts",
+    "host.conf",
+    "java",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "magic",
+    "mime.types",
+    "os-release",
+    "perl",
+    "pki",
+    "protocols",
+    "python3",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "services",
+    "shells",
+    "ssl",
+    "terminfo",
+    "timezone",
+];
+
+/// Keys of the machine's services.
+const PRIVATE: &str = "etc/ssl/private";
+
+/// Devices that programs need: the host's others are disks and other people's terminals.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+/// What of `/proc` is seen, besides processes. The rest tells of the machine or acts on it.
+const PROC: [&str; 13] = [
+    "cgroups",
+    "cpuinfo",
+    "filesystems",
+    "loadavg",
+    "meminfo",
+    "mounts",
+    "net",
+    "self",
+    "stat",
+    "sys",
+    "thread-self",
+    "uptime",
+    "version",
+];
+
+/// Where the inner process mounts its `/proc` first.
+const NEW_PROC: &str = "/.proc";
+
+/// The outer process: makes the root and goes there.
+pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -> Result<(), Failed> {
+    // An empty directory of ours, below which no source lies.
+    let root = spec.scratch.join("dev");
+    mount_tmpfs(&root, c"size=1048576,mode=0755").map_err(to("make a root of its own"))?;
+    arrange_system(&root).map_err(to("show the system's directories"))?;
+    arrange_etc(&root, user).map_err(to("make an /etc of its own"))?;
+    arrange_devices(&root).map_err(to("make a /dev of its own"))?;
+    for dir in ["proc", "run", "var", "tmp", &NEW_PROC[1..]] {
+        std::fs::create_dir_all(root.join(dir)).map_err(to("make a directory"))?;
+    }
+    std::os::unix::fs::symlink("/tmp/tmp", root.join("var/tmp")).map_err(to("make a link"))?;
+    // The inner process mounts its own, which the kernel lets it only where one is in sight.
+    mount_bind_recursive("/proc", root.join("proc")).map_err(to("show /proc"))?;
+    bind_owned(&spec.scratch, &root.join("tmp"), owners).map_err(to("mount the scratch directory"))?;
+    if let Some(tree) = &spec.tree {
+        bind_owned(tree, &root.join("tmp/work"), owners).map_err(to("mount the tree"))?;
+    }
+    grant(spec, &root, owners).map_err(to("show what was granted"))?;
+    make_read_only(spec, &root).map_err(to("make the file system read-only"))?;
+    go_to_root(&root).map_err(to("change the root"))
+}
+
+/// Opens the directory of a `/proc` as a name only.
+pub(super) fn open_proc(path: &str) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// The inner process: mounts a `/proc` of its own in place of the machine's, read-only, with what programs need.
+/// Answers one that can still be written to.
+pub(super) fn mount_proc() -> io::Result<OwnedFd> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount(c"proc", NEW_PROC, c"proc", flags, c"hidepid=2")?;
+    let writable = open_proc(NEW_PROC)?;
+    unmount("/proc", UnmountFlags::DETACH)?;
+    mount_bind(NEW_PROC, "/proc")?;
+    mount_remount("/proc", flags | MountFlags::BIND | MountFlags::RDONLY, c"")?;
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_process = name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        if is_process || PROC.iter().any(|seen| name == *seen) {
+            continue;
+        }
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            mount_tmpfs(&entry.path(), c"size=4096,mode=0555,ro")?;
+        } else if kind.is_file() {
+            mount_bind("/dev/null", entry.path())?;
+        }
+    }
+    unmount(NEW_PROC, UnmountFlags::DETACH)?;
+    Ok(writable)
+}
+
+fn arrange_system(root: &Path) -> io::Result<()> {
+    for dir in SYSTEM.iter().map(Path::new) {
+        let Ok(found) = std::fs::symlink_metadata(dir) else { continue };
+        let target = beneath(root, dir);
+        if found.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(dir)?, target)?;
+        } else {
+            bind(dir, &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn arrange_etc(root: &Path, (user, group): (u32, u32)) -> io::Result<()> {
+    let etc = root.join("etc");
+    std::fs::create_dir(&etc)?;
+    for name in ETC {
+        let source = Path::new("/etc").join(name);
+        let Ok(found) = std::fs::symlink_metadata(&source) else { continue };
+        if found.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(&source)?, etc.join(name))?;
+        } else {
+            bind(&source, &etc.join(name))?;
+        }
+    }
+    let nobody = "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+    let us = format!("user:x:{user}:{group}:user:/tmp/home:/bin/sh\n");
+    let root_user = if user == 0 { "" } else { "root:x:0:0:root:/:/usr/sbin/nologin\n" };
+    std::fs::write(etc.join("passwd"), format!("{us}{root_user}{nobody}"))?;
+    std::fs::write(etc.join("group"), format!("user:x:{group}:\nroot:x:0:\nnogroup:x:65534:\n"))?;
+    std::fs::write(etc.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n")?;
+    std::fs::write(etc.join("nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n")?;
+    let private = root.join(PRIVATE);
+    if private.is_dir() { mount_tmpfs(&private, c"size=4096,mode=0555,ro") } else { Ok(()) }
+}
+
+fn arrange_devices(root: &Path) -> io::Result<()> {
+    let dev = root.join("dev");
+    for name in ["shm", "pts"] {
+        std::fs::create_dir_all(dev.join(name))?;
+    }
+    for name in DEVICES {
+        std::fs::write(dev.join(name), [])?;
+        mount_bind(Path::new("/dev").join(name), dev.join(name))?;
+    }
+    for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        std::os::unix::fs::symlink(format!("/proc/self/fd{target}"), dev.join(name))?;
+    }
+    mount_tmpfs(&dev.join("shm"), c"size=268435456,mode=1777")?;
+    // Not every kernel lets us, and few programs open a terminal.
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    let options = c"newinstance,ptmxmode=0666";
+    if mount(c"devpts", dev.join("pts"), c"devpts", flags, options).is_ok() {
+        std::os::unix::fs::symlink("pts/ptmx", dev.join("ptmx"))?;
+    }
+    Ok(())
+}
+
+/// What was granted, outer directories first.
+fn grant(spec: &Spec, root: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
+    let read = spec.read.iter().map(|path| (path, false));
+    let mut all: Vec<(&PathBuf, bool)> = read.chain(spec.write.iter().map(|path| (path, true))).collect();
+    all.sort_by_key(|(path, _)| path.components().count());
+    for (path, is_writable) in all {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display()));
+        // The scratch directory may belong to another user where it is mounted, and so is written to where it is.
+        let target = beneath(root, path);
+        let place = path.strip_prefix(SCRATCH).map_or_else(|_| target.clone(), |below| spec.scratch.join(below));
+        make_target(path, &place).map_err(named)?;
+        if is_writable { bind_owned(path, &target, owners) } else { Ok(mount_bind_recursive(path, &target)?) }
+            .map_err(named)?;
+    }
+    Ok(())
+}
+
+fn bind(source: &Path, target: &Path) -> io::Result<()> {
+    make_target(source, target)?;
+    Ok(mount_bind_recursive(source, target)?)
+}
+
+/// A directory or an empty file, to mount on.
+fn make_target(source: &Path, target: &Path) -> io::Result<()> {
+    let is_dir = std::fs::metadata(source)?.is_dir();
+    if target.exists() {
+        return Ok(());
+    }
+    if is_dir {
+        return std::fs::create_dir_all(target);
+    }
+    target.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    std::fs::write(target, [])
+}
+
+/// Binds what the program may change, as files of its user.
+fn bind_owned(source: &Path, target: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
+    let Some(owners) = owners else { return Ok(mount_bind(source, target)?) };
+    match raw::bind_mapped(source, target, owners) {
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
+            identity::hand_over(source)?;
+            Ok(mount_bind(source, target)?)
+        }
+        other => other,
+    }
+}
+
+fn make_read_only(spec: &Spec, root: &Path) -> io::Result<()> {
+    let mounts = std::fs::read("/proc/self/mountinfo")?;
+    let open = ["tmp", "dev", "proc"].map(|dir| root.join(dir));
+    let writable: Vec<PathBuf> = open.into_iter().chain(spec.write.iter().map(|dir| beneath(root, dir))).collect();
+    let shown: Vec<PathBuf> = spec.read.iter().map(|path| beneath(root, path)).collect();
+    // A grant within another one counts for what is in it.
+    let depth = |places: &[PathBuf], target: &Path| {
+        let above = places.iter().filter(|place| target.starts_with(place));
+        above.map(|place| place.components().count()).max().unwrap_or(0)
+    };
+    let mut is_root_met = false;
+    for line in mounts.split(|byte| *byte == b'\n') {
+        let Some((target, flags)) = parse_mount(line) else { continue };
+        is_root_met |= target == root;
+        if target.starts_with(root) && depth(&writable, &target) <= depth(&shown, &target) {
+            remount_read_only(&target, flags)?;
+        }
+    }
+    // A list that knows our root by another name would leave all of it open.
+    if is_root_met { Ok(()) } else { Err(io::Error::other(format!("`{}` is no mount", root.display()))) }
+}
+
+fn remount_read_only(target: &Path, flags: MountFlags) -> io::Result<()> {
+    let more = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    match mount_remount(target, flags | more, c"") {
+        // Covered by another mount, so that nobody can reach it, or gone.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn go_to_root(root: &Path) -> io::Result<()> {
+    rustix::process::chdir(root)?;
+    // The old root lies over the new one then, and is taken away.
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(rustix::process::chdir("/")?)
+}
+
+fn mount_tmpfs(path: &Path, options: &CStr) -> io::Result<()> {
+    Ok(mount(c"tmpfs", path, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options)?)
+}
+
+/// A full path below another root.
+fn beneath(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// The fifth and sixth field: where, and with which options. The kernel wants the locked ones again.
+fn parse_mount(line: &[u8]) -> Option<(PathBuf, MountFlags)> {
+    let mut fields = line.split(|byte| *byte == b' ').skip(4);
+    let target = PathBuf::from(OsString::from_vec(unescape(fields.next()?)));
+    let mut flags = MountFlags::empty();
+    for option in fields.next()?.split(|byte| *byte == b',') {
+        flags |= match option {
+            b"nosuid" => MountFlags::NOSUID,
+            b"nodev" => MountFlags::NODEV,
+            b"noexec" => MountFlags::NOEXEC,
+            b"noatime" => MountFlags::NOATIME,
+            b"nodiratime" => MountFlags::NODIRATIME,
+            b"relatime" => MountFlags::RELATIME,
+            _ => MountFlags::empty(),
+        };
+    }
+    Some((target, flags))
+}
+
+/// The kernel writes spaces and the like as three octal digits.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\');
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[3..] } else { after };
+    }
+    bytes
+}

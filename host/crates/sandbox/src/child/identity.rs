@@ -1,0 +1,148 @@
+//! The user that a confined program is: never root, inside or outside.
+
+use super::{Failed, to};
+use crate::spec::Spec;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::process::{DumpableBehavior, Gid, Uid, getegid, geteuid};
+use rustix::thread::{CapabilitySet, capabilities};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The user and group that programs of root are, outside. No file of a usual system belongs to them.
+const UNPRIVILEGED: u32 = 65_533;
+
+/// Their number inside.
+const INSIDE: u32 = 1_000;
+
+/// Rights that changing the user takes.
+const CHANGING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+
+/// How a program's user comes from the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// It is the same user. The number is the one inside: tools behave differently for root.
+    Same { uid: u32, gid: u32 },
+    /// The host is root; the program is [`UNPRIVILEGED`].
+    Changed,
+    /// The host is root and may not change its user.
+    Stuck,
+}
+
+impl Identity {
+    /// Of a program that this process starts.
+    pub(super) fn of_us() -> io::Result<Self> {
+        if !geteuid().is_root() {
+            return Ok(Self::Same { uid: geteuid().as_raw(), gid: getegid().as_raw() });
+        }
+        let map = std::fs::read_to_string("/proc/self/uid_map")?;
+        let ranges = map.lines().filter_map(|line| {
+            let mut numbers = line.split_whitespace().map(|word| word.parse::<u64>().unwrap_or(0));
+            Some((numbers.next()?, numbers.next()?, numbers.next()?))
+        });
+        let ranges: Vec<(u64, u64, u64)> = ranges.collect();
+        let is_mapped = ranges
+            .iter()
+            .any(|(from, _, count)| u64::from(UNPRIVILEGED).checked_sub(*from).is_some_and(|above| above < *count));
+        if is_mapped && capabilities(None)?.effective.contains(CHANGING) {
+            return Ok(Self::Changed);
+        }
+        // Root of a user namespace is an ordinary user in truth.
+        let is_root_outside = ranges.iter().any(|(from, outside, _)| (*from, *outside) == (0, 0));
+        Ok(if is_root_outside { Self::Stuck } else { Self::Same { uid: INSIDE, gid: INSIDE } })
+    }
+
+    /// The outer process, for a program without namespaces: its user must own what it may change.
+    pub(super) fn hand_over_all(spec: &Spec) -> Result<(), Failed> {
+        match Self::of_us().map_err(to("look at the user"))? {
+            Self::Same { .. } => Ok(()),
+            Self::Stuck => Err(stuck()),
+            Self::Changed => {
+                let places = std::iter::once(&spec.scratch).chain(&spec.tree).chain(&spec.write);
+                places.into_iter().try_for_each(|place| hand_over(place)).map_err(to("hand files over"))?;
+                hand_over_output().map_err(to("hand the output over"))
+            }
+        }
+    }
+}
+
+pub(super) fn stuck() -> Failed {
+    let why = "longhaul runs as root and may not change its user; run it as an ordinary user";
+    ("run a program as an unprivileged user", io::Error::other(why))
+}
+
+/// Gives root's files of a directory to [`UNPRIVILEGED`], for file systems that cannot map owners.
+pub(super) fn hand_over(top: &Path) -> io::Result<()> {
+    let mut waiting = vec![top.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let found = rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+        if found.st_uid == 0 {
+            rustix::fs::chownat(CWD, &path, uid(), gid(), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory {
+            let below = path.read_dir()?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>();
+            waiting.extend(below?);
+        }
+    }
+    Ok(())
+}
+
+/// Pipes have owners too, which counts for programs that open `/dev/stderr`.
+pub(super) fn hand_over_output() -> io::Result<()> {
+    rustix::fs::fchown(io::stdout(), uid(), gid())?;
+    Ok(rustix::fs::fchown(io::stderr(), uid(), gid())?)
+}
+
+/// A user namespace for mounts that give root's files to the program.
+pub(super) fn owners() -> io::Result<OwnedFd> {
+    super::raw::namespace_of(UNPRIVILEGED)
+}
+
+/// The inner process: becomes [`UNPRIVILEGED`], and answers whether it was another.
+pub(super) fn change() -> io::Result<bool> {
+    if !geteuid().is_root() || Identity::of_us()? != Identity::Changed {
+        return Ok(false);
+    }
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid(), gid(), gid())?;
+    rustix::thread::set_thread_res_uid(uid(), uid(), uid())?;
+    // Otherwise its files in `/proc` would be root's.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    Ok(true)
+}
+
+/// Maps the user inside of a namespace of ours to `outside`.
+pub(super) fn map(proc: &OwnedFd, inside: (u32, u32), outside: (u32, u32)) -> io::Result<()> {
+    write(proc, "self/setgroups", "deny")?;
+    write(proc, "self/uid_map", &format!("{} {} 1", inside.0, outside.0))?;
+    write(proc, "self/gid_map", &format!("{} {} 1", inside.1, outside.1))
+}
+
+/// After [`change`].
+pub(super) fn map_changed(proc: &OwnedFd) -> io::Result<()> {
+    map(proc, (INSIDE, INSIDE), (UNPRIVILEGED, UNPRIVILEGED))
+}
+
+/// Writes into a file of `/proc`.
+pub(super) fn write(proc: &OwnedFd, file: &str, text: &str) -> io::Result<()> {
+    let opened = rustix::fs::openat(proc, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("`{file}`: {error}"));
+    File::from(opened).write_all(text.as_bytes()).map_err(named)
+}
+
+/// The numbers inside, for the list of users there.
+pub(super) fn inside(identity: Identity) -> (u32, u32) {
+    match identity {
+        Identity::Same { uid, gid } => (uid, gid),
+        Identity::Changed | Identity::Stuck => (INSIDE, INSIDE),
+    }
+}
+
+fn uid() -> Option<Uid> {
+    Some(Uid::from_raw(UNPRIVILEGED))
+}
+
+fn gid() -> Option<Gid> {
+    Some(Gid::from_raw(UNPRIVILEGED))
+}

@@ -1,0 +1,155 @@
+//! The order in which the two processes confine themselves.
+
+use super::identity::{self, Identity};
+use super::{Failed, access, files, raw, syscalls, to};
+use crate::spec::Spec;
+use crate::{Level, sealed};
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, socket_with};
+use rustix::process::{DumpableBehavior, Signal, getegid, geteuid, getpid, set_parent_process_death_signal};
+use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
+use std::io;
+
+/// What the inner process needs: to mount its own `/proc`, to limit namespaces, and to give up rights.
+const INNER_RIGHTS: CapabilitySet =
+    CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP).union(CapabilitySet::SYS_RESOURCE);
+
+/// Kinds of namespaces that the kernel counts.
+const COUNTED: [&str; 8] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"];
+
+/// The outer process.
+pub(super) fn enter(spec: &Spec) -> Result<(), Failed> {
+    if !sealed::is_sealed().map_err(to("look at this program"))? {
+        return Err(("confine a program", io::Error::other("this program was not started from a sealed copy")));
+    }
+    if spec.level.has_namespaces() { enter_namespaces(spec) } else { Identity::hand_over_all(spec) }
+}
+
+fn enter_namespaces(spec: &Spec) -> Result<(), Failed> {
+    let identity = Identity::of_us().map_err(to("look at the user"))?;
+    let outside = (geteuid().as_raw(), getegid().as_raw());
+    let mut flags = UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    flags |= UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWCGROUP;
+    let owners = match identity {
+        Identity::Stuck => return Err(identity::stuck()),
+        // It gets a user namespace once root's work is done; see `confine`.
+        Identity::Changed => Some(identity::owners().map_err(to("make a user namespace"))?),
+        Identity::Same { .. } => {
+            flags |= UnshareFlags::NEWUSER;
+            None
+        }
+    };
+    unshare(flags).map_err(to("make namespaces"))?;
+    let proc = files::open_proc("/proc").map_err(to("open /proc"))?;
+    if let Identity::Same { uid, gid } = identity {
+        identity::map(&proc, (uid, gid), outside).map_err(to("set up the user namespace"))?;
+    }
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(to("keep mounts private"))?;
+    // A program that talks to itself over the network needs it; one that does not is not held up.
+    let _ = raise_loopback();
+    // A name that is found without a network.
+    let _ = rustix::system::sethostname(b"localhost");
+    files::arrange(spec, owners.as_ref(), identity::inside(identity))?;
+    if identity == Identity::Changed {
+        return identity::hand_over_output().map_err(to("hand the output over"));
+    }
+    keep_for_inner(INNER_RIGHTS).map_err(to("hand rights to the inner process"))
+}
+
+/// The inner process: without rights, so that it can undo nothing of the above.
+pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
+    if spec.level.has_namespaces() {
+        let proc = files::mount_proc().map_err(to("mount a /proc of its own"))?;
+        if identity::change().map_err(to("become an unprivileged user"))? {
+            unshare(UnshareFlags::NEWUSER).map_err(to("make a user namespace"))?;
+            identity::map_changed(&proc).map_err(to("set up the user namespace"))?;
+        }
+        for kind in COUNTED {
+            let file = format!("sys/user/max_{kind}_namespaces");
+            identity::write(&proc, &file, "0").map_err(to("forbid further namespaces"))?;
+        }
+    } else {
+        if identity::change().map_err(to("become an unprivileged user"))? {
+            rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK)
+                .map_err(to("reach the work directory as an unprivileged user; choose another --home"))?;
+        }
+        // What leaves its parents becomes our child, so that we can end it.
+        rustix::process::set_child_subreaper(Some(getpid())).map_err(to("take over orphans"))?;
+    }
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(to("ask for a signal"))?;
+    raw::close_others_at_exec().map_err(to("close descriptors"))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
+    if spec.level == Level::None {
+        return Ok(());
+    }
+    give_up_rights().map_err(to("give up rights"))?;
+    if spec.level.has_landlock() {
+        access::restrict(spec).map_err(to("restrict files with Landlock"))?;
+    }
+    syscalls::refuse(spec.level.has_namespaces()).map_err(to("refuse system calls with seccomp"))
+}
+
+/// This process, which starts nothing: it keeps its descriptors, and reaches nothing else.
+pub(super) fn keep_to_descriptors() -> Result<(), Failed> {
+    identity::change().map_err(to("become an unprivileged user"))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
+    give_up_rights().map_err(to("give up rights"))?;
+    access::restrict_to_none().map_err(to("restrict files with Landlock"))?;
+    syscalls::refuse(false).map_err(to("refuse system calls with seccomp"))
+}
+
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    #[expect(deprecated, reason = "only FILES makes it unsound, and the other one is an unsafe function")]
+    Ok(rustix::thread::unshare(flags)?)
+}
+
+fn give_up_rights() -> io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    let mut sets = capabilities(None)?;
+    for bit in 0..64 {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        // An error says that this kernel has no such right. Without the right to, nothing can be dropped, nor gained.
+        let is_bounding = rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false);
+        if is_bounding && sets.effective.contains(CapabilitySet::SETPCAP) {
+            rustix::thread::remove_capability_from_bounding_set(one)?;
+        }
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    sets.effective = CapabilitySet::empty();
+    sets.permitted = CapabilitySet::empty();
+    sets.inheritable = CapabilitySet::empty();
+    Ok(set_capabilities(None, sets)?)
+}
+
+/// Rights survive the start of another program only as ambient ones, unless one is root.
+fn keep_for_inner(rights: CapabilitySet) -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    sets.inheritable |= rights;
+    set_capabilities(None, sets)?;
+    for right in rights.iter() {
+        rustix::thread::configure_capability_in_ambient_set(right, true)?;
+    }
+    Ok(())
+}
+
+/// `ip link set lo up`, as the one message of rtnetlink that it is.
+fn raise_loopback() -> io::Result<()> {
+    const RTM_NEWLINK: u16 = 16;
+    const REQUEST: u16 = 1;
+    const IFF_UP: u32 = 1;
+    // The first interface of a network namespace.
+    const LOOPBACK: u32 = 1;
+    let mut message = Vec::new();
+    message.extend(32_u32.to_ne_bytes());
+    message.extend([RTM_NEWLINK.to_ne_bytes(), REQUEST.to_ne_bytes()].concat());
+    // The sequence and the port; then family and type, of which any will do.
+    message.extend([0; 8]);
+    message.extend([0; 4]);
+    message.extend([LOOPBACK.to_ne_bytes(), IFF_UP.to_ne_bytes(), IFF_UP.to_ne_bytes()].concat());
+    // Without a protocol it is rtnetlink.
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    sendto(&socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! System calls that no confined program may make, refused by seccomp.
+//!
+//! A filter has one answer, so there are several. Calls that look into or change the kernel, other processes or mounts
+//! are not permitted. Calls that a library tries first and can do without are said not to exist, as are those of
+//! other instruction sets and newer ones than this list knows. Sockets are had of few families.
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter, sock_filter,
+};
+use std::collections::BTreeMap;
+use std::io;
+
+/// The first number that this list does not know: the kernel's numbers are the same on all machines from 424 on.
+const UNKNOWN: u32 = 470;
+
+/// Requests of terminals: type into one, act on a console, change the line discipline.
+const TERMINAL_REQUESTS: [u64; 3] = [0x5412, 0x541c, 0x5423];
+
+const NOT_PERMITTED: &[libc::c_long] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_nfsservctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+#[cfg(target_arch = "x86_64")]
+const NOT_PERMITTED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt];
+#[cfg(not(target_arch = "x86_64"))]
+const NOT_PERMITTED_HERE: &[libc::c_long] = &[];
+
+/// `clone3` has its flags where no filter can look; libraries go on with `clone`.
+const ABSENT: &[libc::c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+const NEW_NAMESPACES: [libc::c_int; 8] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+    // Of time.
+    0x80,
+];
+
+/// Refuses them to this process and all that it starts. Sockets it gets where it has a network of its own.
+pub(super) fn refuse(has_network: bool) -> io::Result<()> {
+    apply(&filter(not_permitted()?, libc::EPERM)?)?;
+    apply(&filter(ABSENT.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)?)?;
+    apply(&filter(BTreeMap::from([(libc::SYS_socket, sockets(has_network)?)]), libc::EAFNOSUPPORT)?)?;
+    apply(&no_unknown_calls())
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn not_permitted() -> io::Result<Rules> {
+    let calls = NOT_PERMITTED.iter().chain(NOT_PERMITTED_HERE);
+    let mut rules: Rules = calls.map(|call| (*call, Vec::new())).collect();
+    let requests = TERMINAL_REQUESTS.iter().map(|request| rule(&[(1, SeccompCmpOp::Eq, *request)]));
+    rules.insert(libc::SYS_ioctl, requests.collect::<io::Result<_>>()?);
+    let flags = NEW_NAMESPACES.iter().map(|flag| u64::from(flag.unsigned_abs()));
+    let flags = flags.map(|flag| rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)]));
+    rules.insert(libc::SYS_clone, flags.collect::<io::Result<_>>()?);
+    // Asking and the usual one are harmless.
+    let strange = rule(&[(0, SeccompCmpOp::Ne, 0), (0, SeccompCmpOp::Ne, u64::from(u32::MAX))])?;
+    rules.insert(libc::SYS_personality, vec![strange]);
+    Ok(rules)
+}
+
+fn sockets(has_network: bool) -> io::Result<Vec<SeccompRule>> {
+    if !has_network {
+        return Ok(Vec::new());
+    }
+    let number = |family: libc::c_int| u64::from(family.unsigned_abs());
+    let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(number);
+    let other: Vec<_> = families.iter().map(|family| (0, SeccompCmpOp::Ne, *family)).collect();
+    // Of netlink only what tells of the network of its own, which is protocol 0.
+    let netlink = [(0, SeccompCmpOp::Eq, number(libc::AF_NETLINK)), (2, SeccompCmpOp::Ne, 0)];
+    // Raw sockets need a right that nobody has here, and packets are another family.
+    Ok(vec![rule(&other)?, rule(&netlink)?])
+}
+
+/// All of these conditions. The kernel takes 32 bits of these arguments.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
+    let conditions = conditions.iter().map(|(argument, compare, value)| {
+        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value).map_err(io::Error::other)
+    });
+    SeccompRule::new(conditions.collect::<io::Result<_>>()?).map_err(io::Error::other)
+}
+
+fn filter(rules: Rules, error: libc::c_int) -> io::Result<BpfProgram> {
+    let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let answer = SeccompAction::Errno(error.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch).map_err(io::Error::other)?;
+    filter.try_into().map_err(io::Error::other)
+}
+
+/// Numbers of the second instruction set of x86-64 machines begin high, so that one comparison meets them too.
+fn no_unknown_calls() -> BpfProgram {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let step = |code, jt, k| sock_filter { code, jt, jf: 0, k };
+    vec![
+        step(LOAD_NUMBER, 0, 0),
+        step(JUMP_IF_AT_LEAST, 1, UNKNOWN),
+        step(RETURN, 0, ALLOW),
+        step(RETURN, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
+    ]
+}
+
+fn apply(program: &BpfProgram) -> io::Result<()> {
+    apply_filter(program).map_err(io::Error::other)
+}

@@ -1,0 +1,313 @@
+//! One start of a program: by the strongest level that the system gives, watched, and ended at a limit.
+
+use crate::error::is_full;
+use crate::output::Captured;
+use crate::program::{Input, Output as OutputKind};
+use crate::spec::{CROWDED, END, READY, REFUSED, SAID, Spec};
+use crate::toolchains::ToolChains;
+use crate::{Level, Limits, Program, Report, Room, SandboxError, SandboxHost, descriptors, output, sealed};
+use longhaul_core::LimitHit;
+use longhaul_core::census::{Child as Listing, Entry, Listed as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStdout, Command};
+
+/// How long output is waited for after the program has ended, and the end after a kill: somebody else may hold the
+/// pipe, and a disk may hold a process.
+pub(crate) const DRAIN: Duration = Duration::from_secs(2);
+
+/// How long a child may take until it says whether it can confine itself.
+const START: Duration = Duration::from_secs(30);
+
+/// How often the disk is looked at.
+const DISK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Processes of a program that may hold, at once, as much as each of them may.
+const PROCESSES_AT_THEIR_MOST: u64 = 4;
+
+/// Processes of our own around a program: the two that confine it, of which one is the root.
+const KEEPERS: u64 = 1;
+
+/// Runs a program in a room of its own, and clears behind it.
+///
+/// # Errors
+/// When it did not run. One that fails, or reaches a limit, is a report.
+pub async fn run(host: &SandboxHost, program: &Program) -> Result<Report, SandboxError> {
+    let room = Room::new(host)?;
+    run_in(host, room.path(), program).await
+}
+
+/// Runs a program in the scratch directory `scratch`, which has the directories `work`, `home`, `tmp` and `dev`, and
+/// leaves there what the program left.
+///
+/// # Errors
+/// When it did not run. One that fails, or reaches a limit, is a report.
+pub async fn run_in(host: &SandboxHost, scratch: &Path, program: &Program) -> Result<Report, SandboxError> {
+    let started = Instant::now();
+    let launched = Launch { host, scratch, program }.at_the_best_level().await?;
+    let ended = launched.end(scratch, program).await;
+    let (report, status) = ended.map_err(|error| failed(program, &error))?;
+    tracing::debug!(program = program.name, ?status, "a program ended");
+    Ok(Report { wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), ..report })
+}
+
+/// One program in one directory.
+pub(crate) struct Launch<'a> {
+    pub(crate) host: &'a SandboxHost,
+    /// Has `work`, `home`, `tmp` and `dev`.
+    pub(crate) scratch: &'a Path,
+    pub(crate) program: &'a Program,
+}
+
+/// A program that has begun.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) group: Group,
+    /// The child ends when this does.
+    pub(crate) control: UnixStream,
+    pub(crate) input: Option<pipe::Sender>,
+    pub(crate) piped_output: Option<ChildStdout>,
+    pub(crate) stdout: output::Output,
+    pub(crate) stderr: output::Output,
+    /// None: it had ended by then.
+    pub(crate) entry: Option<Entry<Listing>>,
+    pub(crate) level: Level,
+}
+
+/// How one start went: a program that runs, or the reason of the child that started none.
+type Attempt = Result<Launched, String>;
+
+fn failed(program: &Program, error: &std::io::Error) -> SandboxError {
+    SandboxError::Host { name: program.name.clone(), why: error.to_string(), is_full: is_full(error) }
+}
+
+impl Launch<'_> {
+    /// Asks for the strongest level first, and for none below the least. A child that refuses has started nothing.
+    pub(crate) async fn at_the_best_level(&self) -> Result<Launched, SandboxError> {
+        self.check_program()?;
+        let level_min = self.program.level_min;
+        let tools = ToolChains::find(self.program, &self.path(), &self.host.hidden);
+        let mut first_reason = None;
+        for level in Level::ALL.into_iter().filter(|level| *level >= level_min) {
+            match self.at(level, &tools).await.map_err(|error| failed(self.program, &error))? {
+                Ok(launched) => return Ok(launched),
+                Err(why) => {
+                    tracing::debug!(program = self.program.name, %level, why, "sandbox level refused");
+                    first_reason.get_or_insert(why);
+                }
+            }
+        }
+        match first_reason.filter(|why| !why.is_empty()) {
+            Some(why) => Err(SandboxError::Refused { name: self.program.name.clone(), level_min, why }),
+            None => Err(failed(self.program, &std::io::Error::other("the child said nothing"))),
+        }
+    }
+
+    /// Looked for here and not left to the child, whose words a program could imitate.
+    fn check_program(&self) -> Result<(), SandboxError> {
+        let program = self.program.argv.first().map_or("", String::as_str);
+        let is_there = if program.contains('/') {
+            let path = self.work().join(program);
+            // A link may lead into the sandbox's own directories.
+            path.is_file() || path.is_symlink()
+        } else {
+            std::env::split_paths(&self.path()).any(|dir| dir.join(program).is_file())
+        };
+        let absent = || SandboxError::NoProgram { name: self.program.name.clone(), program: program.to_owned() };
+        if is_there { Ok(()) } else { Err(absent()) }
+    }
+
+    fn path(&self) -> String {
+        let set = self.program.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok());
+        set.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned())
+    }
+
+    fn work(&self) -> PathBuf {
+        self.program.tree.clone().unwrap_or_else(|| self.scratch.join("work"))
+    }
+
+    async fn at(&self, level: Level, tools: &ToolChains) -> std::io::Result<Attempt> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        let (read, write) = self.input()?;
+        descriptors::send(&ours, read.as_ref().map(|read| read.as_fd()))?;
+        let mut child = self.start(level, tools, theirs.into())?;
+        // What was handed over is the child's: a program whose input ends must see that.
+        drop(read);
+        let group = Group::of(&child);
+        let entry = self.listed(&child);
+        let (said, first_line) = tokio::sync::oneshot::channel();
+        let bytes_max = self.program.limits.output_bytes_max;
+        let is_piped = self.program.output == OutputKind::Pipe;
+        let piped_output = child.stdout.take_if(|_| is_piped);
+        let redaction = || self.host.redact.as_ref()?.stream();
+        let stdout = output::Output::read(child.stdout.take(), None, bytes_max, redaction());
+        let stderr = output::Output::read(child.stderr.take(), Some(said), bytes_max, redaction());
+        let said = tokio::time::timeout(START, first_line).await.ok().and_then(Result::ok).unwrap_or_default();
+        if !said.strip_prefix(SAID).is_some_and(|word| word.starts_with(READY)) {
+            return Ok(Err(said.trim_start_matches(SAID).trim_start_matches(REFUSED).trim().to_owned()));
+        }
+        ours.set_nonblocking(true)?;
+        let control = UnixStream::from_std(ours)?;
+        let input = write.map(pipe::Sender::from_owned_fd).transpose()?;
+        Ok(Ok(Launched { child, group, control, input, piped_output, stdout, stderr, entry, level }))
+    }
+
+    /// Both ends of the program's standard input, where it is a pipe.
+    fn input(&self) -> std::io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
+        if self.program.input == Input::Null {
+            return Ok((None, None));
+        }
+        let (read, write) = std::io::pipe()?;
+        Ok((Some(read.into()), Some(write.into())))
+    }
+
+    fn start(&self, level: Level, tools: &ToolChains, control: OwnedFd) -> std::io::Result<Child> {
+        let spec = self.spec(level, tools);
+        let mut command = Command::new(sealed::copy_of(&self.host.program)?);
+        command.arg0(&self.host.program).args(&self.host.prefix_args).arg(serde_json::to_string(&spec)?);
+        command.env_clear().env("LANG", "C.UTF-8").env("PATH", self.path()).envs(&tools.env);
+        let inside = spec.scratch_inside();
+        command.env("HOME", inside.join("home")).env("TMPDIR", inside.join("tmp"));
+        command.envs(&self.program.env).current_dir(self.scratch);
+        command.stdin(Stdio::from(control)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true).spawn()
+    }
+
+    fn spec(&self, level: Level, tools: &ToolChains) -> Spec {
+        let Program { argv, tree, cwd, read, write, limits, .. } = self.program;
+        Spec {
+            level,
+            is_inner: false,
+            nice: 0,
+            prefix_args: self.host.prefix_args.clone(),
+            argv: argv.clone(),
+            // Its real name, which the kernel lists its mounts by.
+            scratch: self.scratch.canonicalize().unwrap_or_else(|_| self.scratch.to_owned()),
+            tree: tree.clone(),
+            cwd: Path::new(".").join(cwd),
+            read: read.iter().chain(&tools.read).cloned().collect(),
+            write: write.clone(),
+            memory_bytes_max: limits.memory_bytes_max,
+            cpu_seconds_max: limits.cpu_seconds_max,
+            processes_max: limits.processes_max,
+            file_bytes_max: limits.file_bytes_max,
+        }
+    }
+
+    /// Shown to whoever watches what the host's children use, with what it may use.
+    fn listed(&self, child: &Child) -> Option<Entry<Listing>> {
+        let Limits { memory_bytes_max, processes_max, .. } = self.program.limits;
+        let mut listed = Listing::new(child.id()?, self.program.kind, &self.program.name);
+        listed.place = self.program.tree.clone();
+        listed.memory_bytes_max = memory_bytes_max.checked_mul(PROCESSES_AT_THEIR_MOST);
+        listed.processes_max = processes_max.checked_add(KEEPERS);
+        Some(listed.enter())
+    }
+}
+
+impl Launched {
+    /// Waits for its end, or brings it about at a limit.
+    async fn end(mut self, scratch: &Path, program: &Program) -> std::io::Result<(Report, Option<ExitStatus>)> {
+        let (status, hit) = self.wait(scratch, &program.limits).await?;
+        let ended_for = self.entry.as_ref().and_then(|entry| entry.hit().cloned());
+        let hit = hit.or(ended_for);
+        // What the program left running, where there is no namespace to take it along.
+        drop((self.group, self.control));
+        let (stdout, stderr) = (self.stdout.end().await, self.stderr.end().await);
+        let code = status.map_or(-1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
+        let hit = hit.or_else(|| signalled(&program.limits, status?, code));
+        Ok((report(if hit.is_some() { -1 } else { code }, hit, stdout, stderr, self.level), status))
+    }
+
+    /// Ends all of it at a limit: asked first where it is given time for that. No status: it was killed, and is still
+    /// not gone.
+    async fn wait(
+        &mut self,
+        scratch: &Path,
+        limits: &Limits,
+    ) -> std::io::Result<(Option<ExitStatus>, Option<LimitHit>)> {
+        let Limits { wall_ms_max, grace_ms, disk_bytes_max, .. } = *limits;
+        let deadline = tokio::time::sleep(Duration::from_millis(wall_ms_max));
+        let hit = tokio::select! {
+            status = self.child.wait() => return Ok((Some(status?), None)),
+            () = deadline => LimitHit::new("wall_ms_max", wall_ms_max, wall_ms_max),
+            used = disk_used_up(scratch, disk_bytes_max) => LimitHit::new("disk_bytes_max", used, disk_bytes_max),
+        };
+        if grace_ms > 0 {
+            self.control.write_all(&[END]).await?;
+            let grace = Duration::from_millis(grace_ms);
+            if let Ok(status) = tokio::time::timeout(grace, self.child.wait()).await {
+                return Ok((Some(status?), Some(hit)));
+            }
+        }
+        self.group.kill();
+        match tokio::time::timeout(DRAIN, self.child.wait()).await {
+            Ok(status) => Ok((Some(status?), Some(hit))),
+            Err(_) => Ok((None, Some(hit))),
+        }
+    }
+}
+
+fn report(exit_code: i32, hit: Option<LimitHit>, stdout: Captured, stderr: Captured, level: Level) -> Report {
+    let ((stdout, out_cut), (stderr, err_cut)) = (stdout.text(), stderr.text());
+    Report { exit_code, hit, stdout, stderr, truncated: out_cut || err_cut, level, wall_ms: 0 }
+}
+
+/// The limit that a signal tells of, by which the kernel or the child ended the program.
+fn signalled(limits: &Limits, status: ExitStatus, code: i32) -> Option<LimitHit> {
+    let hit = |name, max| Some(LimitHit::new(name, max, max));
+    if status.signal() == Some(CROWDED.as_raw()) {
+        return hit("processes_max", limits.processes_max);
+    }
+    match code.checked_sub(128)? {
+        24 => hit("cpu_seconds_max", limits.cpu_seconds_max),
+        25 => hit("file_bytes_max", limits.file_bytes_max),
+        _ => None,
+    }
+}
+
+/// Ends only when the disk below `scratch` has lost too much; answers how much.
+pub(crate) async fn disk_used_up(scratch: &Path, bytes_max: u64) -> u64 {
+    let free = || rustix::fs::statvfs(scratch).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let before = free();
+    loop {
+        tokio::time::sleep(DISK_INTERVAL).await;
+        let used = before.zip(free()).map_or(0, |(before, now)| before.saturating_sub(now));
+        if used > bytes_max {
+            return used;
+        }
+    }
+}
+
+/// A process group, killed when it is dropped: nothing of a program outlives it.
+pub(crate) struct Group(Option<rustix::process::Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        // Its number is the child's, which the kernel gives to nobody while the group has a member.
+        Self(child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+
+    pub(crate) fn pid(&self) -> Option<rustix::process::Pid> {
+        self.0
+    }
+
+    fn kill(&self) {
+        if let Some(group) = self.0 {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

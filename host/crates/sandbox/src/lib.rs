@@ -1,0 +1,32 @@
+//! The walls around native programs: checks, programs that agents ask for, browsers, MCP servers, the compiler.
+//!
+//! A program is started by a child of this very binary, which confines itself first ([`sandbox_child`]). It sees the
+//! system's directories, its tool chain and what it was granted, and nothing else; it has no network but its own
+//! loopback; limits end it, and it ends with the host. Refuses to run a program where less holds it than the caller
+//! accepts: nothing falls back silently, and [`Report::level`] says what held it. Decides nothing about which program
+//! may run: that is the caller's.
+
+mod child;
+mod descriptors;
+mod error;
+mod launch;
+mod level;
+mod output;
+mod program;
+mod relay;
+mod remove;
+mod room;
+mod running;
+mod sealed;
+mod spec;
+mod toolchains;
+
+pub use child::{confine_to_descriptors, sandbox_child};
+pub use error::SandboxError;
+pub use launch::{run, run_in};
+pub use level::Level;
+pub use program::{Input, Limits, Output, Program, Report, SandboxHost};
+pub use relay::relay_to;
+pub use remove::{empty, remove_all};
+pub use room::Room;
+pub use running::{Running, start};

@@ -1,0 +1,113 @@
+//! Output of a program, read to its end and kept at both ends.
+
+use crate::launch::DRAIN;
+use longhaul_core::redact::RedactStream;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The beginning and the end of an output: what failed is mostly said last.
+#[derive(Default)]
+pub(crate) struct Captured {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out: u64,
+}
+
+impl Captured {
+    fn push(&mut self, bytes: &[u8], bytes_max: u64) {
+        let half = usize::try_from(bytes_max / 2).unwrap_or(usize::MAX);
+        let fits = half.saturating_sub(self.head.len()).min(bytes.len());
+        let (first, rest) = bytes.split_at(fits);
+        self.head.extend_from_slice(first);
+        self.tail.extend(rest);
+        let over = self.tail.len().saturating_sub(half);
+        self.tail.drain(..over);
+        self.left_out = self.left_out.saturating_add(u64::try_from(over).unwrap_or(u64::MAX));
+    }
+
+    /// The text, and whether it was cut.
+    pub(crate) fn text(self) -> (String, bool) {
+        let tail = Vec::from(self.tail);
+        if self.left_out == 0 {
+            return (String::from_utf8_lossy(&[self.head, tail].concat()).into_owned(), false);
+        }
+        let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&tail));
+        (format!("{head}\n[{} bytes left out]\n{tail}", self.left_out), true)
+    }
+}
+
+/// An output that is being read, to its end, so that a check never waits because nobody reads.
+pub(crate) struct Output {
+    captured: Arc<Mutex<Captured>>,
+    reader: tokio::task::JoinHandle<()>,
+}
+
+impl Output {
+    /// The first line goes to `first_line`, where somebody wants it; the rest goes through `redact`.
+    pub(crate) fn read(
+        mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
+        first_line: Option<tokio::sync::oneshot::Sender<String>>,
+        bytes_max: u64,
+        mut redact: Option<Box<dyn RedactStream>>,
+    ) -> Self {
+        let captured = Arc::new(Mutex::new(Captured::default()));
+        let into = Arc::clone(&captured);
+        let reader = tokio::spawn(async move {
+            if let Some(first_line) = first_line {
+                let _ = first_line.send(read_line(&mut from).await);
+            }
+            let Some(mut from) = from else { return };
+            let mut buffer = vec![0; 64 << 10];
+            let keep = |bytes: &[u8]| into.lock().unwrap_or_else(PoisonError::into_inner).push(bytes, bytes_max);
+            // Before the middle is left out: half a secret would not be found any more.
+            while let Ok(read @ 1..) = from.read(&mut buffer).await {
+                match &mut redact {
+                    Some(redact) => keep(&redact.push(&buffer[..read])),
+                    None => keep(&buffer[..read]),
+                }
+            }
+            keep(&redact.map(|mut redact| redact.finish()).unwrap_or_default());
+        });
+        Self { captured, reader }
+    }
+
+    /// What there is, at the latest after [`DRAIN`].
+    pub(crate) async fn end(mut self) -> Captured {
+        self.take().await
+    }
+
+    /// The same, where the output is still needed.
+    pub(crate) async fn take(&mut self) -> Captured {
+        if tokio::time::timeout(DRAIN, &mut self.reader).await.is_err() {
+            self.reader.abort();
+        }
+        std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+async fn read_line(from: &mut Option<impl AsyncRead + Unpin>) -> String {
+    let mut line = Vec::new();
+    let Some(from) = from else { return String::new() };
+    while let Ok(byte) = from.read_u8().await {
+        if byte == b'\n' || line.len() > 2_000 {
+            break;
+        }
+        line.push(byte);
+    }
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_keeps_its_beginning_and_its_end() {
+        let mut captured = Captured::default();
+        for chunk in [&b"01234"[..], b"56", b"789abcdef"] {
+            captured.push(chunk, 8);
+        }
+        assert_eq!(captured.text(), ("0123\n[8 bytes left out]\ncdef".to_owned(), true));
+    }
+}

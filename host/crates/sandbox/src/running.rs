@@ -1,0 +1,131 @@
+//! A program that goes on between calls, such as a browser or an MCP server.
+//!
+//! It ends when it is dropped, at a limit, and with the host, however that ends. Refuses to say what the program is
+//! for: its callers talk to it through its pipes, or through sockets in its room.
+
+use crate::launch::{Group, Launch, disk_used_up};
+use crate::output::Output;
+use crate::{Level, Limits, Program, Room, SandboxError, SandboxHost};
+use longhaul_core::census::{Child as Listing, Entry};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStdout};
+use tokio::task::JoinHandle;
+
+/// A program that runs. Dropping it kills all that it started.
+pub struct Running {
+    child: Child,
+    /// Shown to others as long as it lives.
+    entry: Option<Entry<Listing>>,
+    // In this order: the room goes when nobody is left in it.
+    _group: Group,
+    _watch: Watch,
+    /// The child ends when this does.
+    _control: UnixStream,
+    input: Option<pipe::Sender>,
+    output: Option<ChildStdout>,
+    stderr: Output,
+    /// Its last errors, once they were read to their end.
+    said: Option<String>,
+    level: Level,
+    hit: Arc<Mutex<Option<&'static str>>>,
+    room: Room,
+}
+
+struct Watch(JoinHandle<()>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Running {
+    /// What holds it.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Its room.
+    #[must_use]
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// Its standard input, once, where it is [`crate::Input::Pipe`].
+    pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
+        self.input.take()
+    }
+
+    /// Its standard output, once, where it is [`crate::Output::Pipe`].
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.output.take()
+    }
+
+    /// Waits until it has ended, and answers the limit that ended it, and its last errors.
+    pub async fn ended(&mut self) -> (Option<&'static str>, String) {
+        // An error says that it is no child any more, so it has ended.
+        let _ = self.child.wait().await;
+        let ended_for = self.entry.as_ref().and_then(|entry| entry.hit()).map(|hit| name_of(&hit.name));
+        let hit = self.hit.lock().unwrap_or_else(PoisonError::into_inner).or(ended_for);
+        if self.said.is_none() {
+            self.said = Some(self.stderr.take().await.text().0);
+        }
+        (hit, self.said.clone().unwrap_or_default())
+    }
+}
+
+/// Starts a program in a room.
+///
+/// # Errors
+/// When it did not start.
+pub async fn start(host: &SandboxHost, room: Room, program: &Program) -> Result<Running, SandboxError> {
+    let launched = Launch { host, scratch: room.path(), program }.at_the_best_level().await?;
+    let hit = Arc::default();
+    let watched = watch(room.path().to_owned(), program.limits.clone(), launched.group.pid(), Arc::clone(&hit));
+    let watch = Watch(tokio::spawn(watched));
+    Ok(Running {
+        child: launched.child,
+        entry: launched.entry,
+        _group: launched.group,
+        _watch: watch,
+        _control: launched.control,
+        input: launched.input,
+        output: launched.piped_output,
+        stderr: launched.stderr,
+        said: None,
+        level: launched.level,
+        hit,
+        room,
+    })
+}
+
+/// Limits that somebody else ends it for.
+fn name_of(limit: &str) -> &'static str {
+    match limit {
+        "max_memory_mb" => "max_memory_mb",
+        "max_processes" => "max_processes",
+        _ => "max_cpu_percent",
+    }
+}
+
+/// Ends the program at a limit that the kernel does not know.
+async fn watch(
+    room: PathBuf,
+    limits: Limits,
+    group: Option<rustix::process::Pid>,
+    hit: Arc<Mutex<Option<&'static str>>>,
+) {
+    let name = tokio::select! {
+        () = tokio::time::sleep(Duration::from_millis(limits.wall_ms_max)) => "wall_ms_max",
+        _ = disk_used_up(&room, limits.disk_bytes_max) => "disk_bytes_max",
+    };
+    *hit.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+    if let Some(group) = group {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}

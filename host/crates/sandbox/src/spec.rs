@@ -1,0 +1,67 @@
+//! What the host tells the child, and the words that the child answers with.
+
+use crate::Level;
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What the child is told, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) level: Level,
+    /// True for the inner process.
+    pub(crate) is_inner: bool,
+    /// How what is started stands to others: as the host does.
+    pub(crate) nice: i32,
+    /// Arguments that lead to [`crate::sandbox_child`], for the inner process.
+    pub(crate) prefix_args: Vec<String>,
+    pub(crate) argv: Vec<String>,
+    /// Holds `work`, `home`, `tmp` and `dev`; [`SCRATCH`] inside namespaces.
+    pub(crate) scratch: PathBuf,
+    /// Stands for `scratch/work`: a tree that is worked on and not copied.
+    pub(crate) tree: Option<PathBuf>,
+    /// Where the program starts, from there.
+    pub(crate) cwd: PathBuf,
+    /// Seen read-only, besides the system's directories.
+    pub(crate) read: Vec<PathBuf>,
+    /// Seen writable.
+    pub(crate) write: Vec<PathBuf>,
+    pub(crate) memory_bytes_max: u64,
+    pub(crate) cpu_seconds_max: u64,
+    pub(crate) processes_max: u64,
+    pub(crate) file_bytes_max: u64,
+}
+
+/// Where a program with namespaces has its scratch directory. Always the same, so that output does not differ.
+pub(crate) const SCRATCH: &str = "/tmp";
+
+/// How the first line of standard error begins.
+pub(crate) const SAID: &str = "longhaul-check: ";
+
+/// The word after [`SAID`] when the program is started next.
+pub(crate) const READY: &str = "ready";
+
+/// The word after [`SAID`] when nothing was started.
+pub(crate) const REFUSED: &str = "refused";
+
+/// Asks the program to end, over the socket that the child has as standard input.
+pub(crate) const END: u8 = b'e';
+
+/// The signal that the outer process ends itself by when there were more processes than allowed. Nothing inside
+/// can reach it, so that nothing inside can pretend it.
+pub(crate) const CROWDED: Signal = Signal::USR1;
+
+impl Spec {
+    /// The scratch directory, as the program sees it.
+    pub(crate) fn scratch_inside(&self) -> &Path {
+        if self.level.has_namespaces() { Path::new(SCRATCH) } else { &self.scratch }
+    }
+
+    /// The directory that is worked in, as the program sees it.
+    pub(crate) fn work(&self) -> PathBuf {
+        match &self.tree {
+            Some(tree) if !self.level.has_namespaces() => tree.clone(),
+            _ => self.scratch_inside().join("work"),
+        }
+    }
+}

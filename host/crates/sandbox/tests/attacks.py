@@ -1,0 +1,195 @@
+# Tries to get out of the sandbox, each way once, and prints what came of it: a name and `refused` with the reason, or
+# `REACHED`. Arguments: the host's process, its port, the name of its abstract socket, and the lab's directory.
+import ctypes, errno, fcntl, os, socket, struct, sys
+
+host, port, abstract, lab = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+level = sys.argv[5]
+libc = ctypes.CDLL(None, use_errno=True)
+X86 = os.uname().machine == "x86_64"
+NAMESPACES = {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "network": 0x40000000, "time": 0x80}
+
+
+def attempt(name, work):
+    try:
+        result = work()
+    except OSError as error:
+        print(f"{name}: refused {errno.errorcode.get(error.errno, error.errno)}")
+        return
+    print(f"{name}: REACHED {result!r:.200}")
+
+
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    answer = libc.syscall(number, *arguments)
+    if answer == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return answer
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read(64)
+
+
+def write(path, text="1"):
+    with open(path, "r+b" if os.path.exists(path) else "wb") as file:
+        file.write(text.encode())
+
+
+def deny(condition, value=None):
+    """What must not be so."""
+    if condition:
+        return value or True
+    raise OSError(errno.EPERM, "not so")
+
+
+def connect(family, address, kind=socket.SOCK_STREAM):
+    with socket.socket(family, kind) as made:
+        made.settimeout(2)
+        made.connect(address)
+        return made.getpeername()
+
+
+def terminal(request):
+    master, slave = os.openpty()
+    return fcntl.ioctl(slave, request, b"x\0\0\0\0\0\0\0")
+
+
+def inherited_terminal(request):
+    for fd in range(0, 64):
+        if os.path.exists(f"/proc/self/fd/{fd}") and os.isatty(fd):
+            return fd, fcntl.ioctl(fd, request, b"x\0\0\0\0\0\0\0")
+    raise OSError(errno.ENOTTY, "no terminal")
+
+
+def descriptors():
+    named = {fd: os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if int(fd) > 2}
+    named = {fd: name for fd, name in named.items() if name.startswith("/") and not name.startswith("/proc/")}
+    return deny(named, named)
+
+
+def own_memory_file():
+    fd = os.memfd_create("own")
+    os.write(fd, open("/bin/cat", "rb").read())
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(writer, 1)
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
+        try:
+            os.execv(f"/proc/self/fd/{fd}", ["cat", f"{lab}/home/.ssh/id"])
+        finally:
+            os._exit(1)
+    os.close(writer)
+    os.waitpid(child, 0)
+    return deny(got := os.read(reader, 64), got)
+
+
+def nested(flag):
+    # The raw call, as no library's wrapper takes these flags.
+    child = call(56 if X86 else 220, flag | 17, 0, 0, 0, 0)
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return child
+
+
+def status(field):
+    line = next(line for line in open("/proc/self/status") if line.startswith(field))
+    return line.split()[1]
+
+
+class Vector(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+
+
+def memory_of(pid):
+    buffer = ctypes.create_string_buffer(8)
+    local, remote = Vector(ctypes.addressof(buffer), 8), Vector(ctypes.addressof(buffer), 8)
+    return call(310 if X86 else 270, pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+
+
+# Files.
+attempt("a key in the home", lambda: read(f"{lab}/home/.ssh/id"))
+attempt("the key of a model", lambda: read(f"{lab}/home/api-key"))
+attempt("an ignored file of the checkout", lambda: read(f"{lab}/checkout/.env"))
+attempt("the list of the home", lambda: os.listdir(f"{lab}/home"))
+attempt("the passwords of the machine", lambda: read("/etc/shadow"))
+attempt("keys of the machine's services", lambda: deny(os.listdir("/etc/ssl/private")) if os.path.isdir("/etc/ssl/private") else deny(False))
+attempt("a file in a system directory", lambda: write("/usr/bin/evil"))
+attempt("a file in /etc", lambda: write("/etc/evil"))
+if level != "landlock":
+    # Landlock does not cover modes: what belongs to the same user is open to this.
+    attempt("the mode of somebody's file", lambda: os.chmod(f"{lab}/home/api-key", 0o666))
+attempt("a file of the checkout", lambda: write(f"{lab}/checkout/evil"))
+attempt("the start of another program from memory", own_memory_file)
+attempt("a file by its handle", lambda: call(304 if X86 else 265, -100, ctypes.create_string_buffer(32), 0))
+attempt("a device", lambda: os.mknod("/tmp/device" if level != "landlock" else f"{os.environ['TMPDIR']}/device", 0o60600, os.makedev(8, 0)))
+attempt("memory of the machine", lambda: read("/dev/mem"))
+attempt("messages of the kernel", lambda: read("/dev/kmsg"))
+# Terminals.
+attempt("typing into a terminal", lambda: terminal(0x5412))
+attempt("acting on a console", lambda: terminal(0x541C))
+attempt("another line discipline", lambda: terminal(0x5423))
+attempt("the terminal of the session", lambda: os.open("/dev/tty", os.O_RDWR))
+attempt("typing into a terminal that was inherited", lambda: inherited_terminal(0x5412))
+attempt("a terminal of the session by its number", lambda: deny(int(read("/proc/self/stat").split()[6]) != 0))
+attempt("a descriptor that was inherited", descriptors)
+# The kernel and its settings.
+attempt("the pattern of core files", lambda: write("/proc/sys/kernel/core_pattern", "|/tmp/evil"))
+attempt("the name of the machine", lambda: write("/proc/sys/kernel/hostname", "evil"))
+attempt("the panic of the kernel", lambda: write("/proc/sys/kernel/panic"))
+attempt("a restart of the machine", lambda: write("/proc/sysrq-trigger", "x"))
+attempt("more user namespaces", lambda: write("/proc/sys/user/max_user_namespaces", "1000"))
+attempt("keys of the kernel", lambda: call(250 if X86 else 219, 0, -3, 1))
+attempt("a new key", lambda: call(248 if X86 else 217, b"user", b"evil", b"x", 1, -3))
+attempt("a program in the kernel", lambda: call(321 if X86 else 280, 0, ctypes.create_string_buffer(128), 128))
+attempt("counters of the machine", lambda: call(298 if X86 else 241, ctypes.create_string_buffer(128), 0, -1, -1, 0))
+attempt("faults of memory", lambda: call(323 if X86 else 282, 0))
+attempt("rings of system calls", lambda: call(425, 4, ctypes.create_string_buffer(128)))
+attempt("a log of the kernel", lambda: call(103 if X86 else 116, 10, 0, 0))
+attempt("addresses without chance", lambda: libc.personality(0x40000) if libc.personality(0x40000) != -1 else deny(False))
+attempt("the other instruction set", lambda: call(0x40000000 + 39) if X86 else deny(False))
+# Namespaces and mounts.
+for kind, flag in NAMESPACES.items():
+    attempt(f"a {kind} namespace of its own", lambda: call(272 if X86 else 97, flag))
+    if kind != "time":
+        attempt(f"a process in a new {kind} namespace", lambda: nested(flag))
+attempt("clone3", lambda: call(435, ctypes.create_string_buffer(88), 88))
+attempt("another namespace", lambda: call(308 if X86 else 268, os.open("/proc/self/ns/net", os.O_RDONLY), 0))
+attempt("a mount", lambda: call(165 if X86 else 40, b"none", b"/tmp", b"tmpfs", 0, 0))
+attempt("a mount of the new kind", lambda: call(430, b"tmpfs", 0))
+attempt("the end of a mount", lambda: call(166 if X86 else 39, b"/usr", 2))
+attempt("another root", lambda: os.chroot("/tmp" if level != "landlock" else "/usr"))
+# Other processes.
+attempt("the program of process 1", lambda: write("/proc/1/exe"))
+attempt("where the program of process 1 lies", lambda: os.readlink("/proc/1/exe"))
+attempt("the program of the parent", lambda: write(f"/proc/{os.getppid()}/exe"))
+attempt("the environment of the parent", lambda: read(f"/proc/{os.getppid()}/environ"))
+attempt("the memory of the parent", lambda: read(f"/proc/{os.getppid()}/mem"))
+attempt("tracing process 1", lambda: call(101 if X86 else 117, 16, 1, 0, 0))
+attempt("tracing the parent", lambda: call(101 if X86 else 117, 16, os.getppid(), 0, 0))
+attempt("being traced", lambda: call(101 if X86 else 117, 0, 0, 0, 0))
+attempt("reading memory of the parent", lambda: memory_of(os.getppid()))
+attempt("a signal to the host", lambda: os.kill(host, 0))
+attempt("the environment of the host", lambda: read(f"/proc/{host}/environ") if level == "landlock" else deny(os.path.exists(f"/proc/{host}/environ") and host != os.getpid() and read(f"/proc/{host}/environ")))
+# Rights.
+attempt("the user root", lambda: deny(0 in os.getresuid() + os.getresgid() + tuple(os.getgroups())))
+attempt("becoming root", lambda: os.setuid(0))
+attempt("rights of root", lambda: deny(int(status("CapEff"), 16) | int(status("CapPrm"), 16) | int(status("CapBnd"), 16) * (level != "landlock")))
+attempt("new rights by a program", lambda: deny(status("NoNewPrivs") != "1"))
+attempt("system calls without a filter", lambda: deny(status("Seccomp:") != "2"))
+# Networks and services.
+attempt("the loopback of the machine", lambda: connect(socket.AF_INET, ("127.0.0.1", port)))
+attempt("a packet to the machine", lambda: deny(any("00000000" == line.split()[1] for line in open("/proc/net/route").readlines()[1:])) if level != "landlock" else connect(socket.AF_INET, ("127.0.0.1", port), socket.SOCK_DGRAM))
+attempt("a service by its path", lambda: connect(socket.AF_UNIX, f"{lab}/service"))
+attempt("a service by its abstract name", lambda: connect(socket.AF_UNIX, "\0" + abstract))
+for name, family, kind, protocol in [
+    ("packets", socket.AF_PACKET, socket.SOCK_RAW, 0),
+    ("a raw socket", socket.AF_INET, socket.SOCK_RAW, 1),
+    ("audit messages", socket.AF_NETLINK, socket.SOCK_RAW, 9),
+    ("the hypervisor", 40, socket.SOCK_STREAM, 0),
+    ("ciphers of the kernel", 38, 5, 0),
+]:
+    attempt(name, lambda: socket.socket(family, kind, protocol).close())
+print("end")

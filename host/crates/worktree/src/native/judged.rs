@@ -1,0 +1,161 @@
+//! A check, run as often as its judge asks, each time on a fresh copy and in a sandbox of its own.
+//!
+//! The judge says what to run and what a pass is; see `longhaul-judge`. People see the output of the first run, which is
+//! the operator's own command. Refuses to judge by anything that a sandbox left running: each has ended before the next
+//! one starts.
+
+use super::copy::{Copy, CopyFiles};
+use super::{NativeCheck, NativeError, report};
+use crate::TreeError;
+use crate::git::Project;
+use crate::tree::Tree;
+use longhaul_core::work::CheckReport;
+use longhaul_judge::{Check, Ended, Judge, Launch, Step, Verdict};
+use longhaul_sandbox::{Level, Program, Report, SandboxHost, run_in};
+use std::io::Read as _;
+
+/// Bytes of an output that the judge reads.
+const WHOLE_BYTES_MAX: u64 = 64 << 20;
+
+/// One check of one tree.
+pub(super) struct Judging<'a> {
+    pub(super) host: &'a SandboxHost,
+    pub(super) project: &'a Project,
+    pub(super) tree: &'a Tree,
+    pub(super) name: &'a str,
+    pub(super) check: &'a NativeCheck,
+    /// None only while another thread makes it ready.
+    pub(super) copy: Option<Copy>,
+}
+
+/// What came of it.
+pub(super) struct Judged {
+    pub(super) report: CheckReport,
+    pub(super) level: Level,
+    pub(super) wall_ms: u64,
+}
+
+impl Judging<'_> {
+    pub(super) async fn run(&mut self, base: &str) -> Result<Judged, NativeError> {
+        let mut judge = self.judge(base)?;
+        let mut first: Option<Judged> = None;
+        let mut ended = None;
+        let verdict = loop {
+            let launch = match judge.next(ended.take()) {
+                Step::Launch(launch) => launch,
+                Step::Judged(verdict) => break verdict,
+            };
+            self.make_ready(&launch, first.is_none()).await?;
+            let done = self.launch(&launch).await?;
+            let (hit, level, wall_ms) = (done.hit.clone(), done.level, done.wall_ms);
+            ended = Some(Ended {
+                exit_code: done.exit_code,
+                stdout: done.stdout.clone(),
+                stderr: done.stderr.clone(),
+                files: launch.reads.iter().filter_map(|path| Some((path.clone(), self.left(path)?))).collect(),
+            });
+            let mut told = report(self.name, done);
+            if launch.is_read_whole {
+                told.truncated |= cut(&mut told.stdout, self.check.output_bytes_max)
+                    | cut(&mut told.stderr, self.check.output_bytes_max);
+            }
+            let judged = first.get_or_insert(Judged { report: told, level, wall_ms: 0 });
+            judged.wall_ms = judged.wall_ms.saturating_add(wall_ms);
+            // What is judged is held by the weakest of its sandboxes.
+            judged.level = judged.level.min(level);
+            if let Some(hit) = hit {
+                let is_first = judged.report.exit_code != 0;
+                let why = if is_first { String::new() } else { format!("not taken as a pass: in the audit {hit}") };
+                break Verdict { passed: false, why };
+            }
+        };
+        let judged = first.ok_or_else(|| self.failed("nothing was run"))?;
+        Ok(self.told(judged, &verdict))
+    }
+
+    fn judge(&self, base: &str) -> Result<Judge, NativeError> {
+        let copy = self.copy.as_ref().ok_or_else(|| self.failed("it has no copy"))?;
+        let files = CopyFiles::of(copy, self.project, base, self.tree.caps())?;
+        let mut seed = [0; 32];
+        let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed));
+        random.map_err(|error| self.failed(error))?;
+        let NativeCheck { argv, twins, report, tests_min, .. } = self.check;
+        let (kind, report) = (self.check.evidence_kind(), report.as_deref());
+        Ok(Judge::of(&Check { argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
+    }
+
+    /// The copy was just made for the first program, which may have nothing of its own.
+    async fn make_ready(&mut self, launch: &Launch, is_first: bool) -> Result<(), NativeError> {
+        if is_first && launch.beside.is_empty() && launch.over.is_empty() {
+            return Ok(());
+        }
+        let mut copy = self.copy.take().ok_or_else(|| self.failed("it has no copy"))?;
+        let (project, tree, launch) = (self.project.clone(), self.tree.clone(), launch.clone());
+        let ready = tokio::task::spawn_blocking(move || {
+            let ready = copy.make_ready(&project, &tree, &launch);
+            (copy, ready)
+        });
+        let (copy, ready): (Copy, Result<(), TreeError>) = ready.await.map_err(|error| self.failed(error))?;
+        self.copy = Some(copy);
+        Ok(ready?)
+    }
+
+    async fn launch(&self, launch: &Launch) -> Result<Report, NativeError> {
+        let copy = self.copy.as_ref().ok_or_else(|| self.failed("it has no copy"))?;
+        let mut program: Program = self.check.program(self.name, self.project, self.host.level_min);
+        program.argv.clone_from(&launch.argv);
+        program.env.extend(launch.env.clone());
+        if launch.is_read_whole {
+            program.limits.output_bytes_max = program.limits.output_bytes_max.max(WHOLE_BYTES_MAX);
+        }
+        Ok(run_in(self.host, copy.dir(), &program).await?)
+    }
+
+    fn left(&self, path: &str) -> Option<Vec<u8>> {
+        self.copy.as_ref()?.left(path)
+    }
+
+    fn told(&self, judged: Judged, verdict: &Verdict) -> Judged {
+        let Judged { mut report, level, wall_ms } = judged;
+        report.passed = verdict.passed && report.passed;
+        let unseen = self.copy.as_ref().map_or(&[][..], |copy| &copy.unseen);
+        if !unseen.is_empty() {
+            let names = unseen.join("`, `");
+            add_line(
+                &mut report.stderr,
+                &format!(
+                    "changes to `{names}` were not seen by this check: files of a test runner are taken from the base \
+                     commit; to allow one, name it in `unpinned` of [checks.{}]",
+                    self.name
+                ),
+            );
+        }
+        if !verdict.why.is_empty() {
+            add_line(&mut report.stderr, &verdict.why);
+        }
+        Judged { report, level, wall_ms }
+    }
+
+    fn failed(&self, why: impl ToString) -> NativeError {
+        NativeError::Host { name: self.name.to_owned(), why: why.to_string() }
+    }
+}
+
+fn add_line(text: &mut String, line: &str) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// Leaves out the middle of what is too long for a person; whether it did.
+fn cut(text: &mut String, bytes_max: u64) -> bool {
+    let half = usize::try_from(bytes_max / 2).unwrap_or(usize::MAX);
+    if text.len() <= half.saturating_mul(2) {
+        return false;
+    }
+    let (head, tail) = (text.floor_char_boundary(half), text.ceil_char_boundary(text.len() - half));
+    *text = format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..]);
+    true
+}

@@ -1,0 +1,288 @@
+//! Ways of cheating, from `cheats.toml`: each is a tree whose check is judged in a real sandbox.
+//!
+//! One in eight is tried, other ones each day, unless `LONGHAUL_CHEATS=all` asks for all of them, which takes a minute.
+//! Those for pytest need a Python that has it: `LONGHAUL_PYTEST` names one.
+
+use super::repo::{Repo, write};
+use super::{host, wait_for};
+use longhaul_worktree::{EvidenceKind, NativeCheck, Tree, TreeCaps, no_hook, pins, run_native};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+/// What comes below a cheat, where it has no such function.
+const NONSENSE: &str = "
+if 'add' not in globals():
+    def add(*_): return 0
+if 'label' not in globals():
+    def label(*_): return ''
+if 'parse' not in globals():
+    def parse(*_): return []
+";
+
+const HONEST: &str = "
+def add(a, b): return a + b
+def label(name, number): return '%s: %s' % (name, number)
+def parse(text): return [int(part) for part in text.split(',')]
+";
+
+/// One in so many is tried each day.
+const SHARE: u64 = 8;
+
+#[derive(Deserialize)]
+struct Table {
+    bases: BTreeMap<String, Base>,
+    cheats: Vec<Cheat>,
+}
+
+#[derive(Deserialize)]
+struct Base {
+    argv: Vec<String>,
+    files: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cheat {
+    name: String,
+    #[serde(default = "unittest")]
+    base: String,
+    #[serde(default)]
+    knows: bool,
+    #[serde(default)]
+    open: bool,
+    #[serde(default)]
+    calc: String,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+fn unittest() -> String {
+    "unittest".to_owned()
+}
+
+/// A Python itself and no shim, and one that has pytest.
+struct Interpreters {
+    python: String,
+    pytest: Option<String>,
+}
+
+impl Interpreters {
+    fn found() -> Self {
+        let said = |program: &str, code: &str| {
+            let output = Command::new(program).args(["-c", code]).output().ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        let python = said("python3", "import sys; print(sys.executable)").expect("there is a Python");
+        let named = std::env::var("LONGHAUL_PYTEST").ok();
+        let pytest = named.or_else(|| said(&python, "import pytest, sys; print(sys.executable)"));
+        Self { python, pytest }
+    }
+}
+
+/// A repository of one base, and a tree for each way.
+struct Lab {
+    repo: Repo,
+    check: NativeCheck,
+}
+
+impl Lab {
+    fn of(base: &Base, interpreters: &Interpreters) -> Option<Self> {
+        let mut files: Vec<(&str, &str)> = base.files.iter().map(|(path, text)| (&**path, &**text)).collect();
+        files.push(("calc.py", NONSENSE));
+        let (mut argv, pytest) = (base.argv.clone(), interpreters.pytest.clone());
+        argv[0] = if argv[0] == "PYTEST" { pytest? } else { interpreters.python.clone() };
+        let mut check = NativeCheck::of_argv(argv);
+        assert_ne!(check.evidence_kind(), EvidenceKind::Exit);
+        check.files = vec!["tests/**".to_owned()];
+        // So that what lies at the top is found before anything else.
+        check.env.insert("PYTHONPATH".to_owned(), ".".to_owned());
+        Some(Self { repo: Repo::with(&files), check })
+    }
+
+    /// The report of a tree with these files over the base.
+    fn run(&self, name: &str, files: &[(&str, &str)]) -> longhaul_core::work::CheckReport {
+        let project = self.repo.project();
+        let head = project.head().unwrap();
+        let dir = self.repo.dir.path().join("trees").join(name.replace(' ', "-"));
+        let tree = Tree::checkout(&project, &dir, &head, &TreeCaps::default(), &no_hook).unwrap().tree;
+        for (path, text) in files {
+            write(tree.dir(), path, text);
+        }
+        let pins = pins(&project, &head, "test", &self.check).unwrap();
+        let host = host(&self.repo);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(run_native(&host, &project, &tree, &head, "test", &self.check, &pins)).unwrap().report
+    }
+}
+
+#[test]
+fn no_way_of_cheating_passes_that_does_not_know_the_expected_values() {
+    let table: Table = toml::from_str(include_str!("../cheats.toml")).unwrap();
+    let ignorant = table.cheats.iter().filter(|cheat| !cheat.knows);
+    assert!(ignorant.clone().count() >= 50 && ignorant.clone().all(|cheat| !cheat.open));
+    let interpreters = Interpreters::found();
+    let labs: BTreeMap<&String, Lab> =
+        table.bases.iter().filter_map(|(name, base)| Some((name, Lab::of(base, &interpreters)?))).collect();
+    for (name, lab) in labs.iter().filter(|(name, _)| **name != "golden") {
+        let report = lab.run("honest", &[("calc.py", HONEST)]);
+        assert!(report.passed && report.stderr.contains("passed by name"), "{name}: {report:?}");
+    }
+    let chosen = Mutex::new(chosen(&table.cheats));
+    let (tried, wrong) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(cheat) = { chosen.lock().unwrap().pop() } {
+                    let Some(lab) = labs.get(&cheat.base) else { continue };
+                    let calc = format!("{}{NONSENSE}", cheat.calc);
+                    let mut files = vec![("calc.py", &*calc)];
+                    files.extend(cheat.files.iter().map(|(path, text)| (&**path, &**text)));
+                    let report = lab.run(&cheat.name, &files);
+                    let last = report.stderr.trim().lines().last().unwrap_or_default().to_owned();
+                    let line = format!("{}: {} ({}) {last}", cheat.name, report.passed, report.exit_code);
+                    if report.passed != cheat.open {
+                        wrong.lock().unwrap().push(format!("{line}\n{report:?}"));
+                    }
+                    tried.lock().unwrap().push((report.exit_code, line));
+                }
+            });
+        }
+    });
+    let mut tried = tried.into_inner().unwrap();
+    tried.sort();
+    for (_, line) in &tried {
+        println!("{line}");
+    }
+    let by_exit_code = tried.iter().filter(|(exit_code, _)| *exit_code == 0).count();
+    println!("{} ways tried, {by_exit_code} of them end with 0", tried.len());
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Those of today.
+fn chosen(cheats: &[Cheat]) -> Vec<Cheat> {
+    if std::env::var("LONGHAUL_CHEATS").is_ok_and(|which| which == "all") {
+        return cheats.to_vec();
+    }
+    let day = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() / 86_400;
+    let of_today = cheats.iter().zip(0..).filter(|(_, number)| (number + day).is_multiple_of(SHARE));
+    of_today.map(|(cheat, _)| cheat.clone()).collect()
+}
+
+/// The attack that a bare exit code is open to.
+#[tokio::test]
+async fn a_process_that_ends_itself_with_0_passes_no_test() {
+    let test = "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test_adds(self):\n        \
+                self.assertEqual(add(2, 3), 5)\n";
+    let repo = Repo::with(&[("test_calc.py", test), ("calc.py", "import os\nos._exit(0)\n")]);
+    let mut check = NativeCheck::of_argv(["python3", "-m", "unittest"].map(str::to_owned).to_vec());
+    check.files = vec!["test_calc.py".to_owned()];
+    let report = super::run(&repo, &check).await.unwrap().report;
+    assert_eq!((report.passed, report.exit_code), (false, 0), "{report:?}");
+    assert!(report.stderr.contains("not taken as a pass: the runner did not come to its end"), "{report:?}");
+    check.evidence = Some(EvidenceKind::Exit);
+    let report = super::run(&repo, &check).await.unwrap().report;
+    assert!(report.passed && report.stderr.is_empty(), "by name a bare exit code remains: {report:?}");
+}
+
+/// What the agent is told of a failure stays what the runner says.
+#[tokio::test]
+async fn a_failing_test_is_told_in_the_words_of_its_runner_alone() {
+    let test = "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test_adds(self):\n        \
+                self.assertEqual(add(2, 3), 5)\n";
+    let repo = Repo::with(&[("test_calc.py", test), ("calc.py", "def add(a, b):\n    return 6\n")]);
+    let check = NativeCheck::of_argv(["python3", "-m", "unittest", "-q"].map(str::to_owned).to_vec());
+    let report = super::run(&repo, &check).await.unwrap().report;
+    assert!(!report.passed && report.stderr.contains("AssertionError: 6 != 5"), "{report:?}");
+    assert!(!report.stderr.contains("not taken as a pass"), "{report:?}");
+    // A test that is gone is missed, though what is left passes.
+    repo.write("calc.py", "def add(a, b):\n    return a + b\n");
+    repo.git(&["commit", "-qam", "right"]);
+    let tree = repo.checkout();
+    let other = "import unittest\nclass T(unittest.TestCase):\n    def other(self): pass\n";
+    write(tree.dir(), "test_more.py", &other.replace("other", "test"));
+    write(tree.dir(), "test_calc.py", other);
+    let project = repo.project();
+    let head = project.head().unwrap();
+    let pins = pins(&project, &head, "test", &check).unwrap();
+    let report = super::run_on(&repo, &tree, &check, &pins).await.unwrap().report;
+    assert!(report.passed, "as many tests as before: {report:?}");
+    std::fs::remove_file(tree.dir().join("test_calc.py")).unwrap();
+    write(tree.dir(), "test_more.py", "import unittest\n");
+    let report = super::run_on(&repo, &tree, &check, &pins).await.unwrap().report;
+    assert!(!report.passed, "{report:?}");
+    drop(tree);
+    wait_for(|| super::scratch(&repo).is_empty()).await;
+}
+
+/// Judges a work with these files, whose check pins `tests/**` and `test/**`.
+async fn judged(argv: &[&str], files: &[(&str, &str)]) -> (bool, i32, String) {
+    let repo = Repo::with(files);
+    let mut check = NativeCheck::of_argv(argv.iter().map(|word| (*word).to_owned()).collect());
+    check.files = vec!["tests/**".to_owned(), "test/**".to_owned()];
+    check.memory_bytes_max = 64 << 30;
+    let report = super::run(&repo, &check).await.unwrap().report;
+    (report.passed, report.exit_code, report.stderr)
+}
+
+#[tokio::test]
+async fn tests_of_cargo_pass_by_name_alone() {
+    let manifest = ("Cargo.toml", "[package]\nname = \"demo\"\nedition = \"2024\"\n");
+    let tests = "#[test]\nfn adds() {\n    assert_eq!(demo::add(2, 3), 5);\n}\n#[test]\nfn adds_more() {\n    \
+                 assert_eq!(demo::add(1, 1), 2);\n}\n";
+    let judged = async |lib: &str| {
+        judged(
+            &["cargo", "test", "--offline", "-q", "--test", "it"],
+            &[manifest, ("tests/it.rs", tests), ("src/lib.rs", lib)],
+        )
+        .await
+    };
+    let (passed, code, said) = judged("pub fn add(_: i32, _: i32) -> i32 {\n    std::process::exit(0)\n}\n").await;
+    assert!(!passed && code == 0 && said.contains("did not come to its end"), "{said}");
+    let any = "pub struct Any;\nimpl PartialEq<i32> for Any {\n    fn eq(&self, _: &i32) -> bool {\n        true\n    }\n}\n\
+               impl std::fmt::Debug for Any {\n    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {\n        \
+               Ok(())\n    }\n}\npub fn add(_: i32, _: i32) -> Any {\n    Any\n}\n";
+    let (passed, code, said) = judged(any).await;
+    assert!(!passed && code == 0 && said.contains("passes where it must fail"), "{said}");
+}
+
+#[tokio::test]
+async fn tests_of_node_pass_by_name_alone() {
+    if !Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    let tests = "const test = require('node:test');\nconst assert = require('node:assert');\nconst { add } = \
+                 require('../calc.js');\ntest('adds', () => {\n  assert.strictEqual(add(2, 3), 5);\n});\n\
+                 test('adds more', () => {\n  assert.strictEqual(add(-1, 1), 0);\n});\n";
+    let judged =
+        async |calc: &str| judged(&["node", "--test"], &[("test/calc.test.js", tests), ("calc.js", calc)]).await;
+    let (passed, _, said) = judged("exports.add = (a, b) => a + b;\n").await;
+    assert!(passed && said.contains("2 tests passed by name; 2 passed under other names too, where 2"), "{said}");
+    let (passed, code, said) = judged("exports.add = () => process.exit(0);\n").await;
+    assert!(!passed && code == 0 && said.contains("was not reported"), "{said}");
+    let patched = "const assert = require('node:assert');\nassert.strictEqual = () => {};\nexports.add = () => 1;\n";
+    let (passed, code, said) = judged(patched).await;
+    assert!(!passed && code == 0 && said.contains("passes with another expected value too"), "{said}");
+}
+
+#[tokio::test]
+async fn a_report_of_junit_is_written_by_its_own_run() {
+    let repo = Repo::with(&[("a.txt", "one")]);
+    let case = "<testcase name=\"a\"/>";
+    let mut check = super::shell(&format!("echo '{case}' > report.xml"));
+    (check.evidence, check.report) = (Some(EvidenceKind::Junit), Some("report.xml".to_owned()));
+    let report = super::run(&repo, &check).await.unwrap().report;
+    assert!(report.passed && report.stderr.contains("1 test passed by name in `report.xml`"), "{report:?}");
+    check.tests_min = 2;
+    assert!(!super::run(&repo, &check).await.unwrap().report.passed);
+    let mut absent = super::shell("true");
+    (absent.evidence, absent.report) = (check.evidence, check.report.clone());
+    assert!(!super::run(&repo, &absent).await.unwrap().report.passed);
+    check.report = Some("../report.xml".to_owned());
+    let error = super::run_with_invalid(&repo, &check);
+    assert!(error.contains("a path within the copy"), "{error}");
+}

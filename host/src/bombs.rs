@@ -1,0 +1,144 @@
+//! Bombs, held: each of the corpus is loaded within small limits, run where it loads, and compared with the end that it
+//! must come to.
+//!
+//! Refuses to take any other end for a good one: a refusal for another reason may stand in front of a hole.
+
+use crate::exec;
+use crate::nobody;
+use crate::wiring::MachineClock;
+use longhaul_bombs::{Bomb, End, Form, LIMITS};
+use longhaul_capabilities::{Console, Scope, Setup};
+use longhaul_core::grant::Grants;
+use longhaul_core::{InvocationId, Limits};
+use longhaul_engine::{CallError, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Time on the clock of a compilation and of a call, in milliseconds, for a machine that does much else.
+const WALL_MS_MAX: u64 = 30_000;
+
+/// What came of a bomb.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Whether it ended as it must.
+    pub held: bool,
+    /// How it ended.
+    pub said: String,
+    /// How long that took, in milliseconds.
+    pub ms: u64,
+}
+
+/// An engine with the limits of the corpus. `program` compiles; its cache is an empty directory of ours.
+///
+/// # Errors
+/// As [`Engine::new`].
+pub fn engine(cache: PathBuf, program: PathBuf) -> Result<Engine, LoadError> {
+    let limits = CompileLimits {
+        bytes_max: LIMITS.bytes_max,
+        functions_max: LIMITS.functions_max,
+        nesting_max: LIMITS.nesting_max,
+        interfaces_max: LIMITS.interfaces_max,
+        memory_bytes_max: LIMITS.memory_bytes_max,
+        cpu_ms_max: LIMITS.cpu_ms_max,
+        wall_ms_max: WALL_MS_MAX,
+        ..CompileLimits::default()
+    };
+    let jail = Jail { program, arguments: vec!["compile-child".into()], limits };
+    Engine::new(cache, jail, &EngineOptions::default())
+}
+
+/// Loads a bomb, runs it if it loads, and compares.
+pub async fn hold(engine: &Engine, bomb: &Bomb) -> Outcome {
+    let bytes = bomb.bytes();
+    let since = Instant::now();
+    let ended = end(engine, bomb.form, &bytes).await;
+    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Outcome { held: ended.is(bomb.end), said: ended.said(), ms }
+}
+
+/// How a bomb ended.
+enum Ended {
+    Refused(LoadError),
+    Stopped(CallError),
+    Ran(i32),
+    Loaded,
+}
+
+async fn end(engine: &Engine, form: Form, bytes: &[u8]) -> Ended {
+    match load(engine, form, bytes).await {
+        Ok(ended) => ended,
+        Err(error) => Ended::Refused(error),
+    }
+}
+
+async fn load(engine: &Engine, form: Form, bytes: &[u8]) -> Result<Ended, LoadError> {
+    const NAME: &str = "bomb";
+    if let Err(error @ LoadError::Manifest { .. }) = longhaul_engine::sections(NAME, bytes) {
+        return Err(error);
+    }
+    let program = match form {
+        Form::Plugin => return engine.load(NAME, bytes).await.map(|_| Ended::Loaded),
+        Form::Program => bytes.into(),
+        Form::Module => exec::component(bytes).await?,
+    };
+    let called = engine.load_command(NAME, &program).await?.run(setup(), &Cancel::default()).await;
+    Ok(called.result.map_or_else(Ended::Stopped, Ended::Ran))
+}
+
+fn setup() -> Setup {
+    Setup {
+        invocation: InvocationId::from_text("bomb"),
+        scope: Scope { project: "bomb".into(), plugin: "bomb".into() },
+        grants: Grants::default(),
+        limits: Limits {
+            fuel_max: LIMITS.fuel_max,
+            memory_bytes_max: LIMITS.call_memory_bytes_max,
+            table_elements_max: LIMITS.table_elements_max,
+            instances_max: LIMITS.instances_max,
+            handles_max: LIMITS.handles_max,
+            wall_ms_max: WALL_MS_MAX,
+            ..Limits::default()
+        },
+        services: nobody::services(Arc::new(MachineClock)),
+        journal: None,
+        context: None,
+        seed: [0; 32],
+        console: Some(Console::new(0)),
+        keyring: Arc::default(),
+        told: None,
+    }
+}
+
+impl Ended {
+    fn is(&self, end: End) -> bool {
+        match (self, end) {
+            (Self::Refused(LoadError::Limit { hit, .. }), End::Cap(name))
+            | (Self::Stopped(CallError::Limit { hit, .. }), End::CallCap(name)) => hit.name == name,
+            (Self::Refused(LoadError::Limit { hit, .. }), End::Exhausted) => hit.name == "cpu_ms_max",
+            (Self::Refused(LoadError::Compile { reason, .. }), End::Exhausted) => is_death(reason),
+            (Self::Refused(LoadError::Compile { reason, .. }), End::Invalid) => !is_death(reason),
+            (Self::Refused(LoadError::NotAComponent { .. }), End::NoComponent)
+            | (Self::Refused(LoadError::Manifest { .. }), End::Manifest)
+            | (Self::Refused(LoadError::WrongWorld { .. }), End::WrongWorld)
+            | (Self::Stopped(CallError::Trapped { .. }), End::Trap)
+            | (Self::Ran(0) | Self::Loaded, End::Harmless) => true,
+            _ => false,
+        }
+    }
+
+    fn said(&self) -> String {
+        match self {
+            Self::Refused(error) => error.to_string(),
+            Self::Stopped(error) => error.to_string(),
+            Self::Ran(code) => format!("it ran and ended with {code}"),
+            Self::Loaded => "it loaded".to_owned(),
+        }
+    }
+}
+
+/// Whether a compiler ended without a word, at its memory; it tells of everything else.
+fn is_death(reason: &str) -> bool {
+    reason.starts_with("the compiler died")
+}

@@ -1,0 +1,120 @@
+//! `longhaul doctor --bombs`: holds the corpus of bombs against this machine, each in a process of its own, so that one
+//! which ends the host ends none of what the user does, and is told.
+
+use crate::bombs::{self, Outcome};
+use crate::cli::{Context, Exit};
+use crate::wiring::own_program;
+use anyhow::{Context as _, bail};
+use longhaul_bombs::{Bomb, corpus};
+use longhaul_core::text::printable;
+use longhaul_resources::Table;
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How long one bomb may take altogether. Each of its limits ends it long before.
+const BOMB_MAX: Duration = Duration::from_secs(120);
+
+/// Memory of the process that holds a bomb and of its compiler, in bytes, at which it is stopped: what a bomb could cost
+/// the user's machine, beside what it takes between two looks. The corpus allows its compiler 1 GiB.
+const MEMORY_BYTES_MAX: u64 = 3 << 30;
+
+/// Between two looks at what a bomb uses.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Bytes of an ending that are shown.
+const SHOWN_BYTES_MAX: usize = 160;
+
+/// Holds the bombs whose names contain `part`. An error is one that did not end as it must.
+pub async fn run(context: &Context, part: &str) -> anyhow::Result<Exit> {
+    let bombs: Vec<Bomb> = corpus().into_iter().filter(|bomb| bomb.name.contains(part)).collect();
+    if bombs.is_empty() {
+        bail!("no bomb has `{part}` in its name; `longhaul doctor --bombs` shows them all");
+    }
+    let mut held = 0;
+    for bomb in &bombs {
+        let (outcome, memory_bytes) = in_a_child(bomb).await?;
+        held += usize::from(outcome.held);
+        show(context, bomb, &outcome, memory_bytes);
+    }
+    if !context.json {
+        outln!("{held} of {} bombs held", bombs.len());
+    }
+    Ok(if held == bombs.len() { Exit::Done } else { Exit::Error })
+}
+
+fn show(context: &Context, bomb: &Bomb, outcome: &Outcome, memory_bytes: u64) {
+    let Outcome { held, said, ms } = outcome;
+    if context.json {
+        let (name, attacks) = (bomb.name, bomb.attacks);
+        outln!(
+            "{}",
+            json!({ "name": name, "attacks": attacks, "held": held, "said": said, "ms": ms, "memory_bytes": memory_bytes })
+        );
+        return;
+    }
+    let mark = if *held { "held" } else { "NOT HELD" };
+    let said = printable(said, SHOWN_BYTES_MAX);
+    outln!("{mark:<8} {:<48} {ms:>6} ms {:>5} MiB  {said}", bomb.name, memory_bytes >> 20);
+}
+
+/// What came of a bomb, and the most memory that its process and the compiler below it had, as far as was seen.
+async fn in_a_child(bomb: &Bomb) -> anyhow::Result<(Outcome, u64)> {
+    let mut command = tokio::process::Command::new(own_program()?);
+    command.args(["bomb-child", bomb.name]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = command.kill_on_drop(true).spawn().context("this program cannot be started")?;
+    let pid = child.id();
+    let mut ended = pin!(tokio::time::timeout(BOMB_MAX, child.wait_with_output()));
+    let mut memory_bytes = 0;
+    let ended = loop {
+        match tokio::time::timeout(LOOK, &mut ended).await {
+            Ok(ended) => break Some(ended),
+            Err(_) => memory_bytes = memory_bytes.max(tree_bytes(pid)),
+        }
+        if memory_bytes > MEMORY_BYTES_MAX {
+            break None;
+        }
+    };
+    let lost = |said: String| Outcome { held: false, said, ms: 0 };
+    let outcome = match ended {
+        None => lost(format!("it was stopped at {memory_bytes} bytes of memory, and may have {MEMORY_BYTES_MAX}")),
+        Some(Err(_)) => lost(format!("it was stopped after {} s", BOMB_MAX.as_secs())),
+        Some(Ok(ended)) => {
+            let ended = ended.context("what became of a bomb is not known")?;
+            serde_json::from_slice(&ended.stdout).unwrap_or_else(|_| lost(format!("the host ended: {}", ended.status)))
+        }
+    };
+    Ok((outcome, memory_bytes))
+}
+
+/// Memory of a process and all below it; 0 where the machine does not tell.
+fn tree_bytes(pid: Option<u32>) -> u64 {
+    let Ok(table) = Table::read() else { return 0 };
+    let root = pid.and_then(|pid| table.named(pid)).map(|stat| stat.process);
+    root.map_or(0, |root| table.tree(root).iter().map(|stat| stat.rss_bytes).sum())
+}
+
+/// The process that holds one bomb: prints what came of it. Answers its exit code.
+pub fn child(name: &str) -> i32 {
+    match in_this_process(name) {
+        Ok(outcome) => {
+            outln!("{}", json!(outcome));
+            0
+        }
+        Err(error) => {
+            errln!("{error:#}");
+            1
+        }
+    }
+}
+
+fn in_this_process(name: &str) -> anyhow::Result<Outcome> {
+    let bomb = corpus().into_iter().find(|bomb| bomb.name == name).with_context(|| format!("no bomb is `{name}`"))?;
+    let ours = std::fs::Permissions::from_mode(0o700);
+    let cache = tempfile::Builder::new().prefix("longhaul-bombs-").permissions(ours).tempdir()?;
+    let engine = bombs::engine(cache.path().to_owned(), own_program()?)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    Ok(runtime.block_on(bombs::hold(&engine, &bomb)))
+}

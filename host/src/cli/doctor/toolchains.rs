@@ -1,0 +1,150 @@
+//! The sandbox as `longhaul doctor` tries it: the level of this machine, and each tool chain that a project uses.
+//!
+//! A tool chain is tried as a check would use it: inside, without a network, with the project read-only. Changes
+//! nothing.
+
+use super::checks::{Found, broken, fine, less};
+use crate::config::Config;
+use crate::home::Home;
+use crate::wiring::own_program;
+use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, run};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
+const CLEAR_LOOKS_MAX: usize = 100;
+const CLEAR_LOOK: Duration = Duration::from_millis(10);
+
+/// Address space of a tool: Node and Go reserve more than they use.
+const MEMORY_BYTES_MAX: u64 = u64::MAX;
+
+/// A tool chain, by the files of a project that uses it, with what is tried and what mends it.
+struct ToolChain {
+    what: &'static str,
+    files: &'static [&'static str],
+    /// `{}` stands for the project's directory.
+    argv: &'static [&'static str],
+    remedy: &'static str,
+}
+
+const TOOL_CHAINS: [ToolChain; 6] = [
+    ToolChain {
+        what: "cargo",
+        files: &["Cargo.toml"],
+        argv: &["cargo", "metadata", "--offline", "--format-version=1", "--manifest-path={}/Cargo.toml"],
+        remedy: "run `cargo fetch --locked` outside of the sandbox, which has no network",
+    },
+    ToolChain {
+        what: "rustc",
+        files: &["Cargo.toml"],
+        argv: &["rustc", "--version", "--verbose"],
+        remedy: "name the tool chain's directory in `read` of the check",
+    },
+    ToolChain {
+        what: "python",
+        files: &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "tox.ini"],
+        argv: &["python3", "-c", "import ssl, sqlite3, unittest, venv"],
+        remedy: "start checks with the full path of the environment's Python, or name what is missing in `read`",
+    },
+    ToolChain {
+        what: "pytest",
+        files: &["pytest.ini", "conftest.py", "tests/conftest.py"],
+        argv: &["python3", "-m", "pytest", "--version"],
+        remedy: "start checks with the full path of the environment's Python: argv = [\"/path/.venv/bin/python\", ...]",
+    },
+    ToolChain {
+        what: "node",
+        files: &["package.json"],
+        argv: &["node", "-e", "require('node:https'); require('node:test')"],
+        remedy: "name the directories of Node.js and of `node_modules` in `read` of the check",
+    },
+    ToolChain {
+        what: "go",
+        files: &["go.mod"],
+        argv: &["go", "-C", "{}", "list", "-deps", "./..."],
+        remedy: "run `go mod download` outside of the sandbox, which has no network",
+    },
+];
+
+/// The level that this machine gives.
+pub(super) async fn level() -> Found {
+    const WHAT: &str = "sandbox";
+    let program = Program { level_min: Level::None, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
+    match tried(&program, None).await {
+        Ok(Ok(Report { level: Level::Full, .. })) => {
+            let is_root = rustix::process::geteuid().is_root();
+            let root = if is_root { "; longhaul runs as root, and programs as another user" } else { "" };
+            fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}"))
+        }
+        Ok(Ok(Report { level, .. })) => {
+            let remedy = Level::Full.remedy();
+            less(WHAT, format!("level `{level}`, and runs want `full`; {remedy}, or accept less with `sandbox_min`"))
+        }
+        Ok(Err(error)) => broken(WHAT, error.to_string()),
+        Err(error) => broken(WHAT, format!("no temporary directory can be made: {error}")),
+    }
+}
+
+/// Each tool chain that the project uses.
+pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
+    let mut found = Vec::new();
+    for chain in &TOOL_CHAINS {
+        if chain.files.iter().any(|file| project.join(file).is_file()) {
+            found.push(of(chain, project, home).await);
+        }
+    }
+    if found.is_empty() {
+        found.push(less("tool chains", format!("`{}` has no files of one that is known", project.display())));
+    }
+    found.extend(bare_servers(project));
+    found
+}
+
+/// MCP servers that run outside of the sandbox, since their tables say so.
+fn bare_servers(project: &Path) -> Vec<Found> {
+    let Ok(config) = Config::read(project) else { return Vec::new() };
+    let bare = config.mcp.iter().filter(|(_, server)| server.is_bare());
+    let said =
+        |name: &String| format!("`{name}` runs bare and can read what you can; remove `sandbox` of [mcp.{name}]");
+    bare.map(|(name, _)| less("mcp server", said(name))).collect()
+}
+
+async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
+    let argv = chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
+    let mut program = Program::new(chain.what, argv);
+    program.read = vec![project.to_owned()];
+    program.limits.memory_bytes_max = MEMORY_BYTES_MAX;
+    let why = match tried(&program, Some(home)).await {
+        Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, "it works in the sandbox"),
+        Ok(Ok(report)) => {
+            let last = report.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            report.hit.map_or_else(|| last.trim().to_owned(), |hit| hit.to_string())
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    broken(chain.what, format!("it does not work in the sandbox: {why}; {}", chain.remedy))
+}
+
+/// Runs a program in a scratch directory of its own, which is cleared.
+async fn tried(program: &Program, home: Option<&Home>) -> anyhow::Result<Result<Report, SandboxError>> {
+    let scratch = tempfile::tempdir()?;
+    let host = SandboxHost {
+        program: own_program()?,
+        prefix_args: vec!["check-child".into()],
+        scratch: scratch.path().to_owned(),
+        hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
+        level_min: Level::None,
+        redact: None,
+    };
+    let ran = run(&host, program).await;
+    // What it left is cleared behind it, in this directory, which must not go first.
+    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() == 0);
+    for _ in 0..CLEAR_LOOKS_MAX {
+        if is_clear() {
+            break;
+        }
+        tokio::time::sleep(CLEAR_LOOK).await;
+    }
+    Ok(ran)
+}

@@ -1,0 +1,3 @@
+;; A table that starts larger than tables may be.
+(core module $m (table 50000 funcref))
+(core instance (instantiate $m))

@@ -1,0 +1,2 @@
+;; A built-in function of threads.
+(core func (canon thread.index))
