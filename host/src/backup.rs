@@ -9,7 +9,11 @@
 //! | `server.toml`, `resources.toml` | the settings of the data directory |
 //! | `trees/RUN/` | the trees of runs that nobody worked on |
 //! | `secrets/NAME` | secrets, where they were asked for |
-//! | `manifest.json` | each of these with its length and its digest; the last entry, so a file that was cut off has none |
+//! | `manifest.json` | each of these with its length, digest and mode, and the signer's key |
+//! | `manifest.json.minisig` | the signature of the manifest; the last entry, so a file that was cut off has none |
+//!
+//! Who restores names the signer, or says that it is unsigned. What acts by itself (API tokens, `server.toml`, trust in
+//! projects) is not put back unless that is asked for. The key that signs is in no archive.
 //!
 //! Left out is what can be made again (compiled code, copies for checks, models), and the tree of a run that was being
 //! worked on, which would not fit the store: such a run goes on from what was committed. Refuses to write over a file, to
@@ -19,17 +23,20 @@ mod archive;
 mod restore;
 
 pub use archive::{Parts, Written, write};
-pub use restore::{Restored, restore};
+pub use restore::{Keeps, Prepared, Restored, restore};
 
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
-/// The version of the archive.
-const VERSION: u32 = 1;
+/// The version of the archive. Those of version 1 are unsigned, and say nothing of modes.
+const VERSION: u32 = 2;
+
+/// The last entry but one.
+const MANIFEST: &str = "manifest.json";
 
 /// The last entry.
-const MANIFEST: &str = "manifest.json";
+const SIGNATURE: &str = "manifest.json.minisig";
 
 /// The store's entry.
 const STATE: &str = "state.redb";
@@ -58,6 +65,9 @@ pub struct Manifest {
     pub has_secrets: bool,
     /// What is not in it and cannot be made again.
     pub left_out: Vec<String>,
+    /// The public key that the manifest is signed by; none: it is unsigned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     /// All other entries.
     pub files: Vec<Entry>,
 }
@@ -74,6 +84,9 @@ pub struct Entry {
     /// Where it leads, if it is a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+    /// Whether it may be executed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
 }
 
 /// The path of an entry, if it may be one: names only, below one of the places that there are.

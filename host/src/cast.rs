@@ -21,7 +21,7 @@ use longhaul_core::memory::Embedded;
 use longhaul_core::store::Batch;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
-use longhaul_core::{Digest, InvocationId, Limits};
+use longhaul_core::{Digest, InvocationId, Limits, RunId};
 use longhaul_egress::{Keyring, Redactor};
 use longhaul_engine::{Plugin, Role};
 use serde::{Deserialize, Serialize};
@@ -145,7 +145,7 @@ impl Cast {
         let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| mcp::tool_name(name)));
         let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
         let servers = config.mcp.keys().map(|name| mcp::tool_name(name)).collect();
-        let project = config.project.name.clone();
+        let project = config.scope().to_owned();
         Ok(Self {
             world,
             project,
@@ -191,7 +191,7 @@ impl Cast {
         let loaded = part(&world, config, memory::PLUGIN, pin, directory, directory).await?;
         Ok(Self {
             world,
-            project: config.project.name.clone(),
+            project: config.scope().to_owned(),
             parts: BTreeMap::from([(memory::PLUGIN.to_owned(), loaded)]),
             own_tools: BTreeMap::new(),
             gates: BTreeMap::new(),
@@ -258,13 +258,25 @@ impl Cast {
     /// The secrets of one call of a tool, with fresh placeholders.
     pub fn keyring(&self, part: &Part) -> anyhow::Result<Keyring> {
         let vault = Vault::of(&self.world.home);
-        let keys = part.secrets.iter().map(|granted| vault.key(granted)).collect::<anyhow::Result<_>>()?;
+        let keys = part
+            .secrets
+            .iter()
+            .map(|granted| vault.key(granted, &self.project, &part.table))
+            .collect::<anyhow::Result<_>>()?;
         Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
     }
 
     /// What is taken out of what tools and checks answer.
     pub fn redactor(&self) -> Redactor {
         self.world.secrets.redactor()
+    }
+
+    /// Says in the audit log which secrets a run hands to a tool.
+    pub async fn note_secrets(&self, part: &Part, run: &RunId) -> anyhow::Result<()> {
+        for secret in &part.secrets {
+            self.world.audit.secret_used(run, &part.table, &secret.name).await?;
+        }
+        Ok(())
     }
 
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.

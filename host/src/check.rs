@@ -16,6 +16,8 @@ pub mod text;
 
 use crate::cast::Pins;
 use crate::config::{Config, FILE, Fault};
+use crate::identity;
+use crate::trust;
 use crate::wiring::{ModelOptions, World};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
@@ -113,12 +115,20 @@ pub async fn examine(
             return Ok((vec![Finding::new(Some(FILE), None, &fix)], Overview::default()));
         }
     };
-    let config = match Config::parse_all(&text) {
+    let mut config = match Config::parse_all(&text) {
         Ok(config) => config,
         Err(faults) => return Ok((faults.iter().map(Finding::of_fault).collect(), Overview::default())),
     };
+    let known = identity::known(&*world.store, directory, &config.project.name)?;
+    config.project.id = known.map_or_else(|| identity::drawn(&world.fresh_seed()), |known| known.id);
+    let trusted = trust::expect(&*world.store, directory, &config);
+    if trusted.is_err() {
+        // Tools are asked what they can do, and those of a repository must not have its grants by then.
+        config = config.without_powers();
+    }
     let (mut findings, overview) = examine_config(world, directory, &config, &text, options, &Scope::Run).await?;
     let (name, directory) = (config.project.name.clone(), directory.to_owned());
+    findings.extend(trusted.err().map(|error| Finding::new(Some(FILE), None, &format!("{error:#}"))));
     let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
     findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
     Ok((findings, overview))

@@ -7,6 +7,7 @@ mod agent;
 mod answer;
 mod approvals;
 mod ask;
+mod audit;
 mod backup;
 mod check;
 mod checkpoint;
@@ -44,14 +45,15 @@ mod show;
 mod speech;
 mod token;
 mod trajectories;
+mod trust;
 mod words;
 
 use crate::door::{Door, OwnerGone, which};
 use crate::home::Home;
 use crate::logs::{self, LogSettings};
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
 use crate::wiring::{ModelOptions, variable};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use follow::Form;
 use std::path::{Path, PathBuf};
@@ -73,6 +75,9 @@ pub struct Cli {
     /// Print JSON: one value, or one a line while a run goes on.
     #[arg(long, global = true)]
     json: bool,
+    /// Agree to what longhaul.toml asks for, without a question: for scripts.
+    #[arg(long, global = true)]
+    trust: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -96,6 +101,21 @@ enum Command {
     },
     /// List every project with its status: initializing, active, paused, completed or abandoned.
     Projects,
+    /// Say which project a checkout is, by the id that this data directory gave it.
+    Project {
+        #[command(subcommand)]
+        command: project::Command,
+    },
+    /// Show what longhaul.toml asks for and agree to it; keys of signers. Without a word: asks, or with --trust agrees.
+    Trust {
+        #[command(subcommand)]
+        command: Option<trust::Command>,
+    },
+    /// Show grants that no run used, and what each run could do and did; or the audit log, and whether it is whole.
+    Audit {
+        #[command(subcommand)]
+        command: Option<audit::Command>,
+    },
     /// Turn the goal into features and work on them until each passes or its rounds are used up.
     Run {
         /// Follow this plan, JSON with `tasks`, instead of asking the planner.
@@ -340,6 +360,11 @@ enum Command {
 }
 
 impl Command {
+    /// Whether the powers of longhaul.toml are used by it.
+    fn works_with_the_file(&self) -> bool {
+        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Ask(_) | Self::Serve(_))
+    }
+
     fn prints_events(&self) -> bool {
         match self {
             Self::Run { form, .. } | Self::Resume { form, .. } | Self::Attach { form, .. } => form.events,
@@ -436,7 +461,8 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
     // A stream is for programs, too: nothing else is printed between its lines.
     let json = cli.json || command.prints_events();
     let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
-    let context = Context { home: Home::find(cli.home)?, project: whole(project)?, names_project, json };
+    let context =
+        Context { home: Home::find(cli.home)?, project: whole(project)?, names_project, json, trust: cli.trust };
     let exit = runtime.block_on(dispatch(*command, &context));
     // A guest that does not yield must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
@@ -466,9 +492,18 @@ struct Context {
     /// Whether the command line has `--project`.
     names_project: bool,
     json: bool,
+    /// Whether longhaul.toml is agreed to without a question.
+    trust: bool,
 }
 
 impl Context {
+    async fn security(&self, wanted: SecurityAsk) -> anyhow::Result<SecurityDone> {
+        let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
+            bail!("the service answered something else")
+        };
+        Ok(*done)
+    }
+
     async fn door(&self) -> anyhow::Result<Door> {
         Door::open(&self.home, Some(&self.project)).await
     }
@@ -502,10 +537,16 @@ impl Context {
 }
 
 async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
+    if command.works_with_the_file() {
+        trust::ask_first(context, context.trust).await?;
+    }
     match command {
         Command::Init { name } => project::init(context, name).await,
         Command::New { directory, name } => project::new(context, &directory, name).await,
         Command::Projects => project::list(context).await,
+        Command::Project { command } => project::run(context, command).await,
+        Command::Trust { command } => trust::run(context, command, context.trust).await,
+        Command::Audit { command } => audit::run(context, command).await,
         Command::Run { plan, plan_only, sessions, again, models, form } => {
             let form = form.form(context);
             let directory = context.project.clone();
@@ -570,7 +611,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(context, args).await,
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
-        Command::Secrets { command } => secrets::run(context, &command),
+        Command::Secrets { command } => secrets::run(context, command).await,
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
         Command::Exec(args) => exec::run(context, args).await,

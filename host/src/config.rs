@@ -129,6 +129,9 @@ impl Faults {
 pub struct ProjectConfig {
     /// Letters, digits, `-` and `_`. The branch is `longhaul/NAME`.
     pub name: String,
+    /// The project's id, which no file says: the data directory does, see `identity.rs`. Empty where the name is it.
+    #[serde(skip)]
+    pub id: String,
     /// The goal's file, Markdown. Default `GOAL.md`.
     #[serde(default = "default_goal")]
     pub goal: PathBuf,
@@ -346,6 +349,11 @@ impl Config {
     pub fn exit_checks(&self) -> BTreeSet<String> {
         let is_exit = |check: &NativeCheck| check.evidence_kind() == EvidenceKind::Exit;
         self.checks.iter().filter(|(_, check)| is_exit(check)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What is kept of the project is found by this.
+    pub fn scope(&self) -> &str {
+        if self.project.id.is_empty() { &self.project.name } else { &self.project.id }
     }
 
     /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.
@@ -578,6 +586,26 @@ impl Config {
                 part.settings.clone_from(&kept.settings);
             }
         }
+    }
+
+    /// Without what reaches beyond a run and its tree: programs, hosts, directories and secrets.
+    #[must_use]
+    pub fn without_powers(mut self) -> Self {
+        self.notify = None;
+        self.mcp.clear();
+        let memory = self.memory.plugin.iter_mut();
+        for part in [&mut self.planner, &mut self.evaluator]
+            .into_iter()
+            .chain(self.agents.values_mut())
+            .chain(self.tools.values_mut())
+            .chain(memory)
+        {
+            part.directories.retain(DirectoryConfig::is_tree);
+            part.hosts.clear();
+            part.secrets.clear();
+            part.allow.clear();
+        }
+        self
     }
 
     /// What the plugin of a table may use.

@@ -9,7 +9,8 @@
 //! | `trees/RUN/` | the tree that the agents of a run work on |
 //! | `scratch/` | copies that checks run on |
 //! | `plugins/` | installed plugins; see `plugins/installed.rs` |
-//! | `secrets/NAME` | the value of a secret, mode 0600; see `secrets.rs` |
+//! | `secrets/` | values of secrets, mode 0600; see `secrets.rs` |
+//! | `signing.key`, `signers` | the key of this directory, and known ones of others; see `signing.rs` |
 
 use anyhow::{Context, bail};
 use std::fs::{File, OpenOptions, TryLockError};

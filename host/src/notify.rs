@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::home::Home;
 use crate::run::{self, RunRecord};
 use crate::server::http::settings;
+use crate::trust;
 use crate::wiring::World;
 use anyhow::Context as _;
 use config::{NotifyConfig, Occasion, Way};
@@ -442,6 +443,12 @@ impl Post<'_> {
         };
         let Some(record) = run::record(&*self.world.store, run)? else { return Ok(None) };
         let config: Option<Config> = record.config_now().ok();
+        if let Some(config) = &config
+            && let Err(error) = trust::expect(&*self.world.store, &record.directory, config)
+        {
+            tracing::warn!(run = %record.run, "nobody is told: {error:#}");
+            return Ok(None);
+        }
         Ok(config.and_then(|config| config.notify).map(|notify| (notify, record.directory)))
     }
 

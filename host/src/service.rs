@@ -33,6 +33,8 @@
 //! | `service/tokens.rs` | who is let in over HTTP |
 //! | `service/news.rs` | which runs there is something new of |
 //! | `service/fault.rs` | of which kind a refusal is |
+//! | `service/security.rs` | the audit log, trust, and which project a checkout is |
+//! | `service/grants.rs` | grants against what runs did of them |
 //! | `service/turns.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
@@ -46,6 +48,7 @@ mod check;
 mod checkpoints;
 mod decisions;
 mod fault;
+mod grants;
 mod graphs;
 mod handover;
 mod look;
@@ -63,6 +66,7 @@ mod reread;
 mod resources;
 mod reverts;
 mod schedules;
+mod security;
 mod telemetry;
 mod tokens;
 mod trajectories;
@@ -84,12 +88,14 @@ pub use ask::Question;
 pub use backup::{UpkeepAsk, UpkeepDone};
 pub use checkpoints::CheckpointAsk;
 pub use fault::{Fault, Kind};
+pub use grants::{Grants, RunGrants};
 pub use handover::Follows;
 pub use memory::{Memory, MemoryAsk, Shelf};
 pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};
+pub use security::{SecurityAsk, SecurityDone};
 pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 
@@ -234,6 +240,7 @@ impl Service {
                 self.annotate(&run, invocation, rating, correction).await
             }
             Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,
+            Request::Security { wanted } => self.security(wanted).await,
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),

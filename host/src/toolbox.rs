@@ -51,7 +51,9 @@ impl Toolbox {
         key: &str,
         attempt: u32,
     ) -> Result<ToolOutput, ToolError> {
-        let keyring = self.cast.keyring(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
+        let failed = |error: anyhow::Error| ToolError::Failed(format!("{error:#}"));
+        let keyring = self.cast.keyring(part).map_err(failed)?;
+        self.cast.note_secrets(part, &self.caller.run()).await.map_err(failed)?;
         let keyring = Arc::new(keyring);
         let settings = secrets::settled(&part.settings, &keyring);
         let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };

@@ -1,15 +1,20 @@
 //! The only place that names every concrete type: the machine's clock, the store, the engine, models.
 
 use crate::agents;
+use crate::audit::{AuditLog, What};
+use crate::backup::{Keeps, Prepared};
 use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
+use crate::powers;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
+use crate::run::{self, RunRecord};
 use crate::secrets::known::KnownSecrets;
+use crate::signing::Signer;
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
 use longhaul_core::Clock;
@@ -17,13 +22,13 @@ use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::model::Model;
 use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
-use longhaul_core::store::{Store, StoreError};
+use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{Adaptations, ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
 use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -49,6 +54,8 @@ pub struct World {
     pub loaded: Loaded,
     /// What is taken out of what programs print.
     pub secrets: Arc<KnownSecrets>,
+    /// Who was let do what.
+    pub audit: AuditLog,
     /// Where crash tests end the process.
     pub crash: CrashPoints,
     /// Who sends letters.
@@ -99,6 +106,7 @@ impl World {
             resources,
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
             agents: Arc::new(agents),
+            audit: AuditLog::new(Arc::clone(&store), Arc::clone(&clock)),
             home,
             store,
             touched,
@@ -134,9 +142,46 @@ impl World {
     }
 }
 
-/// Reads the store in a directory from end to end.
-pub fn check_store(directory: &Path) -> anyhow::Result<longhaul_core::store::Read> {
-    Ok(RedbStore::open(directory, Options::default())?.read_all()?)
+/// Reads the store of a restored data directory from end to end, and removes what acts by itself and is not kept.
+pub fn prepare_store(directory: &Path, keeps: Keeps, signer: &Signer) -> anyhow::Result<Prepared> {
+    let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, Options::default())?);
+    let mut prepared = Prepared { read: store.read_all()?, powers: powers_in(&*store)?, dropped: Vec::new() };
+    let mut batch = Batch::new();
+    let mut drop = |prefix: &str, what: &str| -> anyhow::Result<()> {
+        let rows = store.scan(Table::States, &Key::of(prefix), None, usize::MAX)?;
+        if !rows.is_empty() {
+            prepared.dropped.push(format!("{} {what}", rows.len()));
+        }
+        rows.into_iter().for_each(|(key, _)| batch.push(Op::Delete(Table::States, Key::from_bytes(key))));
+        Ok(())
+    };
+    if !keeps.tokens {
+        drop("tokens", "API tokens; --with-tokens keeps them")?;
+    }
+    if !keeps.commands {
+        drop("trust", "trusted files of projects; --with-commands keeps the trust")?;
+        drop("letters", "notifications that were not sent yet; --with-commands keeps them")?;
+    }
+    let audit = AuditLog::new(Arc::clone(&store), Arc::new(MachineClock));
+    tokio::runtime::Handle::current().block_on(async {
+        store.commit(batch).await?;
+        audit.note(What::Restored { signer: signer.to_string() }).await
+    })?;
+    Ok(prepared)
+}
+
+/// What the projects of a store ask for, by the newest run of each.
+fn powers_in(store: &dyn Store) -> anyhow::Result<Vec<String>> {
+    let newest: BTreeMap<PathBuf, RunRecord> =
+        run::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
+    let mut found = Vec::new();
+    for (directory, record) in newest {
+        // What cannot be read any more asks for nothing.
+        let Ok(config) = record.config() else { continue };
+        let place = longhaul_core::text::printable(&directory.to_string_lossy(), 200);
+        found.extend(powers::of(&config).iter().filter(|power| !power.is_plain).map(|it| format!("{place}: {it}")));
+    }
+    Ok(found)
 }
 
 /// Where things are kept that can be made again: compiled plugins, models.

@@ -127,8 +127,27 @@ fn moved(lab: &Lab, key: &str) -> Lab {
     let file = file.to_str().expect("text");
     lab.run(&["checkpoint", "export", key, "--output", file]).expect(0);
     let other = other_machine(lab);
-    other.run(&["checkpoint", "import", file]).expect(0);
+    other.run(&["checkpoint", "import", file, "--signer", &signer_of(Path::new(file))]).expect(0);
     other
+}
+
+/// The key that a checkpoint is signed by.
+fn signer_of(file: &Path) -> String {
+    let whole: Value = serde_json::from_slice(&std::fs::read(file).expect("written")).expect("JSON");
+    whole["signed"]["signer"].as_str().expect("it is signed").to_owned()
+}
+
+/// Changes the record that a run was begun with, as whoever holds a checkpoint can, and takes its signature away.
+fn forged(whole: &Value, change: impl FnOnce(&mut Value)) -> Value {
+    let mut forged = whole.clone();
+    forged.as_object_mut().expect("an object").remove("signed");
+    let rows = forged["rows"].as_array_mut().expect("a list");
+    let row = rows.iter_mut().find(|row| row["table"] == "runs").expect("a record");
+    let bytes = BASE64.decode(row["value"].as_str().expect("text")).expect("base64");
+    let mut record: Value = serde_json::from_slice(&bytes).expect("JSON");
+    change(&mut record);
+    row["value"] = json!(BASE64.encode(record.to_string()));
+    forged
 }
 
 fn the_run(lab: &Lab) -> String {
@@ -326,10 +345,12 @@ fn what_a_checkpoint_says_is_not_believed() {
     let other = other_machine(&lab);
     let refused = |change: &dyn Fn(&mut Value), expected: &str| {
         let mut changed = whole.clone();
+        changed.as_object_mut().expect("an object").remove("signed");
         change(&mut changed);
         let path = other.path("changed.json");
         std::fs::write(&path, changed.to_string()).expect("ours");
-        common::refused(&other.run(&["checkpoint", "import", path.to_str().expect("text")]), &[expected]);
+        let ran = other.run(&["checkpoint", "import", path.to_str().expect("text"), "--unsigned"]);
+        common::refused(&ran, &[expected]);
         assert!(other.runs().is_empty());
     };
     refused(&|all| all["longhaul_checkpoint"] = json!(2), "has version 2, and this longhaul reads 1");
@@ -353,8 +374,82 @@ fn what_a_checkpoint_says_is_not_believed() {
     std::fs::write(&config, format!("{text}\n[checks]\nfine = {{ argv = [\"false\"] }}\n")).expect("ours");
     refused(&|_| {}, "[checks] or settings");
     std::fs::write(&config, text).expect("ours");
-    other.run(&["checkpoint", "import", file.to_str().expect("text")]).expect(0);
+    other.run(&["checkpoint", "import", file.to_str().expect("text"), "--signer", &signer_of(&file)]).expect(0);
+    // Who was named once is known.
     common::refused(&other.run(&["checkpoint", "import", file.to_str().expect("text")]), &["is here already"]);
+}
+
+/// A checkpoint whose own longhaul.toml had another name used to take the place of the configuration here: its command ran
+/// when somebody was to be told.
+#[test]
+fn a_checkpoint_brings_no_configuration_along() {
+    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let file = lab.path("checkpoint.json");
+    lab.run(&["checkpoint", "export", &the_run(&lab), "--output", file.to_str().expect("text")]).expect(0);
+    let whole: Value = serde_json::from_slice(&std::fs::read(&file).expect("written")).expect("JSON");
+    let other = other_machine(&lab);
+    let (path, ran) = (other.path("forged.json"), other.path("it-ran"));
+    let evil = format!("\n[notify]\ncommand = [\"touch\", \"{}\"]\n", ran.display());
+    let take = |checkpoint: &Value| {
+        std::fs::write(&path, checkpoint.to_string()).expect("ours");
+        other.run(&["checkpoint", "import", path.to_str().expect("text"), "--unsigned"])
+    };
+    let config = |record: &Value| record["config"].as_str().expect("text").to_owned();
+    let renamed = forged(&whole, |record| {
+        record["config"] = json!(format!("{}{evil}", config(record).replacen("name = \"", "name = \"not-", 1)));
+    });
+    common::refused(&take(&renamed), &["nobody exported it so"]);
+    let notified = forged(&whole, |record| record["config"] = json!(format!("{}{evil}", config(record))));
+    common::refused(&take(&notified), &["other powers than longhaul.toml gives here (+ [notify] starts `touch"]);
+    let shown = other.run(&["checkpoint", "show", path.to_str().expect("text")]).expect(0).stdout;
+    assert!(shown.contains("unsigned") && shown.contains("[notify] starts `touch"), "{shown}");
+    // Another component than the one that the file names.
+    let swapped = forged(&whole, |record| record["pins"]["evaluator"]["plugin"] = json!("./evil.wasm"));
+    common::refused(&take(&swapped), &["the run has plugin `./evil.wasm` for [evaluator]"]);
+    assert!(other.runs().is_empty() && !ran.exists());
+    // What is taken goes on by the file that is here.
+    take(&forged(&whole, |_| {})).expect(0);
+    let here = other.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&here).expect("there");
+    std::fs::write(&here, text.replacen("name = \"", "name = \"not-", 1)).expect("ours");
+    common::refused(&other.run(&["resume"]), &["set [project] name back"]);
+    std::fs::remove_file(&here).expect("there");
+    other.run(&["status"]).expect(5);
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
+    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let file = lab.path("checkpoint.json");
+    lab.run(&["checkpoint", "export", &the_run(&lab), "--output", file.to_str().expect("text")]).expect(0);
+    let (other, key) = (other_machine(&lab), signer_of(&file));
+    let import = |file: &Path, flags: &[&str]| {
+        other.run(&[&["checkpoint", "import", file.to_str().expect("text")], flags].concat())
+    };
+    common::refused(&import(&file, &[]), &["which is unknown here", &format!("add --signer {key}")]);
+    common::refused(&import(&file, &["--unsigned"]), &["which is unknown here"]);
+    let (whole, changed) = (std::fs::read(&file).expect("written"), other.path("changed.json"));
+    for (from, to) in
+        [("\"status\":", "\"status\": "), ("\"taken_ms\":1", "\"taken_ms\":2"), ("\"files\"", "\"x\":1,\"files\"")]
+    {
+        let text = String::from_utf8_lossy(&whole).replacen(from, to, 1);
+        assert_ne!(text.as_bytes(), whole, "{from}");
+        std::fs::write(&changed, text).expect("ours");
+        common::refused(&import(&changed, &["--signer", &key]), &["not what its signer signed"]);
+    }
+    let unsigned = forged(&serde_json::from_slice(&whole).expect("JSON"), |_| {});
+    std::fs::write(&changed, unsigned.to_string()).expect("ours");
+    common::refused(&import(&changed, &[]), &["is unsigned", "--unsigned"]);
+    common::refused(&import(&changed, &["--signer", &key]), &["is unsigned, and not signed by"]);
+    assert!(other.runs().is_empty());
+    let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
+    assert!(shown.contains(&format!("signed by {key}, who is unknown here")), "{shown}");
+    import(&file, &["--signer", &key]).expect(0);
+    let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
+    assert!(shown.contains("who is known here"), "{shown}");
 }
 
 /// Leave that somebody gave on another machine used to be leave here: whoever can write a checkpoint could give it.
@@ -397,9 +492,10 @@ fn leave_that_only_the_journal_has_is_asked_for_again() {
     let count = rows.len();
     rows.retain(|row| !says(row, "\"tools.call\""));
     assert!(rows.len() < count && rows.iter().any(|row| says(row, "allowed")), "a decision, and no call");
+    whole.as_object_mut().expect("an object").remove("signed");
     std::fs::write(&file, whole.to_string()).expect("ours");
     let other = other_machine(&lab);
-    other.run(&["checkpoint", "import", file.to_str().expect("text")]).expect(0);
+    other.run(&["checkpoint", "import", file.to_str().expect("text"), "--unsigned"]).expect(0);
     other.run(&["resume"]).expect(5);
     assert!(gated::posted(&lab).is_empty());
     assert_eq!(gated::the_open(&other), asked, "the same question");
@@ -461,7 +557,24 @@ fn a_parked_run_is_taken_over_by_one_machine_and_no_more_by_the_other() {
     common::refused(&lab.run(&["resume"]), &["is worked on by somebody"]);
     runtime.block_on(held.release(&lease)).expect("given back");
 
-    other.run(&["checkpoint", "import", "--shared", &run]).expect(0);
+    let unknown = other.run(&["checkpoint", "import", "--shared", &run]);
+    common::refused(&unknown, &["which is unknown here", "add --signer"]);
+    let key = unknown.stderr.trim().rsplit(' ').next().expect("a key").to_owned();
+    // Whoever can write to the server is not who signed.
+    let answer = server.ask(&["GET", &format!("longhaul:ckp:{run}")]);
+    let honest =
+        answer.split_once("\r\n").and_then(|(_, rest)| rest.rsplit_once("\r\n+OK")).expect("a value").0.to_owned();
+    let whole: Value = serde_json::from_str(&honest).expect("JSON");
+    let evil = "\n[notify]\ncommand = [\"touch\", \"/tmp/never\"]\n";
+    let mut changed = forged(&whole, |record| {
+        record["config"] = json!(format!("{}{evil}", record["config"].as_str().expect("text")));
+    });
+    changed["signed"] = whole["signed"].clone();
+    server.ask(&["SET", &format!("longhaul:ckp:{run}"), &changed.to_string()]);
+    let ran = other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]);
+    common::refused(&ran, &["not what its signer signed"]);
+    server.ask(&["SET", &format!("longhaul:ckp:{run}"), &honest]);
+    other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]).expect(0);
     gated::answer(&other, &gated::the_open(&other), "y").expect(0);
     other.run(&["resume"]).expect(0);
     assert_eq!(gated::posted(&lab), ["a"]);

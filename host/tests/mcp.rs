@@ -567,7 +567,7 @@ fn a_person_approves_behind_a_client_and_what_its_model_says_counts_for_nothing(
 fn over_http_strange_hosts_and_pages_and_clients_without_the_token_are_refused() {
     const TOKEN: &str = "tok-5555555555-aaaaaa";
     let lab = lab(&[], "", &[]);
-    lab.set_secret("mcp-token", TOKEN);
+    lab.set_own_secret("mcp-token", TOKEN);
     refused(&lab.run(&["mcp", "--http", "0.0.0.0:0"]), &["can be reached by others", "--token"]);
     let mut command = lab.command(&["mcp", "--http", "127.0.0.1:0", "--token", "mcp-token"]);
     let mut server = Serving(command.stdout(Stdio::piped()).spawn().expect("started"));

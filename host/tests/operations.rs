@@ -194,7 +194,7 @@ fn a_task_of_an_agent_waits_for_room_and_runs_when_there_is_some() {
 fn a_backup_that_is_made_while_a_run_goes_on_is_whole() {
     let lab = Lab::new(DOER_CONFIG, TWO);
     lab.fake.model_takes(Duration::from_millis(200));
-    lab.set_secret("token", "hush-hush");
+    lab.set_own_secret("token", "hush-hush");
     let mut owner = lab.start(&["run"]);
     owner.wait_for("work on one");
     let file = lab.path("kept.backup");
@@ -208,7 +208,10 @@ fn a_backup_that_is_made_while_a_run_goes_on_is_whole() {
     owner.wait().expect(0);
 
     let home = lab.path("other-home");
-    let restored = lab.run_at(&home, &["--json", "restore", file]).expect(0);
+    let key = made["signer"].as_str().expect("signed").to_owned();
+    let unknown = lab.run_at(&home, &["restore", file]);
+    common::refused(&unknown, &["cannot be restored", "which is unknown here", &format!("add --signer {key}")]);
+    let restored = lab.run_at(&home, &["--json", "restore", file, "--signer", &key]).expect(0);
     let restored: Value = serde_json::from_str(&restored.stdout).expect("JSON");
     assert_eq!(restored["manifest"]["rows"], made["rows"]);
     assert!(!home.join("secrets").exists(), "nobody asked for secrets");
@@ -222,13 +225,14 @@ fn a_backup_that_is_made_while_a_run_goes_on_is_whole() {
 #[test]
 fn a_run_goes_on_where_a_backup_was_restored_and_nothing_is_done_twice() {
     let lab = Lab::new(DOER_CONFIG, TWO);
-    lab.set_secret("token", "hush-hush");
+    lab.set_own_secret("token", "hush-hush");
     lab.run(&["run", "--sessions", "1"]).expect(4);
     let before = lab.fake.posts().len();
     let file = lab.path("kept.backup");
-    lab.run(&["backup", "--with-secrets", file.to_str().expect("text")]).expect(0);
+    let made = lab.json(&["backup", "--with-secrets", file.to_str().expect("text")]);
     fs::rename(lab.home(), lab.path("lost")).expect("ours");
-    let told = lab.run(&["restore", file.to_str().expect("text")]).expect(0);
+    let signer = made["signer"].as_str().expect("signed");
+    let told = lab.run(&["restore", file.to_str().expect("text"), "--signer", signer]).expect(0);
     assert!(told.stdout.contains("all as they were written"), "{}", told.said());
     let secret = lab.home().join("secrets/token");
     assert_eq!(fs::metadata(&secret).expect("restored").permissions().mode() & 0o777, 0o600);
@@ -278,6 +282,76 @@ fn a_backup_that_was_damaged_or_cut_off_is_refused_and_leaves_nothing() {
     for (path, words) in traps {
         refused_after(&lab, &file, |bytes| *bytes = archive_with(path), &[cannot, words]);
     }
+}
+
+/// An archive with other files in it: `change` is handed each with its path, and gives what is to be there.
+fn repacked(file: &Path, change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>) -> Vec<u8> {
+    let decoder = zstd::Decoder::new(fs::File::open(file).expect("made")).expect("zstd");
+    let (mut archive, mut out) = (tar::Archive::new(decoder), tar::Builder::new(Vec::new()));
+    for entry in archive.entries().expect("tar") {
+        let mut entry = entry.expect("tar");
+        let (mut header, path) = (entry.header().clone(), entry.path().expect("a path").into_owned());
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut entry, &mut bytes).expect("read");
+        let Some(bytes) = change(path.to_str().expect("text"), bytes) else { continue };
+        header.set_size(bytes.len() as u64);
+        out.append_data(&mut header, path, &bytes[..]).expect("in memory");
+    }
+    zstd::encode_all(&out.into_inner().expect("in memory")[..], 1).expect("in memory")
+}
+
+/// A restored backup used to bring the commands and the tokens of whoever wrote it, and nobody could tell who that was.
+#[test]
+fn a_backup_brings_no_commands_and_no_tokens_and_no_changed_byte() {
+    let lab = passing();
+    fs::create_dir_all(lab.home()).expect("ours");
+    fs::set_permissions(lab.home(), fs::Permissions::from_mode(0o700)).expect("ours");
+    fs::write(lab.home().join("server.toml"), "[notify]\ncommand = [\"touch\", \"/nowhere\"]\n").expect("ours");
+    lab.run(&["token", "add", "author", "--scope", "admin"]).expect(0);
+    let file = lab.path("kept.backup");
+    let made = lab.json(&["backup", file.to_str().expect("text")]);
+    let key = made["signer"].as_str().expect("signed").to_owned();
+    let restore = |home: &str, file: &Path, flags: &[&str]| {
+        lab.run_at(&lab.path(home), &[&["restore", file.to_str().expect("text")], flags].concat())
+    };
+    // Each change with its digest in the manifest, as whoever writes an archive can.
+    let evil = b"[notify]\ncommand = [\"touch\", \"/evil\"]\n".to_vec();
+    let with_evil = |path: &str, bytes: Vec<u8>, signed: bool| match path {
+        "server.toml" => Some(evil.clone()),
+        "manifest.json" => {
+            let mut manifest: Value = serde_json::from_slice(&bytes).expect("JSON");
+            if !signed {
+                manifest.as_object_mut().expect("an object").remove("signer");
+            }
+            for entry in manifest["files"].as_array_mut().expect("a list").iter_mut() {
+                if entry["path"] == "server.toml" {
+                    entry["bytes"] = json!(evil.len());
+                    entry["sha256"] = json!(longhaul_core::Digest::of(&evil).to_string());
+                }
+            }
+            Some(serde_json::to_vec(&manifest).expect("JSON"))
+        }
+        "manifest.json.minisig" if !signed => None,
+        _ => Some(bytes),
+    };
+    let changed = lab.path("changed.backup");
+    fs::write(&changed, repacked(&file, |path, bytes| with_evil(path, bytes, true))).expect("ours");
+    common::refused(&restore("a", &changed, &["--signer", &key]), &["not what its signer signed"]);
+    fs::write(&changed, repacked(&file, |path, bytes| with_evil(path, bytes, false))).expect("ours");
+    common::refused(&restore("a", &changed, &["--signer", &key]), &["is unsigned, and not signed by"]);
+    common::refused(&restore("a", &changed, &[]), &["is unsigned", "add --unsigned"]);
+    fs::write(&changed, repacked(&file, |path, bytes| (path != "manifest.json.minisig").then_some(bytes)))
+        .expect("ours");
+    common::refused(&restore("a", &changed, &["--signer", &key]), &["has no signature"]);
+    assert!(!lab.path("a").exists());
+
+    let told = restore("b", &file, &["--signer", &key]).expect(0).stdout;
+    assert!(told.contains(&key) && told.contains("1 API tokens") && told.contains("server.toml.restored"), "{told}");
+    assert!(!lab.path("b").join("server.toml").exists());
+    let tokens = |home: &str| lab.run_at(&lab.path(home), &["token", "list"]).expect(0).stdout;
+    assert_eq!(tokens("b"), "");
+    restore("c", &file, &["--signer", &key, "--with-tokens", "--with-commands"]).expect(0);
+    assert!(tokens("c").contains("author") && lab.path("c").join("server.toml").exists());
 }
 
 /// A backup, as far as it is read, with a file of this path.
@@ -346,7 +420,7 @@ fn content_stays_while_a_run_is_worked_on() {
 #[test]
 fn the_doctor_says_what_is_broken_and_what_to_do() {
     let lab = passing();
-    lab.set_secret("token", "hush-hush");
+    lab.set_own_secret("token", "hush-hush");
     let fine = lab.run(&["doctor"]).expect(0).stdout;
     for what in ["memory", "disk of data", "permissions", "secrets", "clock", "sandbox", "control groups", "store"] {
         assert!(fine.lines().any(|line| line.starts_with(what)), "no {what}: {fine}");

@@ -5,6 +5,7 @@ mod common;
 
 use common::lab::{Lab, Ran};
 use common::refused;
+use common::terminal::Terminal;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -64,7 +65,67 @@ fn a_plugin_sends_a_secret_that_is_nowhere_to_be_found() {
     assert!(!ran.said().contains(TOKEN));
     let report = lab.run(&["report"]).expect(0);
     assert!(!report.said().contains(TOKEN));
-    assert_eq!(holding(&lab.home(), TOKEN), ["secrets/github"], "only the file of the secret has it");
+    let id = lab.run(&["project", "id"]).expect(0).stdout;
+    let file = format!("secrets/projects.d/{}/github", id.trim());
+    assert_eq!(holding(&lab.home(), TOKEN), [file], "only the file of the secret has it");
+    // What was used is in the audit log, and what it is is not.
+    let audit = lab.run(&["audit", "log"]).expect(0).stdout;
+    assert!(audit.contains("secret used") && audit.contains("tools.poster") && !audit.contains(TOKEN), "{audit}");
+    lab.run(&["audit", "verify"]).expect(0);
+}
+
+/// A repository chooses its name, and used to get with it the secret of the project that has the name already.
+#[test]
+fn a_second_checkout_with_the_same_name_gets_no_secret_and_no_memory() {
+    let (port, seen) = echo();
+    let granted = format!("{{ name = \"github\", hosts = [\"http://127.0.0.1:{port}\"] }}");
+    let lab = lab(port, &granted);
+    lab.set_secret("github", TOKEN);
+    lab.run(&["run"]).expect(0);
+    let config = std::fs::read_to_string(lab.project().join("longhaul.toml")).expect("there");
+    let goal = std::fs::read_to_string(lab.project().join("GOAL.md")).expect("there");
+    lab.make_project("evil", &config, &goal);
+    let evil = lab.path("evil");
+    let at = |args: &[&str]| lab.run(&[&["--project", evil.to_str().expect("text")], args].concat());
+    refused(&at(&["run"]), &["there is no secret `github` for this project"]);
+    let told = at(&["project", "id"]).expect(0);
+    let own = lab.run(&["project", "id"]).expect(0).stdout;
+    assert_ne!(told.stdout, own);
+    assert_eq!(seen.lock().expect("nobody panicked").len(), 1, "only the first one sent it");
+    // Without the secret it runs, is told that it is another project, and remembers nothing of the first one.
+    let without = config.replace(&granted, "").replace(", token = { secret = \"github\" }", "");
+    lab.make_project("twin", &without, &goal);
+    let twin = lab.path("twin");
+    let at = |args: &[&str]| lab.run(&[&["--project", twin.to_str().expect("text")], args].concat());
+    let ran = at(&["run"]).expect(0);
+    assert!(ran.said().contains("this checkout is a project of its own"), "{}", ran.said());
+    let episodes = |ran: Ran| ran.expect(0).stdout.lines().filter(|line| line.contains("episode")).count();
+    assert_eq!((episodes(lab.run(&["memory", "list"])), episodes(at(&["memory", "list"]))), (1, 1), "each its own");
+    // A person can say that they are one.
+    let first = lab.project();
+    assert_eq!(at(&["project", "same-as", first.to_str().expect("text")]).expect(0).stdout, own);
+    at(&["run"]).expect(0);
+    assert_eq!(episodes(at(&["memory", "list"])), 2, "those of the first one, and that of this run");
+}
+
+/// A file that is changed after the secret was set used to send it wherever it said.
+#[test]
+fn a_secret_stays_with_the_tool_and_the_host_that_it_was_set_for() {
+    let (port, seen) = echo();
+    let granted = format!("{{ name = \"github\", hosts = [\"http://127.0.0.1:{port}\"] }}");
+    let lab = lab(port, &granted);
+    lab.set_secret("github", TOKEN);
+    let file = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    let other = text.replace(&granted, "{ name = \"github\", hosts = [\"https://evil.example\"] }");
+    std::fs::write(&file, other).expect("ours");
+    lab.git(&["commit", "-qam", "elsewhere"]);
+    refused(&lab.run(&["run"]), &["is bound to [tools.poster]", "would send it to https://evil.example", "--host"]);
+    std::fs::write(&file, text.replace("[tools.poster]", "[tools.thief]").replace("\"poster\"]", "\"thief\"]"))
+        .expect("ours");
+    lab.git(&["commit", "-qam", "another tool"]);
+    refused(&lab.run(&["run"]), &["is bound to [tools.poster]", "[tools.thief] wants it", "--tool thief"]);
+    assert!(seen.lock().expect("nobody panicked").is_empty());
 }
 
 #[test]
@@ -101,14 +162,18 @@ fn holding(folder: &Path, words: &str) -> Vec<String> {
 #[test]
 fn a_secret_is_set_listed_and_removed_and_shown_by_nothing() {
     let lab = Lab::empty();
-    lab.set_secret("github", "tok-1111111111-bbbbbb");
+    refused(&lab.run(&["secrets", "set", "github"]), &["there is no project", "--any-project"]);
+    lab.set_own_secret("github", "tok-1111111111-bbbbbb");
     let said = |args: &[&str]| -> Ran { lab.run(args) };
-    assert_eq!(said(&["secrets", "list"]).expect(0).stdout, "github\n");
+    assert_eq!(
+        said(&["secrets", "list"]).expect(0).stdout,
+        "github  every project, every tool, to every host that it is granted\n"
+    );
     said(&["secrets", "remove", "github"]).expect(0);
     refused(&said(&["secrets", "remove", "github"]), &["there is no secret `github`"]);
     // A value on the command line is no value.
     assert_eq!(said(&["secrets", "set", "github", "tok-1111111111-bbbbbb"]).code(), Some(2));
-    let mut short = lab.command(&["secrets", "set", "github"]);
+    let mut short = lab.command(&["secrets", "set", "github", "--any-project"]);
     let output = short.stdin(Stdio::null()).output().expect("ran");
     assert!(String::from_utf8_lossy(&output.stderr).contains("8 to 4096 visible"));
 }
@@ -160,5 +225,73 @@ fn a_key_that_programs_print_is_neither_stored_nor_told() {
         assert!(!told.contains(form), "{form}: {told}");
         assert!(holding(&lab.home(), form).is_empty(), "{form} is in {:?}", holding(&lab.home(), form));
     }
-    assert_eq!(holding(&lab.home(), TOKEN), ["secrets/github"], "only the file of the secret has it");
+    let id = lab.run(&["project", "id"]).expect(0).stdout;
+    let file = format!("secrets/projects.d/{}/github", id.trim());
+    assert_eq!(holding(&lab.home(), TOKEN), [file], "only the file of the secret has it");
+}
+
+/// A `longhaul.toml` that came with a repository used to have its commands run and its hosts reached at the first `run`.
+#[test]
+fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
+    let (port, seen) = echo();
+    let lab = lab(port, "");
+    let file = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&file).expect("there").replace(", token = { secret = \"github\" }", "");
+    let ran = lab.path("it-ran");
+    let notified = format!("{text}[notify]\ncommand = [\"touch\", \"{}\"]\n", ran.display());
+    let write = |text: &str| {
+        std::fs::write(&file, text).expect("ours");
+        lab.git(&["commit", "-qam", "another file"]);
+    };
+    let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
+    write(&notified);
+    let expected =
+        ["asks for powers that nobody here agreed to", "[notify] starts `touch", "`longhaul trust`", "--trust"];
+    refused(&run(&["run"]), &expected);
+    assert!(lab.runs().is_empty() && !ran.exists() && seen.lock().expect("nobody panicked").is_empty());
+    // At a terminal it is shown and asked; a no is a no.
+    let mut terminal = Terminal::start(&lab, &["run"], &[("LONGHAUL_TRUST", "")]);
+    terminal.wait_for("use it with these powers? [y/N]", 1);
+    assert!(terminal.screen().contains(&format!("[tools.poster] reaches GET http://127.0.0.1:{port}")));
+    terminal.types("n");
+    let (status, screen) = terminal.wait();
+    assert!(!status.success() && screen.contains("is not used"), "{screen}");
+    // A file with less: agreed to once, and used without a question from then on.
+    write(&text);
+    run(&["run", "--trust"]).expect(0);
+    let mut before = seen.lock().expect("nobody panicked").len();
+    assert_eq!(before, 1);
+    run(&["run"]).expect(0);
+    before += 1;
+    // What it asks for since is the difference.
+    write(&notified);
+    let more = run(&["run"]);
+    refused(&more, &["asks for more powers", "since (+ [notify] starts `touch"]);
+    assert!(!more.stderr.contains("tools.poster"), "{}", more.said());
+    assert!(!ran.exists());
+    assert_eq!(seen.lock().expect("nobody panicked").len(), before);
+    let audit = run(&["audit", "log"]).expect(0).stdout;
+    assert!(audit.contains("trusted") && audit.contains("run began"), "{audit}");
+    run(&["audit", "verify"]).expect(0);
+    // Grants against what runs did.
+    let grants = run(&["audit"]).expect(0).stdout;
+    assert!(grants.contains(&format!("used    [tools.poster] reaches GET http://127.0.0.1:{port}")), "{grants}");
+    assert!(grants.contains("no run used these grants") || grants.contains("was used by some run"), "{grants}");
+}
+
+/// Whoever writes two files and starts needs no question.
+#[test]
+fn a_project_that_was_made_here_or_keeps_to_its_tree_is_never_asked_about() {
+    let plain = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"doer\"\ntools = [\"files\"]\n\
+                 [tools.files]\nplugin = \"files\"\n\
+                 directories = [{ guest = \"/work\", host = \"tree\", access = \"write\" }]\n\
+                 [checks]\nunit = { argv = [\"true\"] }\n";
+    let lab = Lab::new(plain, "# Goal\n");
+    let stood = lab.start_with(&["--json", "trust"], &[("LONGHAUL_TRUST", "")]).wait().expect(0).stdout;
+    assert!(stood.contains("\"is_trusted\":true"), "{stood}");
+    let new = lab.path("made");
+    let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
+    run(&["new", new.to_str().expect("text")]).expect(0);
+    let stood = run(&["--json", "--project", new.to_str().expect("text"), "trust"]).expect(0).stdout;
+    assert!(stood.contains("\"is_trusted\":true"), "{stood}");
 }

@@ -2,11 +2,13 @@
 //! what it says is text and nothing more.
 
 use crate::config::Config;
+use crate::trust;
 use crate::wiring::{ModelOptions, ModelSet};
 use anyhow::Context as _;
 use longhaul_agents::{SUMMARY_BYTES_MAX, SummaryBy};
 use longhaul_capabilities::Models as _;
 use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use std::time::Duration;
 
@@ -27,11 +29,12 @@ what is still to be done. Say nothing else.";
 ///
 /// # Errors
 /// When there is no such model, or it is away or says nothing. Whoever asks does without.
-pub(super) async fn of(by: &SummaryBy, output: &str) -> anyhow::Result<String> {
+pub(super) async fn of(store: &dyn Store, by: &SummaryBy, output: &str) -> anyhow::Result<String> {
     if output.trim().is_empty() {
         return Ok(String::new());
     }
     let mut config = Config::read(&by.directory)?;
+    trust::expect(store, &by.directory, &config)?;
     // A model is made when somebody uses it, which here is the host.
     config.ask.model = Some(by.model.clone());
     let models = ModelSet::build(&config, &by.directory, &ModelOptions::default())?;

@@ -1,7 +1,8 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, STATE, VERSION};
+use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION};
 use crate::home::Home;
+use crate::signing::SigningKey;
 use anyhow::{Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};
@@ -43,6 +44,8 @@ pub struct Written {
     pub has_secrets: bool,
     /// What is not in it and cannot be made again.
     pub left_out: Vec<String>,
+    /// The public key that it is signed by.
+    pub signer: String,
 }
 
 /// Writes a data directory into a new file, mode 0600.
@@ -64,6 +67,8 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> anyhow::Result<Written> {
     let mut writer = Writer::new(output)?;
     writer.add_file(Path::new(STATE), &state, u64::MAX)?;
     let left_out = writer.add_home(parts)?;
+    let key = SigningKey::of(parts.home)?;
+    let signer = key.public();
     let manifest = Manifest {
         longhaul_backup: VERSION,
         written_by: concat!("longhaul ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -71,10 +76,13 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> anyhow::Result<Written> {
         rows,
         has_secrets: parts.with_secrets,
         left_out,
+        signer: Some(signer.clone()),
         files: writer.files,
     };
     let text = serde_json::to_vec_pretty(&manifest)?;
     append(&mut writer.tar, Path::new(MANIFEST), &text, 0o600)?;
+    let signed = key.sign(&text, "longhaul backup");
+    append(&mut writer.tar, Path::new(SIGNATURE), signed.signature.as_bytes(), 0o600)?;
     let output = writer.tar.into_inner()?.finish()?;
     output.sync_all()?;
     let bytes = output.metadata()?.len();
@@ -88,7 +96,7 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> anyhow::Result<Written> {
         .with_context(|| format!("cannot make `{}`", file.display()))?;
     File::open(directory)?.sync_all()?;
     let (file, files) = (file.to_owned(), manifest.files.len());
-    Ok(Written { file, bytes, files, rows, has_secrets: parts.with_secrets, left_out: manifest.left_out })
+    Ok(Written { file, bytes, files, rows, has_secrets: parts.with_secrets, left_out: manifest.left_out, signer })
 }
 
 struct Writer {
@@ -166,7 +174,7 @@ impl Writer {
         header.set_mode(0o777);
         self.tar.append_link(&mut header, inside, &target)?;
         let (sha256, link) = (Digest::of(text.as_bytes()), Some(text.to_owned()));
-        self.note(Entry { path: inside.display().to_string(), bytes: 0, sha256, link })
+        self.note(Entry { path: inside.display().to_string(), bytes: 0, sha256, link, executable: false })
     }
 
     fn add_file(&mut self, inside: &Path, path: &Path, bytes_max: u64) -> anyhow::Result<()> {
@@ -184,7 +192,8 @@ impl Writer {
         let mut reading = Digesting { reader: file.take(bytes), digester: longhaul_core::digest::Digester::default() };
         self.tar.append_data(&mut header, inside, &mut reading).with_context(context)?;
         let sha256 = reading.digester.finish();
-        self.note(Entry { path: inside.display().to_string(), bytes, sha256, link: None })
+        let executable = found.permissions().mode() & 0o100 != 0;
+        self.note(Entry { path: inside.display().to_string(), bytes, sha256, link: None, executable })
     }
 
     fn note(&mut self, entry: Entry) -> anyhow::Result<()> {

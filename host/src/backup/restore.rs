@@ -2,8 +2,9 @@
 //! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
 //! elsewhere, and more bytes than the disk has room for.
 
-use super::{Entry, FILES_MAX, MANIFEST, Manifest, VERSION, checked};
+use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked};
 use crate::home::Home;
+use crate::signing::{self, Accepts, Signed, Signer};
 use anyhow::{Context, bail};
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
@@ -27,6 +28,12 @@ const MANIFEST_BYTES_PER_FILE: u64 = 1 << 10;
 /// bytes of an archive can become gigabytes.
 const HEADERS_BYTES_MAX: u64 = 1 << 20;
 
+/// Bytes of a signature.
+const SIGNATURE_BYTES_MAX: u64 = 4 << 10;
+
+/// The settings of the server, which name programs that are told of failures and say who is let in.
+const SERVER: &str = "server.toml";
+
 /// Bytes behind the last entry: tar fills its last block up.
 const REST_BYTES_MAX: u64 = 1 << 20;
 
@@ -44,16 +51,45 @@ pub struct Restored {
     pub files: usize,
     /// What was read of the store, all of it.
     pub read: Counted,
+    /// Who signed it.
+    pub signer: Signer,
+    /// What projects in it ask for, each with its directory; none of them is trusted by this.
+    pub powers: Vec<String>,
+    /// What acts by itself and was not put back.
+    pub dropped: Vec<String>,
 }
 
-/// Makes a data directory of an archive. `check` reads a store from end to end.
+/// What acts by itself, and is put back only where that is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keeps {
+    /// API tokens.
+    pub tokens: bool,
+    /// `server.toml`, with the programs that it names, and trust in the files of projects.
+    pub commands: bool,
+}
+
+/// A store that was read, and cleared of what acts by itself.
+#[derive(Clone, Debug, Default)]
+pub struct Prepared {
+    /// What was read, before anything was removed.
+    pub read: Counted,
+    /// What projects in it ask for.
+    pub powers: Vec<String>,
+    /// What was removed.
+    pub dropped: Vec<String>,
+}
+
+/// Makes a data directory of an archive. `prepare` reads a store from end to end, and removes of it what is not kept.
 ///
 /// # Errors
-/// The directory holds something, the archive is damaged or no archive of ours, or there is no room. Nothing is left then.
+/// The directory holds something, the archive is damaged or no archive of ours, its signer was not named, or there is no
+/// room. Nothing is left then.
 pub fn restore(
     file: &Path,
     home: &Home,
-    check: impl FnOnce(&Path) -> anyhow::Result<Counted>,
+    accepts: &Accepts,
+    keeps: Keeps,
+    prepare: impl FnOnce(&Path, Keeps, &Signer) -> anyhow::Result<Prepared>,
 ) -> anyhow::Result<Restored> {
     refuse_full(home.path())?;
     let above = home.path().parent().with_context(|| format!("`{}` has no parent", home.path().display()))?;
@@ -63,9 +99,12 @@ pub fn restore(
     let staging = staging.with_context(|| format!("cannot write in `{}`", above.display()))?;
     let opened = fs::File::open(file).with_context(|| format!("cannot open `{}`", file.display()))?;
     let context = || format!("`{}` cannot be restored", file.display());
-    let (manifest, found) = unpack(opened, staging.path()).with_context(context)?;
+    let Unpacked { manifest, text, signature, found } = unpack(opened, staging.path()).with_context(context)?;
     compare(&manifest, &found).with_context(context)?;
-    let read = check(staging.path()).with_context(context)?;
+    let signed = signed(&manifest, signature).with_context(context)?;
+    let signer = signing::admit(home, "the backup", signed.as_ref(), &text, accepts).with_context(context)?;
+    let Prepared { read, powers, mut dropped } = prepare(staging.path(), keeps, &signer).with_context(context)?;
+    dropped.extend(set_server_aside(staging.path(), keeps)?);
     if read.rows < manifest.rows {
         bail!("`{}` has {} rows of {}", file.display(), read.rows, manifest.rows);
     }
@@ -73,8 +112,34 @@ pub fn restore(
     fs::rename(staging.path(), home.path()).with_context(|| format!("cannot make `{}`", home.path().display()))?;
     // It has another name now.
     let _ = staging.keep();
+    signing::remember(home, &signer)?;
     let files = manifest.files.len();
-    Ok(Restored { home: home.path().to_owned(), manifest: Manifest { files: Vec::new(), ..manifest }, files, read })
+    let (home, manifest) = (home.path().to_owned(), Manifest { files: Vec::new(), ..manifest });
+    Ok(Restored { home, manifest, files, read, signer, powers, dropped })
+}
+
+/// The signature of a manifest. One that names no key is unsigned, whatever follows it.
+fn signed(manifest: &Manifest, signature: Option<String>) -> anyhow::Result<Option<Signed>> {
+    match (&manifest.signer, signature) {
+        (Some(signer), Some(signature)) => Ok(Some(Signed { signer: signer.clone(), signature })),
+        (Some(_), None) => bail!("it has no signature: it was cut off, or was changed"),
+        (None, Some(_)) => bail!("it has a signature by nobody: it was changed"),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Gives `server.toml` a name that nothing reads.
+fn set_server_aside(top: &Path, keeps: Keeps) -> anyhow::Result<Option<String>> {
+    let (from, to) = (top.join(SERVER), top.join("server.toml.restored"));
+    if keeps.commands || fs::symlink_metadata(&from).is_err() {
+        return Ok(None);
+    }
+    fs::rename(from, to)?;
+    Ok(Some(
+        "server.toml, with the programs that it names, is there as server.toml.restored and is not used; \
+         --with-commands keeps it"
+            .to_owned(),
+    ))
 }
 
 fn refuse_full(home: &Path) -> anyhow::Result<()> {
@@ -88,20 +153,35 @@ fn refuse_full(home: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Writes every entry below `top`; answers the manifest, and what was written.
-fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<(Manifest, BTreeMap<String, Entry>)> {
+/// What was in an archive, and is below a directory now.
+struct Unpacked {
+    manifest: Manifest,
+    /// The manifest's bytes, which are signed.
+    text: Vec<u8>,
+    signature: Option<String>,
+    found: BTreeMap<String, Entry>,
+}
+
+/// Writes every entry below `top`.
+fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<Unpacked> {
     let decoder = zstd::Decoder::new(archive).context("it is no backup")?;
     let left = Rc::new(Cell::new(HEADERS_BYTES_MAX));
     let mut archive = tar::Archive::new(Metered { reader: decoder, left: Rc::clone(&left) });
-    let (mut found, mut manifest) = (BTreeMap::new(), None);
+    let (mut found, mut manifest, mut signature) = (BTreeMap::new(), None, None);
     let mut room = room(top)?;
     for entry in archive.entries().context("it is no backup")? {
         let mut entry = entry.context("it is damaged")?;
         left.set(entry.size().saturating_add(HEADERS_BYTES_MAX));
+        let path = entry.path().context("it is damaged")?.into_owned();
+        if manifest.is_some() && signature.is_none() && path == Path::new(SIGNATURE) {
+            let mut text = String::new();
+            entry.take(SIGNATURE_BYTES_MAX).read_to_string(&mut text).context("its signature is damaged")?;
+            signature = Some(text);
+            continue;
+        }
         if manifest.is_some() {
             bail!("something follows its manifest");
         }
-        let path = entry.path().context("it is damaged")?.into_owned();
         if path == Path::new(MANIFEST) {
             manifest = Some(read_manifest(&mut entry, found.len() as u64)?);
             continue;
@@ -128,7 +208,8 @@ fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<(Manifest, BTreeMap<
     if rest.context("it is damaged")? > REST_BYTES_MAX {
         bail!("something follows its end");
     }
-    Ok((manifest.context("it has no manifest: it was cut off, or is no backup")?, found))
+    let (manifest, text) = manifest.context("it has no manifest: it was cut off, or is no backup")?;
+    Ok(Unpacked { manifest, text, signature, found })
 }
 
 /// What may be written, in bytes.
@@ -155,7 +236,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-fn read_manifest(entry: &mut impl Read, files: u64) -> anyhow::Result<Manifest> {
+fn read_manifest(entry: &mut impl Read, files: u64) -> anyhow::Result<(Manifest, Vec<u8>)> {
     #[derive(Deserialize)]
     struct Version {
         longhaul_backup: u32,
@@ -172,7 +253,8 @@ fn read_manifest(entry: &mut impl Read, files: u64) -> anyhow::Result<Manifest> 
             version.written_by
         );
     }
-    serde_json::from_slice(&text).context("its manifest is damaged")
+    let manifest = serde_json::from_slice(&text).context("its manifest is damaged")?;
+    Ok((manifest, text))
 }
 
 /// Directories for us alone. One that is a link by now is refused: what is below it would be elsewhere.
@@ -207,20 +289,31 @@ fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u
         file.write_all(&buffer[..length])?;
     }
     file.sync_all()?;
-    Ok(Entry { path: String::new(), bytes, sha256: digester.finish(), link: None })
+    let executable = mode & 0o100 != 0;
+    Ok(Entry { path: String::new(), bytes, sha256: digester.finish(), link: None, executable })
 }
 
 fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> anyhow::Result<Entry> {
     let link = entry.link_name().context("it is damaged")?.context("a link leads nowhere")?.into_owned();
     let text = link.to_str().context("a link leads to a name that is no text")?.to_owned();
     std::os::unix::fs::symlink(&link, target)?;
-    Ok(Entry { path: String::new(), bytes: 0, sha256: Digest::of(text.as_bytes()), link: Some(text) })
+    Ok(Entry {
+        path: String::new(),
+        bytes: 0,
+        sha256: Digest::of(text.as_bytes()),
+        link: Some(text),
+        executable: false,
+    })
 }
 
 fn compare(manifest: &Manifest, found: &BTreeMap<String, Entry>) -> anyhow::Result<()> {
     for entry in &manifest.files {
         match found.get(&entry.path) {
             Some(there) if there == entry => {}
+            // The first version said nothing of modes.
+            Some(there)
+                if manifest.longhaul_backup < 2
+                    && Entry { executable: there.executable, ..entry.clone() } == *there => {}
             Some(_) => bail!("`{}` is not what was written: it is damaged, or was changed", entry.path),
             None => bail!("`{}` is missing", entry.path),
         }

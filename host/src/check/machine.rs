@@ -6,7 +6,7 @@ use super::{Found, Scope};
 use crate::config::{Config, PluginConfig};
 use crate::home::Home;
 use crate::notify::config::NotifyConfig;
-use crate::secrets::Vault;
+use crate::secrets::{Vault, Wanting};
 use crate::text_file;
 use crate::toolbox;
 use crate::wiring::{ModelOptions, ModelSet, variable};
@@ -35,13 +35,13 @@ pub(super) fn look(
     models(found, config, directory, options);
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
         directories(found, &table, part, directory);
-        secrets(found, home, &table, part);
+        secrets(found, home, config.scope(), &table, part);
     }
     if !matches!(scope, Scope::Ask) {
         config.checks.iter().for_each(|(name, check)| program_of_check(found, name, check));
     }
     for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
-        mcp(found, home, name, server, directory);
+        mcp(found, home, config.scope(), name, server, directory);
     }
     if let Some(notify) = &config.notify {
         notified(found, notify, directory);
@@ -107,9 +107,9 @@ fn directories(found: &mut Found, table: &str, part: &PluginConfig, directory: &
     }
 }
 
-fn secrets(found: &mut Found, home: &Home, table: &str, part: &PluginConfig) {
+fn secrets(found: &mut Found, home: &Home, project: &str, table: &str, part: &PluginConfig) {
     for granted in &part.secrets {
-        if let Err(error) = Vault::of(home).get(&granted.name) {
+        if let Err(error) = Vault::of(home).get(&granted.name, &Wanting { project, table, hosts: &granted.hosts }) {
             found.at(&format!("{table}.secrets"), &format!("[{table}] secrets: {error:#}"));
         }
     }
@@ -131,10 +131,11 @@ fn program_of_check(found: &mut Found, name: &str, check: &NativeCheck) {
     }
 }
 
-fn mcp(found: &mut Found, home: &Home, name: &str, server: &McpConfig, directory: &Path) {
+fn mcp(found: &mut Found, home: &Home, project: &str, name: &str, server: &McpConfig, directory: &Path) {
     let place = format!("mcp.{name}");
     for secret in server.secrets() {
-        if let Err(error) = Vault::of(home).get(secret) {
+        let hosts = crate::toolbox::mcp::sent_to(server);
+        if let Err(error) = Vault::of(home).get(secret, &Wanting { project, table: &place, hosts: &hosts }) {
             found.at(&place, &format!("[mcp.{name}] {error:#}"));
         }
     }

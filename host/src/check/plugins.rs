@@ -108,7 +108,7 @@ async fn functions(
     if loaded.is_described(digest) && !names_functions(table, part) {
         return;
     }
-    let setup = cast::setup_alone(world, &config.project.name, ready, &caller(), ready.grants.clone());
+    let setup = cast::setup_alone(world, config.scope(), ready, &caller(), ready.grants.clone());
     let told = ready.plugin.describe(setup, &Cancel::default()).await;
     match told.result {
         Ok(info) => {
@@ -144,12 +144,12 @@ async fn own_tool(
 fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
         let tool = toolbox::mcp::tool_name(name);
-        let known = longhaul_mcp::known(&*world.store, &config.project.name, name, &tool, server);
+        let known = longhaul_mcp::known(&*world.store, config.scope(), name, &tool, server);
         let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
         if let Ok(Some(info)) = known {
             named(found, &format!("mcp.{name}"), &gate, &info);
         }
-        if let Ok(false) = longhaul_mcp::is_approved(&*world.store, &config.project.name, name, server) {
+        if let Ok(false) = longhaul_mcp::is_approved(&*world.store, config.scope(), name, server) {
             let text = format!(
                 "[mcp.{name}] nobody has approved of its tools yet; look at them and approve: longhaul mcp accept {name}"
             );
@@ -220,7 +220,7 @@ pub async fn plan_of(world: &Arc<World>, config: &Config, planner: &Part, goal: 
         settings: planner.settings.clone(),
         criteria: Vec::new(),
     };
-    let setup = cast::setup_alone(world, &config.project.name, planner, &caller(), planner.grants.clone());
+    let setup = cast::setup_alone(world, config.scope(), planner, &caller(), planner.grants.clone());
     match planner.plugin.plan(setup, &Cancel::default(), goal).await.result {
         Ok(Ok(plan)) => Planned::Written(plan),
         Ok(Err(RoleError::Blocked(text))) => Planned::Wrong(text),

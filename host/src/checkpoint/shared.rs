@@ -8,6 +8,7 @@
 
 use super::{Key as Named, Snapshot, take};
 use crate::run::{self, Handle, RunRecord};
+use crate::signing::SigningKey;
 use crate::wiring::{self, ServerConfig, World};
 use anyhow::{Context, bail};
 use longhaul_core::shared::{Lease, RunShare, SharedError};
@@ -117,7 +118,8 @@ impl Shared {
             RunStatus::Completed | RunStatus::Failed | RunStatus::Abandoned => self.runs.delete(&lease.key).await?,
             _ => {
                 let named = Named { run: lease.key.clone(), part: None };
-                self.runs.put(lease, &take(world, &stored, &named)?.write()?).await?;
+                let snapshot = take(world, &stored, &named)?.sign(&SigningKey::of(&world.home)?)?;
+                self.runs.put(lease, &snapshot.write()?).await?;
             }
         }
         Ok(self.runs.release(lease).await?)
@@ -132,7 +134,7 @@ impl Shared {
     pub async fn take_over(
         &self,
         key: &str,
-        restore: impl AsyncFnOnce(&Snapshot) -> anyhow::Result<()>,
+        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<()>,
     ) -> anyhow::Result<RunId> {
         let lease = self.runs.acquire(key, &self.holder, self.lease_ms, true).await?;
         let taken = match self.restored(key, restore).await {
@@ -147,7 +149,7 @@ impl Shared {
     async fn restored(
         &self,
         key: &str,
-        restore: impl AsyncFnOnce(&Snapshot) -> anyhow::Result<()>,
+        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<()>,
     ) -> anyhow::Result<RunId> {
         let bytes = self.runs.get(key).await?;
         let missing = || format!("`{key}` is not on the server; `longhaul checkpoint list --shared` shows what is");
@@ -155,8 +157,9 @@ impl Shared {
         if snapshot.run.as_str() != key {
             bail!("what is on the server as `{key}` is run {}; it is not taken over", snapshot.run);
         }
-        restore(&snapshot).await?;
-        Ok(snapshot.run)
+        let run = snapshot.run.clone();
+        restore(snapshot).await?;
+        Ok(run)
     }
 }
 

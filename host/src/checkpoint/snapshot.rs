@@ -9,14 +9,19 @@
 
 use super::files::{self, File};
 use super::{Key as Named, newest_of};
-use crate::config::Config;
+use crate::cast::{PYTHON_CHECKS, Pin, Pins};
+use crate::config::{Config, FILE};
+use crate::manifest::Manifest;
 use crate::plugins;
+use crate::powers::{self, Power, PowerKind};
 use crate::run::{self, RunRecord, StoredRun, approvals};
+use crate::signing::{Signed, SigningKey};
 use crate::wiring::{ModelOptions, World};
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
+use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
 use longhaul_graph::record;
 use longhaul_worktree::Project;
@@ -90,6 +95,9 @@ pub struct Snapshot {
     rows: Vec<StoredRow>,
     content: Vec<String>,
     files: Vec<File>,
+    /// By the data directory that it was taken from, over all that stands before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signed: Option<Signed>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -211,6 +219,7 @@ pub fn take(world: &World, stored: &StoredRun, named: &Named) -> anyhow::Result<
         rows,
         content: content.into_iter().map(|bytes| BASE64.encode(bytes)).collect(),
         files,
+        signed: None,
     })
 }
 
@@ -294,7 +303,14 @@ impl Snapshot {
                 version.longhaul_checkpoint
             );
         }
-        serde_json::from_slice(bytes).context("the checkpoint is damaged")
+        let snapshot: Self = serde_json::from_slice(bytes).context("the checkpoint is damaged")?;
+        // A signature holds for what was read of it, and what was not read must not seem to be signed.
+        if snapshot.signed.is_some() && snapshot.write()? != bytes.trim_ascii_end() {
+            bail!(
+                "the checkpoint is not what its signer signed: it is damaged, was changed, or is of a newer longhaul"
+            );
+        }
+        Ok(snapshot)
     }
 
     /// Whether all of it can be read and is of its run alone, as far as that does not depend on this machine.
@@ -308,14 +324,39 @@ impl Snapshot {
     pub fn write(&self) -> anyhow::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)
     }
+
+    /// With a signature by a key.
+    pub fn sign(mut self, key: &SigningKey) -> anyhow::Result<Self> {
+        self.signed = None;
+        self.signed = Some(key.sign(&self.write()?, &format!("longhaul checkpoint of {}", self.run)));
+        Ok(self)
+    }
+
+    /// The signature, and what it is of.
+    pub fn take_signature(&mut self) -> anyhow::Result<(Option<Signed>, Vec<u8>)> {
+        let signed = self.signed.take();
+        Ok((signed, self.write()?))
+    }
+
+    /// What the file asks for that the run began with. Of an import none of it counts: that of the local file does.
+    pub fn powers(&self) -> anyhow::Result<BTreeSet<Power>> {
+        Ok(powers::of(&record_of(self)?.config()?))
+    }
 }
 
-/// Puts a run into this data directory as a snapshot has it, for the project in `directory`.
-pub async fn restore(world: &World, snapshot: &Snapshot, directory: &Path, replace: bool) -> anyhow::Result<()> {
+/// Puts a run into this data directory as a snapshot has it, for the project in `directory`, which has this id here.
+pub async fn restore(
+    world: &World,
+    snapshot: &Snapshot,
+    directory: &Path,
+    id: &str,
+    replace: bool,
+) -> anyhow::Result<()> {
     let run = &snapshot.run;
     let record = record_of(snapshot)?;
     let directory =
         directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+    let text = std::fs::read_to_string(directory.join(FILE)).unwrap_or_default();
     if !replace && run::record(&*world.store, run)?.is_some() {
         bail!("run {run} is here already; to put the checkpoint in its place, add --replace");
     }
@@ -337,12 +378,12 @@ pub async fn restore(world: &World, snapshot: &Snapshot, directory: &Path, repla
     for bytes in &snapshot.content {
         batch.blob(BASE64.decode(bytes).context("the checkpoint is damaged")?);
     }
-    let rows = disowned(rows(snapshot)?, snapshot)?;
-    for (table, key, value) in rows {
-        let value = if table == Table::Runs { moved(&record, &directory)? } else { value };
+    let pins = pins_here(world, &record, &config, &directory, &mut batch)?;
+    let moved = serde_json::to_vec(&moved(&record, id, pins, &directory, &text))?;
+    for (table, key, value) in disowned(rows(snapshot)?, snapshot)? {
+        let value = if table == Table::Runs { moved.clone() } else { value };
         batch.push(Op::Put(table, key, value));
     }
-    keep_plugins(world, &record, &directory, &mut batch)?;
     // The trees first: a run that is there without them would begin them anew from the branch.
     write_trees(world, snapshot)?;
     world.store.commit(batch).await?;
@@ -426,10 +467,20 @@ fn record_of(snapshot: &Snapshot) -> anyhow::Result<RunRecord> {
     Ok(record)
 }
 
-/// The checks, and the settings of plugins, are those that a run began with, whatever `longhaul.toml` says now; so they
-/// must be the same here, or a checkpoint could bring commands along that nobody here has written.
+/// What a checkpoint brings of a configuration is never used here: the file here is. So it must be of the same project,
+/// the two things that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must what it
+/// grants, or the run would go on with other powers than it began with. Only addresses that the host itself sends to, such
+/// as those of models, may be others on another machine.
 fn check_alike(record: &RunRecord, config: &Config) -> anyhow::Result<()> {
     let pinned = record.config()?;
+    if pinned.project.name != record.project {
+        bail!(
+            "the checkpoint is of project `{}`, and the longhaul.toml in it is of `{}`; nobody exported it so, and it is \
+             not imported",
+            record.project,
+            printable(&pinned.project.name, 80)
+        );
+    }
     let mut theirs = config.clone();
     theirs.checks = pinned.checks.clone();
     theirs.keep_settings_of(&pinned);
@@ -439,13 +490,29 @@ fn check_alike(record: &RunRecord, config: &Config) -> anyhow::Result<()> {
              bring the file that it began with"
         );
     }
+    let granted = |config: &Config| -> BTreeSet<Power> {
+        powers::of(config).into_iter().filter(|power| power.kind != PowerKind::Endpoint).collect()
+    };
+    if let Some(difference) = powers::difference(&granted(config), &granted(&pinned)) {
+        bail!(
+            "the run began with other powers than longhaul.toml gives here ({difference}); bring the file that it began \
+             with, after a look at it with `longhaul checkpoint show`"
+        );
+    }
     Ok(())
 }
 
-/// The record with the project where it is here, and with nothing that is done to models elsewhere.
-fn moved(record: &RunRecord, directory: &Path) -> anyhow::Result<Vec<u8>> {
-    let moved = RunRecord { directory: directory.to_owned(), models: ModelOptions::default(), ..record.clone() };
-    Ok(serde_json::to_vec(&moved)?)
+/// The record with the project, its file and its plugins as they are here, and with nothing that is done to models
+/// elsewhere.
+fn moved(record: &RunRecord, id: &str, pins: Pins, directory: &Path, config: &str) -> RunRecord {
+    RunRecord {
+        directory: directory.to_owned(),
+        id: id.to_owned(),
+        config: config.to_owned(),
+        pins,
+        models: ModelOptions::default(),
+        ..record.clone()
+    }
 }
 
 fn check_commits(snapshot: &Snapshot, directory: &Path) -> anyhow::Result<()> {
@@ -474,21 +541,44 @@ pub(crate) fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
     Ok(batch)
 }
 
-/// The plugins of the run, as they are installed here.
-fn keep_plugins(world: &World, record: &RunRecord, directory: &Path, batch: &mut Batch) -> anyhow::Result<()> {
+/// The plugins of the run as they are installed here, with what they ask for here.
+///
+/// Content alone proves nothing: an earlier checkpoint may have brought it. What a run here has pinned was installed here.
+fn pins_here(
+    world: &World,
+    record: &RunRecord,
+    config: &Config,
+    directory: &Path,
+    batch: &mut Batch,
+) -> anyhow::Result<Pins> {
+    let known: BTreeMap<Digest, Pin> = run::records(&*world.store)?
+        .into_iter()
+        .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
+        .collect();
+    let mut pins = Pins::new();
     for (table, pin) in &record.pins {
-        if world.store.blob(&pin.digest)?.is_some() {
+        let wanted = if table == PYTHON_CHECKS { Some("python") } else { config.part(table).map(|it| &*it.plugin) };
+        let (name, digest) = (&pin.plugin, pin.digest.short());
+        if wanted != Some(name) {
+            let wanted = wanted.unwrap_or("nothing");
+            bail!("the run has plugin `{}` for [{table}], and longhaul.toml here has `{wanted}`", printable(name, 80));
+        }
+        if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == *name)
+            && world.store.blob(&pin.digest)?.is_some()
+        {
+            pins.insert(table.clone(), known.clone());
             continue;
         }
-        let (name, digest) = (&pin.plugin, pin.digest.short());
         let missing = || format!("[{table}] is plugin `{name}` with digest {digest}, which is not here; install it");
         let found = plugins::read(name, Some(directory), &world.home, &world.engine).with_context(missing)?;
         if Digest::of(&found.bytes) != pin.digest {
             bail!("{}", missing());
         }
+        let Manifest { asks, world, .. } = found.manifest.unwrap_or_default();
         batch.blob(found.bytes);
+        pins.insert(table.clone(), Pin { asks, world, ..pin.clone() });
     }
-    Ok(())
+    Ok(pins)
 }
 
 fn write_trees(world: &World, snapshot: &Snapshot) -> anyhow::Result<()> {

@@ -1,9 +1,11 @@
 //! `longhaul backup` and `longhaul restore`.
 
+use super::checkpoint::AcceptArgs;
 use super::words::counted;
 use super::{Context, Exit};
+use crate::backup::{self, Keeps};
 use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
-use crate::{backup, wiring};
+use crate::wiring;
 use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
@@ -21,6 +23,14 @@ pub struct BackupArgs {
 pub struct RestoreArgs {
     /// A file that `longhaul backup` made.
     file: PathBuf,
+    #[command(flatten)]
+    accept: AcceptArgs,
+    /// Put API tokens back, too: whoever holds one is let in.
+    #[arg(long)]
+    with_tokens: bool,
+    /// Put server.toml back, with the programs that it names, and the trust in files of projects.
+    #[arg(long)]
+    with_commands: bool,
 }
 
 /// `longhaul backup`: through whoever owns the data directory, also while runs go on.
@@ -41,6 +51,7 @@ pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: Backup
         written.rows,
         written.files
     );
+    outln!("  signed by {0}; to restore it: longhaul restore FILE --signer {0}", written.signer);
     for left in &written.left_out {
         outln!("  left out: {left}");
     }
@@ -48,9 +59,13 @@ pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: Backup
 }
 
 /// `longhaul restore`: makes the data directory, so there is nobody to ask.
-pub async fn restore(context: &Context, RestoreArgs { file }: RestoreArgs) -> anyhow::Result<Exit> {
-    let home = context.home.clone();
-    let restored = tokio::task::spawn_blocking(move || backup::restore(&file, &home, wiring::check_store)).await??;
+pub async fn restore(context: &Context, args: RestoreArgs) -> anyhow::Result<Exit> {
+    let RestoreArgs { file, accept, with_tokens, with_commands } = args;
+    let (home, accepts) = (context.home.clone(), accept.accepts());
+    let keeps = Keeps { tokens: with_tokens, commands: with_commands };
+    let restored =
+        tokio::task::spawn_blocking(move || backup::restore(&file, &home, &accepts, keeps, wiring::prepare_store));
+    let restored = restored.await??;
     if context.json {
         outln!("{}", serde_json::to_string(&restored)?);
         return Ok(Exit::Done);
@@ -61,6 +76,13 @@ pub async fn restore(context: &Context, RestoreArgs { file }: RestoreArgs) -> an
         counted(restored.read.rows, "row"),
         counted(restored.files, "file")
     );
+    outln!("  {}", restored.signer);
+    for dropped in &restored.dropped {
+        outln!("  not put back: {dropped}");
+    }
+    for power in &restored.powers {
+        outln!("  asks for: {power}");
+    }
     if !restored.manifest.has_secrets {
         outln!("  it had no secrets; set them with: longhaul secrets set NAME");
     }

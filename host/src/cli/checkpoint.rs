@@ -4,6 +4,7 @@ use super::words::counted;
 use super::{Context, Exit, RunArg, terminal};
 use crate::checkpoint::{Cause, Origin, Snapshot};
 use crate::service::{Answer, CheckpointAsk, Request};
+use crate::signing::{self, Accepts};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use longhaul_core::text::printable;
@@ -69,6 +70,25 @@ pub struct ImportArgs {
     /// Also when the run is here; what is here of it is lost.
     #[arg(long)]
     replace: bool,
+    #[command(flatten)]
+    accept: AcceptArgs,
+}
+
+/// Who may have written something that comes from elsewhere.
+#[derive(Args, Clone, Debug)]
+pub(super) struct AcceptArgs {
+    /// Take it from whoever has this key, as `longhaul trust key` shows it there; the key is known from then on.
+    #[arg(long, value_name = "KEY")]
+    signer: Option<String>,
+    /// Take it though nobody signed it.
+    #[arg(long, conflicts_with = "signer")]
+    unsigned: bool,
+}
+
+impl AcceptArgs {
+    pub(super) fn accepts(self) -> Accepts {
+        Accepts { unsigned: self.unsigned, signer: self.signer }
+    }
 }
 
 /// An age in milliseconds.
@@ -143,11 +163,19 @@ async fn snapshot(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Bo
 
 async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
     let file = Path::new(key);
-    let snapshot = if file.is_file() {
-        Box::new(read(key)?)
+    let (mut snapshot, is_file) = if file.is_file() {
+        (Box::new(read(key)?), true)
     } else {
-        snapshot(context, CheckpointAsk::Show { key: key.to_owned() }).await?
+        (snapshot(context, CheckpointAsk::Show { key: key.to_owned() }).await?, false)
     };
+    // What is read of this data directory has no signature yet.
+    let signer = if is_file {
+        let (signed, bytes) = snapshot.take_signature()?;
+        Some(signing::signer_of(&context.home, signed.as_ref(), &bytes).context("the checkpoint")?)
+    } else {
+        None
+    };
+    let powers = snapshot.powers()?;
     let Snapshot { key, origin, run, project, status, branch, left_out, .. } = &*snapshot;
     if context.json {
         let about =
@@ -155,6 +183,8 @@ async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
         let mut about = about;
         if let (Some(fields), serde_json::Value::Object(of)) = (about.as_object_mut(), serde_json::to_value(origin)?) {
             fields.extend(of);
+            fields.insert("signer".into(), serde_json::to_value(&signer)?);
+            fields.insert("powers".into(), powers.iter().map(ToString::to_string).collect());
         }
         outln!("{about}");
         return Ok(Exit::Done);
@@ -177,6 +207,13 @@ async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
     if !left_out.is_empty() {
         outln!("  {} paths of the tree are no files and would be left out", left_out.len());
     }
+    if let Some(signer) = signer {
+        outln!("  {signer}");
+    }
+    outln!("  its longhaul.toml asks for (an import uses the file that is here, and never that one):");
+    for power in &powers {
+        outln!("    {power}");
+    }
     Ok(Exit::Done)
 }
 
@@ -196,17 +233,19 @@ async fn export(context: &Context, key: String, output: Option<PathBuf>) -> anyh
 }
 
 async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
-    let ImportArgs { from, saved, shared, replace } = args;
+    let ImportArgs { from, saved, shared, replace, accept } = args;
+    let accepts = accept.accepts();
     let directory = context.project.clone();
     let wanted = if shared {
-        CheckpointAsk::TakeOver { key: from, directory, replace }
+        CheckpointAsk::TakeOver { key: from, directory, replace, accepts }
     } else {
         let snapshot = if saved {
             self::snapshot(context, CheckpointAsk::Saved { name: from }).await?
         } else {
             Box::new(read(&from)?)
         };
-        CheckpointAsk::Import { snapshot, directory, replace }
+        tell(context, &snapshot)?;
+        CheckpointAsk::Import { snapshot, directory, replace, accepts }
     };
     let Answer::Run { run } = ask(context, wanted).await? else { bail!("the service answered something else") };
     if context.json {
@@ -215,6 +254,20 @@ async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
         outln!("run {run} is here; go on with it with `longhaul resume {run}`");
     }
     Ok(Exit::Done)
+}
+
+/// Who signed what is about to be taken, and what it asks for, for people.
+fn tell(context: &Context, snapshot: &Snapshot) -> anyhow::Result<()> {
+    let (signed, bytes) = snapshot.clone().take_signature()?;
+    // One that was changed is refused with its reason.
+    let Ok(signer) = signing::signer_of(&context.home, signed.as_ref(), &bytes) else { return Ok(()) };
+    if !context.json {
+        tracing::info!("the checkpoint is {signer}");
+        for power in snapshot.powers()?.iter().filter(|power| !power.is_plain) {
+            tracing::info!("its longhaul.toml asks for: {power}");
+        }
+    }
+    Ok(())
 }
 
 fn read(from: &str) -> anyhow::Result<Snapshot> {

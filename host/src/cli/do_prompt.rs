@@ -6,7 +6,7 @@
 mod user;
 
 use super::{Context, Exit, ModelArgs, detect, follow};
-use crate::service::{Request, make_whole, plain_name};
+use crate::service::{Request, SecurityAsk, make_whole, plain_name};
 use anyhow::Context as _;
 use clap::Args;
 use longhaul_harness::detect::{Detected, detect};
@@ -46,8 +46,15 @@ pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
-    let own =
-        Context { home: context.home.clone(), project: directory.clone(), names_project: true, json: context.json };
+    let own = Context {
+        home: context.home.clone(),
+        project: directory.clone(),
+        names_project: true,
+        json: context.json,
+        trust: context.trust,
+    };
+    // Nobody but the user wrote it: the template is theirs.
+    own.security(SecurityAsk::Trust { directory: directory.clone(), digest: None }).await?;
     follow::start(
         &own,
         Request::Run {

@@ -1,10 +1,41 @@
-//! `longhaul init`, `longhaul new` and `longhaul projects`.
+//! `longhaul init`, `longhaul new`, `longhaul projects` and `longhaul project`.
 
 use super::{Context, Exit, words};
 use crate::config::FILE;
-use crate::service::{Answer, ProjectSummary, Request};
+use crate::service::{Answer, ProjectSummary, Request, SecurityAsk, SecurityDone};
 use anyhow::{Context as _, bail};
+use clap::Subcommand;
 use std::path::Path;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show the id of the project here, by which its secrets, memory and decisions are found.
+    Id,
+    /// Say that the checkout here is the same project as another one: it gets that one's secrets and memory.
+    SameAs {
+        /// The other one's directory, or the id of the project, also of another machine.
+        other: String,
+    },
+}
+
+/// Carries out `longhaul project`.
+pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+    let directory = context.project.clone();
+    let wanted = match command {
+        Command::Id => SecurityAsk::Project { directory },
+        Command::SameAs { other } => SecurityAsk::SameAs { directory, other },
+    };
+    let SecurityDone::Project { id, told } = context.security(wanted).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::json!({ "id": id }))
+    } else {
+        outln!("{id}")
+    }
+    told.iter().for_each(|told| errln!("{told}"));
+    Ok(Exit::Done)
+}
 
 /// Makes a directory that is there a project.
 pub async fn init(context: &Context, name: Option<String>) -> anyhow::Result<Exit> {

@@ -15,6 +15,7 @@ use super::{MemoryConfig, episodes_of, facts_of};
 use crate::config::Config;
 use crate::run::ledger::Ledger;
 use crate::run::{self, RunRecord};
+use crate::trust;
 use crate::wiring::{ModelSet, World};
 use anyhow::Context as _;
 use longhaul_capabilities::{Models as _, turns};
@@ -121,6 +122,7 @@ async fn remember(world: &Arc<World>, run: &RunId) -> anyhow::Result<()> {
     let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
     let stored = run::load(&*world.store, run)?.with_context(|| format!("run {run} is gone"))?;
     let config = stored.record.config_now()?;
+    trust::expect(&*world.store, &stored.record.directory, &config)?;
     let material = Material::of(&*world.store, &stored, &config, &due.status)?;
     let (record, limits) = (&stored.record, &stored.state.limits);
     let memorist = Memorist { world, record, limits, config: &config, material: &material };
@@ -209,7 +211,8 @@ impl Memorist<'_> {
 
     /// Puts the notes, and last takes the row away.
     async fn keep(&self, due: &Due, extracted: Extracted) -> anyhow::Result<()> {
-        let RunRecord { project, pins, directory, .. } = self.record;
+        let RunRecord { pins, directory, .. } = self.record;
+        let project = self.record.scope();
         let memory = super::open(self.world, self.config, pins, directory).await?;
         let mut batch = Batch::new();
         let namespace = facts_of(project);

@@ -69,14 +69,14 @@ pub(super) fn put_of_events(
     for event in events {
         for decision in taken(store, record, state, events, event)? {
             let outcome = came_out(decision.feature.as_deref()).unwrap_or_default();
-            batch = decision::put(store, batch, &record.project, &Decision { outcome, ..decision })?;
+            batch = decision::put(store, batch, record.scope(), &Decision { outcome, ..decision })?;
         }
     }
     for (feature, outcome) in &ended {
         let run = record.run.as_str();
-        for decision in decision::of_feature(store, &record.project, run, feature, OF_FEATURE_MAX)? {
+        for decision in decision::of_feature(store, record.scope(), run, feature, OF_FEATURE_MAX)? {
             if may_become(decision.outcome, *outcome) {
-                batch = decision::put(store, batch, &record.project, &Decision { outcome: *outcome, ..decision })?;
+                batch = decision::put(store, batch, record.scope(), &Decision { outcome: *outcome, ..decision })?;
             }
         }
     }

@@ -35,6 +35,9 @@ pub struct RunRecord {
     pub run: RunId,
     /// The project's name.
     pub project: String,
+    /// The project's id, see `identity.rs`. Empty in runs of before, which know their project by its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
     /// The project's directory.
     pub directory: PathBuf,
     /// The branch that it commits to; empty for an ask, which commits nothing.
@@ -68,6 +71,11 @@ impl RunRecord {
         if self.ask.is_some() { config.ask_limits() } else { config.run.limits.clone() }
     }
 
+    /// What is kept of the project is found by this.
+    pub fn scope(&self) -> &str {
+        if self.id.is_empty() { &self.project } else { &self.id }
+    }
+
     /// Refuses what only a run with a branch can do.
     pub fn expect_branch(&self) -> anyhow::Result<()> {
         if self.ask.is_some() {
@@ -81,20 +89,37 @@ impl RunRecord {
 
     /// The configuration that the run was started with.
     pub fn config(&self) -> anyhow::Result<Config> {
-        Config::parse_pinned(&self.config).context("the configuration that the run was started with")
+        let pinned = Config::parse_pinned(&self.config).context("the configuration that the run was started with");
+        pinned.map(|pinned| self.with_id(pinned))
+    }
+
+    fn with_id(&self, mut config: Config) -> Config {
+        config.project.id.clone_from(&self.id);
+        config
     }
 
     /// The configuration for the work that is still to be done: what the file says now, so that a grant
-    /// or a limit that was mended holds, but with the plugins' settings and the checks as they were
-    /// pinned, since journals and verdicts depend on them.
+    /// or a limit that was mended holds. A run pins two things of the file that it began with, since journals and
+    /// verdicts depend on them: `[checks]`, and the `settings` of each plugin. Where the file is gone, what the run
+    /// began with is left without its powers, for nobody stands by them any more.
+    ///
+    /// # Errors
+    /// The file is that of another project, or cannot be read.
     pub fn config_now(&self) -> anyhow::Result<Config> {
         let pinned = self.config()?;
         if !self.directory.join(crate::config::FILE).exists() {
-            return Ok(pinned);
+            return Ok(pinned.without_powers());
         }
-        let mut now = Config::read(&self.directory)?;
-        if now.project.name != pinned.project.name {
-            return Ok(pinned);
+        let mut now = self.with_id(Config::read(&self.directory)?);
+        if now.project.name != self.project || pinned.project.name != self.project {
+            let other = if now.project.name == self.project { pinned.project.name } else { now.project.name };
+            anyhow::bail!(Fault::conflict(format!(
+                "run {} is of project `{}`, and longhaul.toml in `{}` is of `{}`; to go on with it, set [project] name back",
+                self.run,
+                self.project,
+                self.directory.display(),
+                longhaul_core::text::printable(&other, 80)
+            )));
         }
         now.checks = pinned.checks.clone();
         now.keep_settings_of(&pinned);
@@ -213,7 +238,7 @@ pub fn put_step(
             filled = ledger::put_correction(filled, &record.run, feature.as_deref(), event.number, text);
         }
         if let Some(progress) = progress(event).filter(|_| record.ask.is_none()) {
-            let key = Key::of(&record.project).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));
+            let key = Key::of(record.scope()).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }

@@ -83,8 +83,7 @@ impl KnownSecrets {
     }
 
     fn all(&self, named: &BTreeSet<String>) -> Vec<Secret> {
-        let stored = self.vault.list().unwrap_or_default();
-        let stored = stored.iter().filter_map(|name| self.vault.get(name).ok());
+        let stored = self.vault.all().into_iter();
         let token = std::fs::read_to_string(&self.token).ok();
         stored.chain(named.iter().chain(&token).filter_map(|value| Secret::new(value).ok())).collect()
     }

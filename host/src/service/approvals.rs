@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::{Answer, Service, Which};
+use crate::audit::What;
 use crate::run::StoredRun;
 use crate::run::approvals;
 use anyhow::{Context as _, bail};
@@ -66,6 +67,12 @@ impl Service {
         self.world.store.commit(batch).await.context(Fault::conflict("somebody else answered at the same time"))?;
         self.world.crash.reach("approval.answered");
         for one in &answered {
+            self.note_answer(one).await?;
+        }
+        if let Some(rule) = &rule {
+            self.world.audit.note(What::RuleMade { run: run.clone(), rule: rule.id.clone() }).await?;
+        }
+        for one in &answered {
             if self.is_last(one)? {
                 self.tell_answered(one).await?;
             }
@@ -85,6 +92,7 @@ impl Service {
         })?;
         let revoked = RunRule { revoked_ms: Some(self.world.clock.now_ms()), ..rule };
         self.world.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
+        self.world.audit.note(What::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
         Ok(Answer::Run { run })
     }
 
@@ -126,6 +134,20 @@ impl Service {
         Ok(open)
     }
 
+    async fn note_answer(&self, answered: &Approval) -> anyhow::Result<()> {
+        let Standing::Answered { decision, .. } = &answered.standing else { return Ok(()) };
+        let call = &answered.subject;
+        self.world
+            .audit
+            .note(What::ApprovalAnswered {
+                run: call.invocation.run(),
+                approval: answered.id.clone(),
+                call: format!("{}.{}", call.tool, call.function),
+                decision: word(decision).to_owned(),
+            })
+            .await
+    }
+
     fn is_over(&self, run: &RunId) -> anyhow::Result<bool> {
         use RunStatus::{Abandoned, Completed, Failed};
         Ok(matches!(self.find(&Which::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
@@ -165,6 +187,18 @@ impl Service {
             Err(error) if error.downcast_ref::<Refusal>().is_some() => Ok(()),
             told => told.map(drop),
         }
+    }
+}
+
+/// What was decided, without the words of a person.
+fn word(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Allowed(_) => "allowed",
+        Decision::Denied(_) => "denied",
+        Decision::Rejected(_) => "rejected",
+        Decision::Corrected(_) => "corrected",
+        Decision::Stopped => "stopped",
+        Decision::Replied(_) => "replied",
     }
 }
 

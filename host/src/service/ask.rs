@@ -55,7 +55,10 @@ impl Service {
             bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
         }
         let text = crate::text_file::of_config(&directory).ok();
-        let config = Config::read(&directory)?;
+        let mut config = Config::read(&directory)?;
+        self.expect_trust(&directory, &config)?;
+        let claimed = self.claimed(&directory, &config).await?;
+        config.project.id.clone_from(&claimed.id);
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &Scope::Ask).await?;
         let created_ms = self.world.clock.now_ms();
         let mut batch = Batch::new();
@@ -65,6 +68,7 @@ impl Service {
         let record = RunRecord {
             run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
             project: config.project.name.clone(),
+            id: claimed.id,
             directory,
             branch: String::new(),
             base: String::new(),
@@ -88,10 +92,15 @@ impl Service {
         let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
         let state = State::new();
         let started = Event::RunStarted { project: record.project.clone(), branch: String::new() };
-        let first = RunEvent { run: record.run.clone(), number: 1, at_ms: created_ms, event: started };
+        let told = claimed.told.map(|text| Event::Warning { text });
+        let first: Vec<RunEvent> = (1..)
+            .zip([started].into_iter().chain(told))
+            .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms: created_ms, event })
+            .collect();
         let mut batch = record.insert(Batch::new())?;
-        run::put_step(&*self.world.store, &mut batch, &record, &state, &[first])?;
+        run::put_step(&*self.world.store, &mut batch, &record, &state, &first)?;
         self.world.store.commit(batch).await?;
+        self.note_began(&record, &config).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, stage, bus, Some(begin), Until::End).await?;
         Ok(Answer::Run { run })

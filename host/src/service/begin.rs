@@ -36,7 +36,10 @@ impl Service {
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.turns.take([of_directory(&directory)]).await;
         let text = crate::text_file::of_config(&directory).ok();
-        let config = Config::read(&directory)?;
+        let mut config = Config::read(&directory)?;
+        self.expect_trust(&directory, &config)?;
+        let claimed = self.claimed(&directory, &config).await?;
+        config.project.id.clone_from(&claimed.id);
         // What the operator hands over needs nobody's consent.
         let until = match config.plan.accept {
             Accept::Ask if plan.is_none() => Until::Plan,
@@ -55,6 +58,7 @@ impl Service {
         let record = RunRecord {
             run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
             project: config.project.name.clone(),
+            id: claimed.id,
             directory: directory.clone(),
             branch,
             base: start.base,
@@ -76,12 +80,14 @@ impl Service {
         let state = State::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
         let mut batch = record.insert(Batch::new())?;
-        let events = first_events(&record, before.as_ref(), &state, start.notes);
+        let notes = claimed.told.into_iter().chain(start.notes).collect();
+        let events = first_events(&record, before.as_ref(), &state, notes);
         run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
         if until != Until::End {
             batch = run::put_until(batch, &record.run, until)?;
         }
         self.world.store.commit(batch).await?;
+        self.note_began(&record, &config).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, stage, bus, Some(begin), until).await?;
         Ok(Answer::Run { run })
@@ -190,11 +196,11 @@ async fn context(world: &Arc<World>, record: &RunRecord, config: &Config) -> any
         "project": record.project,
         "native_checks": config.checks.keys().collect::<Vec<_>>(),
     });
-    if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, &record.project, &record.goal)? {
+    if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, record.scope(), &record.goal)? {
         context["decisions"] = decisions;
     }
     let memory = memory::open(world, config, &record.pins, &record.directory).await?;
-    if let Some(remembered) = memory::recollect(&*memory, &config.memory, &record.project, &record.goal).await {
+    if let Some(remembered) = memory::recollect(&*memory, &config.memory, record.scope(), &record.goal).await {
         context["memory"] = remembered;
     }
     Ok(context)

@@ -3,9 +3,11 @@
 use super::fault::Fault;
 use super::turns::{self, Turn};
 use super::{Answer, Service, Which};
+use crate::audit::What;
 use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, restore, take};
 use crate::config::Config;
 use crate::run;
+use crate::signing::{self, Accepts, SigningKey};
 use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use serde::{Deserialize, Serialize};
@@ -59,6 +61,9 @@ pub enum CheckpointAsk {
         directory: PathBuf,
         /// Also when the run is here.
         replace: bool,
+        /// What is accepted of who signed it.
+        #[serde(default)]
+        accepts: Accepts,
     },
     /// The same with what is on the server, which others then have to leave alone.
     TakeOver {
@@ -68,6 +73,9 @@ pub enum CheckpointAsk {
         directory: PathBuf,
         /// Also when the run is here.
         replace: bool,
+        /// What is accepted of who signed it.
+        #[serde(default)]
+        accepts: Accepts,
     },
 }
 
@@ -88,11 +96,11 @@ impl Service {
             CheckpointAsk::Show { key } => Ok(Answer::Snapshot { snapshot: Box::new(self.snapshot(&key)?) }),
             CheckpointAsk::Export { key } => {
                 self.refuse_working(&key)?;
-                Ok(Answer::Snapshot { snapshot: Box::new(self.snapshot(&key)?) })
+                Ok(Answer::Snapshot { snapshot: Box::new(self.signed(&key)?) })
             }
             CheckpointAsk::Save { key, name, ttl_s } => {
                 self.refuse_working(&key)?;
-                let bytes = self.snapshot(&key)?.write()?;
+                let bytes = self.signed(&key)?.write()?;
                 let saved = shelf.save(&name, bytes, ttl_s.saturating_mul(1_000)).await?;
                 listed(Vec::new(), vec![saved], Vec::new())
             }
@@ -101,17 +109,18 @@ impl Service {
                 let snapshot = Snapshot::read(&shelf.read(&name)?.with_context(missing)?)?;
                 Ok(Answer::Snapshot { snapshot: Box::new(snapshot) })
             }
-            CheckpointAsk::Import { snapshot, directory, replace } => {
-                self.import(&snapshot, &directory, replace).await?;
-                Ok(Answer::Run { run: snapshot.run })
+            CheckpointAsk::Import { snapshot, directory, replace, accepts } => {
+                let run = snapshot.run.clone();
+                self.import(*snapshot, &directory, replace, &accepts).await?;
+                Ok(Answer::Run { run })
             }
-            CheckpointAsk::TakeOver { key, directory, replace } => {
+            CheckpointAsk::TakeOver { key, directory, replace, accepts } => {
                 // Held over the lease too: it is given back at the end, and must not be that of work begun meanwhile.
                 let run = RunId::from_text(key.clone());
                 let _alone = self.alone_with(&run, &directory).await?;
                 let _begins = self.turns.begin(&run);
                 self.refuse_active(&run)?;
-                let import = async |snapshot: &Snapshot| restore(&self.world, snapshot, &directory, replace).await;
+                let import = async |snapshot: Snapshot| self.admitted(snapshot, &directory, replace, &accepts).await;
                 let run = self.shared(&directory)?.take_over(&key, import).await?;
                 Ok(Answer::Run { run })
             }
@@ -140,11 +149,38 @@ impl Service {
         take(&self.world, &stored, &key)
     }
 
-    async fn import(&self, snapshot: &Snapshot, directory: &Path, replace: bool) -> anyhow::Result<()> {
+    fn signed(&self, key: &str) -> anyhow::Result<Snapshot> {
+        self.snapshot(key)?.sign(&SigningKey::of(&self.world.home)?)
+    }
+
+    async fn import(
+        &self,
+        snapshot: Snapshot,
+        directory: &Path,
+        replace: bool,
+        accepts: &Accepts,
+    ) -> anyhow::Result<()> {
         let _alone = self.alone_with(&snapshot.run, directory).await?;
         let _begins = self.turns.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;
-        restore(&self.world, snapshot, directory, replace).await
+        self.admitted(snapshot, directory, replace, accepts).await
+    }
+
+    /// Puts a snapshot here whose signer is known, or was named.
+    async fn admitted(
+        &self,
+        mut snapshot: Snapshot,
+        directory: &Path,
+        replace: bool,
+        accepts: &Accepts,
+    ) -> anyhow::Result<()> {
+        let (signed, bytes) = snapshot.take_signature()?;
+        let signer = signing::admit(&self.world.home, "the checkpoint", signed.as_ref(), &bytes, accepts)?;
+        let claimed = self.claimed(&directory.canonicalize()?, &Config::read(directory)?).await?;
+        restore(&self.world, &snapshot, directory, &claimed.id, replace).await?;
+        signing::remember(&self.world.home, &signer)?;
+        let (run, directory) = (snapshot.run, directory.to_owned());
+        self.world.audit.note(What::Imported { run, directory, signer: signer.to_string() }).await
     }
 
     /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is in
@@ -158,6 +194,7 @@ impl Service {
 
     fn shared(&self, directory: &Path) -> anyhow::Result<Shared> {
         let config = Config::read(directory)?;
+        self.expect_trust(&directory.canonicalize()?, &config)?;
         let shared = Shared::open(&self.world, &config.checkpoints, directory)?;
         shared
             .context("no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"")

@@ -15,7 +15,7 @@ impl Service {
         question: Option<String>,
         limit: usize,
     ) -> anyhow::Result<Answer> {
-        let all = decisions::all(&*self.world.store, &stored.record.project)?;
+        let all = decisions::all(&*self.world.store, stored.record.scope())?;
         let hits = match question {
             Some(question) => relevant(all, &question, self.world.clock.now_ms(), limit),
             None => {
@@ -28,7 +28,7 @@ impl Service {
 
     /// The decision of that id, or the one whose id begins so.
     pub(super) fn decision(&self, stored: &StoredRun, id: &str) -> anyhow::Result<Decision> {
-        let all = decisions::all(&*self.world.store, &stored.record.project)?;
+        let all = decisions::all(&*self.world.store, stored.record.scope())?;
         if let Some(exact) = all.iter().find(|decision| decision.id == id) {
             return Ok(exact.clone());
         }
@@ -55,7 +55,7 @@ impl Service {
         decision.score = score.map(clamp_score).or(decision.score);
         decision.lesson = lesson.or(decision.lesson);
         let store = &*self.world.store;
-        let batch = longhaul_core::decision::put(store, Batch::new(), &stored.record.project, &decision)?;
+        let batch = longhaul_core::decision::put(store, Batch::new(), stored.record.scope(), &decision)?;
         store.commit(batch).await?;
         Ok(one_hit(decision))
     }

@@ -1,10 +1,15 @@
 //! Graphs of steps of code: what is asked of them goes to the desk that keeps them.
 
 use super::{Answer, Service};
+use crate::config::Config;
 use crate::graphs::{GraphAsk, Reply};
 
 impl Service {
     pub(super) async fn graphs(&self, wanted: GraphAsk, token: &str) -> anyhow::Result<Answer> {
+        if let GraphAsk::Diagnose { model: Some(model), .. } | GraphAsk::Patch { model: Some(model), .. } = &wanted {
+            // A model of a project is asked, under its keys and at its address.
+            self.expect_trust(&model.directory, &Config::read(&model.directory)?)?;
+        }
         Ok(match self.world.graphs.answer(wanted, token).await? {
             Reply::One(said) => Answer::Graph { said },
             Reply::Graphs(graphs) => Answer::Graphs { graphs },

@@ -1,6 +1,7 @@
 //! What a person accepts of an MCP server.
 
 use super::{Answer, Service};
+use crate::audit::What;
 use crate::config::Config;
 use crate::toolbox;
 use anyhow::{Context as _, bail};
@@ -12,12 +13,13 @@ use std::path::Path;
 impl Service {
     /// Starts a server, in a directory of its own in place of a run's tree, and tells what it says of its tools.
     pub(super) async fn describe_mcp(&self, directory: &Path, server: &str) -> anyhow::Result<Answer> {
-        let config = Config::read(directory)?;
+        let config = self.claimed_config(directory).await?;
+        self.expect_trust(directory, &config)?;
         let table = table(&config, server)?.clone();
         let scratch = self.world.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let tree = tempfile::tempdir_in(scratch).context("the server needs a directory")?;
-        let around = toolbox::mcp::surroundings(&self.world, &config, directory, tree.path())?;
+        let around = toolbox::mcp::surroundings(&self.world, &config, server, directory, tree.path())?;
         let (digest, tools) = McpServer::new(server, table, around).described().await?;
         let redactor = self.world.secrets.redactor();
         let tools = tools.into_iter().map(|(name, description)| (name, redactor.scrub(&description)));
@@ -25,7 +27,7 @@ impl Service {
     }
 
     pub(super) async fn accept_mcp(&self, directory: &Path, server: &str, digest: &str) -> anyhow::Result<Answer> {
-        let config = Config::read(directory)?;
+        let config = self.claimed_config(directory).await?;
         let table = table(&config, server)?;
         if digest.parse::<Digest>().is_err() {
             bail!("`{}` is no digest; take the one that the refusal names", truncate(digest, 80));
@@ -33,9 +35,11 @@ impl Service {
         if let Some(configured) = table.tools.as_ref().filter(|configured| *configured != digest) {
             bail!("[mcp.{server}] names the digest {configured} itself; write tools = \"{digest}\" there");
         }
-        let (store, project) = (&*self.world.store, &config.project.name);
+        let (store, project) = (&*self.world.store, config.scope());
         longhaul_mcp::accept(store, project, server, digest).await?;
-        Ok(Answer::Accepted { digest: digest.to_owned() })
+        let (directory, server, digest) = (directory.to_owned(), server.to_owned(), digest.to_owned());
+        self.world.audit.note(What::McpAccepted { directory, server, digest: digest.clone() }).await?;
+        Ok(Answer::Accepted { digest })
     }
 }
 

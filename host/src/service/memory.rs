@@ -88,8 +88,8 @@ impl Shelf {
 
     fn namespace(self, record: &RunRecord) -> String {
         match self {
-            Self::Fact => facts_of(&record.project),
-            Self::Episode => episodes_of(&record.project),
+            Self::Fact => facts_of(record.scope()),
+            Self::Episode => episodes_of(record.scope()),
             Self::Working => format!("working/{}", record.run),
         }
     }
@@ -158,6 +158,7 @@ impl Service {
         self.remember_due().await;
         let record = self.find(which)?.record;
         let config = record.config_now()?;
+        self.expect_trust(&record.directory, &config)?;
         let memory = memory::open(&self.world, &config, &record.pins, &record.directory).await?;
         let memories = match ask {
             MemoryAsk::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,

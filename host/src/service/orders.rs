@@ -39,6 +39,7 @@ impl Service {
             handle.input(resume).await?;
             return Ok(Answer::Run { run });
         }
+        self.expect_trust(&stored.record.directory, &stored.record.config_now()?)?;
         self.refuse_faults_of(&stored.record).await?;
         let stored = &self.told_of_answers(stored.clone()).await?;
         let is_told_anew = {

@@ -6,6 +6,7 @@
 use super::fault::Fault;
 use super::{Answer, InShort, ProjectSummary, Service, Summary};
 use crate::config::{Config, FILE};
+use crate::powers;
 use crate::run::ProjectRecord;
 use anyhow::{Context, bail};
 use longhaul_core::project::ProjectStatus;
@@ -32,6 +33,10 @@ impl Service {
         let (place, named) = (directory, project.clone());
         let (directory, repository_is_new) =
             tokio::task::spawn_blocking(move || make(&place, &named, &config, fresh)).await??;
+        let config = Config::read(&directory)?;
+        self.claimed(&directory, &config).await?;
+        // What was written is ours, whatever the template asks for.
+        self.trust_powers(&directory, &powers::of(&config)).await?;
         let record = ProjectRecord { project, directory, created_ms: self.world.clock.now_ms() };
         self.world.store.commit(record.put(Batch::new())?).await?;
         let ProjectRecord { project, directory, .. } = record;

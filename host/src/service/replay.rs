@@ -165,7 +165,7 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
     };
     Setup {
         invocation: recorder.invocation().clone(),
-        scope: Scope { project: record.project.clone(), plugin: table.to_owned() },
+        scope: Scope { project: record.scope().to_owned(), plugin: table.to_owned() },
         grants,
         limits: Limits { fuel_max, ..limits },
         services: Services {

@@ -1,8 +1,8 @@
 //! What a surface can ask for, and what it is answered: one list each, the same for all surfaces.
 
 use super::{
-    AccessToken, CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, Shown, TokenAsk, Trajectory,
-    UpkeepAsk, UpkeepDone, Wanted,
+    AccessToken, CheckpointAsk, Memory, MemoryAsk, Question, Rechecked, Replayed, SecurityAsk, SecurityDone, Shown,
+    TokenAsk, Trajectory, UpkeepAsk, UpkeepDone, Wanted,
 };
 use crate::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
 use crate::check::{Finding, Overview};
@@ -381,6 +381,11 @@ pub enum Request {
         /// The server, by its name in `longhaul.toml`.
         server: String,
     },
+    /// The audit log, trust, and which project a checkout is.
+    Security {
+        /// What.
+        wanted: SecurityAsk,
+    },
     /// Let an MCP server describe its tools as it does now.
     AcceptMcp {
         /// The project.
@@ -618,6 +623,11 @@ pub enum Answer {
         digest: String,
         /// Each name with its description.
         tools: Vec<(String, String)>,
+    },
+    /// What was asked of the audit log, of trust, or of projects.
+    Security {
+        /// As it was asked for.
+        done: Box<SecurityDone>,
     },
     /// It is accepted.
     Accepted {

@@ -6,6 +6,7 @@
 
 use super::fault::Fault;
 use super::{Answer, Service};
+use crate::audit::What;
 use anyhow::{Context as _, bail};
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Table};
@@ -209,6 +210,8 @@ impl Service {
         let token = AccessToken { name, scopes, created_ms, expires_ms };
         let kept = Kept { token: token.clone(), digest: Digest::of(secret.as_bytes()) };
         self.world.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
+        let (name, scopes) = (token.name.clone(), token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect());
+        self.world.audit.note(What::TokenMade { name, scopes }).await?;
         Ok(Answer::TokenMade { token, shown: Shown(format!("{PREFIX}{id}_{secret}")) })
     }
 
@@ -221,6 +224,7 @@ impl Service {
         batch.push(Op::Delete(Table::States, Key::from_bytes(row)));
         self.world.store.commit(batch).await?;
         self.tokens_removed.send_modify(|removed| *removed += 1);
+        self.world.audit.note(What::TokenRemoved { name: kept.token.name.clone() }).await?;
         Ok(Answer::Tokens { tokens: vec![kept.token] })
     }
 

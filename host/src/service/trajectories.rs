@@ -156,7 +156,7 @@ impl Service {
     pub(super) fn trajectories(&self, which: &Which, wanted: &Wanted) -> anyhow::Result<Answer> {
         let record = self.find(which)?.record;
         let records = match wanted.all_runs {
-            true => run::records(&*self.world.store)?.into_iter().filter(|one| one.project == record.project).collect(),
+            true => run::records(&*self.world.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect(),
             false => vec![record],
         };
         let mut trajectories = Vec::new();

@@ -2,10 +2,11 @@
 
 use super::gate::ToolGate;
 use crate::config::Config;
-use crate::secrets::Vault;
+use crate::secrets::{Vault, Wanting};
 use crate::wiring::{World, own_program};
+use longhaul_core::grant::HostPattern;
 use longhaul_core::tool::HostTool;
-use longhaul_mcp::{McpServer, Surroundings};
+use longhaul_mcp::{McpConfig, McpServer, Surroundings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +30,16 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     })
 }
 
+/// Where a server's bearer goes. What is in the environment of a command goes to the command.
+pub fn sent_to(server: &McpConfig) -> Vec<HostPattern> {
+    let url = server.url.as_deref().and_then(|url| {
+        let (scheme, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next()?;
+        HostPattern::try_from(format!("{scheme}://{authority}")).ok()
+    });
+    url.into_iter().collect()
+}
+
 /// The servers that some part may call, for the work in one tree: of lanes side by side each has its own. None is started
 /// by this.
 pub fn open(
@@ -37,31 +48,41 @@ pub fn open(
     directory: &Path,
     tree: &Path,
 ) -> anyhow::Result<Vec<(String, Arc<dyn HostTool>)>> {
-    let around = surroundings(world, config, directory, tree)?;
     let servers = config.mcp.iter().filter(|(name, _)| is_wanted(config, name));
-    let server = |name: &String, config| Arc::new(McpServer::new(name, config, around.clone())) as Arc<dyn HostTool>;
-    Ok(servers.map(|(name, config)| (tool_name(name), server(name, config.clone()))).collect())
+    let opened = servers.map(|(name, server)| {
+        let around = surroundings(world, config, name, directory, tree)?;
+        Ok((tool_name(name), Arc::new(McpServer::new(name, server.clone(), around)) as Arc<dyn HostTool>))
+    });
+    opened.collect()
 }
 
 /// What a server of a project needs of the host.
+///
+/// Each asks for secrets under its own name: a secret is bound to one of them.
 pub fn surroundings(
     world: &Arc<World>,
     config: &Config,
+    server: &str,
     directory: &Path,
     tree: &Path,
 ) -> anyhow::Result<Surroundings> {
     let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
-    let vault = Vault::of(&world.home);
+    let (vault, project) = (Vault::of(&world.home), config.scope().to_owned());
+    let (table, hosts) = (format!("mcp.{server}"), config.mcp.get(server).map(sent_to).unwrap_or_default());
+    let secret = move |name: &str| {
+        let wanting = Wanting { project: &project, table: &table, hosts: &hosts };
+        vault.get(name, &wanting).map_err(|error| format!("{error:#}"))
+    };
     let randomness = Arc::clone(world);
     Ok(Surroundings {
-        project: config.project.name.clone(),
+        project: config.scope().to_owned(),
         tree: tree.to_owned(),
         base: directory.to_owned(),
         keeper,
         host: world.check_host(config.run.sandbox_min)?,
         inside: vec!["mcp-child".into()],
         store: Arc::clone(&world.store),
-        secret: Arc::new(move |name| vault.get(name).map_err(|error| format!("{error:#}"))),
+        secret: Arc::new(secret),
         random: Arc::new(move || randomness.fresh_seed()),
     })
 }

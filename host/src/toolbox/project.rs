@@ -107,7 +107,7 @@ impl Calling<'_> {
             "features_total": kept,
             "features": features,
             "percent_passing": percent,
-            "progress": self.progress(&record.project, PROGRESS_IN_STATUS)?,
+            "progress": self.progress(record.scope(), PROGRESS_IN_STATUS)?,
         }))
     }
 
@@ -119,14 +119,14 @@ impl Calling<'_> {
     }
 
     fn log(&self, ReadLog { limit }: ReadLog) -> Told {
-        let project = self.record()?.project;
-        self.progress(&project, limit.unwrap_or(PROGRESS_DEFAULT).min(PROGRESS_MAX))
+        let record = self.record()?;
+        self.progress(record.scope(), limit.unwrap_or(PROGRESS_DEFAULT).min(PROGRESS_MAX))
     }
 
     fn projects(&self, Nothing {}: Nothing) -> Told {
         let mut newest: Vec<RunRecord> = Vec::new();
         for record in run::records(self.store).map_err(broken)?.into_iter().rev() {
-            if newest.len() < PROJECTS_MAX && !newest.iter().any(|known| known.project == record.project) {
+            if newest.len() < PROJECTS_MAX && !newest.iter().any(|known| known.scope() == record.scope()) {
                 newest.push(record);
             }
         }
@@ -180,7 +180,7 @@ impl Calling<'_> {
             "outcome": cut(&outcome),
             "files": files.iter().take(FILES_MAX).map(cut).collect::<Vec<_>>(),
         });
-        let (place, entry) = (Key::of(&record.project).number(at_ms).and(key), entry.to_string());
+        let (place, entry) = (Key::of(record.scope()).number(at_ms).and(key), entry.to_string());
         let (limits, bytes) = (Limits::default(), entry.len() as u64);
         let room = Room::find(self.store, &record.run, &limits, Kind::Progress, bytes, None).await.map_err(broken)?;
         let room = room.map_err(ToolError::Limit)?;

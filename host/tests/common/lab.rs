@@ -120,7 +120,16 @@ impl Lab {
 
     /// Keeps a secret, which comes over standard input.
     pub fn set_secret(&self, name: &str, value: &str) {
-        let mut command = self.command(&["secrets", "set", name]);
+        self.set_secret_for(&["secrets", "set", name], value);
+    }
+
+    /// Keeps a secret for every project of the data directory.
+    pub fn set_own_secret(&self, name: &str, value: &str) {
+        self.set_secret_for(&["secrets", "set", name, "--any-project"], value);
+    }
+
+    fn set_secret_for(&self, args: &[&str], value: &str) {
+        let mut command = self.command(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
         child.stdin.take().expect("piped").write_all(format!("{value}\n").as_bytes()).expect("taken");
         assert!(child.wait().expect("ended").success());
@@ -179,6 +188,8 @@ impl Lab {
         assert!(tests.join("doer.wasm").is_file(), "the guests are not built; run: cargo xtask plugins --tests");
         command.env("LONGHAUL_PLUGINS", std::env::join_paths([plugins, tests]).expect("no colon in it"));
         command.env("LONGHAUL_CACHE", &self.cache);
+        // The tests write their files themselves; those about trust take this away.
+        command.env("LONGHAUL_TRUST", "all");
         // Where the user's own files would be.
         command.env("HOME", self.directory.path()).env("XDG_RUNTIME_DIR", self.directory.path());
         command

@@ -35,6 +35,9 @@
 //! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
 //! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |
 //! | | `projects`, directory | a project that was made, with its name and when |
+//! | | `checkouts`, directory | which project a checkout is: its id, its name, and a commit that it had |
+//! | | `trust`, directory | the powers of a `longhaul.toml` that a person agreed to |
+//! | | `audit`, number from 1 without gaps | who was let do what, with the digest of the record before |
 //! | | `tokens`, id | a token of the HTTP API: name, scopes, until when, and the digest of its secret |
 //! | | `remember`, run | a run that ended and is to be remembered, with what its model answered; gone once it is |
 //! | | `checkpoints`, `about`, name | a snapshot that was saved: when, until when, and its length |

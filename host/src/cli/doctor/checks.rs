@@ -130,12 +130,19 @@ fn permissions(home: &Home) -> Found {
 fn secrets(home: &Home) -> Found {
     const WHAT: &str = "secrets";
     let directory = home.path().join("secrets");
-    let entries: Vec<_> = directory.read_dir().into_iter().flatten().flatten().collect();
-    let open = entries.iter().find(|entry| entry.metadata().is_ok_and(|found| found.mode() & 0o077 != 0));
-    match open {
-        Some(open) => broken(WHAT, format!("others can read `{0}`; run: chmod 600 {0}", open.path().display())),
-        None => fine(WHAT, format!("{} kept, readable by you alone", entries.len())),
+    // Those of each project are in a folder of their own.
+    let (mut folders, mut kept) = (vec![directory], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            if found.mode() & 0o077 != 0 {
+                let (mode, path) = (if found.is_dir() { 700 } else { 600 }, entry.path());
+                return broken(WHAT, format!("others can read `{0}`; run: chmod {mode} {0}", path.display()));
+            }
+            if found.is_dir() { folders.push(entry.path()) } else { kept += 1 }
+        }
     }
+    fine(WHAT, format!("{kept} kept, readable by you alone"))
 }
 
 fn settings(home: &Home) -> Found {

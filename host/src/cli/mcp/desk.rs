@@ -62,8 +62,13 @@ pub struct Said {
 
 impl Desk {
     pub fn new(context: &Context, given: Given) -> anyhow::Result<Self> {
-        let context =
-            Context { home: context.home.clone(), project: context.project.clone(), names_project: true, json: true };
+        let context = Context {
+            home: context.home.clone(),
+            project: context.project.clone(),
+            names_project: true,
+            json: true,
+            trust: false,
+        };
         let plugins = Plugins::new(&context, given);
         Ok(Self(Arc::new(Inner { context, plugins, door: Mutex::default() })))
     }

@@ -48,7 +48,7 @@ impl Entry {
                 "{address} can be reached by others; set a token with `longhaul secrets set mcp-token` and add --token mcp-token"
             );
         }
-        let secret = token.map(|name| Vault::of(home).get(&name)).transpose()?;
+        let secret = token.map(|name| Vault::of(home).get_own(&name)).transpose()?;
         // Compared by digest, so that the time it takes tells nothing of the value.
         let token = secret.map(|secret: Secret| Digest::of(secret.expose().as_bytes()));
         let own = if address.ip().is_unspecified() { Vec::new() } else { vec![address.ip().to_string()] };

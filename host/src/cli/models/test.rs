@@ -26,6 +26,7 @@ struct Line<'a> {
 /// Tries one model, or all.
 pub(super) async fn run(context: &Context, name: Option<&str>) -> anyhow::Result<Exit> {
     let mut config = Config::read(&context.project)?;
+    super::super::trust::expect(context).await?;
     let names: Vec<String> = match name {
         Some(name) if !config.models.contains_key(name) => {
             let known: Vec<&str> = config.models.keys().map(String::as_str).collect();

@@ -29,7 +29,7 @@ pub(super) struct Found<'a> {
 /// The object that [`longhaul_harness::Report::Prepared`] carries.
 pub(super) fn orientation(world: &World, record: &RunRecord, found: &Found<'_>) -> anyhow::Result<Value> {
     let store = &*world.store;
-    let progress = record::progress_last(store, &record.project, PROGRESS_MAX)?;
+    let progress = record::progress_last(store, record.scope(), PROGRESS_MAX)?;
     let mut told = json!({
         "progress": progress.iter().map(without_times).collect::<Vec<_>>(),
         "commits": found.commits.iter().rev().map(|commit| &commit.subject).collect::<Vec<_>>(),

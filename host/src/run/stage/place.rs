@@ -231,7 +231,7 @@ impl Place<'_> {
         let feature = self.work.feature().and_then(|feature| self.state.feature(feature))?;
         let question = format!("{} {}", feature.spec.title, feature.spec.instruction);
         let Stage { memory, config, record, .. } = self.stage;
-        recollect(&**memory, &config.memory, &record.project, &question).await
+        recollect(&**memory, &config.memory, record.scope(), &question).await
     }
 
     /// What the feature at hand is judged by.

@@ -1,0 +1,338 @@
+//! The audit log: who was let do what, as a chain of records of which each has the digest of the one before.
+//!
+//! A record that is changed, moved or taken out breaks the chain at its number. Records that are cut off at the end do not:
+//! whoever wants to see that keeps the digest of the last record elsewhere, and hands it to `longhaul audit verify`. The
+//! log is no wall against whoever can write the store as this user; it is what such a change leaves a trace in. Values of
+//! secrets are in no record. Refuses to rewrite anything.
+
+use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
+use longhaul_core::{Clock, Digest, RunId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Records that are read at once.
+const PAGE: usize = 1_000;
+
+/// Appends that other writers may come before.
+const TRIES_MAX: u32 = 8;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum What {
+    /// A run began with these powers.
+    RunBegan {
+        /// The run.
+        run: RunId,
+        /// The project's directory.
+        directory: PathBuf,
+        /// What it may do beyond its tree.
+        powers: Vec<String>,
+    },
+    /// A person answered an approval.
+    ApprovalAnswered {
+        /// The run.
+        run: RunId,
+        /// The approval.
+        approval: String,
+        /// The tool and function that it is about.
+        call: String,
+        /// What was decided: `allowed`, `denied` and the like.
+        decision: String,
+    },
+    /// A person allowed something for the rest of a run.
+    RuleMade {
+        /// The run.
+        run: RunId,
+        /// The rule.
+        rule: String,
+    },
+    /// A rule holds no more.
+    RuleRevoked {
+        /// The run.
+        run: RunId,
+        /// The rule.
+        rule: String,
+    },
+    /// What an MCP server says of its tools was accepted.
+    McpAccepted {
+        /// The project's directory.
+        directory: PathBuf,
+        /// The server.
+        server: String,
+        /// The digest of what it says.
+        digest: String,
+    },
+    /// A token of the HTTP API was made.
+    TokenMade {
+        /// Its name.
+        name: String,
+        /// What it allows.
+        scopes: Vec<String>,
+    },
+    /// A token lets nobody in any more.
+    TokenRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// A value was kept as a secret.
+    SecretSet {
+        /// Its name.
+        name: String,
+        /// What it is bound to.
+        bound: String,
+    },
+    /// A secret was removed.
+    SecretRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// A run handed a secret to a tool, as a placeholder, or to a server, for the first time.
+    SecretUsed {
+        /// The run.
+        run: RunId,
+        /// The table of the tool or server.
+        table: String,
+        /// The secret's name.
+        secret: String,
+    },
+    /// A run came from elsewhere.
+    Imported {
+        /// The run.
+        run: RunId,
+        /// Its project's directory here.
+        directory: PathBuf,
+        /// Who signed it.
+        signer: String,
+    },
+    /// The data directory was made of a backup.
+    Restored {
+        /// Who signed it.
+        signer: String,
+    },
+    /// The file of a project is trusted.
+    Trusted {
+        /// The project's directory.
+        directory: PathBuf,
+        /// The digest of its powers.
+        digest: Digest,
+        /// The powers.
+        powers: Vec<String>,
+    },
+    /// The file of a project is trusted no more.
+    Untrusted {
+        /// The project's directory.
+        directory: PathBuf,
+    },
+    /// A signer is known from now on, or no more.
+    SignerChanged {
+        /// The key.
+        key: String,
+        /// Whether it is known.
+        known: bool,
+    },
+    /// A checkout was said to be the same project as another one.
+    ProjectJoined {
+        /// The checkout.
+        directory: PathBuf,
+        /// The project's id.
+        id: String,
+    },
+}
+
+/// A record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// From 1 on, without gaps.
+    pub number: u64,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+    /// The digest of the record before, as it is stored; of nothing for the first.
+    pub before: Digest,
+}
+
+/// What a look at the whole chain gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Records that fit.
+    pub records: u64,
+    /// The digest of the last of them, to be kept elsewhere.
+    pub last: Digest,
+    /// The first number at which the chain breaks, and how; none: it is whole.
+    pub broken: Option<(u64, String)>,
+    /// Whether a record has the digest that was asked for, if one was.
+    pub has_expected: Option<bool>,
+}
+
+/// The log of a data directory.
+pub struct AuditLog {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// Secrets that runs were given in this process, so that each is told once.
+    told: Mutex<BTreeSet<(RunId, String, String)>>,
+}
+
+impl AuditLog {
+    /// The log in a store.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock, told: Mutex::default() }
+    }
+
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn note(&self, what: What) -> anyhow::Result<()> {
+        let mut tries = TRIES_MAX;
+        loop {
+            let last = self.store.last(Table::States, &prefix(), 1)?;
+            let (number, before) = match last.first() {
+                Some((key, bytes)) => (Key::last_number(key).unwrap_or(0), Digest::of(bytes)),
+                None => (0, Digest::of(&[])),
+            };
+            let record = Record { number: number + 1, at_ms: self.clock.now_ms(), what: what.clone(), before };
+            let key = prefix().number(record.number);
+            let batch = Batch::new().insert(Table::States, key, serde_json::to_vec(&record)?);
+            tries -= 1;
+            match self.store.commit(batch).await {
+                // Somebody else appended meanwhile: theirs is the one before.
+                Err(StoreError::Conflict { .. }) if tries > 0 => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    /// Appends that a run handed a secret on, once a process.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn secret_used(&self, run: &RunId, table: &str, secret: &str) -> anyhow::Result<()> {
+        let one = (run.clone(), table.to_owned(), secret.to_owned());
+        if !self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(one) {
+            return Ok(());
+        }
+        self.note(What::SecretUsed { run: run.clone(), table: table.to_owned(), secret: secret.to_owned() }).await
+    }
+
+    /// The newest records, oldest first.
+    ///
+    /// # Errors
+    /// The store's, or a record that cannot be read.
+    pub fn newest(&self, limit: usize) -> anyhow::Result<Vec<Record>> {
+        let mut rows = self.store.last(Table::States, &prefix(), limit)?;
+        rows.reverse();
+        rows.iter().map(|(_, bytes)| Ok(serde_json::from_slice(bytes)?)).collect()
+    }
+
+    /// Looks at every record, from the first, and for one that has the digest that somebody kept.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn verify(&self, expect: Option<Digest>) -> anyhow::Result<Verified> {
+        let mut found =
+            Verified { records: 0, last: Digest::of(&[]), broken: None, has_expected: expect.map(|_| false) };
+        let mut after = None::<Vec<u8>>;
+        loop {
+            let page = self.store.scan(Table::States, &prefix(), after.as_deref(), PAGE)?;
+            let Some((end, _)) = page.last() else { return Ok(found) };
+            after = Some(end.clone());
+            for (key, bytes) in &page {
+                let number = found.records + 1;
+                if let Err(how) = fits(number, &found.last, key, bytes) {
+                    found.broken = Some((number, how));
+                    return Ok(found);
+                }
+                (found.records, found.last) = (number, Digest::of(bytes));
+                if expect == Some(found.last) {
+                    found.has_expected = Some(true);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a row is the record of this number that follows what has this digest.
+fn fits(number: u64, before: &Digest, key: &[u8], bytes: &[u8]) -> Result<(), String> {
+    let stored = Key::last_number(key).unwrap_or(0);
+    if stored != number {
+        return Err(format!("record {number} is missing; the next one is {stored}"));
+    }
+    let record: Record = serde_json::from_slice(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    if record.number != number {
+        return Err(format!("it says that it is record {}", record.number));
+    }
+    if record.before != *before {
+        let earlier = number - 1;
+        return Err(format!("it does not follow record {earlier}: one of the two was changed"));
+    }
+    Ok(())
+}
+
+fn prefix() -> Key {
+    Key::of("audit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::store::Op;
+    use longhaul_testkit::{HandClock, MemoryStore};
+
+    fn log() -> (Arc<dyn Store>, AuditLog) {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let log = AuditLog::new(Arc::clone(&store), Arc::new(HandClock::at(HandClock::START_MS)));
+        (store, log)
+    }
+
+    async fn noted(log: &AuditLog, count: u64) {
+        for number in 1..=count {
+            log.note(What::TokenRemoved { name: format!("t{number}") }).await.expect("kept");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_record_that_is_changed_moved_or_taken_out_breaks_the_chain_at_its_number() {
+        let broken = async |change: &dyn Fn(u64, &[u8]) -> Vec<Op>| {
+            let (store, log) = log();
+            noted(&log, 4).await;
+            assert_eq!(log.verify(None).expect("read").broken, None);
+            let row = store.get(Table::States, &prefix().number(2)).expect("read").expect("there");
+            store.commit(Batch { ops: change(2, &row) }).await.expect("written");
+            log.verify(None).expect("read").broken.map(|(number, _)| number)
+        };
+        let put = |number: u64, bytes: &[u8]| Op::Put(Table::States, prefix().number(number), bytes.to_vec());
+        let changed = |_: u64, row: &[u8]| vec![put(2, String::from_utf8_lossy(row).replace("t2", "t9").as_bytes())];
+        assert_eq!(broken(&changed).await, Some(3), "the next one has the digest of what was there");
+        assert_eq!(broken(&|_, _| vec![Op::Delete(Table::States, prefix().number(2))]).await, Some(2));
+        assert_eq!(broken(&|_, row| vec![put(3, row)]).await, Some(3));
+        assert_eq!(broken(&|_, _| vec![put(2, b"{}")]).await, Some(2));
+        assert_eq!(broken(&|_, _| vec![Op::Delete(Table::States, prefix().number(1))]).await, Some(1));
+    }
+
+    #[tokio::test]
+    async fn what_is_cut_off_at_the_end_shows_against_a_digest_that_was_kept() {
+        let (store, log) = log();
+        noted(&log, 3).await;
+        let kept = log.verify(None).expect("read");
+        assert_eq!(log.verify(Some(kept.last)).expect("read").has_expected, Some(true));
+        assert_eq!((kept.records, log.newest(2).expect("read").len()), (3, 2));
+        store.commit(Batch { ops: vec![Op::Delete(Table::States, prefix().number(3))] }).await.expect("written");
+        let now = log.verify(Some(kept.last)).expect("read");
+        assert_eq!((now.records, now.broken.is_none(), now.has_expected), (2, true, Some(false)));
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_told_once_and_without_its_value() {
+        let (_, log) = log();
+        for _ in 0..2 {
+            log.secret_used(&RunId::from_text("r-1"), "tools.x", "github").await.expect("kept");
+        }
+        log.secret_used(&RunId::from_text("r-2"), "tools.x", "github").await.expect("kept");
+        assert_eq!(log.verify(None).expect("read").records, 2);
+    }
+}

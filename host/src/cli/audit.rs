@@ -1,0 +1,115 @@
+//! `longhaul audit`: who was let do what, and what runs were able to do against what they did.
+
+use super::words::{counted, moment};
+use super::{Context, Exit};
+use crate::audit::Record;
+use crate::service::{Grants, SecurityAsk, SecurityDone};
+use anyhow::bail;
+use clap::Subcommand;
+use longhaul_core::Digest;
+use longhaul_core::text::printable;
+
+/// Records that are listed where nobody says how many.
+const RECORDS: usize = 50;
+
+/// Longest line, in bytes.
+const LINE_BYTES_MAX: usize = 1_000;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List the newest records: approvals, grants, trust, secrets used, tokens, imports.
+    Log {
+        /// At most so many.
+        #[arg(long, default_value_t = RECORDS)]
+        limit: usize,
+    },
+    /// Look at every record, each of which has the digest of the one before, and say where the chain breaks.
+    Verify {
+        /// The digest that an earlier `verify` said, which must be that of a record still: nothing was cut off.
+        #[arg(long, value_name = "DIGEST")]
+        expect: Option<Digest>,
+    },
+}
+
+/// Carries it out. Without a word: grants of the project that no run used, and what each run did.
+pub async fn run(context: &Context, command: Option<Command>) -> anyhow::Result<Exit> {
+    match command {
+        None => grants(context).await,
+        Some(Command::Log { limit }) => log(context, limit).await,
+        Some(Command::Verify { expect }) => verify(context, expect).await,
+    }
+}
+
+async fn grants(context: &Context) -> anyhow::Result<Exit> {
+    let wanted = SecurityAsk::Grants { directory: context.project.clone() };
+    let SecurityDone::Grants(grants) = context.security(wanted).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::to_string(&grants)?);
+        return Ok(Exit::Done);
+    }
+    let Grants { unused, runs } = *grants;
+    for run in &runs {
+        outln!("run {}: used {} of {}", run.run, run.used.len(), counted(run.used.len() + run.unused.len(), "grant"));
+        run.used.iter().for_each(|power| outln!("  used    {power}"));
+        run.unused.iter().for_each(|power| outln!("  unused  {power}"));
+    }
+    match (runs.is_empty(), unused.is_empty()) {
+        (true, _) => outln!("no runs yet"),
+        (false, true) => outln!("every grant of longhaul.toml was used by some run"),
+        (false, false) => {
+            outln!("no run used these grants; take them out of longhaul.toml:");
+            unused.iter().for_each(|power| outln!("  {power}"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn log(context: &Context, limit: usize) -> anyhow::Result<Exit> {
+    let SecurityDone::Audit(records) = context.security(SecurityAsk::AuditLog { limit }).await? else {
+        bail!("the service answered something else")
+    };
+    for record in &records {
+        if context.json {
+            outln!("{}", serde_json::to_string(record)?);
+        } else {
+            outln!("{}", line(record)?);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The number, the time, what happened, and its fields.
+fn line(record: &Record) -> anyhow::Result<String> {
+    let mut fields = serde_json::to_value(&record.what)?;
+    let fields = fields.as_object_mut().map(std::mem::take).unwrap_or_default();
+    let what = fields.get("what").and_then(|what| what.as_str()).unwrap_or_default().replace('_', " ");
+    let told = fields.iter().filter(|(name, _)| *name != "what").map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name} {text}"),
+        None => format!("{name} {value}"),
+    });
+    let told: Vec<String> = told.collect();
+    let text = format!("{:>6}  {}  {what}: {}", record.number, moment(record.at_ms), told.join(", "));
+    Ok(printable(&text, LINE_BYTES_MAX))
+}
+
+async fn verify(context: &Context, expect: Option<Digest>) -> anyhow::Result<Exit> {
+    let SecurityDone::Verified(verified) = context.security(SecurityAsk::VerifyAudit { expect }).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::to_string(&verified)?);
+    }
+    if let Some((number, how)) = &verified.broken {
+        bail!("the audit log breaks at record {number}: {how}");
+    }
+    if verified.has_expected == Some(false) {
+        bail!("the audit log has no record with that digest: records were cut off, or it is another log");
+    }
+    if !context.json {
+        let records = counted(verified.records, "record");
+        outln!("{records}, each with the digest of the one before; keep the last one: {}", verified.last);
+    }
+    Ok(Exit::Done)
+}

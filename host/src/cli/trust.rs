@@ -1,0 +1,167 @@
+//! `longhaul trust`: whom and what this data directory trusts, and the question before a file is used that nobody agreed to.
+
+use super::{Context, Exit, terminal};
+use crate::config::FILE;
+use crate::service::{SecurityAsk, SecurityDone};
+use crate::signing::SigningKey;
+use crate::trust::Standing;
+use anyhow::bail;
+use clap::Subcommand;
+use rustix::termios::isatty;
+use serde_json::json;
+use std::io::BufRead as _;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show the public key of this data directory, by which its checkpoints and backups are signed.
+    Key,
+    /// List the files of projects, and the keys of signers, that are trusted.
+    List,
+    /// Know the key of another data directory, so that what it signed is taken without a question.
+    Add {
+        /// The key, as `longhaul trust key` shows it there.
+        key: String,
+    },
+    /// Trust a key, or the file of the project in a directory, no more.
+    Remove {
+        /// The key or the directory.
+        what: String,
+    },
+}
+
+/// Carries it out. Without a word: shows what longhaul.toml asks for, and agrees to it.
+pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> anyhow::Result<Exit> {
+    match command {
+        None => agree(context, yes).await,
+        Some(Command::Key) => {
+            let key = SigningKey::of(&context.home)?.public();
+            if context.json {
+                outln!("{}", json!({ "key": key }))
+            } else {
+                outln!("{key}")
+            }
+            Ok(Exit::Done)
+        }
+        Some(Command::List) => list(context).await,
+        Some(Command::Add { key }) => {
+            context.security(SecurityAsk::Signer { key, known: true }).await?;
+            Ok(Exit::Done)
+        }
+        Some(Command::Remove { what }) => {
+            let directory = context.project.join(&what);
+            let is_directory = directory.is_dir() || what.contains('/') && !what.starts_with("RW");
+            context
+                .security(match is_directory {
+                    true => SecurityAsk::Untrust { directory },
+                    false => SecurityAsk::Signer { key: what, known: false },
+                })
+                .await?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Before work begins with the file of a project: `yes` agrees to it, at a terminal somebody is asked, and otherwise the
+/// service refuses it with what would let it in.
+pub async fn ask_first(context: &Context, yes: bool) -> anyhow::Result<()> {
+    if !context.project.join(FILE).is_file() {
+        return Ok(());
+    }
+    let is_asked = isatty(std::io::stdin()) && isatty(std::io::stderr()) && !context.json;
+    if !yes && !is_asked {
+        return Ok(());
+    }
+    let directory = context.project.clone();
+    // A file that cannot be read is told of by whoever needs it, with all that is wrong.
+    let Ok(SecurityDone::Standing(standing)) = context.security(SecurityAsk::Standing { directory }).await else {
+        return Ok(());
+    };
+    if standing.is_trusted {
+        return Ok(());
+    }
+    if !yes {
+        show(&standing, |line| errln!("{line}"));
+        if !is_yes("use it with these powers? [y/N] ")? {
+            bail!("{FILE} is not used; change it, or agree to it with `longhaul trust`");
+        }
+    }
+    send(context, &standing).await
+}
+
+/// As [`ask_first`], for what this process does itself with the file: refuses it where nobody agreed.
+pub async fn expect(context: &Context) -> anyhow::Result<()> {
+    ask_first(context, context.trust).await?;
+    let wanted = SecurityAsk::Expect { directory: context.project.clone() };
+    context.security(wanted).await.map(drop)
+}
+
+async fn agree(context: &Context, yes: bool) -> anyhow::Result<Exit> {
+    let wanted = SecurityAsk::Standing { directory: context.project.clone() };
+    let SecurityDone::Standing(standing) = context.security(wanted).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", serde_json::to_string(&standing)?);
+    } else {
+        show(&standing, |line| outln!("{line}"));
+    }
+    if standing.is_trusted {
+        return Ok(Exit::Done);
+    }
+    if !yes {
+        if context.json || !isatty(std::io::stdin()) {
+            bail!("{FILE} is not trusted; in a script run: longhaul trust --trust");
+        }
+        if !is_yes("trust it with these powers? [y/N] ")? {
+            bail!("{FILE} is not trusted");
+        }
+    }
+    send(context, &standing).await?;
+    if !context.json {
+        outln!("trusted");
+    }
+    Ok(Exit::Done)
+}
+
+async fn send(context: &Context, standing: &Standing) -> anyhow::Result<()> {
+    // What was shown, and nothing that the file asks for since.
+    let (directory, digest) = (context.project.clone(), Some(standing.digest));
+    context.security(SecurityAsk::Trust { directory, digest }).await.map(drop)
+}
+
+fn show(standing: &Standing, tell: impl Fn(&str)) {
+    if standing.powers.is_empty() {
+        return tell(&format!("{FILE} asks for nothing beyond the tree of a run"));
+    }
+    tell(&format!("{FILE} asks for:"));
+    for power in &standing.powers {
+        tell(&format!("  {power}"));
+    }
+    if let Some(beyond) = standing.beyond.as_ref().filter(|_| !standing.is_new && !standing.is_trusted) {
+        tell(&format!("since it was agreed to: {beyond}"));
+    }
+}
+
+fn is_yes(question: &str) -> anyhow::Result<bool> {
+    terminal::ask(question);
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "yes"))
+}
+
+async fn list(context: &Context) -> anyhow::Result<Exit> {
+    let SecurityDone::Trusted { files, signers } = context.security(SecurityAsk::Trusted).await? else {
+        bail!("the service answered something else")
+    };
+    if context.json {
+        outln!("{}", json!({ "files": files, "signers": signers }));
+        return Ok(Exit::Done);
+    }
+    for file in &files {
+        outln!("{}  {} powers", file.directory.display(), file.powers.len());
+    }
+    for signer in &signers {
+        outln!("signer {signer}");
+    }
+    Ok(Exit::Done)
+}

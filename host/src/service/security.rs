@@ -1,0 +1,246 @@
+//! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
+
+use super::fault::Fault;
+use super::{Answer, Service};
+use crate::audit::{Record, Verified, What};
+use crate::config::Config;
+use crate::identity::{self, Checkout};
+use crate::powers::{self, Power};
+use crate::run::RunRecord;
+use crate::signing::Signers;
+use crate::trust::{self, Agreed, Standing};
+use anyhow::{Context as _, bail};
+use longhaul_core::Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Records of the audit log that are answered at most.
+const RECORDS_MAX: usize = 10_000;
+
+/// What is asked of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecurityAsk {
+    /// The newest records of the audit log.
+    AuditLog {
+        /// At most so many.
+        limit: usize,
+    },
+    /// Whether the audit log is whole.
+    VerifyAudit {
+        /// The digest of a record that must be in it.
+        expect: Option<Digest>,
+    },
+    /// Grants of a project and what its runs did of them.
+    Grants {
+        /// The project.
+        directory: PathBuf,
+    },
+    /// The project that a checkout is; it is known from then on.
+    Project {
+        /// The checkout.
+        directory: PathBuf,
+    },
+    /// Every checkout that is known.
+    Checkouts,
+    /// A checkout is the same project as another one.
+    SameAs {
+        /// The checkout.
+        directory: PathBuf,
+        /// The other one, or the project's id.
+        other: String,
+    },
+    /// A secret was set, or removed.
+    SecretChanged {
+        /// Its name.
+        name: String,
+        /// What it is bound to; none: it was removed.
+        bound: Option<String>,
+    },
+    /// How the file of a project stands.
+    Standing {
+        /// The project.
+        directory: PathBuf,
+    },
+    /// Refuse a file whose powers nobody agreed to.
+    Expect {
+        /// The project.
+        directory: PathBuf,
+    },
+    /// Agree to the powers of a file.
+    Trust {
+        /// The project.
+        directory: PathBuf,
+        /// The digest of the powers that were shown: a file that changed since is not agreed to. None: as it is.
+        digest: Option<Digest>,
+    },
+    /// Agree to the powers of a file no more.
+    Untrust {
+        /// The project.
+        directory: PathBuf,
+    },
+    /// Everything that is trusted.
+    Trusted,
+    /// Know a signer, or do so no more.
+    Signer {
+        /// The key.
+        key: String,
+        /// Whether it is known from now on.
+        known: bool,
+    },
+}
+
+/// What it came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecurityDone {
+    /// Records, oldest first.
+    Audit(Vec<Record>),
+    /// What a look at the whole log gave.
+    Verified(Verified),
+    /// What runs did of what they might.
+    Grants(Box<super::grants::Grants>),
+    /// A project's id, and what a person should be told.
+    Project {
+        /// The id.
+        id: String,
+        /// In one line.
+        told: Option<String>,
+    },
+    /// Checkouts, by directory.
+    Checkouts(Vec<Checkout>),
+    /// How a file stands.
+    Standing(Box<Standing>),
+    /// What is trusted.
+    Trusted {
+        /// Files of projects.
+        files: Vec<Agreed>,
+        /// Keys of signers.
+        signers: BTreeSet<String>,
+    },
+    /// It is done.
+    Done,
+}
+
+impl Service {
+    pub(super) async fn security(&self, wanted: SecurityAsk) -> anyhow::Result<Answer> {
+        let (store, audit) = (&*self.world.store, &self.world.audit);
+        let done = match wanted {
+            SecurityAsk::AuditLog { limit } => SecurityDone::Audit(audit.newest(limit.min(RECORDS_MAX))?),
+            SecurityAsk::VerifyAudit { expect } => SecurityDone::Verified(audit.verify(expect)?),
+            SecurityAsk::Grants { directory } => SecurityDone::Grants(Box::new(self.grants_of(&place(&directory)?)?)),
+            SecurityAsk::Project { directory } => {
+                let directory = place(&directory)?;
+                let claimed = self.claimed(&directory, &Config::read(&directory)?).await?;
+                SecurityDone::Project { id: claimed.id, told: claimed.told }
+            }
+            SecurityAsk::Checkouts => SecurityDone::Checkouts(identity::list(store)?),
+            SecurityAsk::SameAs { directory, other } => {
+                let directory = place(&directory)?;
+                let config = Config::read(&directory)?;
+                let _alone = self.turns.take([super::turns::of_directory(&directory)]).await;
+                let id = identity::join(store, &directory, &config.project.name, &other).await?;
+                audit.note(What::ProjectJoined { directory, id: id.clone() }).await?;
+                SecurityDone::Project { id, told: None }
+            }
+            SecurityAsk::SecretChanged { name, bound } => {
+                audit
+                    .note(match bound {
+                        Some(bound) => What::SecretSet { name, bound },
+                        None => What::SecretRemoved { name },
+                    })
+                    .await?;
+                SecurityDone::Done
+            }
+            SecurityAsk::Standing { directory } => {
+                let directory = place(&directory)?;
+                SecurityDone::Standing(Box::new(trust::standing(
+                    store,
+                    &directory,
+                    &powers::of(&Config::read(&directory)?),
+                )?))
+            }
+            SecurityAsk::Expect { directory } => {
+                let directory = place(&directory)?;
+                self.expect_trust(&directory, &Config::read(&directory)?)?;
+                SecurityDone::Done
+            }
+            SecurityAsk::Trust { directory, digest } => {
+                SecurityDone::Standing(Box::new(self.trust(&place(&directory)?, digest).await?))
+            }
+            SecurityAsk::Untrust { directory } => {
+                let directory = place(&directory).unwrap_or(directory);
+                if !trust::withdraw(store, &directory).await? {
+                    bail!(Fault::unknown(format!("nothing in `{}` is trusted", directory.display())));
+                }
+                audit.note(What::Untrusted { directory }).await?;
+                SecurityDone::Done
+            }
+            SecurityAsk::Trusted => {
+                SecurityDone::Trusted { files: trust::list(store)?, signers: Signers::of(&self.world.home).list()? }
+            }
+            SecurityAsk::Signer { key, known } => {
+                self.signer(key, known).await?;
+                SecurityDone::Done
+            }
+        };
+        Ok(Answer::Security { done: Box::new(done) })
+    }
+
+    async fn signer(&self, key: String, known: bool) -> anyhow::Result<()> {
+        let signers = Signers::of(&self.world.home);
+        if known {
+            signers.add(&key)?;
+        } else if !signers.remove(&key)? {
+            bail!(Fault::unknown("this key is not known here; `longhaul trust list` shows those that are"));
+        }
+        self.world.audit.note(What::SignerChanged { key, known }).await
+    }
+
+    /// The project that a checkout is, which is known from now on.
+    pub(super) async fn claimed(&self, directory: &Path, config: &Config) -> anyhow::Result<identity::Claimed> {
+        let world = &self.world;
+        identity::claim(&*world.store, directory, &config.project.name, &world.fresh_seed()).await
+    }
+
+    /// The configuration of a project, with the id that it has here.
+    pub(super) async fn claimed_config(&self, directory: &Path) -> anyhow::Result<Config> {
+        let mut config = Config::read(directory)?;
+        config.project.id = self.claimed(&place(directory)?, &config).await?.id;
+        Ok(config)
+    }
+
+    /// Refuses to work with a file whose powers nobody agreed to.
+    pub(super) fn expect_trust(&self, directory: &Path, config: &Config) -> anyhow::Result<()> {
+        trust::expect(&*self.world.store, directory, config)
+    }
+
+    async fn trust(&self, directory: &Path, digest: Option<Digest>) -> anyhow::Result<Standing> {
+        let powers = powers::of(&Config::read(directory)?);
+        if digest.is_some_and(|shown| shown != powers::digest(&powers)) {
+            bail!(Fault::conflict("longhaul.toml was changed since it was shown; look at it again"));
+        }
+        self.trust_powers(directory, &powers).await?;
+        trust::standing(&*self.world.store, directory, &powers)
+    }
+
+    /// Agrees to powers, and says so in the audit log.
+    pub(super) async fn trust_powers(&self, directory: &Path, powers: &BTreeSet<Power>) -> anyhow::Result<()> {
+        let world = &self.world;
+        let agreed = trust::agree(&*world.store, directory, powers, world.clock.now_ms()).await?;
+        let powers = agreed.powers.iter().map(ToString::to_string).collect();
+        world.audit.note(What::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
+    }
+
+    /// Says in the audit log what a run may do.
+    pub(super) async fn note_began(&self, record: &RunRecord, config: &Config) -> anyhow::Result<()> {
+        let powers = powers::of(config).iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
+        let (run, directory) = (record.run.clone(), record.directory.clone());
+        self.world.audit.note(What::RunBegan { run, directory, powers }).await
+    }
+}
+
+fn place(directory: &Path) -> anyhow::Result<PathBuf> {
+    directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))
+}

@@ -1,0 +1,181 @@
+//! Trust in the `longhaul.toml` of a checkout: a person agreed to its powers, by their digest.
+//!
+//! The file comes with the repository, so whoever writes to the repository writes it. Powers that are plain (see
+//! `powers.rs`) need no trust, so a project that works on its own tree is never asked about. A file that asks for less
+//! than was agreed to is trusted as it is; one that asks for more is not, and the difference is shown. Trust is of a
+//! place in this data directory, and in no repository. Refuses to ask anybody: surfaces do.
+
+use crate::config::Config;
+use crate::powers::{self, Power};
+use crate::service::Fault;
+use crate::wiring::variable;
+use anyhow::{Context, bail};
+use longhaul_core::Digest;
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The variable whose value `all` has the owner of a data directory trust every file: for containers and tests, where
+/// whoever starts the program wrote the file too.
+pub const VARIABLE: &str = "LONGHAUL_TRUST";
+
+/// Projects that are looked at.
+const PROJECTS_MAX: usize = 10_000;
+
+/// What somebody agreed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreed {
+    /// Where the file is.
+    pub directory: PathBuf,
+    /// The digest of its powers.
+    pub digest: Digest,
+    /// The powers that are not plain.
+    pub powers: BTreeSet<Power>,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+}
+
+/// How a file stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Whether it may be used as it is.
+    pub is_trusted: bool,
+    /// The digest of its powers, which an agreement names.
+    pub digest: Digest,
+    /// The powers that are not plain.
+    pub powers: BTreeSet<Power>,
+    /// What it asks for beyond what was agreed to, in one line.
+    pub beyond: Option<String>,
+    /// Whether anything was agreed to before.
+    pub is_new: bool,
+}
+
+/// Refuses to work with the file of a project whose powers nobody agreed to.
+///
+/// # Errors
+/// What it asks for beyond what was agreed to, and what would let it in.
+pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> anyhow::Result<()> {
+    let standing = standing(store, directory, &powers::of(config))?;
+    let Some(beyond) = standing.beyond.filter(|_| !standing.is_trusted) else { return Ok(()) };
+    let (verb, since) = if standing.is_new { ("asks for powers", "") } else { ("asks for more powers", " since") };
+    bail!(Fault::conflict(format!(
+        "longhaul.toml {verb} that nobody here agreed to{since} ({beyond}); look at them and agree with \
+         `longhaul trust`, or in a script add --trust"
+    )))
+}
+
+/// Whether whoever started this process trusts every file.
+fn trusts_all() -> bool {
+    variable(VARIABLE).is_some_and(|value| value == "all")
+}
+
+/// How a file with these powers stands.
+///
+/// # Errors
+/// The store's.
+pub fn standing(store: &dyn Store, directory: &Path, powers: &BTreeSet<Power>) -> anyhow::Result<Standing> {
+    let digest = powers::digest(powers);
+    let asked: BTreeSet<Power> = powers.iter().filter(|power| !power.is_plain).cloned().collect();
+    let before = agreed(store, directory)?;
+    let agreed = before.as_ref().map(|before| before.powers.clone()).unwrap_or_default();
+    let beyond = powers::difference(agreed.intersection(&asked), &asked);
+    Ok(Standing {
+        is_trusted: beyond.is_none() || trusts_all(),
+        digest,
+        powers: asked,
+        beyond,
+        is_new: before.is_none(),
+    })
+}
+
+/// Agrees to the powers of a file.
+///
+/// # Errors
+/// The store's.
+pub async fn agree(
+    store: &dyn Store,
+    directory: &Path,
+    powers: &BTreeSet<Power>,
+    at_ms: u64,
+) -> anyhow::Result<Agreed> {
+    let agreed = Agreed {
+        directory: directory.to_owned(),
+        digest: powers::digest(powers),
+        powers: powers.iter().filter(|power| !power.is_plain).cloned().collect(),
+        at_ms,
+    };
+    store.commit(Batch::new().put(Table::States, key(directory), serde_json::to_vec(&agreed)?)).await?;
+    Ok(agreed)
+}
+
+/// Agrees to nothing any more; answers whether anything was agreed to.
+///
+/// # Errors
+/// The store's.
+pub async fn withdraw(store: &dyn Store, directory: &Path) -> anyhow::Result<bool> {
+    let was_agreed = agreed(store, directory)?.is_some();
+    store.commit(Batch { ops: vec![Op::Delete(Table::States, key(directory))] }).await?;
+    Ok(was_agreed)
+}
+
+/// Everything that was agreed to, by directory.
+///
+/// # Errors
+/// The store's.
+pub fn list(store: &dyn Store) -> anyhow::Result<Vec<Agreed>> {
+    let rows = store.scan(Table::States, &prefix(), None, PROJECTS_MAX)?;
+    rows.iter().map(|(_, bytes)| read(bytes)).collect()
+}
+
+fn agreed(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<Agreed>> {
+    store.get(Table::States, &key(directory))?.map(|bytes| read(&bytes)).transpose()
+}
+
+fn read(bytes: &[u8]) -> anyhow::Result<Agreed> {
+    serde_json::from_slice(bytes).context("what was agreed to is damaged; agree to it again with `longhaul trust`")
+}
+
+fn prefix() -> Key {
+    Key::of("trust")
+}
+
+fn key(directory: &Path) -> Key {
+    prefix().and(&directory.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_testkit::MemoryStore;
+
+    fn powers_of(more: &str) -> BTreeSet<Power> {
+        let text = format!("[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n{more}");
+        powers::of(&Config::parse(&text).expect("it is read"))
+    }
+
+    #[tokio::test]
+    async fn what_is_plain_needs_nobody_and_what_is_more_than_was_agreed_to_is_told() {
+        let (store, place) = (MemoryStore::new(), Path::new("/p"));
+        let stands = |powers: &BTreeSet<Power>| standing(&store, place, powers).expect("read");
+        assert!(stands(&powers_of("[checks]\nunit = { argv = [\"cargo\", \"test\"] }")).is_trusted);
+        let (one, both) = (
+            powers_of("[notify]\ncommand = [\"a\"]"),
+            powers_of("[notify]\ncommand = [\"a\"]\nwebhook = \"https://x.example\""),
+        );
+        let new = stands(&both);
+        assert_eq!((new.is_trusted, new.is_new, new.powers.len()), (false, true, 2));
+        agree(&store, place, &one, 1).await.expect("kept");
+        let more = stands(&both);
+        assert_eq!((more.is_trusted, more.is_new), (false, false));
+        assert_eq!(more.beyond.as_deref(), Some("+ [notify] posts to https://x.example"));
+        agree(&store, place, &both, 2).await.expect("kept");
+        assert!(stands(&both).is_trusted && stands(&one).is_trusted, "less than was agreed to is fine");
+        assert!(
+            !standing(&store, Path::new("/other"), &one).expect("read").is_trusted,
+            "another place is another file"
+        );
+        assert!(withdraw(&store, place).await.expect("gone"));
+        assert!(!stands(&one).is_trusted);
+    }
+}
