@@ -108,8 +108,8 @@ pub struct Cast {
     gates: BTreeMap<String, ToolGate>,
     /// Tools whose answers may have come over the network.
     web_tools: BTreeSet<String>,
-    /// Tools that are MCP servers.
-    servers: BTreeSet<String>,
+    /// Tools that are MCP servers, with the names of the secrets that each is handed.
+    servers: BTreeMap<String, Vec<String>>,
     /// Where calls went, in this process.
     reached: Mutex<BTreeSet<String>>,
     /// Looks after what calls write into the tree; none where nothing is committed.
@@ -144,7 +144,10 @@ impl Cast {
         let gates = gates.chain(mcp::gates(config)).collect();
         let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| mcp::tool_name(name)));
         let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
-        let servers = config.mcp.keys().map(|name| mcp::tool_name(name)).collect();
+        let servers = config.mcp.iter();
+        let servers = servers
+            .map(|(name, server)| (mcp::tool_name(name), server.secrets().map(str::to_owned).collect()))
+            .collect();
         let project = config.scope().to_owned();
         Ok(Self {
             world,
@@ -174,7 +177,7 @@ impl Cast {
                 let writable = part.grants.directories.iter().filter(|grant| grant.access == Access::Write);
                 writable.map(|grant| (grant.guest.clone(), grant.host.clone())).collect()
             }
-            None if self.servers.contains(tool) => {
+            None if self.servers.contains_key(tool) => {
                 let tree = unkept.tree().to_owned();
                 vec![(tree.to_string_lossy().into_owned(), tree)]
             }
@@ -196,7 +199,7 @@ impl Cast {
             own_tools: BTreeMap::new(),
             gates: BTreeMap::new(),
             web_tools: BTreeSet::new(),
-            servers: BTreeSet::new(),
+            servers: BTreeMap::new(),
             reached: Mutex::default(),
             unkept: None,
         })
@@ -272,9 +275,13 @@ impl Cast {
     }
 
     /// Says in the audit log which secrets a run hands to a tool.
-    pub async fn note_secrets(&self, part: &Part, run: &RunId) -> anyhow::Result<()> {
-        for secret in &part.secrets {
-            self.world.audit.secret_used(run, &part.table, &secret.name).await?;
+    pub async fn note_secrets(&self, tool: &str, run: &RunId) -> anyhow::Result<()> {
+        let of_plugin = self.part(&format!("tools.{tool}")).into_iter().flat_map(|part| &part.secrets);
+        let of_plugin = of_plugin.map(|secret| (format!("tools.{tool}"), secret.name.as_str()));
+        let of_server = self.servers.get(tool).into_iter().flatten();
+        let of_server = of_server.map(|secret| (tool.replacen('-', ".", 1), secret.as_str()));
+        for (table, secret) in of_plugin.chain(of_server) {
+            self.world.audit.secret_used(run, &table, secret).await?;
         }
         Ok(())
     }

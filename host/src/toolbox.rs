@@ -39,6 +39,11 @@ impl Toolbox {
         Self { cast, ledger, caller, cancel }
     }
 
+    async fn note_secrets(&self, tool: &str) -> Result<(), ToolError> {
+        let noted = self.cast.note_secrets(tool, &self.caller.run()).await;
+        noted.map_err(|error| ToolError::Failed(format!("{error:#}")))
+    }
+
     fn part(&self, tool: &str) -> Result<&Part, ToolError> {
         self.cast.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
     }
@@ -51,9 +56,7 @@ impl Toolbox {
         key: &str,
         attempt: u32,
     ) -> Result<ToolOutput, ToolError> {
-        let failed = |error: anyhow::Error| ToolError::Failed(format!("{error:#}"));
-        let keyring = self.cast.keyring(part).map_err(failed)?;
-        self.cast.note_secrets(part, &self.caller.run()).await.map_err(failed)?;
+        let keyring = self.cast.keyring(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
         let keyring = Arc::new(keyring);
         let settings = secrets::settled(&part.settings, &keyring);
         let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
@@ -101,6 +104,8 @@ impl Tools for Toolbox {
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
         for (name, own) in self.cast.own_tools() {
+            // A server is started to say what it has.
+            self.note_secrets(name).await?;
             infos.push(secrets::scrubbed_info(own.info(name).await?, &self.cast.redactor()));
         }
         for info in &infos {
@@ -129,6 +134,7 @@ impl Tools for Toolbox {
     }
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
+        self.note_secrets(&call.tool).await?;
         self.cast.crash().reach("tool.before-call");
         let watch = self.cast.watch(&call.tool);
         let named = match &watch {

@@ -126,7 +126,7 @@ fn an_ask_goes_on_where_its_checkpoint_is_imported_without_a_repository() {
     let other = Lab::empty();
     std::fs::create_dir_all(other.project()).expect("ours");
     std::fs::copy(lab.project().join("longhaul.toml"), other.project().join("longhaul.toml")).expect("ours");
-    other.run(&["checkpoint", "import", file]).expect(0);
+    other.import(file).expect(0);
     other.run(&["resume"]).expect(0);
     assert_eq!(other.newest().expect("a run")["status"], "completed");
     assert_eq!(lab.fake.puts().values().collect::<Vec<_>>(), ["alpha"], "what was done is not done again");
@@ -435,7 +435,7 @@ fn a_checkpoint_of_an_ask_is_taken_up_elsewhere_without_a_repository() {
     std::fs::create_dir_all(other.project()).expect("ours");
     let config = CONFIG.replace("{server}", &lab.fake.address);
     std::fs::write(other.project().join("longhaul.toml"), config).expect("ours");
-    other.run(&["checkpoint", "import", file]).expect(0);
+    other.import(file).expect(0);
     other.run(&["resume", &run]).expect(0);
     let status = other.newest().expect("a run");
     let answer = status["synthesis"]["answer"].as_str().expect("an answer");

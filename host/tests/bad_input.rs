@@ -483,7 +483,7 @@ fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model
         a server of two kinds
             longhaul.toml:34: [mcp.clock] it has a command and a url; remove one
         a secret of nothing
-            longhaul.toml:33: [tools.fetch] secrets: there is no secret `token`; set it with: longhaul secrets set token
+            longhaul.toml:33: [tools.fetch] secrets: there is no secret `token` for this project; set it with: longhaul secrets set token
         a program to notify of nothing
             longhaul.toml:46: [notify] command cannot find the program `notfy`; install it, or give its full path
         an address to notify of nothing

@@ -184,7 +184,7 @@ fn a_full_disk_leaves_the_version_before() {
     let output =
         full.current_dir(author.place.path()).env("LONGHAUL_HOME", author.path("home")).output().expect("a shell");
     assert_eq!(output.status.code(), Some(1));
-    one_line(&String::from_utf8_lossy(&output.stderr), "cannot write the compiled code: ");
+    one_line(&String::from_utf8_lossy(&output.stderr), "cannot write ");
     let left = fs::read_dir(author.path("home/plugins/versions/echo")).expect("it is there").count();
     assert_eq!(left, 2, "the list and the one component");
     assert!(author.runs(&["plugin", "inspect", "echo"]).contains("echo 0.1.0: Answers."));
@@ -214,8 +214,8 @@ fn with_tool(author: &Author, component: &[u8]) {
     author.write("kept/plugins/code.toml", "name = \"code\"\nversion = \"1\"\n");
     fs::write(author.path("kept/plugins/code.wasm"), guest("evil-agent")).expect("ours");
     fs::write(author.path("kept/plugins/tried.wasm"), component).expect("ours");
-    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"code\"\ntools = [\"tried\"]\n[tools.tried]\n\
-                  plugin = \"tried\"\n[checks]\nnever = { argv = [\"false\"] }\n";
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"./plugins/code.wasm\"\n\
+                  tools = [\"tried\"]\n[tools.tried]\nplugin = \"./plugins/tried.wasm\"\n[checks]\nnever = { argv = [\"false\"] }\n";
     author.write("kept/longhaul.toml", config);
     author.write("kept/GOAL.md", "# One\n\n## Feature: the first\n- id: one\n- check: never\n\nDo it.\n");
     author.write("kept/.gitignore", "plugins\n");
@@ -365,8 +365,8 @@ fn nothing_that_a_plugin_says_reaches_a_terminal_as_it_is() {
     write("toml.wasm", &packed("evil-agent", &format!("{}[asks]\n\"{EVIL_TOML}\" = 1\n", good("evil"))));
     write("bare.wasm", &guest("evil-agent"));
     author.write("kept/evil.toml", &format!("name = \"{EVIL_TOML}\"\nversion = \"1\"\n"));
-    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"evil\"\ntools = [\"evil\"]\n[tools.evil]\n\
-                  plugin = \"tool\"\n[checks]\nnever = { argv = [\"false\"] }\n[run.limits]\niterations_max = 1\n";
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"./plugins/evil.wasm\"\n\
+                  tools = [\"evil\"]\n[tools.evil]\nplugin = \"./plugins/tool.wasm\"\n[checks]\nnever = { argv = [\"false\"] }\n[run.limits]\niterations_max = 1\n";
     author.write("kept/longhaul.toml", config);
     author.write("kept/GOAL.md", "# One\n\n## Feature: the first\n- id: one\n- check: never\n\nDo it.\n");
     author.write("kept/.gitignore", "plugins\nevil.toml\n");
@@ -378,25 +378,28 @@ fn nothing_that_a_plugin_says_reaches_a_terminal_as_it_is() {
     let (task, error) = ("{\"id\":\"x\",\"instruction\":\"y\"}", "{\"id\":\"e\",\"instruction\":\"y\"}");
     // Each with a word that it must show, so that it came as far as there is something to show.
     let table: Vec<(Vec<&str>, &str)> = vec![
-        (vec!["plugin", "inspect", "evil"], "to reach a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000 longhaul: FORGED"),
+        (
+            vec!["plugin", "inspect", "plugins/evil.wasm"],
+            "to reach a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000 longhaul: FORGED",
+        ),
         (vec!["plugin", "inspect", evil_file.as_str()], "evil 1.0.0"),
-        (vec!["plugin", "inspect", "version"], "\\u001b[6;66H"),
-        (vec!["plugin", "inspect", "toml"], "unknown field"),
+        (vec!["plugin", "inspect", "plugins/version.wasm"], "\\u001b[6;66H"),
+        (vec!["plugin", "inspect", "plugins/toml.wasm"], "unknown field"),
         (vec!["plugin", "inspect", "none-such\u{1b}[6;66H"], "longhaul: "),
-        (vec!["plugin", "check", "evil"], "PASS manifest"),
-        (vec!["plugin", "check", "tool"], "1 function: a\\u001b[6;66H"),
-        (vec!["plugin", "check", "version"], "FAIL manifest"),
-        (vec!["plugin", "check", "name"], "FAIL manifest"),
-        (vec!["plugin", "check", "world"], "FAIL manifest"),
-        (vec!["plugin", "check", "toml"], "FAIL manifest"),
+        (vec!["plugin", "check", "plugins/evil.wasm"], "PASS manifest"),
+        (vec!["plugin", "check", "plugins/tool.wasm"], "1 function: a\\u001b[6;66H"),
+        (vec!["plugin", "check", "plugins/version.wasm"], "FAIL manifest"),
+        (vec!["plugin", "check", "plugins/name.wasm"], "FAIL manifest"),
+        (vec!["plugin", "check", "plugins/world.wasm"], "FAIL manifest"),
+        (vec!["plugin", "check", "plugins/toml.wasm"], "FAIL manifest"),
         (vec!["plugin", "check", evil_file.as_str()], "PASS manifest"),
-        (vec!["plugin", "run", "evil", "run", "--input", task], "result"),
-        (vec!["plugin", "run", "evil", "run", "--input", error], "error failed: a\\u001b[6;66H"),
-        (vec!["plugin", "run", "tool", "describe"], "result"),
-        (vec!["plugin", "run", "tool", "call", "--input", "{\"function\":\"x\"}"], "result"),
+        (vec!["plugin", "run", "plugins/evil.wasm", "run", "--input", task], "result"),
+        (vec!["plugin", "run", "plugins/evil.wasm", "run", "--input", error], "error failed: a\\u001b[6;66H"),
+        (vec!["plugin", "run", "plugins/tool.wasm", "describe"], "result"),
+        (vec!["plugin", "run", "plugins/tool.wasm", "call", "--input", "{\"function\":\"x\"}"], "result"),
         (vec!["plugin", "pack", "plugins/bare.wasm", "--manifest", "evil.toml"], "no name of a plugin"),
         (vec!["plugin", "pack", evil_file.as_str()], "longhaul: "),
-        (vec!["plugin", "list"], "evil"),
+        (vec!["plugin", "list"], "files"),
         (vec!["plugin", "install", "plugins/version.wasm", "--yes"], "its version is"),
         (vec!["plugin", "install", "plugins/name.wasm", "--yes"], "no name of a plugin"),
         (vec!["plugin", "install", "plugins/world.wasm", "--yes"], "its manifest says world"),
@@ -405,7 +408,7 @@ fn nothing_that_a_plugin_says_reaches_a_terminal_as_it_is() {
         (vec!["plugin", "install", "plugins/evil.wasm", "--yes"], "installed evil 1.0.0"),
         (vec!["plugin", "list"], "also evil@1.0.0"),
         (vec!["plugin", "remove", "evil", "--yes"], "removed evil 1.0.0"),
-        (vec!["conform", "tool"], "1 function: a\\u001b[6;66H"),
+        (vec!["conform", "plugins/tool.wasm"], "1 function: a\\u001b[6;66H"),
         (vec!["run"], "incomplete"),
         (vec!["status"], "features pass"),
         (vec!["runs"], "kept"),
@@ -443,9 +446,9 @@ fn nothing_that_a_plugin_says_reaches_a_terminal_as_it_is() {
     }
     // JSON is JSON for programs, whose terminal it may be all the same.
     for arguments in [
-        &["plugin", "inspect", "evil"][..],
-        &["plugin", "check", "tool"],
-        &["plugin", "run", "evil", "run", "--input", task],
+        &["plugin", "inspect", "plugins/evil.wasm"][..],
+        &["plugin", "check", "plugins/tool.wasm"],
+        &["plugin", "run", "plugins/evil.wasm", "run", "--input", task],
         &["status"],
         &["journal", "--invocation", "f-one/1/generate"],
         &["decisions"],

@@ -413,6 +413,8 @@ fn a_server_gets_the_environment_that_is_listed_and_its_secret_comes_back_to_nob
         "{answer}"
     );
     assert!(!lab.run(&["--json", "journal", "--invocation", "f-one/1/generate"]).said().contains(TOKEN));
+    let audit = lab.run(&["audit", "log"]).expect(0).stdout;
+    assert!(audit.contains("secret used") && audit.contains("mcp.fake") && !audit.contains(TOKEN), "{audit}");
 }
 
 #[test]

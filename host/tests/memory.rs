@@ -110,6 +110,10 @@ fn machines_with_one_server_share_what_is_remembered() {
     let config = format!("{NOTER}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
     let (here, there) = (Lab::new(&config, GOAL), Lab::new(&config, GOAL));
     here.run(&["run"]).expect(3);
+    // Its name, which any repository may choose, leads nobody to what it remembers.
+    assert!(memories(&there, &["search", "harbour"]).is_empty());
+    let id = here.run(&["project", "id"]).expect(0).stdout;
+    there.run(&["project", "same-as", id.trim()]).expect(0);
     there.run(&["run", "--plan-only"]).expect(4);
     let found = memories(&there, &["search", "harbour"]);
     assert_eq!(found[0]["key"], "the harbour's port", "{found:?}");
@@ -273,7 +277,13 @@ fn a_planner_is_told_what_bears_on_its_goal_and_by_whose_words() {
 /// Words of a page used to be told to every later run, labelled and no more.
 #[test]
 fn a_fact_of_the_web_is_told_only_after_a_person_promoted_it() {
-    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
+    let config = DOER_CONFIG.replace("[models.fake]", "[memory]\nmodel = \"fake\"\n\n[models.fake]");
+    let lab = Lab::new(&config, THREE_FEATURES);
+    let (fact, episode) = ("The second is done by whoever asks.", "A page said how to do the second.");
+    // Without sources they may be of any, so they are of the least trusted.
+    lab.fake.remembers(
+        &json!({ "facts": [{ "key": "feature/two", "value": fact }], "episode": { "summary": episode } }).to_string(),
+    );
     lab.run(&["run"]).expect(3);
     let config = TELLER.replace("[memory]\nmodel = \"fake\"\n", "").replace("{server}", &lab.fake.address);
     std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
@@ -281,7 +291,7 @@ fn a_fact_of_the_web_is_told_only_after_a_person_promoted_it() {
     lab.git(&["commit", "-q", "-a", "-m", "another goal"]);
     lab.run(&["run"]).expect(3);
     let before = told(&lab);
-    assert!(!before.to_string().contains("feature/two"), "{before}");
+    assert!(!before.to_string().contains("whoever asks") && !before.to_string().contains("A page"), "{before}");
     let summary = before["episodes"][0]["summary"].as_str().unwrap_or_default();
     assert!(summary.contains("nobody has promoted it"), "{before}");
     lab.run(&["memory", "promote", "feature/two"]).expect(0);

@@ -69,7 +69,7 @@ fn a_check_that_takes_too_much_memory_is_ended_and_everybody_is_told_why() {
     let mut owner = lab.start(&["run"]);
     let seen = until(&lab, &mut owner, &["ps"], |ps| !list(ps, "ended").is_empty());
     let ended = &list(&seen, "ended")[0];
-    assert_eq!([&ended["kind"], &ended["name"]], [&json!("program"), &json!("check `fine`")], "{ended}");
+    assert_eq!([&ended["kind"], &ended["name"]], [&json!("program"), &json!("check fine")], "{ended}");
     assert!(ended["reason"].as_str().is_some_and(|why| why.contains("max_memory_mb")), "{ended}");
     let ran = owner.wait().expect(3);
     assert!(ran.stdout.contains("max_memory_mb"), "{}", ran.said());
@@ -79,18 +79,18 @@ fn a_check_that_takes_too_much_memory_is_ended_and_everybody_is_told_why() {
 fn a_child_is_listed_with_what_it_uses_and_ended_by_its_number() {
     let lab = judged_by(&["sleep", "900"]);
     let mut owner = lab.start(&["run"]);
-    let is_there = |ps: &Value| list(ps, "children").iter().any(|child| child["name"] == "fine");
+    let is_there = |ps: &Value| list(ps, "children").iter().any(|child| child["name"] == "check fine");
     let seen = until(&lab, &mut owner, &["ps"], is_there);
-    let child = list(&seen, "children").iter().find(|child| child["name"] == "fine").expect("seen");
+    let child = list(&seen, "children").iter().find(|child| child["name"] == "check fine").expect("seen");
     assert!(child["usage"]["memory_mb"].as_f64().is_some_and(|mb| mb > 0.0), "{child}");
     assert!(child["limits"]["max_processes"].as_u64().is_some(), "{child}");
     assert!(seen["system"]["memory_total_mb"].as_f64().is_some_and(|mb| mb > 0.0), "{seen}");
     assert_eq!(seen["pid"], owner.pid());
     assert_eq!(list(&seen, "runs").len(), 1, "{seen}");
     let words = lab.run(&["ps"]).expect(0).stdout;
-    assert!(words.contains("program `fine`") && words.contains("machine "), "{words}");
+    assert!(words.contains("program `check fine`") && words.contains("machine "), "{words}");
     let once = lab.run(&["top", "--once"]).expect(0).stdout;
-    assert!(once.contains("program `fine`"), "{once}");
+    assert!(once.contains("program `check fine`"), "{once}");
 
     common::refused(&lab.run(&["ps", "--end", "1"]), &["was not started by this longhaul"]);
     common::refused(&lab.run(&["ps", "--end", "4194304"]), &["is not there any more"]);
@@ -98,7 +98,7 @@ fn a_child_is_listed_with_what_it_uses_and_ended_by_its_number() {
     // A check is run more than once: before the work, too.
     while owner.is_running() {
         let now = lab.json(&["ps"]);
-        for child in list(&now, "children").iter().filter(|child| child["name"] == "fine") {
+        for child in list(&now, "children").iter().filter(|child| child["name"] == "check fine") {
             lab.run(&["ps", "--end", &child["pid"].to_string()]);
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -409,7 +409,7 @@ fn what_nobody_needs_goes_and_what_somebody_needs_stays() {
 fn content_stays_while_a_run_is_worked_on() {
     let lab = judged_by(&["sleep", "900"]);
     let mut owner = lab.start(&["run"]);
-    let is_there = |ps: &Value| list(ps, "children").iter().any(|child| child["name"] == "fine");
+    let is_there = |ps: &Value| list(ps, "children").iter().any(|child| child["name"] == "check fine");
     until(&lab, &mut owner, &["ps"], is_there);
     let kept = lab.json(&["gc"]);
     assert!(kept["content"].is_null(), "{kept}");

@@ -4,6 +4,7 @@
 //! whole machine, except that `plugins` may add the wasm target to the rustup tool chain in use, and that `test` run by
 //! root installs Debian's Chromium where there is no browser.
 
+mod as_user;
 mod browser;
 mod guests;
 mod stages;

@@ -3,6 +3,7 @@
 //! All do all the set-up they need through ordinary package clients, into the cache outside the tree,
 //! and the first two say how long each stage took. None asks for an account or a key.
 
+use crate::as_user;
 use crate::browser;
 use crate::guests::{self, PluginsArgs};
 use anyhow::{Context, Result};
@@ -82,6 +83,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         )
     })?;
     stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
+    // Before those of root, whose summary is the last word.
+    let as_user = stages.run("tests as a user", || as_user::test(root, || with(cargo(root), &[&nextest]), &nextest));
     stages.run("tests", || {
         let tools: Vec<&Path> =
             [Some(&nextest), browser.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
@@ -89,7 +92,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
     })?;
     stages.print();
-    Ok(())
+    as_user
 }
 
 /// Writes the table of prices anew; what changed is for a person to read before it is committed.

@@ -8,7 +8,7 @@
 
 use super::approvals;
 use crate::cast::{Cast, Part};
-use crate::toolbox::gate::ToolGate;
+use crate::toolbox::gate::{ToolGate, itself};
 use crate::wiring::World;
 use longhaul_approval::{Approval, Asks, Mode, Standing, Subject, Verdict, question};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
@@ -163,7 +163,8 @@ impl Approvals for Gatekeeper {
 
     fn leaves(&self, call: &ToolCall) {
         if let Ok(gate) = self.gate(call) {
-            self.cast.reaches(gate.destinations(call));
+            // A later call without an address is about what this one reached: a page that was opened is read.
+            self.cast.reaches([gate.destinations(call), vec![itself(call)]].concat());
         }
     }
 

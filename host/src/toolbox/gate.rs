@@ -129,7 +129,7 @@ impl ToolGate {
             found.retain(|origin| !is_plain(origin) || hosts.iter().any(|host| covers(host, origin)));
         }
         if names_none || self.reach.has_secrets {
-            found.push(format!("the tool `{}`", call.tool));
+            found.push(itself(call));
         }
         found
     }
@@ -201,6 +201,11 @@ impl ToolGate {
     pub fn runs_commands(&self, call: &ToolCall) -> bool {
         self.always_asks || runs_commands(&call.tool, &call.function, &self.plugin)
     }
+}
+
+/// The destination of calls that name no address.
+pub fn itself(call: &ToolCall) -> String {
+    format!("the tool `{}`", call.tool)
 }
 
 /// Whether every reader sees the same host in an origin.

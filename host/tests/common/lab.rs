@@ -226,6 +226,13 @@ impl Lab {
         self.start_command(self.command_at(home, args)).wait()
     }
 
+    /// Imports a checkpoint from the signer that its file names, as who has compared the keys does.
+    pub fn import(&self, file: &str) -> Ran {
+        let whole: Value = serde_json::from_slice(&fs::read(file).expect("written")).expect("JSON");
+        let signer = whole["signed"]["signer"].as_str().expect("it is signed");
+        self.run(&["checkpoint", "import", file, "--signer", signer])
+    }
+
     /// What the program answers in JSON.
     #[track_caller]
     pub fn json(&self, args: &[&str]) -> Value {

@@ -131,10 +131,19 @@ impl Said {
         match self.status.code() {
             Some(REFUSED) => truncate(self.text.trim(), 2_000),
             _ => format!(
-                "the compiler died ({}), most likely at its memory limit of {memory_bytes_max} bytes",
-                truncate(self.text.lines().last().unwrap_or("killed"), 300)
+                "the compiler died ({}), {}",
+                truncate(self.text.lines().last().unwrap_or("killed"), 300),
+                self.cause(memory_bytes_max)
             ),
         }
+    }
+
+    /// Why a child that said nothing itself ended, by what its runtime said.
+    fn cause(&self, memory_bytes_max: u64) -> String {
+        if self.text.contains("has overflowed its stack") {
+            return "for want of stack: the component nests too deep".to_owned();
+        }
+        format!("most likely at its memory limit of {memory_bytes_max} bytes")
     }
 }
 

@@ -192,7 +192,8 @@ impl Launch<'_> {
             scratch: self.scratch.canonicalize().unwrap_or_else(|_| self.scratch.to_owned()),
             tree: tree.clone(),
             cwd: Path::new(".").join(cwd),
-            read: read.iter().chain(&tools.read).cloned().collect(),
+            // What may be changed may be read; granted as both it would be neither's.
+            read: read.iter().chain(&tools.read).filter(|path| !write.contains(path)).cloned().collect(),
             write: write.clone(),
             memory_bytes_max: limits.memory_bytes_max,
             cpu_seconds_max: limits.cpu_seconds_max,
@@ -204,7 +205,8 @@ impl Launch<'_> {
     /// Shown to whoever watches what the host's children use, with what it may use.
     fn listed(&self, child: &Child) -> Option<Entry<Listing>> {
         let Limits { memory_bytes_max, processes_max, .. } = self.program.limits;
-        let mut listed = Listing::new(child.id()?, self.program.kind, &self.program.name);
+        // Lists put quotes around it.
+        let mut listed = Listing::new(child.id()?, self.program.kind, &self.program.name.replace('`', ""));
         listed.place = self.program.tree.clone();
         listed.memory_bytes_max = memory_bytes_max.checked_mul(PROCESSES_AT_THEIR_MOST);
         listed.processes_max = processes_max.checked_add(KEEPERS);

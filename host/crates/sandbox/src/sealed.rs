@@ -40,6 +40,7 @@ pub(crate) fn is_sealed() -> io::Result<bool> {
 mod linux {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
     use rustix::io::Errno;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use std::fs::File;
     use std::io::{self, Read, Seek};
     use std::os::fd::OwnedFd;
@@ -57,13 +58,25 @@ mod linux {
             Err(error) => return Err(error.into()),
         };
         let mut copy = File::from(copy);
-        io::copy(&mut from.take(len), &mut copy)?;
+        without_limit(|| io::copy(&mut from.take(len), &mut copy))?;
         let mut seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
         if is_new {
             seals |= SealFlags::EXEC;
         }
         fcntl_add_seals(&copy, seals)?;
         Ok(copy.into())
+    }
+
+    /// Works without the soft limit on the size of files, which is about disks: the copy is memory.
+    fn without_limit<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let limit = getrlimit(Resource::Fsize);
+        if limit.current == limit.maximum {
+            return work();
+        }
+        setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+        let done = work();
+        setrlimit(Resource::Fsize, limit)?;
+        done
     }
 
     /// The bytes of a 64-bit ELF file up to the end of its last loaded segment; none for any other file.

@@ -16,6 +16,7 @@ fn record() -> RunRecord {
     RunRecord {
         run: longhaul_core::RunId::from_text("r-1"),
         project: "p".into(),
+        id: String::new(),
         directory: "/p".into(),
         branch: "longhaul/p".into(),
         base: String::new(),
