@@ -6,6 +6,7 @@ mod common;
 use common::builder;
 use common::lab::{Lab, Ran};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 
 const CONFIG: &str = r#"
@@ -213,4 +214,52 @@ fn a_criterion_that_nobody_can_judge_is_refused_before_anything_is_done() {
     let ran = lab.run(&["run"]).expect(1);
     tells(&ran, &["names no check, and the evaluator `check-evaluator` judges by checks alone", "rubric-evaluator"]);
     assert_eq!(lab.runs(), Vec::<String>::new(), "no run was begun");
+}
+
+/// Every way of making a check in Python pass that does not know what it expects, by name.
+#[derive(serde::Deserialize)]
+struct Cheats {
+    bases: BTreeMap<String, String>,
+    cheats: Vec<Cheat>,
+}
+
+#[derive(serde::Deserialize)]
+struct Cheat {
+    name: String,
+    #[serde(default = "plain")]
+    base: String,
+    work: String,
+}
+
+fn plain() -> String {
+    "plain".to_owned()
+}
+
+/// The work shares the interpreter with its check, so it can make any single check end as it likes.
+#[test]
+fn no_work_passes_a_check_in_python_by_deciding_how_it_ends() {
+    let Cheats { bases, cheats } = toml::from_str(include_str!("rubric/cheats.toml")).expect("a table");
+    let honest = bases.keys().map(|base| (format!("honest_{base}"), base, "def add(a, b):\n    return a + b\n"));
+    let pretended = cheats.iter().map(|cheat| (cheat.name.replace('-', "_"), &cheat.base, cheat.work.as_str()));
+    let works: Vec<_> = honest.chain(pretended).collect();
+    let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\
+                  [run.limits]\niterations_max = 1\n";
+    let check = |(name, base, _): &(String, &String, &str)| {
+        format!("```python check {name}\n{}\n```\n", bases[*base].trim().replace("WORK", &format!("work_{name}")))
+    };
+    let checks: String = works.iter().map(check).collect();
+    let lab = Lab::new(config, &format!("# Add\n\n## Feature: add\n- id: add\n\nAdd.\n\n{checks}"));
+    for (name, _, work) in &works {
+        fs::write(lab.project().join(format!("work_{name}.py")), work).expect("ours");
+    }
+    lab.git(&["add", "--all"]);
+    lab.git(&["commit", "-q", "-m", "works that pretend"]);
+    lab.run(&["run"]).expect(3);
+    let judged = events(&lab, "judged").remove(0);
+    let judgements = judged["judgements"].as_array().expect("a list");
+    assert_eq!(judgements.len(), works.len(), "{judged}");
+    for judgement in judgements {
+        let is_honest = judgement["criterion"].as_str().is_some_and(|name| name.starts_with("honest_"));
+        assert_eq!(judgement["mark"], if is_honest { "pass" } else { "fail" }, "{judgement}");
+    }
 }

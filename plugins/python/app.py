@@ -43,6 +43,7 @@ import traceback
 import types
 
 import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
+import longhaul_judge
 import longhaul_steps
 import longhaul_tests
 from componentize_py_types import Err
@@ -89,9 +90,11 @@ class Tool(exports.Tool):
 
     def call(self, function, arguments, context):
         try:
+            # Not described: only the host asks, its graph of steps and its checks.
             if function == "step":
-                # Not described: only the host's graph of steps asks for it.
                 return tool_types.ToolResult(output=longhaul_steps.answer(arguments), truncated=False)
+            if function == "judge":
+                return tool_types.ToolResult(output=longhaul_judge.answer(arguments), truncated=False)
             output, truncated = _call(function, arguments, context)
         except Err:
             raise

@@ -3,13 +3,14 @@
 //! What a check runs comes from the run's state, where it was written when the work started, never from
 //! the tree; an agent can run one and can neither change nor add one.
 
-use crate::cast::{Cast, PYTHON_CHECKS};
+use crate::cast::{Cast, PYTHON_CHECKS, Part};
 use crate::config::Config;
+use longhaul_core::grant::Grants;
 use longhaul_core::text::{count, truncate};
-use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError};
+use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError, ToolOutput};
 use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
-use longhaul_engine::Cancel;
+use longhaul_engine::{CallError, Cancel};
 use longhaul_harness::TrialOutcome;
 use longhaul_worktree::NativeError;
 
@@ -78,27 +79,81 @@ struct Ran {
     exit_code: i32,
 }
 
+/// What the plugin `python` answers as a judge.
+#[derive(serde::Deserialize)]
+struct Audit {
+    twins: Vec<Twin>,
+}
+
+/// A check with one line changed so that it must fail.
+#[derive(serde::Deserialize)]
+struct Twin {
+    line: usize,
+    source: String,
+}
+
 impl PinnedChecks {
+    /// A pass is believed once each twin of the check failed, each beside a copy of the work of its own: the work shares
+    /// the interpreter with the check, and can make any single one say what it likes.
     async fn python(&self, name: &str, source: &str) -> Result<CheckReport, CheckError> {
         let missing = || CheckError::Failed("this run has no plugin that runs Python".into());
         let part = self.cast.part(PYTHON_CHECKS).ok_or_else(missing)?;
-        let arguments = serde_json::json!({ "source": source }).to_string();
-        let call = ToolCall { tool: "python".into(), function: "check".into(), arguments };
+        let ran = self.beside_the_work(part, name, source).await?;
+        if !ran.passed {
+            return Ok(ran);
+        }
+        for twin in self.twins(part, name, source).await? {
+            if self.beside_the_work(part, name, &twin.source).await?.passed {
+                return Ok(failed(name, &pretended(twin.line)));
+            }
+        }
+        Ok(ran)
+    }
+
+    async fn beside_the_work(&self, part: &Part, name: &str, source: &str) -> Result<CheckReport, CheckError> {
         let copy = self.native.exact_copy().await.map_err(not_run)?;
         let mut grants = part.grants.clone();
         for directory in &mut grants.directories {
             directory.host = copy.dir();
         }
-        let setup = self.cast.setup_tool(part, &self.caller, grants);
-        let called = part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await;
+        let called = self.ask_python(part, grants, "check", name, source).await;
         tokio::task::spawn_blocking(move || copy.done());
-        match called.result {
+        match called {
             Ok(Ok(output)) => report(name, &output.output, output.truncated),
             Ok(Err(error)) => Ok(failed(name, &tool_words(error))),
             // A check that runs into a limit has failed; the limit is its reason.
             Err(error) if !error.is_retryable() => Ok(failed(name, &error.to_string())),
             Err(error) => Err(CheckError::Failed(error.to_string())),
         }
+    }
+
+    /// Made in an instance that sees nothing of the work. A run that pinned a plugin of before has none.
+    async fn twins(&self, part: &Part, name: &str, source: &str) -> Result<Vec<Twin>, CheckError> {
+        let grants = Grants { table: PYTHON_CHECKS.into(), ..Grants::default() };
+        let why = match self.ask_python(part, grants, "judge", name, source).await {
+            Ok(Ok(output)) => match serde_json::from_str::<Audit>(&output.output) {
+                Ok(audit) => return Ok(audit.twins),
+                Err(error) => error.to_string(),
+            },
+            Ok(Err(ToolError::UnknownFunction(_))) => return Ok(Vec::new()),
+            Ok(Err(error)) => tool_words(error),
+            Err(error) => error.to_string(),
+        };
+        Err(CheckError::Failed(format!("the plugin `python` made no twins of it: {why}")))
+    }
+
+    async fn ask_python(
+        &self,
+        part: &Part,
+        grants: Grants,
+        function: &str,
+        name: &str,
+        source: &str,
+    ) -> Result<Result<ToolOutput, ToolError>, CallError> {
+        let arguments = serde_json::json!({ "source": source }).to_string();
+        let call = ToolCall { tool: "python".into(), function: function.into(), arguments };
+        let setup = self.cast.setup_tool(part, &self.caller, grants);
+        part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await.result
     }
 
     async fn native(&self, name: &str, native: &str) -> Result<CheckReport, CheckError> {
@@ -150,6 +205,14 @@ fn failed(name: &str, why: &str) -> CheckReport {
         truncated: false,
         sandbox: None,
     }
+}
+
+fn pretended(line: usize) -> String {
+    format!(
+        "it passes too where its line {line} is changed so that it must fail: the work decides how the check ends, and not \
+         what it computes. Take out of the work what ends the interpreter, compares equal to everything or reaches into \
+         the check"
+    )
 }
 
 fn tool_words(error: ToolError) -> String {

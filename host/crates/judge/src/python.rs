@@ -18,6 +18,8 @@ use std::path::Path;
 const PARENT: &str = include_str!("python/parent.py");
 const REPORT: &str = include_str!("python/longhaul_report.py");
 const AUDIT: &str = include_str!("python/audit.py");
+/// Shared with the plugin `python`, whose checks are audited as well.
+const TWINS: &str = include_str!("../../../../plugins/python/longhaul_twins.py");
 
 /// The plugin, as pytest is told it.
 const PLUGIN: [&str; 2] = ["-p", "longhaul_report"];
@@ -117,6 +119,7 @@ impl Python {
             ("parent.py", PARENT.to_owned()),
             ("longhaul_report.py", REPORT.to_owned()),
             ("audit.py", AUDIT.to_owned()),
+            ("longhaul_twins.py", TWINS.to_owned()),
             ("plan.json", plan.to_string()),
         ];
         let argv = [&self.interpreter(), "-I", "-S", "../judge/parent.py"].map(str::to_owned).to_vec();
