@@ -147,6 +147,8 @@ impl Place<'_> {
         if let Some(said) = near_the_judge(&near) {
             ended.heard.push(Event::Warning { text: format!("`{feature}` changed {said}") });
         }
+        let held_by_less = repository.held_by_less().into_iter();
+        ended.heard.extend(held_by_less.map(|(check, level)| Event::Warning { text: held(feature, &check, &level) }));
         if let End::Report(Report::Judged(verdict)) = &mut ended.end {
             // An evaluator sees neither these files nor why they are missing.
             let unkept = repository.unkept().still().await?;
@@ -335,6 +337,13 @@ impl Place<'_> {
         batch.ops.extend(row.ops);
         Ok(Ended { heard: [ended.heard, proposed, asked].concat(), batch, ..ended })
     }
+}
+
+fn held(feature: &str, check: &str, level: &str) -> String {
+    format!(
+        "`{feature}`: the check `{check}` ran in the sandbox level `{level}` and not in `full`, which `sandbox_min` of \
+         [run] or of the check accepts"
+    )
 }
 
 /// Files of a test runner that changed, with what each can do to a verdict.

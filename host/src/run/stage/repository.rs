@@ -22,8 +22,9 @@ use longhaul_worktree::{
     ProtectedChange, Tree, TreeCaps, TreeError, runner_file,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a patch of protected files that a person is shown.
 const PATCH_BYTES_MAX: usize = 16 << 10;
@@ -42,6 +43,8 @@ struct Inner {
     branch: Branch,
     base: String,
     host: SandboxHost,
+    /// Checks that less than the full sandbox held since it was last asked, with the level.
+    held_by_less: Mutex<BTreeMap<String, String>>,
 }
 
 /// What is noted before a commit leaves.
@@ -108,6 +111,11 @@ impl Repository {
         let (world, record) = (Arc::clone(world), record.clone());
         let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, sandbox_min, &directory)).await??;
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Checks that ran since this was last asked and that less than the full sandbox held, with the level.
+    pub fn held_by_less(&self) -> BTreeMap<String, String> {
+        std::mem::take(&mut *self.0.held_by_less())
     }
 
     /// How native checks are run on this tree, whose work started from `base`.
@@ -382,7 +390,12 @@ impl Inner {
         }
         let host = world.check_host(sandbox_min)?;
         let (run, base) = (record.run.clone(), record.base.clone());
-        Ok(Self { world, run, project, tree: checkout.tree, branch, base, host })
+        let held_by_less = Mutex::default();
+        Ok(Self { world, run, project, tree: checkout.tree, branch, base, host, held_by_less })
+    }
+
+    fn held_by_less(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.held_by_less.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last commit of the branch, or where the run started.
@@ -404,7 +417,11 @@ impl Native {
         let Inner { host, project, tree, base, .. } = &*self.inner;
         let parent = self.parent();
         let pins = longhaul_worktree::pins(project, base, name, check)?;
-        Ok(longhaul_worktree::run_native(host, project, tree, &parent, name, check, &pins).await?.report)
+        let report = longhaul_worktree::run_native(host, project, tree, &parent, name, check, &pins).await?.report;
+        if let Some(level) = &report.sandbox {
+            self.inner.held_by_less().insert(name.to_owned(), level.clone());
+        }
+        Ok(report)
     }
 }
 
