@@ -873,17 +873,7 @@ fn within(lab: &Lab, args: &[&str], bytes: u64) -> Ran {
     // `ulimit -f` counts in blocks of 512 bytes. The signal is ignored, so that a write fails as on a
     // full disk, and only the soft limit is set, which a check may set to its own.
     let script = format!("trap '' XFSZ; ulimit -S -f {} && exec \"$@\"", bytes / 512);
-    let inner = lab.command(args);
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(script).arg("sh").arg(inner.get_program()).args(inner.get_args());
-    command.current_dir(lab.project());
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    lab.start_command(command).wait()
+    lab.run_through(&["sh", "-c", &script, "sh"], args)
 }
 
 #[test]

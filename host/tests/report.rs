@@ -63,3 +63,18 @@ fn a_finished_run_is_reported_in_every_form() {
 fn tokens(used: &serde_json::Value) -> u64 {
     ["input_tokens", "output_tokens"].iter().filter_map(|name| used["usage"][name].as_u64()).sum()
 }
+
+/// Less than the full sandbox is accepted by name, and never passed over in silence.
+#[test]
+fn a_check_that_less_than_the_full_sandbox_held_is_in_the_events_and_the_report() {
+    let config = DOER_CONFIG.replace("[run.limits]", "[run]\nsandbox_min = \"none\"\n\n[run.limits]");
+    let lab = Lab::new(&config, "# One\n\n## Feature: the first\n- id: one\n- check: wrote_one\n\nDo it.\n");
+    lab.run_through(&common::without_namespaces(), &["run"]).expect(0);
+    let events = lab.run(&["--json", "attach"]).expect(0).stdout;
+    let told =
+        |text: &str| text.contains("the check `wrote_one` ran in the sandbox level `") && text.contains("sandbox_min");
+    assert!(events.lines().any(|line| line.contains("\"warning\"") && told(line)), "{events}");
+    let report = lab.run(&["report"]).expect(0).stdout;
+    assert!(told(&report), "{report}");
+    lab.run(&["replay"]).expect(0);
+}

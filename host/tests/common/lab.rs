@@ -174,6 +174,20 @@ impl Lab {
         self.command_at(&self.home(), args)
     }
 
+    /// Runs the program through others, the last of which starts what it is handed.
+    pub fn run_through(&self, wrapper: &[&str], args: &[&str]) -> Ran {
+        let inner = self.command(args);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(inner.get_program()).args(inner.get_args()).current_dir(self.project());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.start_command(command).wait()
+    }
+
     /// The program with another data directory, about to start in the project.
     pub fn command_at(&self, home: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
