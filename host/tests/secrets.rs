@@ -202,7 +202,7 @@ fn a_key_that_programs_print_is_neither_stored_nor_told() {
          [tools.shell]\nplugin = \"builtin:shell\"\nallow = [\"python3 leak.py\"]\n\
          [evaluator]\nplugin = \"check-evaluator\"\n[checks]\nleaks = [\"python3\", \"check.py\"]\n[run.limits]\niterations_max = 1\n"
     );
-    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n- check: leaks\n\nDo it.\n";
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- check: leaks\n\nDo it.\n";
     lab.make_project("project", &config, goal);
     std::fs::write(lab.project().join("leak.py"), leak).expect("ours");
     std::fs::write(lab.project().join("check.py"), check).expect("ours");

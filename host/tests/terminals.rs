@@ -616,7 +616,8 @@ fn open_for_all(lab: &Lab) {
 fn as_nobody(script: &str, path: &Path, token: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", script]);
-    command.arg(path).args([token, CALL]);
+    // Whatever root has in its home, others cannot start it.
+    command.arg(path).args([token, CALL]).env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command
 }
 

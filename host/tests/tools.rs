@@ -177,7 +177,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 fn pages_and_pictures_are_fetched_and_attempts_to_get_elsewhere_are_refused() {
     let server = server();
     let tools = format!(
-        "[tools.web]\nplugin = \"http-fetch\"\nhosts = [\"http://{server}\"]\nconfirm_effects = true\n[tools.picture]\nplugin = \"fetch-image\"\nhosts = [\"http://{server}\"]\nconfirm_effects = true\n"
+        "[tools.web]\nplugin = \"http-fetch\"\nhosts = [\"http://{server}\"]\nconfirm_effects = true\napproval.when_heard = \"allow\"\n[tools.picture]\nplugin = \"fetch-image\"\nhosts = [\"http://{server}\"]\nconfirm_effects = true\n"
     );
     // A path, what comes of it, and where that is in the answer.
     let pages: &[(&str, &str, &str)] = &[

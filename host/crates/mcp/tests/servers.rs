@@ -140,6 +140,7 @@ async fn a_secret_in_what_a_server_says_of_its_tools_is_shown_to_nobody_and_kept
     let told = json!({ "name": "echo", "description": format!("It has {TOKEN}."), "inputSchema": schema });
     let named = "tok-1234567890".to_owned() + "-" + &hex("<abcdef>");
     let fake = Fake::new("secret", &json!([[told, tool(&hex(TOKEN), "its name has it"), tool(&named, "")]]));
+    fake.approve().await;
     let info = fake.server.info("mcp-fake").await.unwrap();
     let names: Vec<_> = info.functions.iter().map(|function| function.name.as_str()).collect();
     assert_eq!(names, ["echo", named.as_str()]);

@@ -260,7 +260,9 @@ async fn the_environment_is_empty_but_for_what_a_program_needs() {
 async fn a_check_at_its_deadline_is_killed_with_all_it_started() {
     let repo = Repo::with(&[]);
     let mark = repo.dir.path().join("scratch/alive");
-    let mut check = shell("(sleep 30; echo late) & setsid sleep 31 & echo begun; sleep 32");
+    // Others may run this test at the same time.
+    let own = std::process::id();
+    let mut check = shell(&format!("(sleep 30.{own}; echo late) & setsid sleep 31.{own} & echo begun; sleep 32.{own}"));
     check.wall_ms_max = 700;
     let started = Instant::now();
     let done = run(&repo, &check).await.unwrap();
@@ -269,7 +271,7 @@ async fn a_check_at_its_deadline_is_killed_with_all_it_started() {
     expect![["limit `wall_ms_max` reached: 700 of 700; raise it in [checks.test], or make the check use less\n"]]
         .assert_eq(&done.report.stderr);
     assert_eq!((done.report.passed, done.report.exit_code, done.report.stdout.as_str()), (false, -1, "begun\n"));
-    let left = std::process::Command::new("pgrep").args(["-f", "sleep 3[012]"]).output().unwrap();
+    let left = std::process::Command::new("pgrep").args(["-f", &format!("sleep 3[012].{own}")]).output().unwrap();
     if done.sandbox != Level::None {
         assert_eq!(String::from_utf8_lossy(&left.stdout), "");
     }
@@ -385,14 +387,15 @@ async fn run_without_namespaces() {
     let repo = Repo::with(&[("a.txt", "one")]);
     // Without mounts of its own the check has to reach its copy by its path.
     std::fs::set_permissions(repo.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut check = shell("cat a.txt; pwd; (setsid sleep 40 &) ; sleep 40 & exec sleep 40");
+    let sleep = format!("sleep 40.{}", std::process::id());
+    let mut check = shell(&format!("cat a.txt; pwd; (setsid {sleep} &) ; {sleep} & exec {sleep}"));
     check.wall_ms_max = 700;
     let done = run(&repo, &check).await.unwrap();
     assert_eq!((done.sandbox, done.report.exit_code), (Level::Landlock, -1), "{done:?}");
     assert_eq!(done.report.sandbox.as_deref(), Some("landlock"));
     assert!(done.report.stderr.contains("held by the sandbox level `landlock`"), "{done:?}");
     assert!(done.report.stdout.starts_with("one") && done.report.stdout.ends_with("/work\n"), "{done:?}");
-    let left = std::process::Command::new("pgrep").args(["-x", "-f", "sleep 40"]).output().unwrap();
+    let left = std::process::Command::new("pgrep").args(["-x", "-f", &sleep]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
 }
 

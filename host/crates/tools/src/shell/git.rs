@@ -187,7 +187,11 @@ fn section(text: &str) -> Option<(String, Option<String>)> {
 
 /// Every word that may be a key.
 fn keys(text: &str) -> impl Iterator<Item = String> {
-    let is_key = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    // Git takes no key that begins otherwise, and stops where it is told one.
+    let is_key = |word: &&str| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ']' | '#' | ';'));
     words.filter(is_key).map(str::to_ascii_lowercase).collect::<BTreeSet<_>>().into_iter()
 }
