@@ -81,7 +81,7 @@ impl Process {
     /// Waits until it has ended, and says how.
     pub(crate) async fn ended(&mut self) -> BrowserError {
         let (limit, said) = self.running.ended().await;
-        let over_memory = said.lines().any(|line| line == TOO_MUCH_MEMORY).then_some(TOO_MUCH_MEMORY);
+        let over_memory = (self.running.exit_code() == Some(TOO_MUCH_MEMORY)).then_some("memory_bytes_max");
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
         BrowserError::Ended { limit: limit.or(over_memory), said: truncate(last, SAID_BYTES_MAX) }
     }

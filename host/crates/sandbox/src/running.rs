@@ -30,6 +30,8 @@ pub struct Running {
     stderr: Output,
     /// Its last errors, once they were read to their end.
     said: Option<String>,
+    /// What it ended with, once it has.
+    exit_code: Option<i32>,
     level: Level,
     hit: Arc<Mutex<Option<&'static str>>>,
     room: Room,
@@ -66,10 +68,18 @@ impl Running {
         self.output.take()
     }
 
+    /// What it ended with, once [`Running::ended`] has answered; none where a signal ended it.
+    #[must_use]
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit_code
+    }
+
     /// Waits until it has ended, and answers the limit that ended it, and its last errors.
     pub async fn ended(&mut self) -> (Option<&'static str>, String) {
         // An error says that it is no child any more, so it has ended.
-        let _ = self.child.wait().await;
+        if let Ok(status) = self.child.wait().await {
+            self.exit_code = status.code();
+        }
         let ended_for = self.entry.as_ref().and_then(|entry| entry.hit()).map(|hit| name_of(&hit.name));
         let hit = self.hit.lock().unwrap_or_else(PoisonError::into_inner).or(ended_for);
         if self.said.is_none() {
@@ -98,6 +108,7 @@ pub async fn start(host: &SandboxHost, room: Room, program: &Program) -> Result<
         output: launched.piped_output,
         stderr: launched.stderr,
         said: None,
+        exit_code: None,
         level: launched.level,
         hit,
         room,

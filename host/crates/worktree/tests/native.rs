@@ -457,7 +457,7 @@ fn a_check_is_written_as_a_list_or_a_table() {
     assert_eq!(read(r#"["cargo", "test"]"#).unwrap(), NativeCheck::of_argv(vec!["cargo".into(), "test".into()]));
     let table = read(r#"{"argv": ["pytest"], "files": ["tests/**"], "wall_ms_max": 5}"#).unwrap();
     assert_eq!((table.files[0].as_str(), table.wall_ms_max, table.processes_max), ("tests/**", 5, 256));
-    expect!["unknown field `arg`, expected one of `argv`, `files`, `evidence`, `twins`, `report`, `tests_min`, `unpinned`, `env`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
+    expect!["unknown field `arg`, expected one of `argv`, `files`, `evidence`, `twins`, `report`, `tests_min`, `unpinned`, `env`, `read`, `wall_ms_max`, `memory_bytes_max`, `output_bytes_max`, `processes_max`, `disk_bytes_max` at line 1 column 6"]
         .assert_eq(&read(r#"{"arg": ["pytest"]}"#).unwrap_err().to_string());
     expect![[r#"invalid type: integer `3`, expected a list of words, such as ["cargo", "test"], or a table with `argv` at line 1 column 1"#]].assert_eq(&read("3").unwrap_err().to_string());
 }
