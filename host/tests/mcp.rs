@@ -311,6 +311,7 @@ fn a_server_in_the_sandbox_reaches_nothing_of_the_host_and_a_bare_one_everything
         let (home, project) = (lab.home(), lab.project());
         std::fs::write(lab.path(".netrc"), "password").expect("ours");
         std::fs::write(project.join(".env"), "KEY=1").expect("ours");
+        std::fs::write(project.join(".git/info/exclude"), ".env\n").expect("ours");
         let port: u16 = lab.fake.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
         let read = ["state.redb", "secrets", "secrets/own", "socket-token"].map(|name| home.join(name));
         let read: Vec<_> = read.into_iter().chain([lab.path(".netrc"), project.join(".env")]).collect();
@@ -320,6 +321,7 @@ fn a_server_in_the_sandbox_reaches_nothing_of_the_host_and_a_bare_one_everything
         let call = format!("{{ tool = \"mcp-fake\", function = \"attack\", arguments = {} }}", in_toml(&arguments));
         std::fs::write(project.join("longhaul.toml"), config.replace("calls = []", &format!("calls = [{call}]")))
             .expect("ours");
+        lab.git(&["commit", "-qam", "calls"]);
         lab.run(&["run"]).expect(0);
         let found = answers(&lab)[0].as_array().expect("a list").len();
         (found, read.len() + write.len() + 2)

@@ -111,10 +111,10 @@ fn machines_with_one_server_share_what_is_remembered() {
     let (here, there) = (Lab::new(&config, GOAL), Lab::new(&config, GOAL));
     here.run(&["run"]).expect(3);
     // Its name, which any repository may choose, leads nobody to what it remembers.
+    there.run(&["run", "--plan-only"]).expect(4);
     assert!(memories(&there, &["search", "harbour"]).is_empty());
     let id = here.run(&["project", "id"]).expect(0).stdout;
     there.run(&["project", "same-as", id.trim()]).expect(0);
-    there.run(&["run", "--plan-only"]).expect(4);
     let found = memories(&there, &["search", "harbour"]);
     assert_eq!(found[0]["key"], "the harbour's port", "{found:?}");
 }

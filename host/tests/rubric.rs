@@ -259,7 +259,7 @@ fn no_work_passes_a_check_in_python_by_deciding_how_it_ends() {
     let judgements = judged["judgements"].as_array().expect("a list");
     assert_eq!(judgements.len(), works.len(), "{judged}");
     for judgement in judgements {
-        let is_honest = judgement["criterion"].as_str().is_some_and(|name| name.starts_with("honest_"));
+        let is_honest = judgement["criterion"].as_str().is_some_and(|name| name.starts_with("honest"));
         assert_eq!(judgement["mark"], if is_honest { "pass" } else { "fail" }, "{judgement}");
     }
 }

@@ -172,9 +172,9 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
     let end = end_of(&child);
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return code_of(status),
+            Ok(Some(status)) => return ended(code_of(status), spec.level),
             Ok(None) => {}
-            Err(_) => return FAILED,
+            Err(_) => return ended(FAILED, spec.level),
         }
         if processes().is_some_and(|count| count > spec.processes_max.saturating_add(1)) {
             let _ = child.kill();
@@ -189,7 +189,9 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
             }
             Heard::HostIsGone => {
                 let _ = child.kill();
-                let _ = rustix::process::kill_current_process_group(Signal::KILL);
+                if spec.level.has_namespaces() {
+                    let _ = rustix::process::kill_current_process_group(Signal::KILL);
+                }
             }
         }
     }
@@ -228,7 +230,7 @@ fn ended(code: i32, level: Level) -> i32 {
     code
 }
 
-/// Who leaves its parents becomes our child; see [`linux::confine`].
+/// Who leaves its parents becomes our child; see [`linux::enter`] and [`linux::confine`].
 fn end_children() {
     const ROUNDS_MAX: usize = 1_000;
     for _ in 0..ROUNDS_MAX {

@@ -94,20 +94,20 @@ impl Launch<'_> {
         self.check_program()?;
         let level_min = self.program.level_min;
         let tools = ToolChains::find(self.program, &self.path(), &self.host.hidden);
-        let mut first_reason = None;
+        let mut reason = String::new();
         for level in Level::ALL.into_iter().filter(|level| *level >= level_min) {
             match self.at(level, &tools).await.map_err(|error| failed(self.program, &error))? {
                 Ok(launched) => return Ok(launched),
                 Err(why) => {
                     tracing::debug!(program = self.program.name, %level, why, "sandbox level refused");
-                    first_reason.get_or_insert(why);
+                    reason = why;
                 }
             }
         }
-        match first_reason.filter(|why| !why.is_empty()) {
-            Some(why) => Err(SandboxError::Refused { name: self.program.name.clone(), level_min, why }),
-            None => Err(failed(self.program, &std::io::Error::other("the child said nothing"))),
+        if reason.is_empty() {
+            return Err(failed(self.program, &std::io::Error::other("the child said nothing")));
         }
+        Err(SandboxError::Refused { name: self.program.name.clone(), level_min, why: reason })
     }
 
     /// Looked for here and not left to the child, whose words a program could imitate.
@@ -246,6 +246,13 @@ impl Launched {
             self.control.write_all(&[END]).await?;
             let grace = Duration::from_millis(grace_ms);
             if let Ok(status) = tokio::time::timeout(grace, self.child.wait()).await {
+                return Ok((Some(status?), Some(hit)));
+            }
+        }
+        if !self.level.has_namespaces() {
+            // Nothing takes the program along but its keepers, who are told so that nobody waits any more.
+            let _ = self.control.shutdown().await;
+            if let Ok(status) = tokio::time::timeout(DRAIN, self.child.wait()).await {
                 return Ok((Some(status?), Some(hit)));
             }
         }

@@ -43,6 +43,8 @@ async fn the_environment_is_what_is_listed_and_nothing_else() {
     // A program may start git, which starts nothing then that a repository names.
     let of_git = names.extract_if(.., |name| name.starts_with("GIT_")).collect::<Vec<_>>();
     assert!(of_git.contains(&"GIT_CONFIG_COUNT") && of_git.contains(&"GIT_ALLOW_PROTOCOL"), "{told}");
+    // What Go needs to find its modules, where the machine has it.
+    names.retain(|name| !name.starts_with("GO"));
     assert_eq!(names, ["A", "CARGO_PKG_NAME", "HOME", "LANG", "PATH", "TMPDIR"], "{told}");
 }
 

@@ -23,7 +23,16 @@ pub(super) fn enter(spec: &Spec) -> Result<(), Failed> {
     if !sealed::is_sealed().map_err(to("look at this program"))? {
         return Err(("confine a program", io::Error::other("this program was not started from a sealed copy")));
     }
-    if spec.level.has_namespaces() { enter_namespaces(spec) } else { Identity::hand_over_all(spec) }
+    if spec.level.has_namespaces() {
+        return enter_namespaces(spec);
+    }
+    take_over_orphans()?;
+    Identity::hand_over_all(spec)
+}
+
+/// What leaves its parents becomes our child, so that we can end it: nothing else takes it along.
+fn take_over_orphans() -> Result<(), Failed> {
+    rustix::process::set_child_subreaper(Some(getpid())).map_err(to("take over orphans"))
 }
 
 fn enter_namespaces(spec: &Spec) -> Result<(), Failed> {
@@ -75,10 +84,12 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
             rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK)
                 .map_err(to("reach the work directory as an unprivileged user; choose another --home"))?;
         }
-        // What leaves its parents becomes our child, so that we can end it.
-        rustix::process::set_child_subreaper(Some(getpid())).map_err(to("take over orphans"))?;
+        take_over_orphans()?;
     }
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(to("ask for a signal"))?;
+    if spec.level.has_namespaces() {
+        // All inside dies with us. Elsewhere we have to outlive the outer process, to end what runs.
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(to("ask for a signal"))?;
+    }
     raw::close_others_at_exec().map_err(to("close descriptors"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
     if spec.level == Level::None {
