@@ -6,6 +6,7 @@
 use crate::Target;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Bytes of an input that is made here.
 const INPUT_BYTES_MAX: usize = 8 << 10;
@@ -50,11 +51,21 @@ pub fn kept(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("readable"))).collect()
 }
 
-/// Runs the kept inputs, then so many mutations of them. `findings` is where the input that is tried stands meanwhile.
+/// How far a target is driven beyond its corpus.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// So many mutations.
+    Mutations(u64),
+    /// So long.
+    Time(Duration),
+}
+
+/// Runs the kept inputs, then mutations of them; answers how many. `findings` is where the input that is tried stands
+/// meanwhile.
 ///
 /// # Panics
 /// With every finding.
-pub fn drive((name, target): Target, mutations: u64, seed: u64, findings: &Path) {
+pub fn drive((name, target): Target, bound: Bound, seed: u64, findings: &Path) -> u64 {
     let kept = kept(name);
     assert!(!kept.is_empty(), "`{name}` has no corpus");
     for (path, bytes) in &kept {
@@ -64,12 +75,19 @@ pub fn drive((name, target): Target, mutations: u64, seed: u64, findings: &Path)
     let inputs: Vec<Vec<u8>> = kept.into_iter().map(|(_, bytes)| bytes).collect();
     let tried = findings.join(name);
     let mut random = Random(seed | 1);
-    for _ in 0..mutations {
+    let (started, mut done) = (Instant::now(), 0);
+    let goes_on = |done| match bound {
+        Bound::Mutations(count) => done < count,
+        Bound::Time(time) => started.elapsed() < time,
+    };
+    while goes_on(done) {
+        done += 1;
         let input = mutated(&inputs, &mut random);
         fs::write(&tried, &input).expect("a folder of ours");
         target(&input);
     }
     fs::remove_file(&tried).ok();
+    done
 }
 
 fn mutated(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {

@@ -307,7 +307,7 @@ fn a_server_in_the_sandbox_reaches_nothing_of_the_host_and_a_bare_one_everything
     let found = |more: &str| {
         // Where things are is known once there is a laboratory, so the calls are written behind it.
         let lab = faked(&tools_named(&["attack"]), more, &[]);
-        lab.set_secret("own", "tok-1234567890-abcdef");
+        lab.set_own_secret("own", "tok-1234567890-abcdef");
         let (home, project) = (lab.home(), lab.project());
         std::fs::write(lab.path(".netrc"), "password").expect("ours");
         std::fs::write(project.join(".env"), "KEY=1").expect("ours");

@@ -108,13 +108,14 @@ fn agents_remember_in_a_component_of_any_language() {
 fn machines_with_one_server_share_what_is_remembered() {
     let server = RedisServer::start();
     let config = format!("{NOTER}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
-    let (here, there) = (Lab::new(&config, GOAL), Lab::new(&config, GOAL));
+    let [here, there, elsewhere] = [(); 3].map(|()| Lab::new(&config, GOAL));
     here.run(&["run"]).expect(3);
     // Its name, which any repository may choose, leads nobody to what it remembers.
-    there.run(&["run", "--plan-only"]).expect(4);
-    assert!(memories(&there, &["search", "harbour"]).is_empty());
+    elsewhere.run(&["run", "--plan-only"]).expect(4);
+    assert!(memories(&elsewhere, &["search", "harbour"]).is_empty());
     let id = here.run(&["project", "id"]).expect(0).stdout;
     there.run(&["project", "same-as", id.trim()]).expect(0);
+    there.run(&["run", "--plan-only"]).expect(4);
     let found = memories(&there, &["search", "harbour"]);
     assert_eq!(found[0]["key"], "the harbour's port", "{found:?}");
 }

@@ -1,13 +1,16 @@
 //! Fuzz targets without a fuzzer: what was found once is not found again, and a few new inputs beside.
 
 use crate::support::lab::private_directory;
-use longhaul_fuzz::{PROGRAM, TARGETS, driver};
+use longhaul_fuzz::driver::{self, Bound};
+use longhaul_fuzz::{PROGRAM, TARGETS};
+use std::time::Duration;
 
-/// Mutations of a target; `LONGHAUL_MUTATIONS` asks for more, and `LONGHAUL_SEED` for others.
+/// Mutations of a target; `LONGHAUL_MUTATIONS` asks for more, `LONGHAUL_FUZZ_S` for so many seconds of each target
+/// instead, `LONGHAUL_TARGET` for one target alone, and `LONGHAUL_SEED` for others.
 const MUTATIONS: u64 = 150;
 
-fn number(variable: &str, usual: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 
 #[test]
@@ -15,8 +18,12 @@ fn no_reader_of_what_comes_from_outside_stumbles_over_its_corpus_or_mutations_of
     PROGRAM.set(env!("CARGO_BIN_EXE_longhaul").into()).expect("set once");
     let findings = private_directory().keep();
     println!("an input that ends this process stands in {}", findings.display());
-    for target in TARGETS {
-        driver::drive(target, number("LONGHAUL_MUTATIONS", MUTATIONS), number("LONGHAUL_SEED", 19), &findings);
+    let mutations = Bound::Mutations(number("LONGHAUL_MUTATIONS").unwrap_or(MUTATIONS));
+    let bound = number("LONGHAUL_FUZZ_S").map_or(mutations, |seconds| Bound::Time(Duration::from_secs(seconds)));
+    let one = std::env::var("LONGHAUL_TARGET").ok();
+    for target in TARGETS.into_iter().filter(|(name, _)| one.as_ref().is_none_or(|one| one == name)) {
+        let done = driver::drive(target, bound, number("LONGHAUL_SEED").unwrap_or(19), &findings);
+        println!("{}: {done} mutations", target.0);
     }
     std::fs::remove_dir_all(&findings).expect("ours");
 }
