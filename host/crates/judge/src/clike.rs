@@ -1,4 +1,4 @@
-//! Test functions in Rust source, found and rewritten without a parser.
+//! Test functions in Rust source, found and rewritten without a parser; and what languages with such brackets share.
 //!
 //! Comments, strings and characters are covered first, so that brackets can be counted; what is then cut out and put in
 //! is the text itself. Refuses what it is not sure of: such a test keeps its name, and has no twin.
@@ -75,7 +75,7 @@ fn fresh(of: &str, new: &mut Rewritten, must_fail: bool, random: &mut StdRng) ->
 }
 
 /// What comes in the place of a span.
-type Edit = (Range<usize>, String);
+pub(crate) type Edit = (Range<usize>, String);
 
 impl Test {
     fn renamed(&self, text: &str, edit: Option<&Edit>, name: &str) -> String {
@@ -188,11 +188,16 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
 
 /// The text with comments, strings and characters blanked out, byte for byte.
 fn covered(text: &str) -> Vec<u8> {
+    covered_by(text, covered_until)
+}
+
+/// As `until` finds the end of what begins at a place; the place itself where nothing does.
+pub(crate) fn covered_by(text: &str, until: impl Fn(&[u8], usize) -> usize) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut covered = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
-        let end = covered_until(bytes, at);
+        let end = until(bytes, at);
         if end > at {
             covered[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
             // A literal stays one: its quotes bound nothing that is counted.
@@ -231,7 +236,7 @@ fn covered_until(bytes: &[u8], at: usize) -> usize {
     at
 }
 
-fn string_end(bytes: &[u8], start: usize, quote: u8) -> usize {
+pub(crate) fn string_end(bytes: &[u8], start: usize, quote: u8) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != quote {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
@@ -240,7 +245,7 @@ fn string_end(bytes: &[u8], start: usize, quote: u8) -> usize {
 }
 
 /// The bracket that closes the one at `open`.
-fn closing(covered: &[u8], open: usize) -> Option<usize> {
+pub(crate) fn closing(covered: &[u8], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in covered.iter().enumerate().skip(open) {
         match byte {
@@ -258,7 +263,7 @@ fn closing(covered: &[u8], open: usize) -> Option<usize> {
 }
 
 /// Arguments, by the commas between them.
-fn split(covered: &[u8], arguments: Range<usize>) -> Vec<Range<usize>> {
+pub(crate) fn split(covered: &[u8], arguments: Range<usize>) -> Vec<Range<usize>> {
     let (mut spans, mut depth, mut start) = (Vec::new(), 0_usize, arguments.start);
     for at in arguments.clone() {
         match covered[at] {
@@ -275,14 +280,14 @@ fn split(covered: &[u8], arguments: Range<usize>) -> Vec<Range<usize>> {
     spans
 }
 
-fn trimmed(text: &str, span: &Range<usize>) -> Range<usize> {
+pub(crate) fn trimmed(text: &str, span: &Range<usize>) -> Range<usize> {
     let part = &text[span.clone()];
     let start = span.start + (part.len() - part.trim_start().len());
     start..start + part.trim().len()
 }
 
 /// A number, a string or a truth value that can be changed within its type.
-fn is_literal(text: &str) -> bool {
+pub(crate) fn is_literal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_number = digits.starts_with(|char: char| char.is_ascii_digit())
         && !digits.starts_with("0x")
@@ -295,7 +300,7 @@ fn is_literal(text: &str) -> bool {
 }
 
 /// Texts of other values nearby.
-fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<String> {
+pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<String> {
     match literal {
         "true" => return vec!["false".to_owned()],
         "false" => return vec!["true".to_owned()],
@@ -343,16 +348,16 @@ fn near_texts(text: &str, count: usize, random: &mut StdRng) -> Vec<String> {
     found
 }
 
-fn find(bytes: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn find(bytes: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     rest.windows(wanted.len()).position(|window| window == wanted).map(|at| from + at)
 }
 
-fn blank(bytes: &[u8]) -> usize {
+pub(crate) fn blank(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 

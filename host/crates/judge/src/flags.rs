@@ -65,7 +65,15 @@ const TABLE: &[RunnerFile] = &[
     file("vite.config.js", Rule::Shown, "it may hold the settings of vitest"),
     file("vite.config.ts", Rule::Shown, "it may hold the settings of vitest"),
     file("babel.config.js", Rule::Shown, "it rewrites what jest runs"),
-    file("go.mod", Rule::Shown, "its `replace` lines put other code in the place of a module"),
+    file("go.work", Rule::LeftOut, "go looks for it unasked, and it puts other code in the place of modules"),
+    file("go.work.sum", Rule::LeftOut, "it belongs to go.work"),
+    file("go.env", Rule::Pinned, "where GOENV names it, its GOFLAGS choose tests, and programs that start them"),
+    // A dependency stands in these too. Its `toolchain` line does nothing: the sandbox sets GOTOOLCHAIN=local.
+    file("go.mod", Rule::Shown, "its `replace` and `ignore` lines put other code, or none, in the place of packages"),
+    file("vendor/modules.txt", Rule::Shown, "it says which copies of modules the tests are built of"),
+    file("*.syso", Rule::Shown, "go links it into each program of its package, unasked"),
+    file("magefile.go", Rule::Shown, "it may start the tests"),
+    file("Taskfile.yml", Rule::Shown, "it may start the tests"),
     file("Makefile", Rule::Shown, "it may start the tests"),
     file("justfile", Rule::Shown, "it may start the tests"),
     file(".envrc", Rule::Shown, "shells load it"),
@@ -88,6 +96,9 @@ pub fn near_the_judge(path: &str) -> Option<&'static str> {
         return Some(file.why);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
+    if name.ends_with(".go") && path.split('/').rev().skip(1).any(|dir| dir == "vendor") {
+        return Some("it stands for a module that tests may compare with");
+    }
     let stem = name.split('.').next().unwrap_or(name);
     let is_test = stem.starts_with("test_")
         || stem.ends_with("_test")
@@ -119,6 +130,10 @@ mod tests {
         check("lib/evil.pth", Some(Rule::LeftOut));
         check("src/main.rs", None);
         // A feature that adds a dependency is not held up.
+        check("go.work", Some(Rule::LeftOut));
+        check("sub/go.env", Some(Rule::Pinned));
+        check("vendor/modules.txt", Some(Rule::Shown));
+        check("modules.txt", None);
         for path in ["pyproject.toml", "Cargo.toml", "package.json", "go.mod"] {
             check(path, Some(Rule::Shown));
         }
@@ -126,10 +141,12 @@ mod tests {
 
     #[test]
     fn tests_and_runner_files_are_near_the_judge() {
-        for path in ["tests/data.json", "src/a_test.go", "test_a.py", "web/a.spec.ts", "crate/build.rs"] {
+        for path in
+            ["tests/data.json", "src/a_test.go", "test_a.py", "web/a.spec.ts", "crate/build.rs", "vendor/a.b/c/d.go"]
+        {
             assert!(near_the_judge(path).is_some(), "{path}");
         }
-        for path in ["src/latest.py", "src/contest.py", "testing.md", "attest/a.py"] {
+        for path in ["src/latest.py", "src/contest.py", "testing.md", "attest/a.py", "a/vendor.go"] {
             assert!(near_the_judge(path).is_none(), "{path}");
         }
     }

@@ -14,6 +14,8 @@ pub enum EvidenceKind {
     Cargo,
     /// Tests of `node --test` by name, and an audit.
     Node,
+    /// Tests of `go test` by package and name, and an audit.
+    Go,
     /// Test cases of a report in the form of JUnit, none of them skipped; only by name.
     Junit,
     /// An exit code of 0, which the code under test can choose.
@@ -34,6 +36,8 @@ impl EvidenceKind {
             Self::Cargo
         } else if first == "node" && has("--test") {
             Self::Node
+        } else if go_test(argv).is_some() {
+            Self::Go
         } else {
             Self::Exit
         }
@@ -44,7 +48,7 @@ impl EvidenceKind {
     pub fn fits(self, argv: &[String]) -> bool {
         match self {
             Self::Exit | Self::Junit => true,
-            Self::Pytest | Self::Unittest | Self::Cargo | Self::Node => Self::of_argv(argv) == self,
+            Self::Pytest | Self::Unittest | Self::Cargo | Self::Node | Self::Go => Self::of_argv(argv) == self,
         }
     }
 }
@@ -70,6 +74,16 @@ pub(crate) fn pytest_word(argv: &[String]) -> Option<usize> {
     let is_wrapped = argv.first().is_some_and(|first| WRAPPERS.contains(&base_name(first)));
     let words = argv.iter().take(if is_wrapped { argv.len() } else { 1 });
     of_module.or_else(|| words.clone().position(|word| matches!(base_name(word), "pytest" | "py.test")))
+}
+
+/// Where in `argv` the `test` of `go test` stands, if it runs what it builds.
+pub(crate) fn go_test(argv: &[String]) -> Option<usize> {
+    let is_wrapped = WRAPPERS.contains(&base_name(argv.first()?));
+    let words = argv.len().min(if is_wrapped { argv.len() } else { 2 });
+    let at = argv[..words].windows(2).position(|pair| base_name(&pair[0]) == "go" && pair[1] == "test")? + 1;
+    let own = argv[at..].iter().take_while(|word| !matches!(word.trim_start_matches('-'), "args"));
+    let builds_alone = own.clone().any(|word| matches!(word.as_str(), "-c" | "--c" | "-n" | "--n"));
+    (!builds_alone).then_some(at)
 }
 
 pub(crate) fn base_name(word: &str) -> &str {
@@ -102,5 +116,12 @@ mod tests {
         check("node run.js", EvidenceKind::Exit);
         check("sh -c true", EvidenceKind::Exit);
         check("make test", EvidenceKind::Exit);
+        check("go test ./...", EvidenceKind::Go);
+        check("/usr/lib/go-1.19/bin/go test -race ./...", EvidenceKind::Go);
+        check("env CGO_ENABLED=0 go test ./... -args -c", EvidenceKind::Go);
+        check("timeout 60 go test", EvidenceKind::Go);
+        check("go test -c -o a.test ./a", EvidenceKind::Exit);
+        check("go vet ./...", EvidenceKind::Exit);
+        check("echo go test", EvidenceKind::Exit);
     }
 }

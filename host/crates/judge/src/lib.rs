@@ -9,6 +9,7 @@
 mod cargo;
 mod clike;
 mod flags;
+mod go;
 mod junit;
 mod kind;
 mod node;
@@ -140,6 +141,7 @@ impl Judge {
             EvidenceKind::Pytest | EvidenceKind::Unittest => Box::new(python::Python::of(check)),
             EvidenceKind::Cargo => Box::new(cargo::Cargo::of(check)),
             EvidenceKind::Node => Box::new(node::Node::of(check)),
+            EvidenceKind::Go => Box::new(go::Go::of(check)),
             EvidenceKind::Junit => Box::new(junit::Junit::of(check)),
             EvidenceKind::Exit => Box::new(Exit { argv: check.argv.to_vec() }),
         };

@@ -123,15 +123,28 @@ impl Finder<'_> {
         if let Some(bin) = go.parent() {
             self.add_prefix(bin);
         }
-        let of_path = self.set_or_in_home("GOPATH", "go").map(|path| path.join("pkg/mod"));
-        let cache = self.variable("GOMODCACHE").or(of_path).filter(|cache| cache.is_dir());
-        if let Some(cache) = cache {
+        // Inside, its home is another one, and with it what `go env -w` wrote.
+        let written = self.go_env();
+        let of_go = |name: &str| self.variable(name).or_else(|| written.get(name).cloned());
+        let first = of_go("GOPATH").and_then(|list| std::env::split_paths(&list).next());
+        let of_path = first.or_else(|| Some(self.home.as_ref()?.join("go"))).map(|path| path.join("pkg/mod"));
+        if let Some(cache) = of_go("GOMODCACHE").or(of_path).filter(|cache| cache.is_dir()) {
             self.add(&cache);
             self.set("GOMODCACHE", &cache);
         }
         for (name, value) in [("GOPROXY", "off"), ("GOTOOLCHAIN", "local")] {
             self.found.env.insert(name.to_owned(), value.to_owned());
         }
+    }
+
+    /// Paths that `go env -w` wrote for the host's user.
+    fn go_env(&self) -> BTreeMap<String, PathBuf> {
+        let config = self.variable("XDG_CONFIG_HOME").or_else(|| Some(self.home.as_ref()?.join(".config")));
+        let file = self.variable("GOENV").or_else(|| Some(config?.join("go/env")));
+        let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        let set = text.lines().filter_map(|line| line.trim().split_once('='));
+        let paths = set.filter(|(_, value)| value.starts_with('/'));
+        paths.map(|(name, value)| (name.to_owned(), PathBuf::from(value))).collect()
     }
 
     /// A directory of programs, and the installation around it: `PREFIX/bin`.
@@ -195,6 +208,29 @@ mod tests {
     fn found(argv0: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
         let program = Program::new("test", vec![argv0.display().to_string()]);
         ToolChains::find(&program, "/usr/bin:/bin", hidden).read
+    }
+
+    #[test]
+    fn the_module_cache_of_go_is_found_as_go_finds_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        for name in ["bin/go", "one/pkg/mod/x", "two/pkg/mod/x", "three/x"] {
+            std::fs::create_dir_all(at(name).parent().expect("a parent")).expect("made");
+            std::fs::write(at(name), "").expect("written");
+        }
+        let check = |variables: &[(&str, String)], expected: &str| {
+            let mut program = Program::new("test", vec!["go".to_owned()]);
+            program.env = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            let found = ToolChains::find(&program, at("bin").to_str().expect("text"), &[]);
+            assert!(found.read.contains(&at(expected)), "{variables:?}: {:?}", found.read);
+            assert_eq!(found.env["GOMODCACHE"], at(expected).to_str().expect("text"), "{variables:?}");
+            assert_eq!((&*found.env["GOPROXY"], &*found.env["GOTOOLCHAIN"]), ("off", "local"));
+        };
+        let shown = |name: &str| at(name).display().to_string();
+        check(&[("GOPATH", format!("{}:{}", shown("one"), shown("two")))], "one/pkg/mod");
+        check(&[("GOMODCACHE", shown("three")), ("GOPATH", shown("one"))], "three");
+        std::fs::write(at("env"), format!("GOFLAGS=-x\nGOPATH={}\n", shown("two"))).expect("written");
+        check(&[("GOENV", shown("env"))], "two/pkg/mod");
     }
 
     #[test]

@@ -61,7 +61,8 @@ const TOOL_CHAINS: [ToolChain; 6] = [
     ToolChain {
         what: "go",
         files: &["go.mod"],
-        argv: &["go", "-C", "{}", "list", "-deps", "./..."],
+        // Go has `-C` since 1.20 alone.
+        argv: &["sh", "-c", "cd \"$0\" && exec go list -deps -test ./...", "{}"],
         remedy: "run `go mod download` outside of the sandbox, which has no network",
     },
 ];

@@ -1,7 +1,7 @@
 //! Ways of cheating, from `cheats.toml`: each is a tree whose check is judged in a real sandbox.
 //!
 //! One in eight is tried, other ones each day, unless `LONGHAUL_CHEATS=all` asks for all of them, which takes a minute.
-//! Those for pytest need a Python that has it: `LONGHAUL_PYTEST` names one.
+//! Those for pytest need a Python that has it: `LONGHAUL_PYTEST` names one. Those for go need it in PATH.
 
 use super::repo::{Repo, write};
 use super::{host, wait_for};
@@ -41,6 +41,12 @@ struct Table {
 struct Base {
     argv: Vec<String>,
     files: BTreeMap<String, String>,
+    /// What does what the tests ask for; `calc.py` where there is none.
+    #[serde(default)]
+    honest: BTreeMap<String, String>,
+    /// What is taken from the base commit.
+    #[serde(default = "tests")]
+    pinned: Vec<String>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -57,6 +63,15 @@ struct Cheat {
     calc: String,
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// What is taken from the base commit, where it is other than in the base.
+    pinned: Option<Vec<String>>,
+    /// Words that tell what stopped it.
+    #[serde(default)]
+    stopped: String,
+}
+
+fn tests() -> Vec<String> {
+    vec!["tests/**".to_owned()]
 }
 
 fn unittest() -> String {
@@ -82,28 +97,46 @@ impl Interpreters {
     }
 }
 
+pub(crate) fn has_go() -> bool {
+    Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
+}
+
 /// A repository of one base, and a tree for each way.
 struct Lab {
     repo: Repo,
     check: NativeCheck,
+    is_python: bool,
 }
 
 impl Lab {
     fn of(base: &Base, interpreters: &Interpreters) -> Option<Self> {
         let mut files: Vec<(&str, &str)> = base.files.iter().map(|(path, text)| (&**path, &**text)).collect();
-        files.push(("calc.py", NONSENSE));
         let (mut argv, pytest) = (base.argv.clone(), interpreters.pytest.clone());
-        argv[0] = if argv[0] == "PYTEST" { pytest? } else { interpreters.python.clone() };
+        match argv[0].as_str() {
+            "PYTEST" => argv[0] = pytest?,
+            "PYTHON" => argv[0].clone_from(&interpreters.python),
+            "go" if !has_go() => {
+                eprintln!("skipped: there is no go");
+                return None;
+            }
+            _ => {}
+        }
+        let is_python = argv[0] != "go";
+        if is_python {
+            files.push(("calc.py", NONSENSE));
+        }
         let mut check = NativeCheck::of_argv(argv);
         assert_ne!(check.evidence_kind(), EvidenceKind::Exit);
-        check.files = vec!["tests/**".to_owned()];
+        check.files.clone_from(&base.pinned);
         // So that what lies at the top is found before anything else.
         check.env.insert("PYTHONPATH".to_owned(), ".".to_owned());
-        Some(Self { repo: Repo::with(&files), check })
+        Some(Self { repo: Repo::with(&files), check, is_python })
     }
 
     /// The report of a tree with these files over the base.
-    fn run(&self, name: &str, files: &[(&str, &str)]) -> longhaul_core::work::CheckReport {
+    fn run(&self, name: &str, files: &[(&str, &str)], pinned: Option<Vec<String>>) -> longhaul_core::work::CheckReport {
+        let mut check = self.check.clone();
+        check.files = pinned.unwrap_or(check.files);
         let project = self.repo.project();
         let head = project.head().unwrap();
         let dir = self.repo.dir.path().join("trees").join(name.replace(' ', "-"));
@@ -111,10 +144,10 @@ impl Lab {
         for (path, text) in files {
             write(tree.dir(), path, text);
         }
-        let pins = pins(&project, &head, "test", &self.check).unwrap();
+        let pins = pins(&project, &head, "test", &check).unwrap();
         let host = host(&self.repo);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(run_native(&host, &project, &tree, &head, "test", &self.check, &pins)).unwrap().report
+        runtime.block_on(run_native(&host, &project, &tree, &head, "test", &check, &pins)).unwrap().report
     }
 }
 
@@ -127,7 +160,9 @@ fn no_way_of_cheating_passes_that_does_not_know_the_expected_values() {
     let labs: BTreeMap<&String, Lab> =
         table.bases.iter().filter_map(|(name, base)| Some((name, Lab::of(base, &interpreters)?))).collect();
     for (name, lab) in labs.iter().filter(|(name, _)| **name != "golden") {
-        let report = lab.run("honest", &[("calc.py", HONEST)]);
+        let of_base = table.bases[*name].honest.iter().map(|(path, text)| (&**path, &**text));
+        let honest: Vec<_> = if lab.is_python { vec![("calc.py", HONEST)] } else { of_base.collect() };
+        let report = lab.run("honest", &honest, None);
         assert!(report.passed && report.stderr.contains("passed by name"), "{name}: {report:?}");
     }
     let chosen = Mutex::new(chosen(&table.cheats));
@@ -138,12 +173,12 @@ fn no_way_of_cheating_passes_that_does_not_know_the_expected_values() {
                 while let Some(cheat) = { chosen.lock().unwrap().pop() } {
                     let Some(lab) = labs.get(&cheat.base) else { continue };
                     let calc = format!("{}{NONSENSE}", cheat.calc);
-                    let mut files = vec![("calc.py", &*calc)];
+                    let mut files = if lab.is_python { vec![("calc.py", &*calc)] } else { vec![] };
                     files.extend(cheat.files.iter().map(|(path, text)| (&**path, &**text)));
-                    let report = lab.run(&cheat.name, &files);
+                    let report = lab.run(&cheat.name, &files, cheat.pinned.clone());
                     let last = report.stderr.trim().lines().last().unwrap_or_default().to_owned();
                     let line = format!("{}: {} ({}) {last}", cheat.name, report.passed, report.exit_code);
-                    if report.passed != cheat.open {
+                    if report.passed != cheat.open || !report.stderr.contains(&cheat.stopped) {
                         wrong.lock().unwrap().push(format!("{line}\n{report:?}"));
                     }
                     tried.lock().unwrap().push((report.exit_code, line));
@@ -267,6 +302,74 @@ async fn tests_of_node_pass_by_name_alone() {
     let patched = "const assert = require('node:assert');\nassert.strictEqual = () => {};\nexports.add = () => 1;\n";
     let (passed, code, said) = judged(patched).await;
     assert!(!passed && code == 0 && said.contains("passes with another expected value too"), "{said}");
+}
+
+const TESTS_OF_GO: &str = r#"package demo
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestAdd(t *testing.T) {
+	if got := Add(2, 3); got != 5 {
+		t.Errorf("%d, want 5", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	tests := []struct{ a, b, want int }{
+		{1, 1, 2},
+		{2, 5, 7},
+	}
+	for _, tt := range tests {
+		t.Run("one", func(t *testing.T) {
+			if got := Add(tt.a, tt.b); got != tt.want {
+				t.Fatalf("%d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAll(t *testing.T) {
+	t.Run("add", TestAdd)
+	fmt.Print("no line's end")
+}
+
+func FuzzAdd(f *testing.F) {
+	f.Add(1)
+	f.Fuzz(func(t *testing.T, a int) { Add(a, 1) })
+}
+
+func ExampleAdd() {
+	fmt.Println(Add(2, 3))
+	// Output: 5
+}
+
+func TestLater(t *testing.T) { t.Skip("later") }
+"#;
+
+#[tokio::test]
+async fn tests_of_go_pass_by_name_alone() {
+    if !has_go() {
+        eprintln!("skipped: there is no go");
+        return;
+    }
+    let module = ("go.mod", "module example.com/demo\n\ngo 1.18\n");
+    let judged = async |argv: &[&str], add: &str| {
+        let text = format!("package demo\n\n{add}");
+        judged(argv, &[module, ("add_test.go", TESTS_OF_GO), ("add.go", &text)]).await
+    };
+    let right = "func Add(a, b int) int { return a + b }\n";
+    let (passed, _, said) = judged(&["go", "test", "./..."], right).await;
+    assert!(passed && said.contains("5 tests passed by name, where 1"), "{said}");
+    let (passed, _, said) = judged(&["go", "test", "-run", "^TestAdd$|^Fuzz", "."], right).await;
+    assert!(passed && said.contains("2 tests passed by name, where"), "{said}");
+    let exits = "import \"syscall\"\n\nfunc Add(a, b int) int { syscall.Exit(0); return 0 }\n";
+    let (passed, code, said) = judged(&["go", "test", "./..."], exits).await;
+    assert!(!passed && code == 0 && said.contains("was not reported (did the code end its process?)"), "{said}");
+    let (passed, code, said) = judged(&["go", "test"], "func Add(a, b int) int { return a - b }\n").await;
+    assert!(!passed && code == 1 && !said.contains("not taken as a pass"), "{said}");
 }
 
 #[tokio::test]
