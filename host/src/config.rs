@@ -146,8 +146,8 @@ pub struct RunConfig {
     /// The agent, by its name under `[agents]`, that is asked for criteria and checks which a feature lacks
     /// before another begins to work on it. Default none.
     pub contract_by: Option<String>,
-    /// The least sandbox level that must hold checks and all other native programs: `full`, `namespaces`, `landlock` or
-    /// `none`. Where this machine gives less, they are not started. Default `full`.
+    /// The least sandbox level that must hold checks and all other native programs: `runsc`, `full`, `namespaces`,
+    /// `landlock` or `none`. Where this machine gives less, they are not started. Default `full`.
     pub sandbox_min: Level,
     /// The caps of a run.
     pub limits: HarnessLimits,

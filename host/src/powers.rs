@@ -210,8 +210,7 @@ impl Powers {
         }
         for lower in ["sandbox", "sandbox_min", "network"] {
             let value = &check[lower];
-            let is_default = value.is_null() || value == "full" || value == &Value::Bool(false);
-            if !is_default {
+            if !is_whole(value) && value != &Value::Bool(false) {
                 self.add(PowerKind::Wall, table, format!("{lower} = {value}"));
             }
         }
@@ -249,7 +248,7 @@ impl Powers {
             }
         }
         let level = &server["sandbox"];
-        if !level.is_null() && level != "full" {
+        if !is_whole(level) {
             self.add(PowerKind::Wall, table, format!("sandbox = {level}"));
         }
     }
@@ -317,7 +316,7 @@ impl Powers {
     /// What other tables lower; one that is not written changes nothing.
     fn of_walls(&mut self, whole: &Value) {
         let min = &whole["run"]["sandbox_min"];
-        if !min.is_null() && min != "full" {
+        if !is_whole(min) {
             self.add(PowerKind::Wall, "run", format!("sandbox_min = {min}"));
         }
         for (field, value) in tables(whole, "protect") {
@@ -327,6 +326,11 @@ impl Powers {
             }
         }
     }
+}
+
+/// A level of sandbox that is not below the default.
+fn is_whole(level: &Value) -> bool {
+    level.is_null() || level == "full" || level == "runsc"
 }
 
 /// The providers' own addresses.

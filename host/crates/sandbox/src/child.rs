@@ -7,6 +7,9 @@
 //! that the system refuses starts nothing, and the host asks for less where it may. Refuses to guess: what held the
 //! program is said on the first line of standard error, before the program runs; and to start anywhere but below the
 //! directory that it works in.
+//!
+//! At a level that has a backend, the inner process starts that instead, and a third one, the innermost, is the first
+//! process in it and starts the program. Nothing of a backend outlives the inner process, and that not the host.
 
 #[cfg(target_os = "linux")]
 mod access;
@@ -21,10 +24,10 @@ mod raw;
 #[cfg(target_os = "linux")]
 mod syscalls;
 
-use crate::spec::{CROWDED, END, READY, REFUSED, SAID, Spec};
+use crate::spec::{CROWDED, END, READY, REFUSED, Role, SAID, Spec};
 use crate::{Level, descriptors};
 #[cfg(target_os = "linux")]
-use linux::{confine, enter, keep_to_descriptors};
+use linux::{confine, enter, keep_to_descriptors, start_backend};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 use std::io::{Read, Write};
@@ -62,7 +65,10 @@ pub fn sandbox_child(spec_json: &str) -> i32 {
         Ok(input) => input,
         Err(error) => return say(REFUSED, &format!("cannot receive standard input: {error}")),
     };
-    if spec.is_inner { inner(&spec, input) } else { outer(spec, input) }
+    match spec.role {
+        Role::Outer => outer(spec, input),
+        Role::Inner | Role::Innermost { .. } => inner(&spec, input),
+    }
 }
 
 /// Confines this very process to the descriptors that it has, by Landlock and seccomp: from now on it opens no file,
@@ -81,7 +87,7 @@ fn outer(spec: Spec, input: Option<OwnedFd>) -> i32 {
     if let Err((doing, error)) = enter(&spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
     }
-    let inner = Spec { is_inner: true, nice, ..spec };
+    let inner = Spec { role: Role::Inner, nice, ..spec };
     match start_inner(&inner, input) {
         Ok((child, control)) => wait_or_end_with_the_host(child, &control, &inner),
         Err(error) => say(REFUSED, &format!("cannot start the inner process: {error}")),
@@ -93,20 +99,36 @@ fn start_inner(spec: &Spec, input: Option<OwnedFd>) -> std::io::Result<(Child, U
     let json = serde_json::to_string(spec)?;
     // The link, not where it leads: the sealed copy has no path.
     let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
-    let (ours, theirs) = UnixStream::pair()?;
-    descriptors::send(&ours, input.as_ref().map(|input| input.as_fd()))?;
+    let (ours, theirs) = control(input)?;
     let mut command = Command::new(program);
-    command.arg0("longhaul-sandbox").args(&spec.prefix_args).arg(json).stdin(OwnedFd::from(theirs));
+    command.arg0("longhaul-sandbox").args(&spec.prefix_args).arg(json).stdin(theirs);
     Ok((command.spawn()?, ours))
 }
 
+/// A socket to the next process, on which it is handed the program's standard input, and its other end.
+fn control(input: Option<OwnedFd>) -> std::io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    descriptors::send(&ours, input.as_ref().map(|input| input.as_fd()))?;
+    Ok((ours, theirs.into()))
+}
+
 fn inner(spec: &Spec, input: Option<OwnedFd>) -> i32 {
-    // A program with a terminal could type into it. We lead no group, so that this cannot fail.
-    if let Err(error) = rustix::process::setsid() {
+    // A program with a terminal could type into it. We lead no group, so that this cannot fail, but where a backend has
+    // made a session for us.
+    let leads_session = || rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid());
+    if let Err(error) = rustix::process::setsid()
+        && !leads_session()
+    {
         return say(REFUSED, &format!("cannot lead a session: {error}"));
     }
     if let Err((doing, error)) = confine(spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
+    }
+    if spec.backend.is_some() {
+        return match hold(spec, input) {
+            Ok((child, control)) => wait_or_end_with_the_host(child, &control, spec),
+            Err((doing, error)) => say(REFUSED, &format!("cannot {doing}: {error}")),
+        };
     }
     // Only what is started stands to others as the host does, which is a matter of threads. We stay before it: all of
     // it dies with us, and among thousands of processes we would have to wait for our turn to die.
@@ -119,6 +141,12 @@ fn inner(spec: &Spec, input: Option<OwnedFd>) -> i32 {
         Ok(Err(code)) => code,
         Err(error) => say(REFUSED, &format!("cannot start a thread: {error}")),
     }
+}
+
+/// Starts the backend, which starts the innermost process.
+fn hold(spec: &Spec, input: Option<OwnedFd>) -> Result<(Child, UnixStream), Failed> {
+    let (ours, theirs) = control(input).map_err(to("make a socket"))?;
+    Ok((start_backend(spec, theirs)?, ours))
 }
 
 /// Starts what is asked for; else the exit code.
@@ -176,7 +204,7 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
             Ok(None) => {}
             Err(_) => return ended(FAILED, spec.level),
         }
-        if processes().is_some_and(|count| count > spec.processes_max.saturating_add(1)) {
+        if processes().is_some_and(|count| count > spec.processes_max.saturating_add(spec.level.keepers())) {
             let _ = child.kill();
             let _ = child.wait();
             let _ = rustix::process::kill_process(rustix::process::getpid(), CROWDED);
@@ -334,6 +362,11 @@ fn enter(spec: &Spec) -> Result<(), Failed> {
 #[cfg(not(target_os = "linux"))]
 fn confine(_spec: &Spec) -> Result<(), Failed> {
     Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_backend(_spec: &Spec, _control: OwnedFd) -> Result<Child, Failed> {
+    Err(("start the backend", std::io::Error::other("this system has no walls that longhaul knows")))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,9 +1,10 @@
 //! One start of a program: by the strongest level that the system gives, watched, and ended at a limit.
 
+use crate::backend::Backend;
 use crate::error::is_full;
 use crate::output::Captured;
 use crate::program::{Input, Output as OutputKind};
-use crate::spec::{CROWDED, END, READY, REFUSED, SAID, Spec};
+use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec};
 use crate::toolchains::ToolChains;
 use crate::{Level, Limits, Program, Report, Room, SandboxError, SandboxHost, descriptors, output, sealed};
 use longhaul_core::LimitHit;
@@ -31,9 +32,6 @@ const DISK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Processes of a program that may hold, at once, as much as each of them may.
 const PROCESSES_AT_THEIR_MOST: u64 = 4;
-
-/// Processes of our own around a program: the two that confine it, of which one is the root.
-const KEEPERS: u64 = 1;
 
 /// Runs a program in a room of its own, and clears behind it.
 ///
@@ -95,7 +93,7 @@ impl Launch<'_> {
         let level_min = self.program.level_min;
         let tools = ToolChains::find(self.program, &self.path(), &self.host.hidden);
         let mut reason = String::new();
-        for level in Level::ALL.into_iter().filter(|level| *level >= level_min) {
+        for level in level_min.tried() {
             match self.at(level, &tools).await.map_err(|error| failed(self.program, &error))? {
                 Ok(launched) => return Ok(launched),
                 Err(why) => {
@@ -134,14 +132,18 @@ impl Launch<'_> {
     }
 
     async fn at(&self, level: Level, tools: &ToolChains) -> std::io::Result<Attempt> {
+        let backend = match level.backend().map(Backend::find) {
+            Some(Err(why)) => return Ok(Err(why)),
+            found => found.and_then(Result::ok),
+        };
         let (ours, theirs) = StdUnixStream::pair()?;
         let (read, write) = self.input()?;
         descriptors::send(&ours, read.as_ref().map(|read| read.as_fd()))?;
-        let mut child = self.start(level, tools, theirs.into())?;
+        let mut child = self.start(self.spec(level, backend, tools), tools, theirs.into())?;
         // What was handed over is the child's: a program whose input ends must see that.
         drop(read);
         let group = Group::of(&child);
-        let entry = self.listed(&child);
+        let entry = self.listed(&child, level);
         let (said, first_line) = tokio::sync::oneshot::channel();
         let bytes_max = self.program.limits.output_bytes_max;
         let is_piped = self.program.output == OutputKind::Pipe;
@@ -168,8 +170,7 @@ impl Launch<'_> {
         Ok((Some(read.into()), Some(write.into())))
     }
 
-    fn start(&self, level: Level, tools: &ToolChains, control: OwnedFd) -> std::io::Result<Child> {
-        let spec = self.spec(level, tools);
+    fn start(&self, spec: Spec, tools: &ToolChains, control: OwnedFd) -> std::io::Result<Child> {
         let mut command = Command::new(sealed::copy_of(&self.host.program)?);
         command.arg0(&self.host.program).args(&self.host.prefix_args).arg(serde_json::to_string(&spec)?);
         command.env_clear().env("LANG", "C.UTF-8").env("PATH", self.path()).envs(&tools.env);
@@ -180,14 +181,15 @@ impl Launch<'_> {
         command.process_group(0).kill_on_drop(true).spawn()
     }
 
-    fn spec(&self, level: Level, tools: &ToolChains) -> Spec {
+    fn spec(&self, level: Level, backend: Option<PathBuf>, tools: &ToolChains) -> Spec {
         let Program { argv, tree, cwd, read, write, limits, .. } = self.program;
         Spec {
             level,
-            is_inner: false,
+            role: Role::Outer,
             nice: 0,
             prefix_args: self.host.prefix_args.clone(),
             argv: argv.clone(),
+            backend: backend.map(|program| BackendFiles { program, binary: self.host.program.clone() }),
             // Its real name, which the kernel lists its mounts by.
             scratch: self.scratch.canonicalize().unwrap_or_else(|_| self.scratch.to_owned()),
             tree: tree.clone(),
@@ -203,13 +205,14 @@ impl Launch<'_> {
     }
 
     /// Shown to whoever watches what the host's children use, with what it may use.
-    fn listed(&self, child: &Child) -> Option<Entry<Listing>> {
+    fn listed(&self, child: &Child, level: Level) -> Option<Entry<Listing>> {
         let Limits { memory_bytes_max, processes_max, .. } = self.program.limits;
         // Lists put quotes around it.
         let mut listed = Listing::new(child.id()?, self.program.kind, &self.program.name.replace('`', ""));
         listed.place = self.program.tree.clone();
         listed.memory_bytes_max = memory_bytes_max.checked_mul(PROCESSES_AT_THEIR_MOST);
-        listed.processes_max = processes_max.checked_add(KEEPERS);
+        // A backend holds the program to its number, and has threads and processes by the dozen itself.
+        listed.processes_max = processes_max.checked_add(level.keepers()).filter(|_| level.backend().is_none());
         Some(listed.enter())
     }
 }

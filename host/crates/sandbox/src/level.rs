@@ -1,5 +1,6 @@
 //! Levels of confinement, by the words that settings, reports and journals have for them.
 
+use crate::backend::{Backend, Runsc};
 use serde::{Deserialize, Serialize};
 
 /// What confines a program, besides limits, a cleared environment and a session of its own.
@@ -18,16 +19,36 @@ pub enum Level {
     /// Namespaces, Landlock and seccomp.
     #[default]
     Full,
+    /// Namespaces, and in them a kernel of its own, which is gVisor's `runsc`. Never tried but where it is the least.
+    Runsc,
 }
 
 impl Level {
-    /// All, from the strongest on.
-    pub const ALL: [Self; 4] = [Self::Full, Self::Namespaces, Self::Landlock, Self::None];
+    /// The levels to try where this one is the least, from the strongest on. Those of a backend are slow to start, and
+    /// are tried only where they are asked for.
+    pub(crate) fn tried(self) -> impl Iterator<Item = Self> {
+        const OF_THE_KERNEL: [Level; 4] = [Level::Full, Level::Namespaces, Level::Landlock, Level::None];
+        let of_a_backend = self.backend().map(|_| self);
+        of_a_backend.into_iter().chain(OF_THE_KERNEL.into_iter().filter(move |level| *level >= self))
+    }
+
+    /// What holds the program besides this machine's kernel.
+    pub(crate) fn backend(self) -> Option<&'static dyn Backend> {
+        match self {
+            Self::Runsc => Some(&Runsc),
+            Self::Full | Self::Namespaces | Self::Landlock | Self::None => None,
+        }
+    }
+
+    /// Processes that are counted with those of a program: the inner one, and those of a backend.
+    pub(crate) fn keepers(self) -> u64 {
+        1 + self.backend().map_or(0, Backend::processes)
+    }
 
     /// Whether the program has namespaces of its own.
     #[must_use]
     pub fn has_namespaces(self) -> bool {
-        matches!(self, Self::Full | Self::Namespaces)
+        matches!(self, Self::Runsc | Self::Full | Self::Namespaces)
     }
 
     /// Whether Landlock holds it.
@@ -40,6 +61,11 @@ impl Level {
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
+            Self::Runsc => {
+                "install gVisor's `runsc` in a directory of PATH, and allow user namespaces: sysctl \
+                 kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000, \
+                 kernel.apparmor_restrict_unprivileged_userns=0"
+            }
             Self::Full => {
                 "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000, \
                  kernel.apparmor_restrict_unprivileged_userns=0) and Landlock (kernel 5.13 or newer, booted with \
@@ -58,6 +84,7 @@ impl Level {
 impl std::fmt::Display for Level {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Runsc => "runsc",
             Self::Full => "full",
             Self::Namespaces => "namespaces",
             Self::Landlock => "landlock",
@@ -71,13 +98,22 @@ mod tests {
     use super::Level;
 
     #[test]
-    fn words_of_older_journals_are_read() {
-        for (word, level) in [("full", Level::Full), ("namespaces", Level::Namespaces), ("none", Level::None)] {
+    fn words_of_settings_and_older_journals_are_read() {
+        let words =
+            [("runsc", Level::Runsc), ("full", Level::Full), ("namespaces", Level::Namespaces), ("none", Level::None)];
+        for (word, level) in words {
             assert_eq!(serde_json::from_value::<Level>(word.into()).expect("an older word"), level);
             assert_eq!(level.to_string(), word);
         }
-        assert!(
-            Level::None < Level::Landlock && Level::Landlock < Level::Namespaces && Level::Namespaces < Level::Full
-        );
+    }
+
+    #[test]
+    fn levels_are_tried_from_the_strongest_on_and_a_backend_only_by_its_name() {
+        let mut tried: Vec<Level> = Level::None.tried().collect();
+        assert_eq!(tried, [Level::Full, Level::Namespaces, Level::Landlock, Level::None]);
+        tried.sort_by(|one, other| other.cmp(one));
+        assert!(Level::None.tried().eq(tried), "as they are ordered");
+        assert!(Level::Full.tried().eq([Level::Full]));
+        assert!(Level::Runsc > Level::Full && Level::Runsc.tried().eq([Level::Runsc]));
     }
 }

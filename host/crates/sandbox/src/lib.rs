@@ -6,6 +6,8 @@
 //! accepts: nothing falls back silently, and [`Report::level`] says what held it. Decides nothing about which program
 //! may run: that is the caller's.
 
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has namespaces to start a backend in"))]
+mod backend;
 mod child;
 mod descriptors;
 mod error;

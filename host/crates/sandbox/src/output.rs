@@ -1,6 +1,7 @@
 //! Output of a program, read to its end and kept at both ends.
 
 use crate::launch::DRAIN;
+use crate::spec::SAID;
 use longhaul_core::redact::RedactStream;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +45,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The first line goes to `first_line`, where somebody wants it; the rest goes through `redact`.
+    /// The line of the child goes to `first_line`, where somebody wants it; the rest goes through `redact`.
     pub(crate) fn read(
         mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
         first_line: Option<tokio::sync::oneshot::Sender<String>>,
@@ -55,7 +56,7 @@ impl Output {
         let into = Arc::clone(&captured);
         let reader = tokio::spawn(async move {
             if let Some(first_line) = first_line {
-                let _ = first_line.send(read_line(&mut from).await);
+                let _ = first_line.send(read_first_line(&mut from).await);
             }
             let Some(mut from) = from else { return };
             let mut buffer = vec![0; 64 << 10];
@@ -86,16 +87,36 @@ impl Output {
     }
 }
 
-async fn read_line(from: &mut Option<impl AsyncRead + Unpin>) -> String {
+/// The first line that begins as the child's own do. A backend may have warned before; one that fails says only why,
+/// in its last line.
+async fn read_first_line(from: &mut Option<impl AsyncRead + Unpin>) -> String {
+    const LINES_MAX: usize = 100;
+    let mut last = String::new();
+    let Some(from) = from else { return last };
+    for _ in 0..LINES_MAX {
+        let (line, is_last) = read_line(from).await;
+        if !line.trim().is_empty() {
+            last = line;
+        }
+        if is_last || last.starts_with(SAID) {
+            break;
+        }
+    }
+    last
+}
+
+/// One line, and whether there is none after it.
+async fn read_line(from: &mut (impl AsyncRead + Unpin)) -> (String, bool) {
     let mut line = Vec::new();
-    let Some(from) = from else { return String::new() };
+    let mut is_last = true;
     while let Ok(byte) = from.read_u8().await {
         if byte == b'\n' || line.len() > 2_000 {
+            is_last = false;
             break;
         }
         line.push(byte);
     }
-    String::from_utf8_lossy(&line).into_owned()
+    (String::from_utf8_lossy(&line).into_owned(), is_last)
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) level: Level,
-    /// True for the inner process.
-    pub(crate) is_inner: bool,
+    pub(crate) role: Role,
     /// How what is started stands to others: as the host does.
     pub(crate) nice: i32,
-    /// Arguments that lead to [`crate::sandbox_child`], for the inner process.
+    /// Arguments that lead to [`crate::sandbox_child`], for the next process.
     pub(crate) prefix_args: Vec<String>,
     pub(crate) argv: Vec<String>,
+    /// At a level that has a backend, until there.
+    pub(crate) backend: Option<BackendFiles>,
     /// Holds `work`, `home`, `tmp` and `dev`; [`SCRATCH`] inside namespaces.
     pub(crate) scratch: PathBuf,
     /// Stands for `scratch/work`: a tree that is worked on and not copied.
@@ -30,6 +31,26 @@ pub(crate) struct Spec {
     pub(crate) cpu_seconds_max: u64,
     pub(crate) processes_max: u64,
     pub(crate) file_bytes_max: u64,
+}
+
+/// Which of the processes between the host and a program is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// Makes the namespaces, and watches the host.
+    Outer,
+    /// The first in the namespaces: starts the program, or the backend that holds it.
+    Inner,
+    /// The first in a backend: becomes a user and group, and starts the program.
+    Innermost { user: (u32, u32) },
+}
+
+/// What a backend is started with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BackendFiles {
+    /// Its own program.
+    pub(crate) program: PathBuf,
+    /// This binary, where it lies: a sealed copy has no place in a file system.
+    pub(crate) binary: PathBuf,
 }
 
 /// Where a program with namespaces has its scratch directory. Always the same, so that output does not differ.
@@ -52,6 +73,12 @@ pub(crate) const END: u8 = b'e';
 pub(crate) const CROWDED: Signal = Signal::USR1;
 
 impl Spec {
+    /// What the innermost process is told: nothing of the machine outside.
+    pub(crate) fn for_innermost(&self, user: (u32, u32)) -> Self {
+        let (role, scratch) = (Role::Innermost { user }, PathBuf::from(SCRATCH));
+        Self { role, scratch, backend: None, tree: None, read: Vec::new(), write: Vec::new(), ..self.clone() }
+    }
+
     /// The scratch directory, as the program sees it.
     pub(crate) fn scratch_inside(&self) -> &Path {
         if self.level.has_namespaces() { Path::new(SCRATCH) } else { &self.scratch }

@@ -3,22 +3,14 @@
 //! They run where it is worst: the host has a controlling terminal and was given it as a further descriptor, nothing of
 //! the user's is protected by its modes, and services listen. Run as root they run once more as an ordinary user.
 
-use longhaul_sandbox::{Input, Level, Output, Program, Report, Room, SandboxError, SandboxHost, run, start};
+#[path = "support/lab.rs"]
+mod lab;
+
+use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
+use longhaul_sandbox::{Input, Level, Output, Room, run, start};
 use std::io::Read as _;
-use std::net::TcpListener;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::net::{SocketAddr, UnixListener};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-/// A user that owns nothing.
-const NOBODY: u32 = 65_534;
-
-/// Has the lab of the host that a test starts of itself.
-const LAB: &str = "LONGHAUL_ATTACK_LAB";
 
 /// Start a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
 const ROOT_WITHOUT_NAMESPACES: &[&str] = &["setpriv", "--bounding-set=-sys_admin"];
@@ -32,120 +24,6 @@ const USER_WITHOUT_NAMESPACES: &[&str] = &[
     "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"",
 ];
 
-/// The example that stands in for the `longhaul` command.
-fn child() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().parent().unwrap().join("examples/sandbox_child")
-}
-
-fn host(lab: &Path) -> SandboxHost {
-    let (program, scratch) = (child(), lab.join("scratch"));
-    SandboxHost {
-        program,
-        prefix_args: vec![],
-        scratch,
-        hidden: vec![lab.join("hidden")],
-        level_min: Level::Full,
-        redact: None,
-    }
-}
-
-fn program(words: &[&str]) -> Program {
-    let argv = words.iter().map(|word| (*word).to_owned()).collect();
-    let mut program = Program::new("`test`", argv);
-    program.env.insert("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
-    program.limits.memory_bytes_max = u64::MAX;
-    program
-}
-
-/// A home with keys, a checkout with an ignored file, and a place for temporary files, open to everybody.
-fn lab(user: Option<u32>) -> tempfile::TempDir {
-    let lab = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    for file in ["home/.ssh/id", "home/api-key", "checkout/.env", "hidden/key", "granted/seen", "scratch/.keep"] {
-        let path = lab.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, "SECRET").unwrap();
-    }
-    let mut waiting = vec![lab.path().to_owned()];
-    while let Some(path) = waiting.pop() {
-        chown(&path, user, user).unwrap();
-        if path.is_dir() {
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-            waiting.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
-        }
-    }
-    lab
-}
-
-/// The users that tests run as.
-fn users() -> Vec<Option<u32>> {
-    let is_root = rustix::process::geteuid().is_root();
-    if is_root { vec![None, Some(NOBODY)] } else { vec![None] }
-}
-
-/// Runs the test `name` of this program as another process, below `wrapper`, once for each user, and answers what
-/// each wrote into `report`. The wrapper is told whether that user is root.
-fn as_each_user(name: &str, wrapper: impl Fn(bool) -> &'static [&'static str]) -> Vec<String> {
-    let run = |user: Option<u32>| {
-        let lab = lab(user);
-        let wrapper = wrapper(user.is_none() && rustix::process::geteuid().is_root());
-        let this = std::env::current_exe().unwrap();
-        let mut command = match wrapper {
-            [] => Command::new(&this),
-            [first, rest @ ..] => {
-                let mut command = Command::new(first);
-                command.args(rest).arg(&this);
-                command
-            }
-        };
-        command.args([name, "--exact", "--nocapture"]).env(LAB, lab.path()).env("HOME", lab.path().join("home"));
-        if let Some(user) = user {
-            command.uid(user).gid(user);
-        }
-        let ran = command.current_dir("/").output().unwrap();
-        let report = std::fs::read_to_string(lab.path().join("scratch/report"));
-        report.unwrap_or_else(|_| {
-            panic!("{user:?}: {}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
-        })
-    };
-    users().into_iter().map(run).collect()
-}
-
-/// The lab, in a process that [`as_each_user`] started.
-fn own_lab() -> Option<PathBuf> {
-    std::env::var_os(LAB).map(PathBuf::from)
-}
-
-fn write_report(lab: &Path, text: &str) {
-    std::fs::write(lab.join("scratch/report"), text).unwrap();
-}
-
-fn blocking<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
-}
-
-/// Carries the attacks out by `level`, and reports.
-fn attack(lab: &Path, level: Level) -> Result<Report, SandboxError> {
-    let network = TcpListener::bind("127.0.0.1:0").unwrap();
-    let _by_path = UnixListener::bind(lab.join("service")).unwrap();
-    let name = format!("longhaul-attack-{}", std::process::id());
-    let _by_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-    let (pid, port) = (std::process::id().to_string(), network.local_addr().unwrap().port().to_string());
-    let script = include_str!("attacks.py");
-    let lab_text = lab.to_str().unwrap();
-    let words = ["python3", "-c", script, &pid, &port, &name, lab_text, &level.to_string()];
-    let program = Program { level_min: level, ..program(&words) };
-    blocking(run(&host(lab), &program))
-}
-
-#[track_caller]
-fn check_refused(report: &str) {
-    assert!(report.ends_with("end\n"), "{report}");
-    let reached: Vec<&str> = report.lines().filter(|line| line.contains("REACHED")).collect();
-    assert!(reached.is_empty(), "{reached:#?}");
-    assert!(report.matches(": refused").count() > 60, "{report}");
-}
-
 /// Below a terminal of its own, which is also handed down as a descriptor.
 const IN_A_TERMINAL: &[&str] =
     &["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", "sh", "-c", "exec 3<>/dev/tty; exec \"$0\" \"$@\""];
@@ -156,7 +34,7 @@ fn every_attack_from_inside_is_refused() {
         let done = attack(&lab, Level::Full).unwrap();
         return write_report(&lab, &format!("{:?}\n{}{}", done.level, done.stderr, done.stdout));
     }
-    for report in as_each_user("every_attack_from_inside_is_refused", |_| IN_A_TERMINAL) {
+    for report in as_each_user("every_attack_from_inside_is_refused", |_| words(IN_A_TERMINAL)) {
         assert!(report.starts_with("Full\n"), "{report}");
         check_refused(&report);
     }
@@ -172,7 +50,7 @@ fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {
         return write_report(&lab, &format!("{refused}\n{:?}\n{}{}", done.level, done.stderr, done.stdout));
     }
     let name = "without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name";
-    let wrapper = |is_root| if is_root { ROOT_WITHOUT_NAMESPACES } else { USER_WITHOUT_NAMESPACES };
+    let wrapper = |is_root| words(if is_root { ROOT_WITHOUT_NAMESPACES } else { USER_WITHOUT_NAMESPACES });
     for report in as_each_user(name, wrapper) {
         let (refused, rest) = report.split_once('\n').unwrap();
         assert!(
@@ -210,7 +88,7 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
         std::fs::File::open(lab.join("checkout/new")).unwrap().read_to_string(&mut new).unwrap();
         return write_report(&lab, &format!("{said}{new}"));
     }
-    for report in as_each_user("a_program_reads_what_is_granted_and_changes_what_may_be_changed", |_| &[]) {
+    for report in as_each_user("a_program_reads_what_is_granted_and_changes_what_may_be_changed", |_| vec![]) {
         assert!(report.starts_with("SECRET-input-kept\n"), "{report}");
         assert!(report.contains("No such file") && report.ends_with("new\nnew\n"), "{report}");
         assert!(!report.contains("\n0\n"), "it is not root: {report}");

@@ -266,7 +266,7 @@ fn told(report: &Report, program: &Program, tool: &str) -> ToolOutput {
         "error": error,
     });
     // Only what is less than usual is worth words.
-    if report.level != Level::Full {
+    if report.level < Level::Full {
         output["sandbox"] = json!(report.level);
     }
     ToolOutput { output: output.to_string(), truncated: report.truncated }

@@ -188,7 +188,7 @@ fn report(name: &str, done: Report) -> CheckReport {
         let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
         stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
     }
-    if level != Level::Full {
+    if level < Level::Full {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
         stderr.push_str(&format!("{line_end}this check was held by the sandbox level `{level}`, and not by `full`\n"));
     }

@@ -75,7 +75,7 @@ pub(super) async fn level() -> Found {
         Ok(Ok(Report { level: Level::Full, .. })) => {
             let is_root = rustix::process::geteuid().is_root();
             let root = if is_root { "; longhaul runs as root, and programs as another user" } else { "" };
-            fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}"))
+            fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}; {}", stronger().await))
         }
         Ok(Ok(Report { level, .. })) => {
             let remedy = Level::Full.remedy();
@@ -83,6 +83,17 @@ pub(super) async fn level() -> Found {
         }
         Ok(Err(error)) => broken(WHAT, error.to_string()),
         Err(error) => broken(WHAT, format!("no temporary directory can be made: {error}")),
+    }
+}
+
+/// Whether programs may be held by more, for those who ask for it.
+async fn stronger() -> String {
+    let program = Program { level_min: Level::Runsc, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
+    match tried(&program, None).await {
+        Ok(Ok(_)) => "`runsc` works too, where it is asked for".to_owned(),
+        Ok(Err(SandboxError::Refused { why, .. })) => format!("`runsc` does not, where it is asked for: {why}"),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! The root is a temporary file system. Into it are bound the system's directories, parts of `/etc`, the scratch
 //! directory as `/tmp`, and what was granted, each at its own path and read-only but for what may be changed. Nothing
-//! of the machine's root remains.
+//! of the machine's root remains. A backend gets a root of its own around the program's, with the system's directories,
+//! itself and a place for its files.
 
 use super::{Failed, identity, raw, to};
-use crate::spec::{SCRATCH, Spec};
+use crate::spec::{BackendFiles, SCRATCH, Spec};
 use crate::toolchains::SYSTEM;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_remount, unmount};
@@ -73,30 +74,47 @@ const PROC: [&str; 13] = [
     "version",
 ];
 
+const PROC_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+
+/// Bytes of a root, which has files of a few lines.
+const ROOT_OPTIONS: &CStr = c"size=1048576,mode=0755";
+
 /// Where the inner process mounts its `/proc` first.
 const NEW_PROC: &str = "/.proc";
+
+/// Where a backend finds the root of the program, and an empty directory for its own files.
+pub(super) const BACKEND_ROOT: &str = "/.root";
+pub(super) const BACKEND_STATE: &str = "/.state";
+
+/// Where this binary is in the root of a program that a backend holds.
+pub(super) const BINARY: &str = "/.longhaul";
 
 /// The outer process: makes the root and goes there.
 pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -> Result<(), Failed> {
     // An empty directory of ours, below which no source lies.
-    let root = spec.scratch.join("dev");
-    mount_tmpfs(&root, c"size=1048576,mode=0755").map_err(to("make a root of its own"))?;
+    let top = spec.scratch.join("dev");
+    mount_tmpfs(&top, ROOT_OPTIONS).map_err(to("make a root of its own"))?;
+    let root = match &spec.backend {
+        Some(files) => arrange_backend(&top, files, owners).map_err(to("make a root for the backend"))?,
+        None => top.clone(),
+    };
     arrange_system(&root).map_err(to("show the system's directories"))?;
     arrange_etc(&root, user).map_err(to("make an /etc of its own"))?;
     arrange_devices(&root).map_err(to("make a /dev of its own"))?;
-    for dir in ["proc", "run", "var", "tmp", &NEW_PROC[1..]] {
-        std::fs::create_dir_all(root.join(dir)).map_err(to("make a directory"))?;
+    let dirs = ["proc", "run", "var", "tmp"].map(|dir| root.join(dir));
+    for dir in dirs.into_iter().chain(["proc", &NEW_PROC[1..]].map(|dir| top.join(dir))) {
+        std::fs::create_dir_all(dir).map_err(to("make a directory"))?;
     }
     std::os::unix::fs::symlink("/tmp/tmp", root.join("var/tmp")).map_err(to("make a link"))?;
     // The inner process mounts its own, which the kernel lets it only where one is in sight.
-    mount_bind_recursive("/proc", root.join("proc")).map_err(to("show /proc"))?;
+    mount_bind_recursive("/proc", top.join("proc")).map_err(to("show /proc"))?;
     bind_owned(&spec.scratch, &root.join("tmp"), owners).map_err(to("mount the scratch directory"))?;
     if let Some(tree) = &spec.tree {
         bind_owned(tree, &root.join("tmp/work"), owners).map_err(to("mount the tree"))?;
     }
     grant(spec, &root, owners).map_err(to("show what was granted"))?;
-    make_read_only(spec, &root).map_err(to("make the file system read-only"))?;
-    go_to_root(&root).map_err(to("change the root"))
+    make_read_only(spec, &top, &root).map_err(to("make the file system read-only"))?;
+    go_to_root(&top).map_err(to("change the root"))
 }
 
 /// Opens the directory of a `/proc` as a name only.
@@ -104,10 +122,19 @@ pub(super) fn open_proc(path: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
+/// The inner process: mounts a `/proc` of its own in place of the machine's, whole, for a backend: the kernel lets it
+/// mount another one only where it sees all of one.
+pub(super) fn mount_whole_proc() -> io::Result<()> {
+    mount(c"proc", NEW_PROC, c"proc", PROC_FLAGS, None)?;
+    unmount("/proc", UnmountFlags::DETACH)?;
+    mount_bind(NEW_PROC, "/proc")?;
+    Ok(unmount(NEW_PROC, UnmountFlags::DETACH)?)
+}
+
 /// The inner process: mounts a `/proc` of its own in place of the machine's, read-only, with what programs need.
 /// Answers one that can still be written to.
 pub(super) fn mount_proc() -> io::Result<OwnedFd> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let flags = PROC_FLAGS;
     mount(c"proc", NEW_PROC, c"proc", flags, c"hidepid=2")?;
     let writable = open_proc(NEW_PROC)?;
     unmount("/proc", UnmountFlags::DETACH)?;
@@ -129,6 +156,29 @@ pub(super) fn mount_proc() -> io::Result<OwnedFd> {
     }
     unmount(NEW_PROC, UnmountFlags::DETACH)?;
     Ok(writable)
+}
+
+/// The root of a backend; answers where the program's shall be.
+fn arrange_backend(top: &Path, files: &BackendFiles, owners: Option<&OwnedFd>) -> io::Result<PathBuf> {
+    arrange_system(top)?;
+    arrange_devices(top)?;
+    // It may have helpers beside it. Whatever the system has is there already.
+    if let Some(dir) = files.program.parent().filter(|dir| !beneath(top, dir).exists()) {
+        bind(dir, &beneath(top, dir))?;
+    }
+    let [state, root] = [BACKEND_STATE, BACKEND_ROOT].map(|dir| beneath(top, Path::new(dir)));
+    for dir in [&state, &root, &top.join("tmp")] {
+        std::fs::create_dir_all(dir)?;
+    }
+    mount_tmpfs(&state, ROOT_OPTIONS)?;
+    if owners.is_some() {
+        identity::hand_over(&state)?;
+    }
+    mount(c"tmpfs", &root, c"tmpfs", MountFlags::empty(), ROOT_OPTIONS)?;
+    // gVisor mounts one there, and can make no directory for it.
+    std::fs::create_dir(root.join("sys"))?;
+    bind(&files.binary, &beneath(&root, Path::new(BINARY)))?;
+    Ok(root)
 }
 
 fn arrange_system(root: &Path) -> io::Result<()> {
@@ -236,10 +286,13 @@ fn bind_owned(source: &Path, target: &Path, owners: Option<&OwnedFd>) -> io::Res
     }
 }
 
-fn make_read_only(spec: &Spec, root: &Path) -> io::Result<()> {
+/// All but what the program may change in its root, and what a backend may change in its own, which is `top` then.
+fn make_read_only(spec: &Spec, top: &Path, root: &Path) -> io::Result<()> {
     let mounts = std::fs::read("/proc/self/mountinfo")?;
     let open = ["tmp", "dev", "proc"].map(|dir| root.join(dir));
-    let writable: Vec<PathBuf> = open.into_iter().chain(spec.write.iter().map(|dir| beneath(root, dir))).collect();
+    let of_backend = spec.backend.iter().flat_map(|_| [&BACKEND_STATE[1..], "dev", "proc"].map(|dir| top.join(dir)));
+    let granted = spec.write.iter().map(|dir| beneath(root, dir));
+    let writable: Vec<PathBuf> = open.into_iter().chain(of_backend).chain(granted).collect();
     let shown: Vec<PathBuf> = spec.read.iter().map(|path| beneath(root, path)).collect();
     // A grant within another one counts for what is in it.
     let depth = |places: &[PathBuf], target: &Path| {
@@ -250,7 +303,9 @@ fn make_read_only(spec: &Spec, root: &Path) -> io::Result<()> {
     for line in mounts.split(|byte| *byte == b'\n') {
         let Some((target, flags)) = parse_mount(line) else { continue };
         is_root_met |= target == root;
-        if target.starts_with(root) && depth(&writable, &target) <= depth(&shown, &target) {
+        // A backend makes this one read-only itself, and older ones of gVisor may not where we have set anything.
+        let is_of_backend = target == root && spec.backend.is_some();
+        if target.starts_with(top) && !is_of_backend && depth(&writable, &target) <= depth(&shown, &target) {
             remount_read_only(&target, flags)?;
         }
     }
@@ -280,7 +335,7 @@ fn mount_tmpfs(path: &Path, options: &CStr) -> io::Result<()> {
 }
 
 /// A full path below another root.
-fn beneath(root: &Path, path: &Path) -> PathBuf {
+pub(super) fn beneath(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 

@@ -114,7 +114,11 @@ pub(super) fn change() -> io::Result<bool> {
 
 /// Maps the user inside of a namespace of ours to `outside`.
 pub(super) fn map(proc: &OwnedFd, inside: (u32, u32), outside: (u32, u32)) -> io::Result<()> {
-    write(proc, "self/setgroups", "deny")?;
+    match write(proc, "self/setgroups", "deny") {
+        // gVisor has no such file, and asks for it nowhere.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => other?,
+    }
     write(proc, "self/uid_map", &format!("{} {} 1", inside.0, outside.0))?;
     write(proc, "self/gid_map", &format!("{} {} 1", inside.1, outside.1))
 }
@@ -129,6 +133,15 @@ pub(super) fn write(proc: &OwnedFd, file: &str, text: &str) -> io::Result<()> {
     let opened = rustix::fs::openat(proc, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     let named = |error: io::Error| io::Error::new(error.kind(), format!("`{file}`: {error}"));
     File::from(opened).write_all(text.as_bytes()).map_err(named)
+}
+
+/// The numbers that the innermost process takes, so that they are those of other levels. For the inner process, once it
+/// is the user that it remains.
+pub(super) fn innermost() -> (u32, u32) {
+    match (geteuid().as_raw(), getegid().as_raw()) {
+        (UNPRIVILEGED, _) => (INSIDE, INSIDE),
+        other => other,
+    }
 }
 
 /// The numbers inside, for the list of users there.

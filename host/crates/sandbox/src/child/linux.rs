@@ -2,7 +2,8 @@
 
 use super::identity::{self, Identity};
 use super::{Failed, access, files, raw, syscalls, to};
-use crate::spec::Spec;
+use crate::backend::Place;
+use crate::spec::{Role, SCRATCH, Spec};
 use crate::{Level, sealed};
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::net::netlink::SocketAddrNetlink;
@@ -10,6 +11,9 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, soc
 use rustix::process::{DumpableBehavior, Signal, getegid, geteuid, getpid, set_parent_process_death_signal};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
 use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 
 /// What the inner process needs: to mount its own `/proc`, to limit namespaces, and to give up rights.
 const INNER_RIGHTS: CapabilitySet =
@@ -69,22 +73,20 @@ fn enter_namespaces(spec: &Spec) -> Result<(), Failed> {
 
 /// The inner process: without rights, so that it can undo nothing of the above.
 pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
-    if spec.level.has_namespaces() {
-        let proc = files::mount_proc().map_err(to("mount a /proc of its own"))?;
-        if identity::change().map_err(to("become an unprivileged user"))? {
-            unshare(UnshareFlags::NEWUSER).map_err(to("make a user namespace"))?;
-            identity::map_changed(&proc).map_err(to("set up the user namespace"))?;
+    match spec.role {
+        Role::Innermost { user } => {
+            // A backend knows it as root without rights, whose files the program's are.
+            let outside = (geteuid().as_raw(), getegid().as_raw());
+            unshare(UnshareFlags::NEWUSER).map_err(to("make a user namespace in the backend"))?;
+            let proc = files::open_proc("/proc").map_err(to("open /proc"))?;
+            identity::map(&proc, user, outside).map_err(to("set up the user namespace in the backend"))?;
         }
-        for kind in COUNTED {
-            let file = format!("sys/user/max_{kind}_namespaces");
-            identity::write(&proc, &file, "0").map_err(to("forbid further namespaces"))?;
+        _ if spec.backend.is_some() => {
+            files::mount_whole_proc().map_err(to("mount a /proc of its own"))?;
+            identity::change().map_err(to("become an unprivileged user"))?;
         }
-    } else {
-        if identity::change().map_err(to("become an unprivileged user"))? {
-            rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK)
-                .map_err(to("reach the work directory as an unprivileged user; choose another --home"))?;
-        }
-        take_over_orphans()?;
+        _ if spec.level.has_namespaces() => settle()?,
+        _ => settle_without_namespaces(spec)?,
     }
     if spec.level.has_namespaces() {
         // All inside dies with us. Elsewhere we have to outlive the outer process, to end what runs.
@@ -96,10 +98,56 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
         return Ok(());
     }
     give_up_rights().map_err(to("give up rights"))?;
+    if spec.backend.is_some() {
+        // It confines itself, for which it needs calls that no program gets.
+        return Ok(());
+    }
     if spec.level.has_landlock() {
         access::restrict(spec).map_err(to("restrict files with Landlock"))?;
     }
     syscalls::refuse(spec.level.has_namespaces()).map_err(to("refuse system calls with seccomp"))
+}
+
+/// The inner process in namespaces.
+fn settle() -> Result<(), Failed> {
+    let proc = files::mount_proc().map_err(to("mount a /proc of its own"))?;
+    if identity::change().map_err(to("become an unprivileged user"))? {
+        unshare(UnshareFlags::NEWUSER).map_err(to("make a user namespace"))?;
+        identity::map_changed(&proc).map_err(to("set up the user namespace"))?;
+    }
+    for kind in COUNTED {
+        let file = format!("sys/user/max_{kind}_namespaces");
+        identity::write(&proc, &file, "0").map_err(to("forbid further namespaces"))?;
+    }
+    Ok(())
+}
+
+fn settle_without_namespaces(spec: &Spec) -> Result<(), Failed> {
+    if identity::change().map_err(to("become an unprivileged user"))? {
+        rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK)
+            .map_err(to("reach the work directory as an unprivileged user; choose another --home"))?;
+    }
+    take_over_orphans()
+}
+
+/// Starts the backend in place of the program, with `control` as its standard input.
+pub(super) fn start_backend(spec: &Spec, control: OwnedFd) -> Result<Child, Failed> {
+    let absent = || ("start the backend", io::Error::other("this level has none"));
+    let (backend, files) = spec.level.backend().zip(spec.backend.as_ref()).ok_or_else(absent)?;
+    let told = spec.for_innermost(identity::innermost());
+    let json = serde_json::to_string(&told).map_err(to("tell the innermost process"))?;
+    let (root, state) = (Path::new(files::BACKEND_ROOT), Path::new(files::BACKEND_STATE));
+    let writable = std::iter::once(Path::new(SCRATCH)).chain(spec.write.iter().map(PathBuf::as_path));
+    let writable = writable.map(|path| files::beneath(root, path)).collect();
+    let argv = std::iter::once(files::BINARY.to_owned()).chain(spec.prefix_args.clone()).chain([json]).collect();
+    let start = backend.describe(&Place { root, writable, state, argv, env: std::env::vars().collect() });
+    for (name, text) in start.files {
+        std::fs::write(state.join(name), text).map_err(to("write the files of the backend"))?;
+    }
+    let mut command = Command::new(&files.program);
+    // Variables of the program are not meant for it.
+    command.args(start.args).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(control);
+    command.current_dir("/").spawn().map_err(to("start the backend"))
 }
 
 /// This process, which starts nothing: it keeps its descriptors, and reaches nothing else.
@@ -117,7 +165,11 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 }
 
 fn give_up_rights() -> io::Result<()> {
-    rustix::thread::clear_ambient_capability_set()?;
+    match rustix::thread::clear_ambient_capability_set() {
+        // Older ones of gVisor know no such set.
+        Err(rustix::io::Errno::INVAL) => {}
+        other => other?,
+    }
     let mut sets = capabilities(None)?;
     for bit in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << bit);

@@ -11,8 +11,10 @@ use std::path::Path;
 /// some by whoever started it, such as a terminal.
 pub(super) fn close_others_at_exec() -> io::Result<()> {
     const CLOEXEC: u32 = 4;
+    // Descriptors are numbers of 31 bits, and gVisor refuses a larger one.
+    const LAST: u32 = i32::MAX.unsigned_abs();
     // SAFETY: it takes numbers only, and closes nothing in this process.
-    checked(unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, CLOEXEC) })
+    checked(unsafe { libc::syscall(libc::SYS_close_range, 3_u32, LAST, CLOEXEC) })
 }
 
 /// A user namespace in which root is `user`: mounts that have it give root's files to `user`.
