@@ -105,6 +105,12 @@ fn checked(path: &Path) -> Option<PathBuf> {
     fits.then(|| parts.iter().collect())
 }
 
+/// Whether a link may be here: in the tree of a run, where the work of the run made it, and nowhere else. Elsewhere the
+/// host itself would follow it.
+fn may_be_link(inside: &Path) -> bool {
+    inside.starts_with("trees") && inside.components().count() > 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +124,14 @@ mod tests {
             ["../state.redb", "/state.redb", "plugins/../../x", "plugins", "lock", "state.redb/x", "", "trees/../x"]
         {
             assert_eq!(taken(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn links_are_taken_only_in_trees_of_runs() {
+        assert!(may_be_link(Path::new("trees/run/link")) && may_be_link(Path::new("trees/run/a/link")));
+        for path in ["state.redb", "server.toml", "plugins/a.wasm", "trees/run", "secrets/p/name"] {
+            assert!(!may_be_link(Path::new(path)), "{path}");
         }
     }
 }

@@ -13,10 +13,10 @@
 //! | `signing.key`, `signers` | the key of this directory, and known ones of others; see `signing.rs` |
 
 use anyhow::{Context, bail};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::Write;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The environment's word for the data directory.
@@ -38,6 +38,20 @@ impl SocketAddress {
     }
 }
 
+/// Whether nobody else can reach what is in a directory of ours, but that programs of root may pass it.
+pub fn is_ours_alone(found: &Metadata) -> bool {
+    match found.mode() & 0o077 {
+        0 => true,
+        0o010 => found.gid() == longhaul_sandbox::USER_OF_ROOTS_PROGRAMS && found.uid() == 0,
+        _ => false,
+    }
+}
+
+fn let_programs_pass(path: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::chown(path, None, Some(longhaul_sandbox::USER_OF_ROOTS_PROGRAMS))?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o710))
+}
+
 /// The data directory.
 #[derive(Clone, Debug)]
 pub struct Home {
@@ -57,17 +71,23 @@ impl Home {
         Ok(Self { path })
     }
 
-    /// Makes the directory, for us alone.
+    /// Makes the directory, for us alone. Programs of root are another user, who may pass one that is made here: without
+    /// mounts of their own they reach their trees by no other way.
     pub fn make(&self) -> anyhow::Result<()> {
         let path = &self.path;
+        let is_new = !path.exists();
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| {
             format!("the data directory `{}` cannot be made; choose another with --home", path.display())
         })?;
+        if is_new && rustix::process::geteuid().is_root() {
+            // Root of a container may be denied it, and then most levels of the sandbox work all the same.
+            let _ = let_programs_pass(path);
+        }
         let found = std::fs::metadata(path)?;
         if found.uid() != rustix::process::geteuid().as_raw() {
             bail!("the data directory `{}` belongs to another user; choose another with --home", path.display());
         }
-        if found.mode() & 0o077 != 0 {
+        if !is_ours_alone(&found) {
             bail!("others can reach the data directory `{0}`; run: chmod 700 {0}", path.display());
         }
         Ok(())

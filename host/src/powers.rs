@@ -2,14 +2,17 @@
 //! tools. Imports compare them, trust is given to them, and people are shown them.
 //!
 //! A power is *plain* when it reaches nothing that a run without any configuration could not reach: the run's own tree,
-//! tools over it, checks in the full sandbox, a provider's own address. Refuses to grant anything: that is `config.rs`.
+//! tools over it, checks in the full sandbox, a provider's own address. `powers/found.rs` goes through the tables. Refuses
+//! to grant anything: that is `config.rs`.
 
-use crate::config::{Config, DirectoryConfig, PluginConfig};
+mod found;
+
+pub(crate) use found::leads_out;
+
+use crate::config::Config;
 use longhaul_core::Digest;
-use longhaul_core::grant::Access;
 use longhaul_core::text::printable;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -66,25 +69,7 @@ impl fmt::Display for Power {
 /// All powers of a configuration, in order.
 #[must_use]
 pub fn of(config: &Config) -> BTreeSet<Power> {
-    let mut found = Powers::default();
-    for (table, part) in config.parts() {
-        found.of_part(&table, part);
-    }
-    // Generic values, since each crate has its own types for these and only their names matter here.
-    let whole = serde_json::to_value(config).unwrap_or_default();
-    for (name, check) in tables(&whole, "checks") {
-        found.of_check(&format!("checks.{name}"), check);
-    }
-    for (name, server) in tables(&whole, "mcp") {
-        found.of_server(&format!("mcp.{name}"), server);
-    }
-    for (name, model) in tables(&whole, "models") {
-        found.of_model(&format!("models.{name}"), model);
-    }
-    found.of_notify(&whole["notify"]);
-    found.of_endpoints(&whole);
-    found.of_walls(&whole);
-    found.0
+    found::Powers::of(config).0
 }
 
 /// The digest of the powers that are not plain.
@@ -115,232 +100,6 @@ pub fn difference<'a>(
 
 fn unabridged(power: &Power) -> String {
     format!("{:?}\0{}\0{}", power.kind, power.table, power.what)
-}
-
-fn tables<'a>(whole: &'a Value, name: &str) -> Vec<(&'a String, &'a Value)> {
-    whole[name].as_object().into_iter().flatten().collect()
-}
-
-/// The words of a list, each as a shell would need it.
-fn words(list: &Value) -> Option<String> {
-    let words: Vec<String> = list.as_array()?.iter().filter_map(|word| word.as_str().map(quoted)).collect();
-    (!words.is_empty()).then(|| words.join(" "))
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-/// The scheme, host and port of an address, without what may be secret in it.
-fn origin(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default())
-}
-
-fn is_loopback(address: &str) -> bool {
-    let origin = origin(address);
-    let authority = origin.split_once("://").map_or(origin.as_str(), |(_, rest)| rest);
-    let host = authority.rsplit_once(':').map_or(authority, |(host, port)| {
-        if port.bytes().all(|byte| byte.is_ascii_digit()) { host } else { authority }
-    });
-    host == "localhost"
-        || host == "[::1]"
-        || host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
-}
-
-#[derive(Default)]
-struct Powers(BTreeSet<Power>);
-
-impl Powers {
-    fn add(&mut self, kind: PowerKind, table: &str, what: impl Into<String>) {
-        self.0.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: false });
-    }
-
-    fn add_plain(&mut self, kind: PowerKind, table: &str, what: impl Into<String>) {
-        self.0.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: true });
-    }
-
-    fn of_part(&mut self, table: &str, part: &PluginConfig) {
-        self.add_plain(PowerKind::Tool, table, format!("is the plugin `{}`", part.plugin));
-        for (what, names) in [("tool", &part.tools), ("agent", &part.agents)] {
-            for name in names {
-                self.add_plain(PowerKind::Tool, table, format!("calls the {what} `{name}`"));
-            }
-        }
-        for given in &part.directories {
-            self.of_directory(table, given);
-        }
-        for host in &part.hosts {
-            // As it is written: with its methods, where not all are meant.
-            self.add(PowerKind::Host, table, format!("reaches {}", String::from(host.clone())));
-        }
-        for secret in &part.secrets {
-            for host in &secret.hosts {
-                let what = format!("sends the secret `{}` to {} in `{}`", secret.name, host.origin(), secret.header);
-                self.add(PowerKind::Secret, table, what);
-            }
-        }
-        for command in &part.allow {
-            self.add(PowerKind::Command, table, format!("runs `{command}` in the sandbox without a question"));
-        }
-    }
-
-    fn of_directory(&mut self, table: &str, given: &DirectoryConfig) {
-        let verb = if given.access == Access::Write { "writes" } else { "reads" };
-        if given.is_tree() {
-            self.add_plain(PowerKind::Tree, table, format!("{verb} the tree of the run as {}", given.guest));
-        } else {
-            let what = format!("{verb} the directory {} as {}", given.host.display(), given.guest);
-            self.add(PowerKind::Directory, table, what);
-        }
-    }
-
-    fn of_check(&mut self, table: &str, check: &Value) {
-        if let Some(command) = words(&check["argv"]) {
-            self.add_plain(PowerKind::Check, table, format!("checks by `{command}` in the sandbox"));
-        }
-        for path in check["read"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            self.add(PowerKind::Directory, table, format!("reads {path} in the sandbox"));
-        }
-        for lower in ["sandbox", "sandbox_min", "network"] {
-            let value = &check[lower];
-            if !is_whole(value) && value != &Value::Bool(false) {
-                self.add(PowerKind::Wall, table, format!("{lower} = {value}"));
-            }
-        }
-    }
-
-    fn of_server(&mut self, table: &str, server: &Value) {
-        if let Some(command) = words(&server["command"]) {
-            let directory = server["directory"].as_str().unwrap_or("tree");
-            self.add(PowerKind::Command, table, format!("starts `{command}` in {directory}"));
-        }
-        if let Some(url) = server["url"].as_str() {
-            self.add(PowerKind::Host, table, format!("reaches {}", origin(url)));
-        }
-        if let Some(secret) = server["bearer"].as_str() {
-            self.add(PowerKind::Secret, table, format!("sends the secret `{secret}`"));
-        }
-        for (variable, value) in server["env"].as_object().into_iter().flatten() {
-            if let Some(name) = value["secret"].as_str() {
-                self.add(PowerKind::Secret, table, format!("is handed the secret `{name}` as {variable}"));
-            } else if let Some(from) = value["from"].as_str() {
-                self.add(PowerKind::Secret, table, format!("is handed the variable `{from}` as {variable}"));
-            } else if let Some(value) = value.as_str() {
-                // A variable such as LD_PRELOAD is as good as another command.
-                self.add(PowerKind::Command, table, format!("starts with {variable}={}", quoted(value)));
-            }
-        }
-        let granted = [
-            (PowerKind::Host, "hosts", "reaches"),
-            (PowerKind::Directory, "read", "reads"),
-            (PowerKind::Directory, "write", "writes"),
-        ];
-        for (kind, field, verb) in granted {
-            for given in server[field].as_array().into_iter().flatten().filter_map(Value::as_str) {
-                self.add(kind, table, format!("{verb} {given}"));
-            }
-        }
-        let level = &server["sandbox"];
-        if !is_whole(level) {
-            self.add(PowerKind::Wall, table, format!("sandbox = {level}"));
-        }
-    }
-
-    fn of_model(&mut self, table: &str, model: &Value) {
-        let address = model["base_url"].as_str().filter(|address| !is_usual_endpoint(address));
-        let key = ["api_key_env", "api_key_file"].iter().find_map(|field| Some((*field, model[*field].as_str()?)));
-        match address {
-            Some(address) if key.is_none() && is_loopback(address) => {
-                self.add_plain(PowerKind::Endpoint, table, format!("asks {} without a key", origin(address)));
-            }
-            Some(address) => self.add(PowerKind::Endpoint, table, format!("sends prompts to {}", origin(address))),
-            None => {
-                let provider = model["provider"].as_str().unwrap_or_default();
-                self.add_plain(PowerKind::Endpoint, table, format!("asks {provider}"));
-            }
-        }
-        match key {
-            Some(("api_key_file", path)) => self.add(PowerKind::Secret, table, format!("reads a key from {path}")),
-            Some((_, variable)) if address.is_some() || !is_usual_key(variable) => {
-                self.add(PowerKind::Secret, table, format!("sends the variable `{variable}` as its key"));
-            }
-            Some((_, variable)) => {
-                self.add_plain(PowerKind::Secret, table, format!("sends the variable `{variable}` as its key"));
-            }
-            None => {}
-        }
-    }
-
-    fn of_notify(&mut self, notify: &Value) {
-        if let Some(command) = words(&notify["command"]) {
-            self.add(PowerKind::Command, "notify", format!("starts `{command}` outside the sandbox"));
-        }
-        if let Some(command) = words(&notify["email"]["sendmail"]) {
-            self.add(PowerKind::Command, "notify.email", format!("starts `{command}` outside the sandbox"));
-        }
-        if let Some(webhook) = notify["webhook"].as_str() {
-            self.add(PowerKind::Host, "notify", format!("posts to {}", origin(webhook)));
-        }
-        if let Some(variable) = notify["webhook_env"].as_str() {
-            self.add(PowerKind::Host, "notify", format!("posts to the address in the variable `{variable}`"));
-        }
-    }
-
-    fn of_endpoints(&mut self, whole: &Value) {
-        let endpoints = [
-            ("telemetry", &whole["telemetry"]["otlp_endpoint"]),
-            ("memory.redis", &whole["memory"]["redis"]["url"]),
-            ("checkpoints.redis", &whole["checkpoints"]["redis"]["url"]),
-        ];
-        for (table, address) in endpoints {
-            if let Some(address) = address.as_str() {
-                self.add(PowerKind::Endpoint, table, format!("sends to {}", origin(address)));
-            }
-        }
-        for (table, server) in
-            [("memory.redis", &whole["memory"]["redis"]), ("checkpoints.redis", &whole["checkpoints"]["redis"])]
-        {
-            if let Some(variable) = server["password_env"].as_str() {
-                self.add(PowerKind::Secret, table, format!("sends the variable `{variable}` as its password"));
-            }
-        }
-    }
-
-    /// What other tables lower; one that is not written changes nothing.
-    fn of_walls(&mut self, whole: &Value) {
-        let min = &whole["run"]["sandbox_min"];
-        if !is_whole(min) {
-            self.add(PowerKind::Wall, "run", format!("sandbox_min = {min}"));
-        }
-        for (field, value) in tables(whole, "protect") {
-            let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-            if !is_nothing {
-                self.add(PowerKind::Wall, "protect", format!("{field} = {value}"));
-            }
-        }
-    }
-}
-
-/// A level of sandbox that is not below the default.
-fn is_whole(level: &Value) -> bool {
-    level.is_null() || level == "full" || level == "runsc"
-}
-
-/// The providers' own addresses.
-fn is_usual_endpoint(address: &str) -> bool {
-    matches!(origin(address).as_str(), "https://api.openai.com" | "https://api.anthropic.com")
-}
-
-/// Variables that providers themselves name.
-fn is_usual_key(variable: &str) -> bool {
-    matches!(variable, "OPENAI_API_KEY" | "ANTHROPIC_API_KEY")
 }
 
 #[cfg(test)]
@@ -399,6 +158,26 @@ mod tests {
             &tool("secrets = [{ name = \"g\", hosts = [\"https://a.example\"] }]"),
             "[tools.t] sends the secret `g` to https://a.example:443 in `authorization`",
         );
+        one(&tool("confirm_effects = true"), "[tools.t] confirm_effects = true");
+        one(
+            &tool("approval = { when_heard = \"allow\" }"),
+            "[tools.t] lets calls pass after untrusted words were heard",
+        );
+        let shell = |settings: &str| {
+            format!("[tools.s]\nplugin = \"builtin:shell\"\nsettings = {{ programs = [\"ls\"], {settings} }}")
+        };
+        one(&shell("read = [\"/home/u/.ssh\"]"), "[tools.s] reads /home/u/.ssh in the sandbox");
+        one(&shell("env_inherit = [\"GH_TOKEN\"]"), "[tools.s] is handed the variable `GH_TOKEN`");
+        one(&shell("sandbox_min = \"none\""), "[tools.s] sandbox_min = \"none\"");
+        one(&shell("new_key = 1"), "[tools.s] new_key = 1");
+        let browser = "[tools.b]\nplugin = \"builtin:browser\"\nsettings = { program = \"/tmp/x\" }";
+        one(browser, "[tools.b] starts `/tmp/x`");
+        one("[compile]\nsandbox_min = \"none\"", "[compile] sandbox_min = \"none\"");
+        let server = "[mcp.m]\ncommand = [\"x\"]\nread_only = [\"look\"]\n";
+        one(server, "[mcp.m] takes `look` for one that only reads");
+        let digest = Digest::of(b"tools");
+        one(&format!("{server}tools = \"{digest}\""), &format!("[mcp.m] takes the tools {digest} without a question"));
+        one("[telemetry]\ncontent = true", "[telemetry] content = true");
         // A key is as good as sent where the repository names the address.
         let model = "[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"https://x.example/v1\"\n";
         one(model, "[models.m] sends prompts to https://x.example");
@@ -415,6 +194,15 @@ mod tests {
             "[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"http://127.0.0.1.x.example/v1\"",
             "[models.m] sends prompts to http://127.0.0.1.x.example",
         );
+    }
+
+    #[test]
+    fn a_goal_beyond_the_project_is_a_power() {
+        for (goal, expected) in [("docs/GOAL.md", 0), ("../GOAL.md", 1), ("/etc/passwd", 1)] {
+            let text = format!("[project]\nname = \"p\"\ngoal = \"{goal}\"\n[agents.code]\nplugin = \"react\"\n");
+            let powers = of(&Config::parse(&text).expect("it is read"));
+            assert_eq!(powers.iter().filter(|power| !power.is_plain).count(), expected, "{goal}");
+        }
     }
 
     #[test]

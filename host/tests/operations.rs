@@ -280,7 +280,11 @@ fn a_backup_that_was_damaged_or_cut_off_is_refused_and_leaves_nothing() {
     refused_after(&lab, &file, |bytes| *bytes = b"not a backup at all".to_vec(), &[cannot]);
     let traps = [("../out", "no file of a data directory"), ("plugins/../../out", "no file of a data directory")];
     for (path, words) in traps {
-        refused_after(&lab, &file, |bytes| *bytes = archive_with(path), &[cannot, words]);
+        refused_after(&lab, &file, |bytes| *bytes = archive_with(path, b'0'), &[cannot, words]);
+    }
+    // Through a link, the state would be read and written where it leads.
+    for path in ["state.redb", "server.toml", "trees/r-1"] {
+        refused_after(&lab, &file, |bytes| *bytes = archive_with(path, b'2'), &[cannot, "is a link"]);
     }
 }
 
@@ -354,8 +358,8 @@ fn a_backup_brings_no_commands_and_no_tokens_and_no_changed_byte() {
     assert!(tokens("c").contains("author") && lab.path("c").join("server.toml").exists());
 }
 
-/// A backup, as far as it is read, with a file of this path.
-fn archive_with(path: &str) -> Vec<u8> {
+/// A backup, as far as it is read, with a file of this path, or for the kind `2` a link.
+fn archive_with(path: &str, kind: u8) -> Vec<u8> {
     let mut header = vec![0_u8; 512];
     header[..path.len()].copy_from_slice(path.as_bytes());
     for (at, text) in [(100, "0000600\0"), (108, "0000000\0"), (116, "0000000\0"), (124, "00000000000\0")] {
@@ -363,7 +367,8 @@ fn archive_with(path: &str) -> Vec<u8> {
     }
     header[136..148].copy_from_slice(b"00000000000\0");
     header[148..156].copy_from_slice(b"        ");
-    header[156] = b'0';
+    header[156] = kind;
+    header[157..168].copy_from_slice(b"/etc/passwd");
     header[257..265].copy_from_slice(b"ustar\x0000");
     let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());

@@ -1,6 +1,6 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION};
+use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
 use crate::home::Home;
 use crate::signing::SigningKey;
 use anyhow::{Context, bail};
@@ -139,7 +139,9 @@ impl Writer {
     /// Adds what is at a path: a file, a link, or all below a directory. What is not there is nothing.
     fn add(&mut self, home: &Path, inside: &Path, left_out: &mut Vec<String>) -> anyhow::Result<()> {
         let path = home.join(inside);
-        let found = match fs::symlink_metadata(&path) {
+        // A link of the operator's, such as a `server.toml` that is kept elsewhere, stands for what it leads to.
+        let look = if may_be_link(inside) { fs::symlink_metadata } else { fs::metadata };
+        let found = match look(&path) {
             Ok(found) => found,
             // Gone since the directory was read, or never there.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

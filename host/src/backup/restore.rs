@@ -2,7 +2,7 @@
 //! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
 //! elsewhere, and more bytes than the disk has room for.
 
-use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked};
+use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
 use crate::home::Home;
 use crate::signing::{self, Accepts, Signed, Signer};
 use anyhow::{Context, bail};
@@ -196,7 +196,10 @@ fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<Unpacked> {
         make_parents(top, &inside)?;
         let written = match entry.header().entry_type() {
             tar::EntryType::Regular => write_file(&mut entry, &target, &mut room)?,
-            tar::EntryType::Symlink => write_link(&entry, &target)?,
+            tar::EntryType::Symlink if may_be_link(&inside) => write_link(&entry, &target)?,
+            tar::EntryType::Symlink => {
+                bail!("`{}` is a link, which only trees of runs have: it was not written by longhaul", path.display())
+            }
             other => bail!("`{}` is no file ({other:?})", path.display()),
         };
         let name = inside.to_str().context("a name is no text")?.to_owned();

@@ -6,6 +6,7 @@ use super::{Found, Scope};
 use crate::config::{Config, PluginConfig};
 use crate::home::Home;
 use crate::notify::config::NotifyConfig;
+use crate::powers;
 use crate::secrets::{Vault, Wanting};
 use crate::text_file;
 use crate::toolbox;
@@ -68,6 +69,10 @@ pub fn goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
     }
     let text = text_file::read(&path, GOAL_BYTES_MAX)
         .with_context(|| format!("the goal `{}` cannot be read", path.display()))?;
+    // What it says is told to models; a path that leads out by its words is a power, which somebody agreed to.
+    if !powers::leads_out(&config.project.goal) && !path.canonicalize()?.starts_with(directory.canonicalize()?) {
+        bail!("the goal `{}` leads out of the project by a link; write the path of the file itself", path.display());
+    }
     if text.trim().is_empty() {
         bail!("the goal `{}` is empty; write what is to be built", path.display());
     }

@@ -145,7 +145,7 @@ fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
         let tool = toolbox::mcp::tool_name(name);
         let known = longhaul_mcp::known(&*world.store, config.scope(), name, &tool, server);
-        let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
+        let gate = ToolGate::of_server(config.scope(), name, &tool, &server.approval);
         if let Ok(Some(info)) = known {
             named(found, &format!("mcp.{name}"), &gate, &info);
         }

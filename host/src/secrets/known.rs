@@ -22,7 +22,13 @@ use std::time::SystemTime;
 const NAMED_BYTES_MIN: usize = 16;
 
 /// Parts of the names of variables that hold secrets.
-const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"];
+const SECRET_NAMES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+
+/// Words of such names, between `_`.
+const SECRET_WORDS: [&str; 6] = ["AUTH", "PASS", "PW", "PWD", "PAT", "DSN"];
+
+/// Variables of many shells whose names have such a word, and whose values are paths.
+const NOT_SECRET: [&str; 3] = ["PWD", "OLDPWD", "SSH_AUTH_SOCK"];
 
 /// The secrets, and the search for them.
 pub struct KnownSecrets {
@@ -57,9 +63,10 @@ impl KnownSecrets {
             Value::From { from } if says_secret(from) => variable(from),
             Value::From { .. } | Value::Plain(_) | Value::Secret { .. } => None,
         });
-        let password = config.memory.redis.as_ref().and_then(|redis| redis.password_env.as_deref());
+        let servers = [&config.memory.redis, &config.checkpoints.redis];
+        let passwords = servers.into_iter().flatten().filter_map(|server| server.password_env.as_deref());
         let webhook = config.notify.as_ref().and_then(|notify| notify.webhook_env.as_deref());
-        let others = [password, webhook].into_iter().flatten().filter_map(variable);
+        let others = passwords.chain(webhook).filter_map(variable);
         let found = models.chain(of_servers).chain(others).filter(|value| is_long(value));
         let mut inner = self.lock();
         let before = inner.named.len();
@@ -107,9 +114,25 @@ impl Redact for KnownSecrets {
 
 fn says_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part))
+    let has_word = || name.split('_').any(|word| SECRET_WORDS.contains(&word));
+    !NOT_SECRET.contains(&name.as_str()) && (SECRET_NAMES.iter().any(|part| name.contains(part)) || has_word())
 }
 
 fn is_long(value: &str) -> bool {
     value.trim().len() >= NAMED_BYTES_MIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_secret;
+
+    #[test]
+    fn names_of_variables_say_which_hold_secrets() {
+        for name in ["OPENAI_API_KEY", "gh_token", "REDIS_AUTH", "DB_PASS", "PGPASSWORD", "SENTRY_DSN", "GITHUB_PAT"] {
+            assert!(says_secret(name), "{name}");
+        }
+        for name in ["PATH", "PWD", "OLDPWD", "SSH_AUTH_SOCK", "AUTHOR", "XAUTHORITY", "COMPASS_HOME", "LANG"] {
+            assert!(!says_secret(name), "{name}");
+        }
+    }
 }

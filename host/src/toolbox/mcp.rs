@@ -25,7 +25,7 @@ pub fn is_wanted(config: &Config, server: &str) -> bool {
 pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     config.mcp.iter().map(|(name, server)| {
         let tool = tool_name(name);
-        let gate = ToolGate::of_server(&config.project.name, name, &tool, &server.approval);
+        let gate = ToolGate::of_server(config.scope(), name, &tool, &server.approval);
         (tool, gate)
     })
 }

@@ -32,3 +32,6 @@ pub use relay::relay_to;
 pub use remove::{empty, remove_all};
 pub use room::Room;
 pub use running::{Running, start};
+
+/// The user and group, outside, that programs are where the host is root. No file of a usual system belongs to them.
+pub const USER_OF_ROOTS_PROGRAMS: u32 = 65_533;

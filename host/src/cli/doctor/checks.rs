@@ -4,7 +4,7 @@
 use super::super::backup::upkeep;
 use super::toolchains;
 use crate::cli::Context;
-use crate::home::Home;
+use crate::home::{Home, is_ours_alone};
 use crate::resources::Settings;
 use crate::service::{UpkeepAsk, UpkeepDone};
 use crate::wiring::cache;
@@ -120,7 +120,7 @@ fn permissions(home: &Home) -> Found {
         Ok(found) if found.uid() != rustix::process::geteuid().as_raw() => {
             broken(WHAT, format!("`{}` belongs to another user; choose another with --home", path.display()))
         }
-        Ok(found) if found.mode() & 0o077 != 0 => {
+        Ok(found) if !is_ours_alone(&found) => {
             broken(WHAT, format!("others can reach `{0}`; run: chmod 700 {0}", path.display()))
         }
         Ok(_) => fine(WHAT, "the data directory is yours alone"),

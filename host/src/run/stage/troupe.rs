@@ -237,8 +237,8 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// What leaves a quarantine, and whose words it is: data of the declared schema, which no page can speak through, or a
-/// refusal without a word of the agent's. Of any other agent everything leaves.
+/// What leaves a quarantine, and whose words it is: data of the declared schema, through which no page can speak where it
+/// has no text of the agent's own, or a refusal without a word of the agent's. Of any other agent everything leaves.
 fn let_out(
     part: &Part,
     answer: Result<Outcome, DelegateError>,
@@ -246,7 +246,11 @@ fn let_out(
 ) -> (Result<Outcome, DelegateError>, Trust) {
     match &part.quarantine {
         None => (answer, heard),
-        Some(shape) => (shape.let_out(&part.table, answer), heard.min(Trust::ToolOutput)),
+        Some(shape) => {
+            let answer = shape.let_out(&part.table, answer);
+            let is_cleared = answer.is_err() || shape.is_wordless();
+            (answer, if is_cleared { heard.min(Trust::ToolOutput) } else { heard })
+        }
     }
 }
 

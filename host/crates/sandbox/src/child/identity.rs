@@ -1,6 +1,7 @@
 //! The user that a confined program is: never root, inside or outside.
 
 use super::{Failed, to};
+use crate::USER_OF_ROOTS_PROGRAMS as UNPRIVILEGED;
 use crate::spec::Spec;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::process::{DumpableBehavior, Gid, Uid, getegid, geteuid};
@@ -9,9 +10,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-
-/// The user and group that programs of root are, outside. No file of a usual system belongs to them.
-const UNPRIVILEGED: u32 = 65_533;
 
 /// Their number inside.
 const INSIDE: u32 = 1_000;

@@ -22,6 +22,11 @@ const INNER_RIGHTS: CapabilitySet =
 /// Kinds of namespaces that the kernel counts.
 const COUNTED: [&str; 8] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"];
 
+/// What cannot be done where root's programs, without mounts of their own, may not pass a directory of root's.
+const UNREACHABLE: &str = "reach the work directory as user 65533, which programs of root are: run longhaul as an \
+                           ordinary user, or with a --home such as /var/lib/longhaul that this user may pass (chgrp 65533 \
+                           DIRECTORY && chmod 710 DIRECTORY)";
+
 /// The outer process.
 pub(super) fn enter(spec: &Spec) -> Result<(), Failed> {
     if !sealed::is_sealed().map_err(to("look at this program"))? {
@@ -124,8 +129,7 @@ fn settle() -> Result<(), Failed> {
 
 fn settle_without_namespaces(spec: &Spec) -> Result<(), Failed> {
     if identity::change().map_err(to("become an unprivileged user"))? {
-        rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK)
-            .map_err(to("reach the work directory as an unprivileged user; choose another --home"))?;
+        rustix::fs::access(spec.work(), rustix::fs::Access::EXEC_OK).map_err(to(UNREACHABLE))?;
     }
     take_over_orphans()
 }
