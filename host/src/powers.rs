@@ -169,7 +169,6 @@ mod tests {
         one(&shell("read = [\"/home/u/.ssh\"]"), "[tools.s] reads /home/u/.ssh in the sandbox");
         one(&shell("env_inherit = [\"GH_TOKEN\"]"), "[tools.s] is handed the variable `GH_TOKEN`");
         one(&shell("sandbox_min = \"none\""), "[tools.s] sandbox_min = \"none\"");
-        one(&shell("new_key = 1"), "[tools.s] new_key = 1");
         let browser = "[tools.b]\nplugin = \"builtin:browser\"\nsettings = { program = \"/tmp/x\" }";
         one(browser, "[tools.b] starts `/tmp/x`");
         one("[compile]\nsandbox_min = \"none\"", "[compile] sandbox_min = \"none\"");

@@ -324,6 +324,8 @@ fn a_server_in_the_sandbox_reaches_nothing_of_the_host_and_a_bare_one_everything
         lab.git(&["commit", "-qam", "calls"]);
         lab.run(&["run"]).expect(0);
         let found = answers(&lab)[0].as_array().expect("a list").len();
+        let report = lab.run(&["report"]).expect(0).stdout;
+        assert_eq!(report.contains("runs outside of the sandbox"), !more.is_empty(), "{report}");
         (found, read.len() + write.len() + 2)
     };
     assert_eq!(found("").0, 0);

@@ -77,7 +77,9 @@ fn a_check_that_less_than_the_full_sandbox_held_is_in_the_events_and_the_report(
     let told =
         |text: &str| text.contains("the check `wrote_one` ran in the sandbox level `") && text.contains("sandbox_min");
     assert!(events.lines().any(|line| line.contains("\"warning\"") && told(line)), "{events}");
-    let report = lab.run(&["report"]).expect(0).stdout;
+    let report = lab.run(&["report", "--format", "json"]).expect(0).stdout;
     assert!(told(&report), "{report}");
+    let is_root = rustix::process::geteuid().is_root();
+    assert_eq!(report.contains("Longhaul runs as root"), is_root, "{report}");
     lab.run(&["replay"]).expect(0);
 }

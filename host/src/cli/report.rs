@@ -1,7 +1,7 @@
 //! `longhaul report`: a run for people who were not there, as Markdown, as one HTML file, or as JSON.
 //!
-//! It is made of what the store holds of the run alone, so the same run gives the same report, whenever and wherever
-//! it is asked for. It judges nothing and changes nothing.
+//! It is made of what the store holds of the run, so the same run gives the same report, whenever it is asked for, and
+//! says when Longhaul runs as root. It judges nothing and changes nothing.
 
 mod html;
 mod markdown;
@@ -26,6 +26,9 @@ use shares::Share;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// What a report says where Longhaul is root.
+const AS_ROOT: &str = "Longhaul runs as root, and native programs as user 65533; run it as an ordinary user";
 
 #[derive(Args, Debug)]
 pub struct ReportArgs {
@@ -110,7 +113,12 @@ async fn gather(context: Asked<'_>, which: Which) -> anyhow::Result<Report> {
         bail!("the service answered something else")
     };
     let decisions = decisions(context, run, &status.summary.run).await?;
-    Ok(Report::of(*status, &events, &parts, decisions))
+    let mut report = Report::of(*status, &events, &parts, decisions);
+    // Who reads a data directory is its owner, so this is who worked on the run.
+    if rustix::process::geteuid().is_root() {
+        report.warnings.insert(0, Line { at_ms: report.created_ms, text: AS_ROOT.to_owned() });
+    }
+    Ok(report)
 }
 
 async fn events(context: Asked<'_>, run: &Which) -> anyhow::Result<Vec<RunEvent>> {

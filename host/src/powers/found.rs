@@ -425,3 +425,18 @@ fn is_usual_endpoint(address: &str) -> bool {
 fn is_usual_key(variable: &str) -> bool {
     matches!(variable, "OPENAI_API_KEY" | "ANTHROPIC_API_KEY")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_key_that_nobody_has_looked_at_is_a_power() {
+        let mut found = Powers::default();
+        let table = json!({ "known": 1, "off": false, "none": null, "empty": [], "new": ["x"], "newer": true });
+        found.of_others("tools.t", &table, "known older");
+        let told: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["[tools.t] new = [\"x\"]", "[tools.t] newer = true"]);
+    }
+}

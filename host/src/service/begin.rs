@@ -8,6 +8,7 @@ use crate::check::{self, Scope};
 use crate::config::{Accept, Config};
 use crate::memory;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
+use crate::toolbox;
 use crate::wiring::{ModelOptions, World};
 use anyhow::{Context as _, bail};
 use longhaul_core::RunId;
@@ -80,7 +81,7 @@ impl Service {
         let state = State::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
         let mut batch = record.insert(Batch::new())?;
-        let notes = claimed.told.into_iter().chain(start.notes).collect();
+        let notes = claimed.told.into_iter().chain(start.notes).chain(bare_servers(&config)).collect();
         let events = first_events(&record, before.as_ref(), &state, notes);
         run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
         if until != Until::End {
@@ -135,6 +136,12 @@ fn refuse_second(before: Option<&StoredRun>, again: bool) -> anyhow::Result<()> 
             "run {run} of this project is not finished; go on with `longhaul resume {run}`, or give it up with `longhaul abandon {run}`"
         ))),
     }
+}
+
+/// Servers that agents may call and that no sandbox holds.
+fn bare_servers(config: &Config) -> impl Iterator<Item = String> {
+    let bare = config.mcp.iter().filter(|(name, server)| server.is_bare() && toolbox::mcp::is_wanted(config, name));
+    bare.map(|(name, _)| format!("[mcp.{name}] runs outside of the sandbox, as its sandbox = \"none\" says"))
 }
 
 /// What a run begins with: what it means for its project, and what a person should know of where it begins.
