@@ -18,8 +18,8 @@ pub struct SandboxHost {
     pub prefix_args: Vec<String>,
     /// The directory below which programs get their temporary files; it must exist.
     pub scratch: PathBuf,
-    /// Directories that no tool chain shows to a program: the data directory. Setting `read` or `write` to one of them
-    /// does.
+    /// Directories that no tool chain shows to a program: the data directory, the checkout. A virtual environment below
+    /// one is seen all the same, by its own directories alone. Setting `read` or `write` to one of them shows it.
     pub hidden: Vec<PathBuf>,
     /// The least that must hold a program of which nothing else is said: `[run] sandbox_min`.
     pub level_min: Level,
@@ -40,7 +40,8 @@ pub struct Program {
     pub starts: Option<String>,
     /// Where it starts, from the top of the tree or of its work directory.
     pub cwd: PathBuf,
-    /// All variables that it gets, besides LANG, HOME and TMPDIR. Without a PATH it has the host's.
+    /// All variables that it gets, besides LANG, HOME and TMPDIR. Without a PATH it has the host's. None of them shows
+    /// it a file.
     pub env: BTreeMap<String, String>,
     /// A directory that stands for its work directory, which is empty and temporary otherwise.
     pub tree: Option<PathBuf>,
