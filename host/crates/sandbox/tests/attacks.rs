@@ -31,6 +31,16 @@ fn without_namespaces(is_root: bool) -> &'static [&'static str] {
 /// A kernel with a version of Landlock of the one that it has or before.
 const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
 
+/// With a scratch directory on an overlay, and all but the lab read-only.
+const ON_AN_OVERLAY: &str = r#"
+    mount --make-rprivate / && mount --bind "$LONGHAUL_ATTACK_LAB" "$LONGHAUL_ATTACK_LAB" || exit 1
+    mount -o remount,bind,ro / && mount -o remount,bind,ro /dev || exit 1
+    cd "$LONGHAUL_ATTACK_LAB/scratch" && mkdir parts && mount -t tmpfs parts parts || exit 1
+    mkdir over parts/lower parts/upper parts/work
+    mount -t overlay over -o lowerdir=parts/lower,upperdir=parts/upper,workdir=parts/work over || rmdir over
+    exec "$0" "$@"
+"#;
+
 /// Below a terminal of its own, which is also handed down as a descriptor.
 const IN_A_TERMINAL: &[&str] =
     &["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", "sh", "-c", "exec 3<>/dev/tty; exec \"$0\" \"$@\""];
@@ -90,6 +100,30 @@ fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
     }
     for report in as_each_user(test, alone("6")) {
         assert!(report.ends_with("\nlandlock"), "{report}");
+    }
+}
+
+/// Such as that of a container. There the program's files are made its own one by one, below a directory in which the
+/// machine's are mounted; here those are read-only, so that a change of one is an error and no harm.
+#[test]
+fn root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine() {
+    if let Some(lab) = own_lab() {
+        let mut host = host(&lab);
+        host.scratch = lab.join("scratch/over");
+        if !host.scratch.is_dir() {
+            return write_report(&lab, "skipped");
+        }
+        let done = blocking(run(&host, &program(&["sh", "-c", "echo new > file && cat file && stat -c %u file"])));
+        return write_report(&lab, &done.map_or_else(|error| error.to_string(), |done| done.stdout));
+    }
+    let test = "root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine";
+    let wrapper = |is_root| if is_root { words(&["unshare", "-m", "sh", "-c", ON_AN_OVERLAY]) } else { vec![] };
+    for report in as_each_user(test, wrapper) {
+        if report == "skipped" {
+            eprintln!("skipped: not root, or it cannot mount an overlay");
+            continue;
+        }
+        assert_eq!(report, "new\n1000\n");
     }
 }
 
