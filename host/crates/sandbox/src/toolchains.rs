@@ -1,5 +1,5 @@
-//! The tool chains that a program runs with, found by the host's own environment, by the program itself, and by what tool
-//! chains wrote down.
+//! The tool chains that a program runs with, found by the host's own environment, by the program itself, and by their
+//! own configuration.
 //!
 //! A program sees no home, so what of its tool chain lies there is granted, read-only: a virtual environment with the
 //! interpreter that it was made of, version managers, the tool chains of rustup, the caches of cargo and go. The
@@ -7,7 +7,7 @@
 //! the tree, where agents write; grants no home as a whole, no credentials of cargo, of an installation only the
 //! directories that one has, and nothing that the host hides but a virtual environment.
 
-use crate::Program;
+use crate::{Program, SandboxHost};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -27,12 +27,16 @@ const PREFIXES_IN_HOME: [&str; 3] = ["", ".local", ".cargo"];
 
 /// By what a directory around a `bin` is known as an installation, and what is shown of it then. Whatever else lies
 /// there may be somebody's project with its keys.
-const INSTALLATIONS: [(&str, &[&str]); 6] = [
+const INSTALLATIONS: [(&str, &[&str]); 8] = [
     ("lib", &["bin", "include", "lib", "lib32", "lib64", "libexec", "sbin", "share"]),
     ("pyvenv.cfg", &ENVIRONMENT),
     ("conda-meta", &["bin", "conda-meta", "condabin", "etc", "include", "lib", "libexec", "sbin", "share", "ssl"]),
     // Version managers.
     ("shims", &["bin", "installs", "lib", "libexec", "plugins", "pyenv.d", "rbenv.d", "shims", "version", "versions"]),
+    // Homebrew's.
+    ("Cellar", &["Cellar", "bin", "etc", "include", "lib", "libexec", "opt", "sbin", "share"]),
+    // Maven's.
+    ("boot", &["bin", "boot", "conf", "lib"]),
     // Go's.
     ("src/runtime", &["VERSION", "api", "bin", "go.env", "lib", "misc", "pkg", "src"]),
     // Java's.
@@ -92,20 +96,26 @@ struct Finder<'a> {
     path: Vec<PathBuf>,
     /// Not granted, nor what they lie in.
     hidden: Vec<PathBuf>,
+    /// One of them, in which an environment is granted; by its real name.
+    checkout: Option<PathBuf>,
     found: ToolChains,
 }
 
 impl ToolChains {
     /// What `program` is given where its PATH is `path`.
-    pub(crate) fn find(program: &Program, path: &str, hidden: &[PathBuf]) -> Self {
-        Self::find_by(&Environment::of_this_process(), program, path, hidden)
+    pub(crate) fn find(program: &Program, path: &str, host: &SandboxHost) -> Self {
+        Self::find_by(&Environment::of_this_process(), program, path, &host.hidden, host.checkout.as_deref())
     }
 
-    fn find_by(host: &Environment, program: &Program, path: &str, hidden: &[PathBuf]) -> Self {
-        let hidden = hidden.iter().flat_map(|dir| [Some(dir.clone()), dir.canonicalize().ok()]).flatten().collect();
+    fn find_by(host: &Environment, program: &Program, path: &str, hidden: &[PathBuf], checkout: Option<&Path>) -> Self {
+        // Where a whole home is one, its tool chains are its user's, of which no more is shown than anywhere.
+        let checkout = checkout.filter(|dir| !host.has_homes(dir));
+        let hidden = hidden.iter().map(PathBuf::as_path).chain(checkout);
+        let hidden = hidden.flat_map(|dir| [Some(dir.to_owned()), dir.canonicalize().ok()]).flatten().collect();
+        let checkout = checkout.and_then(|dir| dir.canonicalize().ok());
         let mut path = full_paths(path);
         path.retain(|dir| is_system(dir) || host.has_programs_in(dir));
-        let mut finder = Finder { host, path, hidden, found: Self::default() };
+        let mut finder = Finder { host, path, hidden, checkout, found: Self::default() };
         finder.of_path();
         program.argv.first().into_iter().chain(&program.starts).for_each(|word| finder.of_program(word));
         finder.of_cargo();
@@ -168,13 +178,14 @@ impl Finder<'_> {
         }
     }
 
-    /// A virtual environment in a directory that is hidden, such as the checkout: itself, and only what lies in it. A
-    /// repository may bring along what looks like one.
+    /// A virtual environment in the checkout: itself, and only what lies in it. A repository may bring along what looks
+    /// like one.
     fn add_environment(&mut self, root: &Path) {
         let Ok(real) = root.canonicalize() else { return };
-        let is_within = self.hidden.iter().any(|dir| real.starts_with(dir) && real != *dir);
-        let has_hidden = self.hidden.iter().any(|dir| dir.starts_with(&real));
-        if !is_within || has_hidden || !is_program(&root.join("bin/python")) || !root.join("lib").is_dir() {
+        let Some(checkout) = self.checkout.as_ref().filter(|dir| real.starts_with(dir)) else { return };
+        // The checkout itself is none, nor what the host hides for another reason.
+        let is_hidden = |dir: &PathBuf| dir.starts_with(&real) || real.starts_with(dir) && !checkout.starts_with(dir);
+        if self.hidden.iter().any(is_hidden) || !is_program(&root.join("bin/python")) || !root.join("lib").is_dir() {
             return;
         }
         for part in ENVIRONMENT {
@@ -351,7 +362,7 @@ mod tests {
     /// What a program is given by a host whose PATH is that of the program.
     fn found(host: &Environment, argv0: &str, hidden: &[PathBuf]) -> ToolChains {
         let path = std::env::join_paths(&host.path).expect("a PATH").into_string().expect("text");
-        ToolChains::find_by(host, &Program::new("test", vec![argv0.to_owned()]), &path, hidden)
+        ToolChains::find_by(host, &Program::new("test", vec![argv0.to_owned()]), &path, hidden, None)
     }
 
     fn host(path: &[PathBuf]) -> Environment {
@@ -380,7 +391,8 @@ mod tests {
 
     #[test]
     fn a_virtual_environment_comes_with_its_interpreter_and_without_its_neighbours() {
-        let names = ["venv/bin/python", "venv/lib/x", "venv/.env", "base/bin/python3", "base/lib/os.py", "secret/bin/key"];
+        let names =
+            ["venv/bin/python", "venv/lib/x", "venv/.env", "base/bin/python3", "base/lib/os.py", "secret/bin/key"];
         with_files(&names, |at| {
             let found = |hidden: &[PathBuf]| {
                 found(&host(&["/usr/bin".into()]), at("venv/bin/python").to_str().expect("text"), hidden).read
@@ -404,7 +416,8 @@ mod tests {
 
     #[test]
     fn around_a_directory_of_programs_only_what_an_installation_has_is_shown() {
-        let names = ["node/bin/node", "node/lib/x", "node/.npmrc", "tool/bin/tool", "tool/.env", "me/bin/x", "me/lib/x"];
+        let names =
+            ["node/bin/node", "node/lib/x", "node/.npmrc", "tool/bin/tool", "tool/.env", "me/bin/x", "me/lib/x"];
         with_files(&names, |at| {
             let mut host = host(&[at("node/bin"), at("tool/bin"), at("me/bin")]);
             host.homes = vec![at("me")];
@@ -419,7 +432,7 @@ mod tests {
         with_files(&["one/x", "two/x", "three/x"], |at| {
             let host = host(&[at("one"), at("two")]);
             let path = format!("{}:{}", at("two").display(), at("three").display());
-            let found = ToolChains::find_by(&host, &Program::new("test", vec!["x".to_owned()]), &path, &[]);
+            let found = ToolChains::find_by(&host, &Program::new("test", vec!["x".to_owned()]), &path, &[], None);
             assert_eq!(found.read, [at("two"), at("two/x")]);
         });
     }

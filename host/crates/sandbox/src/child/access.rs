@@ -5,8 +5,8 @@ use super::files::{DEVICES, ETC};
 use crate::spec::Spec;
 use crate::toolchains::SYSTEM;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
-    path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,8 @@ fn readable(spec: &Spec) -> Vec<PathBuf> {
         paths.extend(ETC.iter().chain(&USERS).map(|name| Path::new("/etc").join(name)));
     }
     paths.extend(spec.read.iter().cloned());
+    // Where they are mounted they may be changed as far as this wall goes, and the mount is read-only.
+    paths.extend(spec.node_modules.iter().filter(|_| !spec.level.has_namespaces()).cloned());
     paths
 }
 

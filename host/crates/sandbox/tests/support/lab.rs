@@ -29,7 +29,8 @@ pub fn host(lab: &Path) -> SandboxHost {
         program,
         prefix_args: vec![],
         scratch,
-        hidden: vec![lab.join("hidden"), lab.join("checkout")],
+        hidden: vec![lab.join("hidden")],
+        checkout: Some(lab.join("checkout")),
         level_min: Level::Full,
         redact: None,
     }
