@@ -21,8 +21,8 @@ pub struct SandboxHost {
     /// Directories that no tool chain shows to a program: the data directory. Setting `read` or `write` to one of them
     /// does.
     pub hidden: Vec<PathBuf>,
-    /// The user's files of the project, which no tool chain shows either, but for a virtual environment in there, by its
-    /// own directories alone.
+    /// The user's files of the project, which no tool chain shows either, but for a virtual environment in there, by
+    /// its own directories alone.
     pub checkout: Option<PathBuf>,
     /// The least that must hold a program of which nothing else is said: `[run] sandbox_min`.
     pub level_min: Level,
