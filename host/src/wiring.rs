@@ -121,14 +121,18 @@ impl World {
     }
 
     /// How programs that nobody trusts are confined: checks, and what agents start. `level_min` is the least that must
-    /// hold them.
-    pub fn check_host(&self, level_min: Level) -> anyhow::Result<SandboxHost> {
+    /// hold them, `project` is the directory whose work they are for.
+    pub fn check_host(&self, level_min: Level, project: &Path) -> anyhow::Result<SandboxHost> {
         let scratch = self.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let hidden = vec![self.home.path().to_owned()];
         let prefix_args = vec!["check-child".into()];
         let redact: Arc<dyn Redact> = self.secrets.clone();
-        Ok(SandboxHost { program: own_program()?, prefix_args, scratch, hidden, level_min, redact: Some(redact) })
+        // Outside of a repository, as for a graph, there is no more than that directory.
+        let found = longhaul_worktree::Project::open(project).map(|found| found.root().to_owned());
+        let checkout = Some(found.unwrap_or_else(|_| project.to_owned()));
+        let (program, redact) = (own_program()?, Some(redact));
+        Ok(SandboxHost { program, prefix_args, scratch, hidden, checkout, level_min, redact })
     }
 
     /// Randomness for one invocation, from the system.

@@ -69,7 +69,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<
         Some(BROWSER) => {
             let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
             let around = Around {
-                host: world.check_host(sandbox_min)?,
+                host: world.check_host(sandbox_min, project)?,
                 child_args: vec!["browser-child".into()],
                 guard: Guard::new(grants, Caps::default()),
                 supervisor: Arc::clone(supervisor),
@@ -81,7 +81,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<
                 project: project.to_owned(),
                 tree: tree.to_owned(),
                 branch: format!("longhaul/{name}"),
-                host: world.check_host(sandbox_min)?,
+                host: world.check_host(sandbox_min, project)?,
                 clock,
             };
             Ok(longhaul_tools::open(tool.unwrap_or_default(), &settings(part), &place)?)

@@ -79,7 +79,7 @@ pub fn surroundings(
         tree: tree.to_owned(),
         base: directory.to_owned(),
         keeper,
-        host: world.check_host(config.run.sandbox_min)?,
+        host: world.check_host(config.run.sandbox_min, directory)?,
         inside: vec!["mcp-child".into()],
         store: Arc::clone(&world.store),
         secret: Arc::new(secret),

@@ -60,6 +60,7 @@ pub enum End {
     Harmless,
 }
 
+#[derive(Clone, Copy)]
 enum Make {
     /// Fields of a component, to which the export of a program is added.
     Text(&'static str),
@@ -91,11 +92,7 @@ pub fn corpus() -> Vec<Bomb> {
 type Row = (&'static str, &'static str, Form, End, Make);
 
 fn of_row(row: &'static Row) -> Bomb {
-    let (name, attacks, form, end, ref make) = *row;
-    let make = match *make {
-        Make::Text(fields) => Make::Text(fields),
-        Make::Bytes(make) => Make::Bytes(make),
-    };
+    let (name, attacks, form, end, make) = *row;
     Bomb { name, attacks, form, end, make }
 }
 

@@ -92,9 +92,7 @@ pub(crate) const BOMBS: &[Row] = &[
         "A table of a million branches to one place.",
         Form::Program,
         End::Invalid,
-        Bytes(|| {
-            functions(1, &[0], &[&BLOCK[..], &[I32_CONST, 0, BR_TABLE], &list(1_000_000, &[0]), &[0, END]].concat())
-        }),
+        Bytes(|| functions(1, &[0], &[BLOCK, &[I32_CONST, 0, BR_TABLE], &list(1_000_000, &[0]), &[0, END]].concat())),
     ),
     (
         "branch-tables-to-everywhere",
@@ -335,7 +333,7 @@ fn conditions() -> Vec<u8> {
 fn branch_tables() -> Vec<u8> {
     const BLOCKS: usize = 1_000;
     let targets: Vec<u8> = (0..BLOCKS).flat_map(number).collect();
-    let table = [&IF[..], &[I32_CONST, 0, BR_TABLE], &number(BLOCKS), &targets, &[0, END]].concat();
+    let table = [IF, &[I32_CONST, 0, BR_TABLE], &number(BLOCKS), &targets, &[0, END]].concat();
     functions(1, &[0], &[BLOCK.repeat(BLOCKS + 1), table.repeat(1_500), vec![END; BLOCKS + 1]].concat())
 }
 

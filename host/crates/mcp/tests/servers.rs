@@ -79,6 +79,7 @@ impl Fake {
                 prefix_args: Vec::new(),
                 scratch: folder.join("scratch"),
                 hidden: Vec::new(),
+                checkout: None,
                 level_min: Level::None,
                 redact: None,
             },

@@ -19,6 +19,7 @@ fn main() {
         prefix_args: Vec::new(),
         scratch: scratch.path().to_owned(),
         hidden: Vec::new(),
+        checkout: None,
         redact: None,
         level_min: Level::None,
     };

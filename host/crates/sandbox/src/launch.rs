@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::error::is_full;
 use crate::output::Captured;
-use crate::program::{Input, Output as OutputKind};
+use crate::program::{Input, NODE_MODULES, Output as OutputKind};
 use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec};
 use crate::toolchains::ToolChains;
 use crate::{Level, Limits, Program, Report, Room, SandboxError, SandboxHost, descriptors, output, sealed};
@@ -91,7 +91,7 @@ impl Launch<'_> {
     pub(crate) async fn at_the_best_level(&self) -> Result<Launched, SandboxError> {
         self.check_program()?;
         let level_min = self.program.level_min;
-        let tools = ToolChains::find(self.program, &self.path(), &self.host.hidden);
+        let tools = ToolChains::find(self.program, &self.path(), self.host);
         let mut reason = String::new();
         for level in level_min.tried() {
             match self.at(level, &tools).await.map_err(|error| failed(self.program, &error))? {
@@ -139,7 +139,8 @@ impl Launch<'_> {
         let (ours, theirs) = StdUnixStream::pair()?;
         let (read, write) = self.input()?;
         descriptors::send(&ours, read.as_ref().map(|read| read.as_fd()))?;
-        let mut child = self.start(self.spec(level, backend, tools), tools, theirs.into())?;
+        let spec = Spec { node_modules: self.place_modules(level)?, ..self.spec(level, backend, tools) };
+        let mut child = self.start(spec, tools, theirs.into())?;
         // What was handed over is the child's: a program whose input ends must see that.
         drop(read);
         let group = Group::of(&child);
@@ -159,6 +160,27 @@ impl Launch<'_> {
         let control = UnixStream::from_std(ours)?;
         let input = write.map(pipe::Sender::from_owned_fd).transpose()?;
         Ok(Ok(Launched { child, group, control, input, piped_output, stdout, stderr, entry, level }))
+    }
+
+    /// Makes a place for the dependencies of the program: one to mount them on, and a link to them where nothing is
+    /// mounted. Answers where they are.
+    fn place_modules(&self, level: Level) -> std::io::Result<Option<PathBuf>> {
+        let Some(modules) = self.program.node_modules.clone().filter(|_| self.program.tree.is_none()) else {
+            return Ok(None);
+        };
+        let place = self.work().join(NODE_MODULES);
+        // Of a level that was refused.
+        match place.symlink_metadata() {
+            Ok(found) if found.is_symlink() => std::fs::remove_file(&place)?,
+            Ok(_) => std::fs::remove_dir(&place)?,
+            Err(_) => {}
+        }
+        if level.has_namespaces() {
+            std::fs::create_dir(&place)?;
+        } else {
+            std::os::unix::fs::symlink(&modules, &place)?;
+        }
+        Ok(Some(modules))
     }
 
     /// Both ends of the program's standard input, where it is a pipe.
@@ -197,6 +219,7 @@ impl Launch<'_> {
             // What may be changed may be read; granted as both it would be neither's.
             read: read.iter().chain(&tools.read).filter(|path| !write.contains(path)).cloned().collect(),
             write: write.clone(),
+            node_modules: None,
             memory_bytes_max: limits.memory_bytes_max,
             cpu_seconds_max: limits.cpu_seconds_max,
             processes_max: limits.processes_max,
@@ -208,7 +231,7 @@ impl Launch<'_> {
     fn listed(&self, child: &Child, level: Level) -> Option<Entry<Listing>> {
         let Limits { memory_bytes_max, processes_max, .. } = self.program.limits;
         // Lists put quotes around it.
-        let mut listed = Listing::new(child.id()?, self.program.kind, &self.program.name.replace('`', ""));
+        let mut listed = Listing::new(child.id()?, self.program.kind, self.program.name.replace('`', ""));
         listed.place = self.program.tree.clone();
         listed.memory_bytes_max = memory_bytes_max.checked_mul(PROCESSES_AT_THEIR_MOST);
         // A backend holds the program to its number, and has threads and processes by the dozen itself.

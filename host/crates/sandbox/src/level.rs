@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// Nothing more.
     None,
-    /// Landlock and seccomp: files by a list and no network. Processes of the user are in sight.
+    /// Landlock and seccomp: files by a list and no network. Processes of the user are in sight. Needs a Landlock that
+    /// holds signals and abstract sockets, which is version 6 of its interface (Linux 6.12).
     Landlock,
     /// Namespaces and seccomp: no network, processes and a file system of its own. For a kernel without Landlock.
     Namespaces,
@@ -75,7 +76,10 @@ impl Level {
                 "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000, \
                  kernel.apparmor_restrict_unprivileged_userns=0"
             }
-            Self::Landlock => "allow Landlock and seccomp: kernel 5.13 or newer, booted with lsm=landlock,...",
+            Self::Landlock => {
+                "allow Landlock and seccomp: without namespaces that takes kernel 6.12 or newer, booted with \
+                 lsm=landlock,..."
+            }
             Self::None => "start longhaul where it may start programs",
         }
     }

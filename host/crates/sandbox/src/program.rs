@@ -6,7 +6,7 @@ use longhaul_core::census::ChildKind;
 use longhaul_core::redact::Redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How programs are confined on this machine.
@@ -21,11 +21,17 @@ pub struct SandboxHost {
     /// Directories that no tool chain shows to a program: the data directory. Setting `read` or `write` to one of them
     /// does.
     pub hidden: Vec<PathBuf>,
+    /// The user's files of the project, which no tool chain shows either, but for a virtual environment in there, by
+    /// its own directories alone.
+    pub checkout: Option<PathBuf>,
     /// The least that must hold a program of which nothing else is said: `[run] sandbox_min`.
     pub level_min: Level,
     /// Takes secrets out of what programs print; none: nothing is secret.
     pub redact: Option<Arc<dyn Redact>>,
 }
+
+/// Where Node.js looks for dependencies, from the directory of a module on.
+pub(crate) const NODE_MODULES: &str = "node_modules";
 
 /// A program with all that it is given.
 #[derive(Clone, Debug)]
@@ -40,7 +46,8 @@ pub struct Program {
     pub starts: Option<String>,
     /// Where it starts, from the top of the tree or of its work directory.
     pub cwd: PathBuf,
-    /// All variables that it gets, besides LANG, HOME and TMPDIR. Without a PATH it has the host's.
+    /// All variables that it gets, besides LANG, HOME and TMPDIR. Without a PATH it has the host's. None of them shows
+    /// it a file.
     pub env: BTreeMap<String, String>,
     /// A directory that stands for its work directory, which is empty and temporary otherwise.
     pub tree: Option<PathBuf>,
@@ -49,6 +56,9 @@ pub struct Program {
     pub read: Vec<PathBuf>,
     /// Directories that it sees and may change at their own paths: full paths.
     pub write: Vec<PathBuf>,
+    /// Seen read-only as `node_modules` of its work directory, where that has none and is no tree: what
+    /// [`Program::node_modules_of`] answers.
+    pub node_modules: Option<PathBuf>,
     /// Its standard input.
     pub input: Input,
     /// Its standard output.
@@ -73,11 +83,19 @@ impl Program {
             tree: None,
             read: Vec::new(),
             write: Vec::new(),
+            node_modules: None,
             input: Input::Null,
             output: Output::Captured,
             level_min: Level::Full,
             limits: Limits::default(),
         }
+    }
+
+    /// The installed dependencies of a project with Node.js. No link: a repository may bring one along, to anything.
+    #[must_use]
+    pub fn node_modules_of(checkout: &Path) -> Option<PathBuf> {
+        let path = checkout.canonicalize().ok()?.join(NODE_MODULES);
+        path.symlink_metadata().is_ok_and(|found| found.is_dir()).then_some(path)
     }
 }
 

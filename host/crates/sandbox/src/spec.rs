@@ -1,6 +1,7 @@
 //! What the host tells the child, and the words that the child answers with.
 
 use crate::Level;
+use crate::program::NODE_MODULES;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub(crate) struct Spec {
     pub(crate) read: Vec<PathBuf>,
     /// Seen writable.
     pub(crate) write: Vec<PathBuf>,
+    /// Seen read-only in the work directory, by [`NODE_MODULES`]: there is a place for the mount, or a link already.
+    pub(crate) node_modules: Option<PathBuf>,
     pub(crate) memory_bytes_max: u64,
     pub(crate) cpu_seconds_max: u64,
     pub(crate) processes_max: u64,
@@ -76,7 +79,14 @@ impl Spec {
     /// What the innermost process is told: nothing of the machine outside.
     pub(crate) fn for_innermost(&self, user: (u32, u32)) -> Self {
         let (role, scratch) = (Role::Innermost { user }, PathBuf::from(SCRATCH));
-        Self { role, scratch, backend: None, tree: None, read: Vec::new(), write: Vec::new(), ..self.clone() }
+        let (read, write, node_modules) = (Vec::new(), Vec::new(), None);
+        Self { role, scratch, backend: None, tree: None, read, write, node_modules, ..self.clone() }
+    }
+
+    /// Where the dependencies are mounted, as the program sees it.
+    pub(crate) fn mounted_modules(&self) -> Option<PathBuf> {
+        let is_mounted = self.node_modules.is_some() && self.level.has_namespaces();
+        is_mounted.then(|| Path::new(SCRATCH).join("work").join(NODE_MODULES))
     }
 
     /// The scratch directory, as the program sees it.

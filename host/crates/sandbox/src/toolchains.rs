@@ -1,12 +1,15 @@
-//! The tool chains that a program runs with, found by PATH, by the program itself and by their own configuration.
+//! The tool chains that a program runs with, found by the host's own environment, by the program itself, and by their
+//! own configuration.
 //!
 //! A program sees no home, so what of its tool chain lies there is granted, read-only: a virtual environment with the
-//! interpreter that it was made of, version managers, the tool chains of rustup, the caches of cargo and go. Reads
-//! nothing of the tree, where agents write; grants no home as a whole, no credentials of cargo, and nothing that the
-//! host hides.
+//! interpreter that it was made of, version managers, the tool chains of rustup, the caches of cargo and go. The
+//! program's own variables show it nothing: its PATH only chooses among the directories of the host's. Reads nothing of
+//! the tree, where agents write; grants no home as a whole, no credentials of cargo, of an installation only the
+//! directories that one has, and nothing that the host hides but a virtual environment.
 
-use crate::Program;
+use crate::{Program, SandboxHost};
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Directories of the system, which every program sees.
@@ -16,6 +19,33 @@ pub(crate) const SYSTEM: &[&str] =
 /// Links that are followed from a name in PATH to a program.
 const LINKS_MAX: usize = 8;
 
+/// Where users' own programs are installed, from their home: a PATH may name them though the host's does not.
+const BIN_IN_HOME: [&str; 3] = [".cargo/bin", ".local/bin", "go/bin"];
+
+/// Directories of home that have a `bin` and are no installation.
+const PREFIXES_IN_HOME: [&str; 3] = ["", ".local", ".cargo"];
+
+/// By what a directory around a `bin` is known as an installation, and what is shown of it then. Whatever else lies
+/// there may be somebody's project with its keys.
+const INSTALLATIONS: [(&str, &[&str]); 8] = [
+    ("lib", &["bin", "include", "lib", "lib32", "lib64", "libexec", "sbin", "share"]),
+    ("pyvenv.cfg", &ENVIRONMENT),
+    ("conda-meta", &["bin", "conda-meta", "condabin", "etc", "include", "lib", "libexec", "sbin", "share", "ssl"]),
+    // Version managers.
+    ("shims", &["bin", "installs", "lib", "libexec", "plugins", "pyenv.d", "rbenv.d", "shims", "version", "versions"]),
+    // Homebrew's.
+    ("Cellar", &["Cellar", "bin", "etc", "include", "lib", "libexec", "opt", "sbin", "share"]),
+    // Maven's.
+    ("boot", &["bin", "boot", "conf", "lib"]),
+    // Go's.
+    ("src/runtime", &["VERSION", "api", "bin", "go.env", "lib", "misc", "pkg", "src"]),
+    // Java's.
+    ("jmods", &["bin", "conf", "include", "jmods", "lib", "release"]),
+];
+
+/// What a virtual environment has.
+const ENVIRONMENT: [&str; 6] = ["bin", "include", "lib", "lib64", "pyvenv.cfg", "share"];
+
 /// What a program is given for its tool chains.
 #[derive(Debug, Default)]
 pub(crate) struct ToolChains {
@@ -23,22 +53,69 @@ pub(crate) struct ToolChains {
     pub(crate) env: BTreeMap<String, String>,
 }
 
-/// Where tool chains are looked for.
-struct Finder<'a> {
-    program: &'a Program,
+/// What the host knows of its own tool chains.
+#[derive(Clone, Debug, Default)]
+struct Environment {
     path: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// Of all users of the machine.
+    homes: Vec<PathBuf>,
+    /// Those whose values are full paths, or lists of them.
+    variables: BTreeMap<String, PathBuf>,
+}
+
+impl Environment {
+    fn of_this_process() -> Self {
+        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into())));
+        let variables = variables.filter(|(_, value): &(_, PathBuf)| value.is_absolute()).collect();
+        let mut found = Self { variables, ..Self::default() };
+        found.home = found.variables.get("HOME").cloned();
+        found.path = std::env::var("PATH").map(|path| full_paths(&path)).unwrap_or_default();
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let homes = users.lines().filter_map(|line| line.split(':').nth(5).map(PathBuf::from));
+        found.homes = homes.filter(|home| home.is_absolute() && home.parent().is_some() && !is_system(home)).collect();
+        found
+    }
+
+    /// Whether the host itself looks for programs there.
+    fn has_programs_in(&self, dir: &Path) -> bool {
+        let is_in_home = |home: &PathBuf| BIN_IN_HOME.iter().any(|bin| dir == home.join(bin));
+        self.path.iter().any(|known| known == dir) || self.home.as_ref().is_some_and(is_in_home)
+    }
+
+    /// Whether it is the home of a user, or has some below it. Users of a network are in no list.
+    fn has_homes(&self, dir: &Path) -> bool {
+        let is_above = |home: &PathBuf| home.starts_with(dir);
+        self.home.iter().chain(&self.homes).any(is_above) || dir.parent() == Some(Path::new("/home"))
+    }
+}
+
+/// Where tool chains are looked for.
+struct Finder<'a> {
+    host: &'a Environment,
+    path: Vec<PathBuf>,
     /// Not granted, nor what they lie in.
     hidden: Vec<PathBuf>,
+    /// One of them, in which an environment is granted; by its real name.
+    checkout: Option<PathBuf>,
     found: ToolChains,
 }
 
 impl ToolChains {
-    pub(crate) fn find(program: &Program, path: &str, hidden: &[PathBuf]) -> Self {
-        let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let hidden = hidden.iter().flat_map(|dir| [Some(dir.clone()), dir.canonicalize().ok()]).flatten().collect();
-        let path = std::env::split_paths(path).filter(|dir| dir.is_absolute()).collect();
-        let mut finder = Finder { program, path, home, hidden, found: Self::default() };
+    /// What `program` is given where its PATH is `path`.
+    pub(crate) fn find(program: &Program, path: &str, host: &SandboxHost) -> Self {
+        Self::find_by(&Environment::of_this_process(), program, path, &host.hidden, host.checkout.as_deref())
+    }
+
+    fn find_by(host: &Environment, program: &Program, path: &str, hidden: &[PathBuf], checkout: Option<&Path>) -> Self {
+        // Where a whole home is one, its tool chains are its user's, of which no more is shown than anywhere.
+        let checkout = checkout.filter(|dir| !host.has_homes(dir));
+        let hidden = hidden.iter().map(PathBuf::as_path).chain(checkout);
+        let hidden = hidden.flat_map(|dir| [Some(dir.to_owned()), dir.canonicalize().ok()]).flatten().collect();
+        let checkout = checkout.and_then(|dir| dir.canonicalize().ok());
+        let mut path = full_paths(path);
+        path.retain(|dir| is_system(dir) || host.has_programs_in(dir));
+        let mut finder = Finder { host, path, hidden, checkout, found: Self::default() };
         finder.of_path();
         program.argv.first().into_iter().chain(&program.starts).for_each(|word| finder.of_program(word));
         finder.of_cargo();
@@ -61,13 +138,20 @@ impl Finder<'_> {
     /// The program, each link to it, and the environments that they lie in.
     fn of_program(&mut self, word: &str) {
         let found = if word.contains('/') { Some(PathBuf::from(word)) } else { self.which(word) };
-        let mut at = found.filter(|path| path.is_absolute());
+        self.of_links(found.filter(|path| path.is_absolute() && is_program(path)));
+    }
+
+    fn of_links(&mut self, mut at: Option<PathBuf>) {
         for _ in 0..LINKS_MAX {
             // Below `/proc` lies this very binary, which every program has.
             let Some(path) = at.filter(|path| !is_system(path) && !path.starts_with("/proc")) else { return };
             self.add(&path);
             if let Some(dir) = path.parent() {
                 self.of_python(dir);
+            }
+            if self.is_hidden(&path) {
+                // A repository may bring links along, to anything.
+                return;
             }
             at = std::fs::read_link(&path).ok().and_then(|target| Some(path.parent()?.join(target)));
         }
@@ -77,13 +161,38 @@ impl Finder<'_> {
     fn of_python(&mut self, bin: &Path) {
         let Some(root) = bin.parent() else { return };
         let Ok(config) = std::fs::read_to_string(root.join("pyvenv.cfg")) else { return };
-        self.add(root);
+        if self.is_hidden(root) {
+            self.add_environment(root);
+        } else {
+            ENVIRONMENT.iter().for_each(|part| self.add_part(root, part));
+        }
         let home = config.lines().filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == "home");
         let Some(home) = home.map(|(_, home)| PathBuf::from(home.trim())).filter(|home| home.is_absolute()) else {
             return;
         };
-        if home.join("python3").exists() || home.join("python").exists() {
+        let pythons = ["python3", "python"].map(|name| home.join(name));
+        if let Some(python) = pythons.into_iter().find(|python| python.exists()) {
             self.add_prefix(&home);
+            // It may be a link to the installation.
+            self.of_links(Some(python).filter(|python| !python.starts_with(root) && is_program(python)));
+        }
+    }
+
+    /// A virtual environment in the checkout: itself, and only what lies in it. A repository may bring along what looks
+    /// like one.
+    fn add_environment(&mut self, root: &Path) {
+        let Ok(real) = root.canonicalize() else { return };
+        let Some(checkout) = self.checkout.as_ref().filter(|dir| real.starts_with(dir)) else { return };
+        // The checkout itself is none, nor what the host hides for another reason.
+        let is_hidden = |dir: &PathBuf| dir.starts_with(&real) || real.starts_with(dir) && !checkout.starts_with(dir);
+        if self.hidden.iter().any(is_hidden) || !is_program(&root.join("bin/python")) || !root.join("lib").is_dir() {
+            return;
+        }
+        for part in ENVIRONMENT {
+            if real.join(part).canonicalize().is_ok_and(|part| part.starts_with(&real) && part != real) {
+                self.push(root.join(part));
+                self.push(real.join(part));
+            }
         }
     }
 
@@ -127,7 +236,7 @@ impl Finder<'_> {
         let written = self.go_env();
         let of_go = |name: &str| self.variable(name).or_else(|| written.get(name).cloned());
         let first = of_go("GOPATH").and_then(|list| std::env::split_paths(&list).next());
-        let of_path = first.or_else(|| Some(self.home.as_ref()?.join("go"))).map(|path| path.join("pkg/mod"));
+        let of_path = first.or_else(|| Some(self.host.home.as_ref()?.join("go"))).map(|path| path.join("pkg/mod"));
         if let Some(cache) = of_go("GOMODCACHE").or(of_path).filter(|cache| cache.is_dir()) {
             self.add(&cache);
             self.set("GOMODCACHE", &cache);
@@ -139,7 +248,7 @@ impl Finder<'_> {
 
     /// Paths that `go env -w` wrote for the host's user.
     fn go_env(&self) -> BTreeMap<String, PathBuf> {
-        let config = self.variable("XDG_CONFIG_HOME").or_else(|| Some(self.home.as_ref()?.join(".config")));
+        let config = self.variable("XDG_CONFIG_HOME").or_else(|| Some(self.host.home.as_ref()?.join(".config")));
         let file = self.variable("GOENV").or_else(|| Some(config?.join("go/env")));
         let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         let set = text.lines().filter_map(|line| line.trim().split_once('='));
@@ -147,33 +256,58 @@ impl Finder<'_> {
         paths.map(|(name, value)| (name.to_owned(), PathBuf::from(value))).collect()
     }
 
-    /// A directory of programs, and the installation around it: `PREFIX/bin`.
+    /// A directory of programs, and what the installation around it has: `PREFIX/bin`.
     fn add_prefix(&mut self, bin: &Path) {
         self.of_python(bin);
-        let is_of_home = |dir: &Path| {
-            let names = ["", ".local", ".cargo"];
-            self.home.as_ref().is_some_and(|home| names.iter().any(|name| dir == home.join(name)))
-        };
+        self.add(bin);
         let prefix = bin.parent().filter(|_| ["bin", "sbin", "shims"].iter().any(|name| bin.ends_with(name)));
-        let is_cargo = |dir: &Path| self.variable("CARGO_HOME").is_some_and(|home| home == dir);
-        match prefix.filter(|dir| dir.parent().is_some() && !is_of_home(dir) && !is_cargo(dir)) {
-            Some(prefix) => self.add(prefix),
-            None => self.add(bin),
+        let Some(prefix) = prefix.filter(|prefix| !self.is_somebodys(prefix)) else { return };
+        for (mark, parts) in INSTALLATIONS {
+            if prefix.join(mark).exists() {
+                parts.iter().for_each(|part| self.add_part(prefix, part));
+            }
+        }
+    }
+
+    /// Whether a directory that has programs belongs to a person and not to an installation.
+    fn is_somebodys(&self, prefix: &Path) -> bool {
+        let is_of_home = |dir: &Path| {
+            let home = self.host.home.as_ref();
+            let is_in_home = home.is_some_and(|home| PREFIXES_IN_HOME.iter().any(|name| dir == home.join(name)));
+            is_in_home || self.host.has_homes(dir) || self.variable("CARGO_HOME").is_some_and(|home| home == dir)
+        };
+        is_of_home(prefix) || prefix.canonicalize().is_ok_and(|real| real.parent().is_none() || is_of_home(&real))
+    }
+
+    /// What an installation has by the name `part`, unless that leads out of it.
+    fn add_part(&mut self, root: &Path, part: &str) {
+        let Ok(real) = root.canonicalize() else { return };
+        let path = root.join(part);
+        if path.canonicalize().is_ok_and(|path| path.starts_with(&real) && path != real || is_system(&path)) {
+            self.add(&path);
         }
     }
 
     /// A path by its name, and by its real one.
     fn add(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
-        for path in [path, &real] {
-            let is_home = self.home.as_deref() == Some(path);
-            let covers = |dir: &PathBuf| dir.starts_with(path) || path.starts_with(dir);
-            let is_known = self.found.read.iter().any(|known| known == path);
-            let is_whole = path.parent().is_none() || is_home;
-            if !is_system(path) && !is_whole && !is_known && !self.hidden.iter().any(covers) {
-                self.found.read.push(path.to_owned());
-            }
+        let is_whole = |path: &Path| path.parent().is_none() || self.host.has_homes(path);
+        if [path, &real].iter().any(|path| is_whole(path) || self.is_hidden(path)) {
+            return;
         }
+        self.push(path.to_owned());
+        self.push(real);
+    }
+
+    fn push(&mut self, path: PathBuf) {
+        if !is_system(&path) && !self.found.read.contains(&path) {
+            self.found.read.push(path);
+        }
+    }
+
+    /// Whether it is, contains or lies in what no program is shown.
+    fn is_hidden(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|dir| dir.starts_with(path) || path.starts_with(dir))
     }
 
     fn set(&mut self, name: &str, path: &Path) {
@@ -187,12 +321,11 @@ impl Finder<'_> {
     }
 
     fn variable(&self, name: &str) -> Option<PathBuf> {
-        let set = self.program.env.get(name).map(PathBuf::from);
-        set.or_else(|| std::env::var_os(name).map(PathBuf::from)).filter(|path| path.is_absolute())
+        self.host.variables.get(name).cloned()
     }
 
     fn set_or_in_home(&self, name: &str, in_home: &str) -> Option<PathBuf> {
-        let usual = || Some(self.home.as_ref()?.join(in_home));
+        let usual = || Some(self.host.home.as_ref()?.join(in_home));
         self.variable(name).or_else(usual).filter(|dir| dir.is_dir())
     }
 }
@@ -201,53 +334,106 @@ fn is_system(path: &Path) -> bool {
     SYSTEM.iter().any(|dir| path.starts_with(dir))
 }
 
+fn full_paths(list: &str) -> Vec<PathBuf> {
+    std::env::split_paths(list).filter(|dir| dir.is_absolute()).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(argv0: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
-        let program = Program::new("test", vec![argv0.display().to_string()]);
-        ToolChains::find(&program, "/usr/bin:/bin", hidden).read
+    /// Runs `check` in a directory with these programs.
+    fn with_files(names: &[&str], check: impl Fn(&dyn Fn(&str) -> PathBuf)) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("its name");
+        for name in names {
+            let path = top.join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            std::fs::write(&path, "").expect("written");
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("changed");
+        }
+        check(&|name| top.join(name));
+    }
+
+    /// What a program is given by a host whose PATH is that of the program.
+    fn found(host: &Environment, argv0: &str, hidden: &[PathBuf]) -> ToolChains {
+        let path = std::env::join_paths(&host.path).expect("a PATH").into_string().expect("text");
+        ToolChains::find_by(host, &Program::new("test", vec![argv0.to_owned()]), &path, hidden, None)
+    }
+
+    fn host(path: &[PathBuf]) -> Environment {
+        Environment { path: path.to_vec(), ..Environment::default() }
     }
 
     #[test]
     fn the_module_cache_of_go_is_found_as_go_finds_it() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let at = |name: &str| dir.path().join(name);
-        for name in ["bin/go", "one/pkg/mod/x", "two/pkg/mod/x", "three/x"] {
-            std::fs::create_dir_all(at(name).parent().expect("a parent")).expect("made");
-            std::fs::write(at(name), "").expect("written");
-        }
-        let check = |variables: &[(&str, String)], expected: &str| {
-            let mut program = Program::new("test", vec!["go".to_owned()]);
-            program.env = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-            let found = ToolChains::find(&program, at("bin").to_str().expect("text"), &[]);
-            assert!(found.read.contains(&at(expected)), "{variables:?}: {:?}", found.read);
-            assert_eq!(found.env["GOMODCACHE"], at(expected).to_str().expect("text"), "{variables:?}");
-            assert_eq!((&*found.env["GOPROXY"], &*found.env["GOTOOLCHAIN"]), ("off", "local"));
-        };
-        let shown = |name: &str| at(name).display().to_string();
-        check(&[("GOPATH", format!("{}:{}", shown("one"), shown("two")))], "one/pkg/mod");
-        check(&[("GOMODCACHE", shown("three")), ("GOPATH", shown("one"))], "three");
-        std::fs::write(at("env"), format!("GOFLAGS=-x\nGOPATH={}\n", shown("two"))).expect("written");
-        check(&[("GOENV", shown("env"))], "two/pkg/mod");
+        let names = ["bin/go", "one/pkg/mod/x", "two/pkg/mod/x", "three/x"];
+        with_files(&names, |at| {
+            let check = |variables: &[(&str, String)], expected: &str| {
+                let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), PathBuf::from(value)));
+                let host = Environment { variables: variables.collect(), ..host(&[at("bin")]) };
+                let found = found(&host, "go", &[]);
+                assert!(found.read.contains(&at(expected)), "{host:?}: {:?}", found.read);
+                assert_eq!(found.env["GOMODCACHE"], at(expected).to_str().expect("text"), "{host:?}");
+                assert_eq!((&*found.env["GOPROXY"], &*found.env["GOTOOLCHAIN"]), ("off", "local"));
+            };
+            let shown = |name: &str| at(name).display().to_string();
+            check(&[("GOPATH", format!("{}:{}", shown("one"), shown("two")))], "one/pkg/mod");
+            check(&[("GOMODCACHE", shown("three")), ("GOPATH", shown("one"))], "three");
+            std::fs::write(at("env"), format!("GOFLAGS=-x\nGOPATH={}\n", shown("two"))).expect("written");
+            check(&[("GOENV", shown("env"))], "two/pkg/mod");
+        });
     }
 
     #[test]
     fn a_virtual_environment_comes_with_its_interpreter_and_without_its_neighbours() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let at = |name: &str| dir.path().join(name);
-        for name in ["venv/bin/python", "base/bin/python3", "base/lib/os.py", "secret/bin/key"] {
-            std::fs::create_dir_all(at(name).parent().expect("a parent")).expect("made");
-            std::fs::write(at(name), "").expect("written");
-        }
-        let config = |home: &str| std::fs::write(at("venv/pyvenv.cfg"), format!("home = {}\n", at(home).display()));
-        config("base/bin").expect("written");
-        let read = found(&at("venv/bin/python"), &[]);
-        assert!(read.contains(&at("venv")) && read.contains(&at("base")), "{read:?}");
-        assert!(!read.contains(&dir.path().to_owned()), "{read:?}");
-        assert!(!found(&at("venv/bin/python"), &[at("base")]).contains(&at("base")), "a hidden one stays hidden");
-        config("secret/bin").expect("written");
-        assert!(!found(&at("venv/bin/python"), &[]).contains(&at("secret")), "no interpreter is there");
+        let names =
+            ["venv/bin/python", "venv/lib/x", "venv/.env", "base/bin/python3", "base/lib/os.py", "secret/bin/key"];
+        with_files(&names, |at| {
+            let found = |hidden: &[PathBuf]| {
+                found(&host(&["/usr/bin".into()]), at("venv/bin/python").to_str().expect("text"), hidden).read
+            };
+            let config = |home: &str| {
+                std::fs::write(at("venv/pyvenv.cfg"), format!("home = {}\n", at(home).display())).expect("written");
+            };
+            config("base/bin");
+            let read = found(&[]);
+            for shown in ["venv/bin", "venv/lib", "venv/pyvenv.cfg", "base/bin", "base/lib"] {
+                assert!(read.contains(&at(shown)), "{shown}: {read:?}");
+            }
+            for other in ["", "venv", "venv/.env", "base"] {
+                assert!(!read.contains(&at(other)), "{other}: {read:?}");
+            }
+            assert!(!found(&[at("base")]).iter().any(|path| path.starts_with(at("base"))), "a hidden one stays hidden");
+            config("secret/bin");
+            assert!(!found(&[]).iter().any(|path| path.starts_with(at("secret"))), "no interpreter is there");
+        });
+    }
+
+    #[test]
+    fn around_a_directory_of_programs_only_what_an_installation_has_is_shown() {
+        let names =
+            ["node/bin/node", "node/lib/x", "node/.npmrc", "tool/bin/tool", "tool/.env", "me/bin/x", "me/lib/x"];
+        with_files(&names, |at| {
+            let mut host = host(&[at("node/bin"), at("tool/bin"), at("me/bin")]);
+            host.homes = vec![at("me")];
+            let mut read = found(&host, "node", &[]).read;
+            read.retain(|path| path.is_dir());
+            assert_eq!(read, [at("node/bin"), at("node/lib"), at("tool/bin"), at("me/bin")]);
+        });
+    }
+
+    #[test]
+    fn a_path_of_the_program_chooses_among_the_directories_of_the_host() {
+        with_files(&["one/x", "two/x", "three/x"], |at| {
+            let host = host(&[at("one"), at("two")]);
+            let path = format!("{}:{}", at("two").display(), at("three").display());
+            let found = ToolChains::find_by(&host, &Program::new("test", vec!["x".to_owned()]), &path, &[], None);
+            assert_eq!(found.read, [at("two"), at("two/x")]);
+        });
     }
 }

@@ -50,6 +50,13 @@ def connect(family, address, kind=socket.SOCK_STREAM):
         return made.getpeername()
 
 
+def packet(address, kind):
+    """By one of a pair of sockets, which need not be made as a socket is."""
+    one, other = socket.socketpair(socket.AF_UNIX, kind)
+    with one, other:
+        return one.sendto(b"evil", address)
+
+
 def terminal(request):
     master, slave = os.openpty()
     return fcntl.ioctl(slave, request, b"x\0\0\0\0\0\0\0")
@@ -186,6 +193,12 @@ attempt("the loopback of the machine", lambda: connect(socket.AF_INET, ("127.0.0
 attempt("a packet to the machine", lambda: deny(any("00000000" == line.split()[1] for line in open("/proc/net/route").readlines()[1:])) if level != "landlock" else connect(socket.AF_INET, ("127.0.0.1", port), socket.SOCK_DGRAM))
 attempt("a service by its path", lambda: connect(socket.AF_UNIX, f"{lab}/service"))
 attempt("a service by its abstract name", lambda: connect(socket.AF_UNIX, "\0" + abstract))
+# Pairs that go nowhere else are what programs use; each kind of packets leads to any name, and this family has two.
+for kind in [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]:
+    [end.close() for end in socket.socketpair(socket.AF_UNIX, kind)]
+for kind in [socket.SOCK_DGRAM, socket.SOCK_RAW]:
+    attempt(f"a packet to a service by its path, as kind {int(kind)}", lambda: packet(f"{lab}/packets", kind))
+    attempt(f"a packet to a service by its abstract name, as kind {int(kind)}", lambda: packet("\0" + abstract + "-packets", kind))
 for name, family, kind, protocol in [
     ("packets", socket.AF_PACKET, socket.SOCK_RAW, 0),
     ("a raw socket", socket.AF_INET, socket.SOCK_RAW, 1),

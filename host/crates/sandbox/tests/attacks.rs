@@ -7,7 +7,7 @@
 mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
-use longhaul_sandbox::{Input, Level, Output, Room, run, start};
+use longhaul_sandbox::{Input, Level, Output, Program, Room, run, start};
 use std::io::Read as _;
 use std::process::Command;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -23,6 +23,23 @@ const USER_WITHOUT_NAMESPACES: &[&str] = &[
     "-c",
     "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"",
 ];
+
+fn without_namespaces(is_root: bool) -> &'static [&'static str] {
+    if is_root { ROOT_WITHOUT_NAMESPACES } else { USER_WITHOUT_NAMESPACES }
+}
+
+/// A kernel with a version of Landlock of the one that it has or before.
+const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
+
+/// With a scratch directory on an overlay, and all but the lab read-only.
+const ON_AN_OVERLAY: &str = r#"
+    mount --make-rprivate / && mount --bind "$LONGHAUL_ATTACK_LAB" "$LONGHAUL_ATTACK_LAB" || exit 1
+    mount -o remount,bind,ro / && mount -o remount,bind,ro /dev || exit 1
+    cd "$LONGHAUL_ATTACK_LAB/scratch" && mkdir parts && mount -t tmpfs parts parts || exit 1
+    mkdir over parts/lower parts/upper parts/work
+    mount -t overlay over -o lowerdir=parts/lower,upperdir=parts/upper,workdir=parts/work over || rmdir over
+    exec "$0" "$@"
+"#;
 
 /// Below a terminal of its own, which is also handed down as a descriptor.
 const IN_A_TERMINAL: &[&str] =
@@ -45,13 +62,11 @@ fn every_attack_from_inside_is_refused() {
 fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {
     if let Some(lab) = own_lab() {
         let refused = attack(&lab, Level::Full).unwrap_err().to_string();
-        std::fs::remove_file(lab.join("service")).unwrap();
         let done = attack(&lab, Level::Landlock).unwrap();
         return write_report(&lab, &format!("{refused}\n{:?}\n{}{}", done.level, done.stderr, done.stdout));
     }
     let name = "without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name";
-    let wrapper = |is_root| words(if is_root { ROOT_WITHOUT_NAMESPACES } else { USER_WITHOUT_NAMESPACES });
-    for report in as_each_user(name, wrapper) {
+    for report in as_each_user(name, |is_root| words(without_namespaces(is_root))) {
         let (refused, rest) = report.split_once('\n').unwrap();
         assert!(
             refused.contains("was not started, since this system does not give the sandbox level `full`"),
@@ -60,6 +75,55 @@ fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {
         assert!(refused.contains("cannot make namespaces") && refused.contains("`sandbox_min`"), "{refused}");
         assert!(rest.starts_with("Landlock\n"), "{rest}");
         check_refused(rest);
+    }
+}
+
+/// Older ones do not hold signals: a program could end whatever else its user runs. Such a kernel is made of this one.
+#[test]
+fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
+    if let Some(lab) = own_lab() {
+        let at = |level_min| blocking(run(&host(&lab), &Program { level_min, ..program(&["true"]) }));
+        let said = |level| at(level).map_or_else(|error| error.to_string(), |done| done.level.to_string());
+        return write_report(&lab, &format!("{}\n{}", said(Level::Full), said(Level::Landlock)));
+    }
+    let test = "a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one";
+    let kernel = |version: &str| words(&["python3", "-c", OLDER_LANDLOCK, version]);
+    let alone = |version: &'static str| move |is_root| [kernel(version), words(without_namespaces(is_root))].concat();
+    for report in as_each_user(test, |_| kernel("5")) {
+        assert_eq!(report, "full\nfull");
+    }
+    for report in as_each_user(test, alone("5")) {
+        let (_, refused) = report.split_once('\n').unwrap();
+        assert!(refused.contains("does not give the sandbox level `landlock`"), "{report}");
+        assert!(refused.contains("it must hold signals and abstract sockets"), "{report}");
+        assert!(refused.contains("takes kernel 6.12 or newer") && refused.lines().count() == 1, "{report}");
+    }
+    for report in as_each_user(test, alone("6")) {
+        assert!(report.ends_with("\nlandlock"), "{report}");
+    }
+}
+
+/// Such as that of a container. There the program's files are made its own one by one, below a directory in which the
+/// machine's are mounted; here those are read-only, so that a change of one is an error and no harm.
+#[test]
+fn root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine() {
+    if let Some(lab) = own_lab() {
+        let mut host = host(&lab);
+        host.scratch = lab.join("scratch/over");
+        if !host.scratch.is_dir() {
+            return write_report(&lab, "skipped");
+        }
+        let done = blocking(run(&host, &program(&["sh", "-c", "echo new > file && cat file && stat -c %u file"])));
+        return write_report(&lab, &done.map_or_else(|error| error.to_string(), |done| done.stdout));
+    }
+    let test = "root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine";
+    let wrapper = |is_root| if is_root { words(&["unshare", "-m", "sh", "-c", ON_AN_OVERLAY]) } else { vec![] };
+    for report in as_each_user(test, wrapper) {
+        if report == "skipped" {
+            eprintln!("skipped: not root, or it cannot mount an overlay");
+            continue;
+        }
+        assert_eq!(report, "new\n1000\n");
     }
 }
 

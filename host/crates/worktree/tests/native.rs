@@ -23,7 +23,8 @@ fn host(repo: &Repo) -> SandboxHost {
     let scratch = repo.dir.path().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
     let hidden = vec![repo.dir.path().join("hidden")];
-    SandboxHost { program: child(), prefix_args: vec![], scratch, hidden, level_min: Level::None, redact: None }
+    let (program, checkout) = (child(), Some(repo.root()));
+    SandboxHost { program, prefix_args: vec![], scratch, hidden, checkout, level_min: Level::None, redact: None }
 }
 
 fn shell(script: &str) -> NativeCheck {
@@ -397,6 +398,12 @@ async fn run_without_namespaces() {
     assert!(done.report.stdout.starts_with("one") && done.report.stdout.ends_with("/work\n"), "{done:?}");
     let left = std::process::Command::new("pgrep").args(["-x", "-f", &sleep]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    let (repo, check) = node_project();
+    std::fs::set_permissions(repo.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let done = run(&repo, &check).await.unwrap();
+    assert!(done.sandbox == Level::Landlock && (done.report.passed || !has_node()), "{done:?}");
+    run(&repo, &shell("rm -r node_modules/*; echo evil > node_modules/dep/index.js")).await.unwrap();
+    assert!(read(&repo.root(), "node_modules/dep/index.js").starts_with("import"));
 }
 
 #[tokio::test]
@@ -423,6 +430,84 @@ async fn cargo_test_runs_in_the_sandbox() {
     write(repo.checkout().dir(), "a.txt", "two");
     let done = run(&repo, &check).await.unwrap();
     assert_eq!((done.report.passed, done.report.exit_code), (false, 101), "{done:?}");
+}
+
+fn has_node() -> bool {
+    std::process::Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// A project whose dependency, with one of its own, is installed in the user's checkout and ignored.
+fn node_project() -> (Repo, NativeCheck) {
+    let test = "import test from 'node:test';\nimport assert from 'node:assert';\nimport { add } from '../calc.js';\n\
+                test('adds', () => {\n  assert.strictEqual(add(2, 3), 5);\n});\n";
+    let repo = Repo::with(&[
+        (".gitignore", "node_modules/\n"),
+        ("package.json", r#"{"type": "module", "dependencies": {"dep": "1"}}"#),
+        ("calc.js", "import { plus } from 'dep';\nexport const add = plus;\n"),
+        ("test/calc.test.js", test),
+    ]);
+    for (name, code) in [
+        ("dep", "import { zero } from 'other';\nexport const plus = (a, b) => a + b + zero;\n"),
+        ("other", "export const zero = 0;\n"),
+    ] {
+        let package = format!(r#"{{"name": "{name}", "type": "module", "exports": "./index.js"}}"#);
+        repo.write(&format!("node_modules/{name}/package.json"), &package);
+        repo.write(&format!("node_modules/{name}/index.js"), code);
+    }
+    (repo, NativeCheck::of_argv(["node", "--test"].map(str::to_owned).to_vec()))
+}
+
+#[tokio::test]
+async fn modules_import_dependencies_that_are_installed_in_the_checkout() {
+    if !has_node() {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    let (repo, check) = node_project();
+    let done = run(&repo, &check).await.unwrap();
+    assert!(done.report.passed && done.report.stderr.contains("1 test passed by name"), "{done:?}");
+}
+
+#[tokio::test]
+async fn dependencies_of_the_checkout_are_read_only_and_no_part_of_the_work() {
+    let (repo, _) = node_project();
+    let tree = repo.checkout();
+    let project = repo.project();
+    let script = shell(
+        "ls node_modules; touch node_modules/new node_modules/dep/index.js; rm -rf node_modules; \
+         mv node_modules aside; git status 2>/dev/null; ls node_modules",
+    );
+    let pins = pins(&project, &project.head().unwrap(), "test", &script).unwrap();
+    let before = tree.scan(&project, &project.head().unwrap()).unwrap().digest;
+    for _ in 0..3 {
+        let done = run_on(&repo, &tree, &script, &pins).await.unwrap();
+        assert_eq!((done.report.stdout.as_str(), &done.subject), ("dep\nother\ndep\nother\n", &before), "{done:?}");
+        wait_for(|| scratch(&repo).iter().all(|dir| !dir.join("work/node_modules").exists())).await;
+    }
+    assert!(read(&repo.root(), "node_modules/dep/index.js").starts_with("import"));
+    assert!(!repo.root().join("node_modules/new").exists());
+}
+
+/// As a repository may bring them along, where it does not ignore them, and as a checkout may have them.
+#[tokio::test]
+async fn dependencies_are_no_way_to_what_lies_elsewhere() {
+    let (repo, _) = node_project();
+    write(repo.dir.path(), "hidden/key", "SECRET");
+    std::fs::remove_dir_all(repo.root().join("node_modules")).unwrap();
+    symlink(repo.dir.path().join("hidden"), repo.root().join("node_modules")).unwrap();
+    let look = shell("ls -a node_modules; cat node_modules/key");
+    let done = run(&repo, &look).await.unwrap();
+    assert!(!done.report.stdout.contains("key") && !done.report.stdout.contains("SECRET"), "{done:?}");
+    std::fs::remove_file(repo.root().join("node_modules")).unwrap();
+    repo.write("node_modules/.keep", "");
+    symlink(repo.dir.path().join("hidden"), repo.root().join("node_modules/out")).unwrap();
+    let done = run(&repo, &shell("ls -a node_modules; cat node_modules/out/key")).await.unwrap();
+    assert!(done.report.stdout.contains("out") && !done.report.stdout.contains("SECRET"), "{done:?}");
+    // One of its own stays its own.
+    write(repo.checkout().dir(), ".gitignore", "");
+    write(repo.checkout().dir(), "node_modules/own", "own");
+    let done = run(&repo, &shell("ls -A node_modules; cat node_modules/own")).await.unwrap();
+    assert_eq!(done.report.stdout, "own\nown", "{done:?}");
 }
 
 /// A module with a version of its own, in a module cache that go filled itself, and one that needs it.
@@ -479,15 +564,19 @@ async fn go_test_runs_in_the_sandbox_with_a_module_of_the_cache() {
     for words in [&["go", "build", "./..."][..], &["go", "vet", "./..."], &["go", "test", "./..."]] {
         let mut check = NativeCheck::of_argv(words.iter().map(|word| (*word).to_owned()).collect());
         check.env.insert("GOMODCACHE".to_owned(), cache.clone());
+        assert!(!run(&repo, &check).await.unwrap().report.passed, "a variable shows nothing");
+        check.read = vec![cache.clone().into()];
         let done = run(&repo, &check).await.unwrap();
         assert!(done.report.passed, "{words:?}: {done:?}");
         let said = &done.report.stderr;
         assert!(words[1] != "test" || said.contains("1 test passed by name, where 5 that must fail did"), "{done:?}");
         check.env.remove("GOMODCACHE");
+        check.read.clear();
         assert!(!run(&repo, &check).await.unwrap().report.passed, "the dependency comes from nowhere else");
     }
     let mut check = shell("touch \"$GOMODCACHE/new\"");
-    check.env.insert("GOMODCACHE".to_owned(), cache);
+    check.env.insert("GOMODCACHE".to_owned(), cache.clone());
+    check.read = vec![cache.into()];
     assert!(!run(&repo, &check).await.unwrap().report.passed, "the cache is read-only");
 }
 

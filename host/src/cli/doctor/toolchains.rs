@@ -27,6 +27,29 @@ struct ToolChain {
     remedy: &'static str,
 }
 
+/// Imports modules of Node.js, and of the dependencies that are installed the first one that can be imported. Its
+/// argument is the project; the dependencies are where it starts, as in a check.
+const NODE: &str = "
+    import 'node:https';
+    import 'node:test';
+    import { existsSync, readFileSync } from 'node:fs';
+    const project = JSON.parse(readFileSync(process.argv[1] + '/package.json', 'utf8'));
+    let failed;
+    for (const name of Object.keys(project.dependencies ?? [])) {
+        if (!existsSync(process.argv[1] + '/node_modules/' + name)) continue;
+        try {
+            await import(name);
+            process.exit(0);
+        } catch (error) {
+            failed = error;
+        }
+    }
+    if (failed) {
+        console.error(String(failed).split('\\n')[0]);
+        process.exit(1);
+    }
+";
+
 const TOOL_CHAINS: [ToolChain; 6] = [
     ToolChain {
         what: "cargo",
@@ -55,8 +78,8 @@ const TOOL_CHAINS: [ToolChain; 6] = [
     ToolChain {
         what: "node",
         files: &["package.json"],
-        argv: &["node", "-e", "require('node:https'); require('node:test')"],
-        remedy: "name the directories of Node.js and of `node_modules` in `read` of the check",
+        argv: &["node", "--input-type=module", "-e", NODE, "{}"],
+        remedy: "install dependencies outside of the sandbox (`npm ci`), or name Node.js's directory in `read`",
     },
     ToolChain {
         what: "go",
@@ -125,6 +148,7 @@ async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
     let argv = chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
     let mut program = Program::new(chain.what, argv);
     program.read = vec![project.to_owned()];
+    program.node_modules = Program::node_modules_of(project);
     program.limits.memory_bytes_max = MEMORY_BYTES_MAX;
     let why = match tried(&program, Some(home)).await {
         Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, "it works in the sandbox"),
@@ -146,6 +170,8 @@ async fn tried(program: &Program, home: Option<&Home>) -> anyhow::Result<Result<
         prefix_args: vec!["check-child".into()],
         scratch: scratch.path().to_owned(),
         hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
+        // A project that is tried is all that such a program reads.
+        checkout: program.read.first().cloned(),
         level_min: Level::None,
         redact: None,
     };

@@ -388,7 +388,7 @@ impl Inner {
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
-        let host = world.check_host(sandbox_min)?;
+        let host = world.check_host(sandbox_min, project.root())?;
         let (run, base) = (record.run.clone(), record.base.clone());
         let held_by_less = Mutex::default();
         Ok(Self { world, run, project, tree: checkout.tree, branch, base, host, held_by_less })

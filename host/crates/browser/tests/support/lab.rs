@@ -44,6 +44,7 @@ impl Lab {
             prefix_args: vec!["check".into()],
             scratch: scratch.path().to_owned(),
             hidden: vec![],
+            checkout: None,
             level_min: Level::Full,
             redact: None,
         };

@@ -5,8 +5,8 @@ use super::files::{DEVICES, ETC};
 use crate::spec::Spec;
 use crate::toolchains::SYSTEM;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
-    path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,26 @@ use std::path::{Path, PathBuf};
 /// The newest version whose rights we know. An older kernel enforces what it knows.
 const NEWEST: ABI = ABI::V10;
 
+/// The first version that keeps signals and abstract sockets within, which nothing else does where there are no
+/// namespaces.
+const SCOPED: ABI = ABI::V6;
+
 /// What of `/etc` programs read besides [`ETC`], where they see the machine's.
 const USERS: [&str; 4] = ["passwd", "group", "hosts", "nsswitch.conf"];
 
 /// Restricts this process and all that it starts.
 pub(super) fn restrict(spec: &Spec) -> io::Result<()> {
+    if !spec.level.has_namespaces() {
+        require_scopes()?;
+    }
     enforced(restrict_to(spec))
+}
+
+/// Refuses a kernel that would leave the user's processes open to signals.
+fn require_scopes() -> io::Result<()> {
+    let scoped = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::from_all(SCOPED));
+    let why = "without namespaces it must hold signals and abstract sockets, which it does from Linux 6.12 on (ABI 6)";
+    scoped.map(drop).map_err(|_| io::Error::other(why))
 }
 
 fn restrict_to(spec: &Spec) -> Result<RulesetStatus, landlock::RulesetError> {
@@ -69,6 +83,8 @@ fn readable(spec: &Spec) -> Vec<PathBuf> {
         paths.extend(ETC.iter().chain(&USERS).map(|name| Path::new("/etc").join(name)));
     }
     paths.extend(spec.read.iter().cloned());
+    // Where they are mounted they may be changed as far as this wall goes, and the mount is read-only.
+    paths.extend(spec.node_modules.iter().filter(|_| !spec.level.has_namespaces()).cloned());
     paths
 }
 

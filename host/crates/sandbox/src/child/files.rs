@@ -76,6 +76,9 @@ const PROC: [&str; 13] = [
 
 const PROC_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
+/// Where in the scratch directory the root is made, of what others own.
+const ROOT: &str = "dev";
+
 /// Bytes of a root, which has files of a few lines.
 const ROOT_OPTIONS: &CStr = c"size=1048576,mode=0755";
 
@@ -92,7 +95,7 @@ pub(super) const BINARY: &str = "/.longhaul";
 /// The outer process: makes the root and goes there.
 pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -> Result<(), Failed> {
     // An empty directory of ours, below which no source lies.
-    let top = spec.scratch.join("dev");
+    let top = spec.scratch.join(ROOT);
     mount_tmpfs(&top, ROOT_OPTIONS).map_err(to("make a root of its own"))?;
     let root = match &spec.backend {
         Some(files) => arrange_backend(&top, files, owners).map_err(to("make a root for the backend"))?,
@@ -108,9 +111,12 @@ pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -
     std::os::unix::fs::symlink("/tmp/tmp", root.join("var/tmp")).map_err(to("make a link"))?;
     // The inner process mounts its own, which the kernel lets it only where one is in sight.
     mount_bind_recursive("/proc", top.join("proc")).map_err(to("show /proc"))?;
-    bind_owned(&spec.scratch, &root.join("tmp"), owners).map_err(to("mount the scratch directory"))?;
+    bind_owned(spec, &spec.scratch, &root.join("tmp"), owners).map_err(to("mount the scratch directory"))?;
     if let Some(tree) = &spec.tree {
-        bind_owned(tree, &root.join("tmp/work"), owners).map_err(to("mount the tree"))?;
+        bind_owned(spec, tree, &root.join("tmp/work"), owners).map_err(to("mount the tree"))?;
+    }
+    if let Some((modules, target)) = spec.node_modules.as_ref().zip(spec.mounted_modules()) {
+        mount_bind_recursive(modules, beneath(&root, &target)).map_err(to("mount the dependencies"))?;
     }
     grant(spec, &root, owners).map_err(to("show what was granted"))?;
     make_read_only(spec, &top, &root).map_err(to("make the file system read-only"))?;
@@ -172,7 +178,7 @@ fn arrange_backend(top: &Path, files: &BackendFiles, owners: Option<&OwnedFd>) -
     }
     mount_tmpfs(&state, ROOT_OPTIONS)?;
     if owners.is_some() {
-        identity::hand_over(&state)?;
+        identity::hand_over(&state, None)?;
     }
     mount(c"tmpfs", &root, c"tmpfs", MountFlags::empty(), ROOT_OPTIONS)?;
     // gVisor mounts one there, and can make no directory for it.
@@ -250,7 +256,7 @@ fn grant(spec: &Spec, root: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
         let target = beneath(root, path);
         let place = path.strip_prefix(SCRATCH).map_or_else(|_| target.clone(), |below| spec.scratch.join(below));
         make_target(path, &place).map_err(named)?;
-        if is_writable { bind_owned(path, &target, owners) } else { Ok(mount_bind_recursive(path, &target)?) }
+        if is_writable { bind_owned(spec, path, &target, owners) } else { Ok(mount_bind_recursive(path, &target)?) }
             .map_err(named)?;
     }
     Ok(())
@@ -275,11 +281,11 @@ fn make_target(source: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Binds what the program may change, as files of its user.
-fn bind_owned(source: &Path, target: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
+fn bind_owned(spec: &Spec, source: &Path, target: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
     let Some(owners) = owners else { return Ok(mount_bind(source, target)?) };
     match raw::bind_mapped(source, target, owners) {
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
-            identity::hand_over(source)?;
+            identity::hand_over(source, Some(&spec.scratch.join(ROOT)))?;
             Ok(mount_bind(source, target)?)
         }
         other => other,
@@ -292,8 +298,10 @@ fn make_read_only(spec: &Spec, top: &Path, root: &Path) -> io::Result<()> {
     let open = ["tmp", "dev", "proc"].map(|dir| root.join(dir));
     let of_backend = spec.backend.iter().flat_map(|_| [&BACKEND_STATE[1..], "dev", "proc"].map(|dir| top.join(dir)));
     let granted = spec.write.iter().map(|dir| beneath(root, dir));
+    let modules = spec.mounted_modules();
     let writable: Vec<PathBuf> = open.into_iter().chain(of_backend).chain(granted).collect();
-    let shown: Vec<PathBuf> = spec.read.iter().map(|path| beneath(root, path)).collect();
+    let shown = spec.read.iter().chain(&modules).map(|path| beneath(root, path));
+    let shown: Vec<PathBuf> = shown.collect();
     // A grant within another one counts for what is in it.
     let depth = |places: &[PathBuf], target: &Path| {
         let above = places.iter().filter(|place| target.starts_with(place));

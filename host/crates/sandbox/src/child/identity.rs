@@ -58,7 +58,7 @@ impl Identity {
             Self::Stuck => Err(stuck()),
             Self::Changed => {
                 let places = std::iter::once(&spec.scratch).chain(&spec.tree).chain(&spec.write);
-                places.into_iter().try_for_each(|place| hand_over(place)).map_err(to("hand files over"))?;
+                places.into_iter().try_for_each(|place| hand_over(place, None)).map_err(to("hand files over"))?;
                 hand_over_output().map_err(to("hand the output over"))
             }
         }
@@ -70,10 +70,14 @@ pub(super) fn stuck() -> Failed {
     ("run a program as an unprivileged user", io::Error::other(why))
 }
 
-/// Gives root's files of a directory to [`UNPRIVILEGED`], for file systems that cannot map owners.
-pub(super) fn hand_over(top: &Path) -> io::Result<()> {
+/// Gives root's files of a directory to [`UNPRIVILEGED`], for file systems that cannot map owners. What is mounted at
+/// its `except` belongs to others.
+pub(super) fn hand_over(top: &Path, except: Option<&Path>) -> io::Result<()> {
     let mut waiting = vec![top.to_owned()];
     while let Some(path) = waiting.pop() {
+        if except == Some(&path) {
+            continue;
+        }
         let found = rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
         if found.st_uid == 0 {
             rustix::fs::chownat(CWD, &path, uid(), gid(), AtFlags::SYMLINK_NOFOLLOW)?;

@@ -2,7 +2,8 @@
 //!
 //! A filter has one answer, so there are several. Calls that look into or change the kernel, other processes or mounts
 //! are not permitted. Calls that a library tries first and can do without are said not to exist, as are those of
-//! other instruction sets and newer ones than this list knows. Sockets are had of few families.
+//! other instruction sets and newer ones than this list knows. Sockets are had of few families, and without a network
+//! of its own only as pairs that lead nowhere else.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -93,7 +94,8 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
 pub(super) fn refuse(has_network: bool) -> io::Result<()> {
     apply(&filter(not_permitted()?, libc::EPERM)?)?;
     apply(&filter(ABSENT.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)?)?;
-    apply(&filter(BTreeMap::from([(libc::SYS_socket, sockets(has_network)?)]), libc::EAFNOSUPPORT)?)?;
+    let sockets = [(libc::SYS_socket, sockets(has_network)?), (libc::SYS_socketpair, pairs(has_network)?)];
+    apply(&filter(BTreeMap::from(sockets), libc::EAFNOSUPPORT)?)?;
     apply(&no_unknown_calls())
 }
 
@@ -124,6 +126,22 @@ fn sockets(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     let netlink = [(0, SeccompCmpOp::Eq, number(libc::AF_NETLINK)), (2, SeccompCmpOp::Ne, 0)];
     // Raw sockets need a right that nobody has here, and packets are another family.
     Ok(vec![rule(&other)?, rule(&netlink)?])
+}
+
+/// One of a pair for packets sends to whatever name it is told, as a socket that was made by itself would.
+fn pairs(has_network: bool) -> io::Result<Vec<SeccompRule>> {
+    let number = |number: libc::c_int| u64::from(number.unsigned_abs());
+    let mut refused = vec![rule(&[(0, SeccompCmpOp::Ne, number(libc::AF_UNIX))])?];
+    if has_network {
+        return Ok(refused);
+    }
+    // The rest of the argument are flags.
+    const TYPE: u64 = 0xf;
+    let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(number);
+    for other in (0..=TYPE).filter(|kind| !connected.contains(kind)) {
+        refused.push(rule(&[(1, SeccompCmpOp::MaskedEq(TYPE), other)])?);
+    }
+    Ok(refused)
 }
 
 /// All of these conditions. The kernel takes 32 bits of these arguments.

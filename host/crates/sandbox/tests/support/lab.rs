@@ -6,7 +6,7 @@ use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, run};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +30,7 @@ pub fn host(lab: &Path) -> SandboxHost {
         prefix_args: vec![],
         scratch,
         hidden: vec![lab.join("hidden")],
+        checkout: Some(lab.join("checkout")),
         level_min: Level::Full,
         redact: None,
     }
@@ -96,6 +97,11 @@ pub fn as_each_user(name: &str, wrapper: impl Fn(bool) -> Vec<String>) -> Vec<St
     users().into_iter().map(run).collect()
 }
 
+/// The variable that has the directory of the lab, for wrappers.
+pub fn attack_path() -> &'static str {
+    LAB
+}
+
 /// The lab, in a process that [`as_each_user`] started.
 pub fn own_lab() -> Option<PathBuf> {
     std::env::var_os(LAB).map(PathBuf::from)
@@ -112,9 +118,14 @@ pub fn blocking<T>(work: impl Future<Output = T>) -> T {
 /// Carries the attacks out by `level`, and reports.
 pub fn attack(lab: &Path, level: Level) -> Result<Report, SandboxError> {
     let network = TcpListener::bind("127.0.0.1:0").unwrap();
+    // Of an attack before.
+    ["service", "packets"].iter().for_each(|name| drop(std::fs::remove_file(lab.join(name))));
     let _by_path = UnixListener::bind(lab.join("service")).unwrap();
+    let _packets = UnixDatagram::bind(lab.join("packets")).unwrap();
     let name = format!("longhaul-attack-{}", std::process::id());
     let _by_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let packets = SocketAddr::from_abstract_name(format!("{name}-packets")).unwrap();
+    let _packets_by_name = UnixDatagram::bind_addr(&packets).unwrap();
     let (pid, port) = (std::process::id().to_string(), network.local_addr().unwrap().port().to_string());
     let script = include_str!("../attacks.py");
     let lab_text = lab.to_str().unwrap();

@@ -141,8 +141,8 @@ impl Lab {
         // The example of `sandbox` that stands in for the command.
         let test = std::env::current_exe().unwrap();
         let program = test.parent().unwrap().parent().unwrap().join("examples/sandbox_child");
-        let (scratch, hidden) = (self.at("scratch"), vec![self.hidden()]);
-        SandboxHost { program, prefix_args: vec![], scratch, hidden, level_min: Level::Full, redact: None }
+        let (scratch, hidden, checkout) = (self.at("scratch"), vec![self.hidden()], Some(self.repo()));
+        SandboxHost { program, prefix_args: vec![], scratch, hidden, checkout, level_min: Level::Full, redact: None }
     }
 
     fn place(&self) -> Place {

@@ -1,4 +1,7 @@
 //! What a check runs on: a copy of exactly what would be committed, below the scratch directory.
+//!
+//! Installed dependencies of Node.js are no part of it, and are shown there from the checkout; see
+//! [`longhaul_sandbox::Program::node_modules`].
 
 use super::pinned::Pinned;
 use super::spare::{Shelf, Spare};
@@ -146,6 +149,13 @@ impl Copy {
             let _ = remove_all(&kept);
         }
         Ok(())
+    }
+
+    /// Whether it is a project with Node.js that has its dependencies elsewhere: what is installed is ignored, and so
+    /// not in the copy.
+    pub(super) fn is_without_modules(&self) -> bool {
+        let is_of_modules = |path: &[u8]| path.split(|byte| *byte == b'/').next() == Some(b"node_modules");
+        self.files.contains_key(&b"package.json"[..]) && !self.files.keys().any(|path| is_of_modules(path))
     }
 
     /// What a program left at `path`, from the scratch directory.

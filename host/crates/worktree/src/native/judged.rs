@@ -105,6 +105,9 @@ impl Judging<'_> {
         let mut program: Program = self.check.program(self.name, self.project, self.host.level_min);
         program.argv.clone_from(&launch.argv);
         program.env.extend(launch.env.clone());
+        if copy.is_without_modules() {
+            program.node_modules = Program::node_modules_of(self.project.root());
+        }
         if launch.is_read_whole {
             program.limits.output_bytes_max = program.limits.output_bytes_max.max(WHOLE_BYTES_MAX);
         }
