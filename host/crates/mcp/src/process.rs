@@ -32,7 +32,7 @@ pub(crate) type Pipes = (ChildStdout, Box<dyn AsyncWrite + Unpin + Send>);
 
 /// A running server. Dropping it ends it with all that it started, after a grace.
 pub(crate) enum Process {
-    Walled(Option<Walled>),
+    Walled(Option<Box<Walled>>),
     Bare(Bare),
 }
 
@@ -54,7 +54,7 @@ impl Process {
             return Ok((Self::Bare(bare), (stdout, Box::new(stdin))));
         }
         let (walled, stdout, stdin) = Walled::start(name, config, around, env).await?;
-        Ok((Self::Walled(Some(walled)), (stdout, Box::new(stdin))))
+        Ok((Self::Walled(Some(Box::new(walled))), (stdout, Box::new(stdin))))
     }
 
     /// What it said last on its standard error, without secrets.
