@@ -1,9 +1,10 @@
 //! `cargo test` and `cargo nextest run`.
 //!
 //! Two runs: the operator's own command, and the audit of the same sources with every test under another name beside
-//! twins that must fail. The second compiles only what differs. Each program of tests says at first how many tests it
-//! has, so that one that the code ends early is noticed. Open: a program can read its own tests' names and forge
-//! their lines, and then needs the expected values only to tell tests from twins.
+//! twins that must fail. Both compile everything, dependencies too: what the first one left in `target` could tell the
+//! second one the tests as they were, by the code under test, its build script or its macros. Each program of tests says
+//! at first how many tests it has, so that one that the code ends early is noticed. Open: a program can read its own
+//! tests' names and forge their lines, and then needs the expected values only to tell tests from twins.
 
 use super::clike::{Rewritten, Test, rewritten, tests};
 use super::{Check, Ended, Files, Launch, Runner, Step, Verdict};
@@ -14,9 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Twins of one audit: each is compiled.
 const TWINS_MAX: usize = 60;
-
-/// Where cargo puts what it made, if it was not told otherwise.
-const TARGET: &str = "target";
 
 pub(crate) struct Cargo {
     argv: Vec<String>,
@@ -78,7 +76,6 @@ impl Cargo {
         let launch = Launch {
             argv: self.auditing(),
             over: files.iter().map(|(path, file)| (path.clone(), file.text.clone().into_bytes())).collect(),
-            keeps: Some(TARGET),
             is_read_whole: true,
             ..Launch::default()
         };

@@ -54,7 +54,7 @@ pub trait Files {
     fn pinned(&self) -> Vec<String>;
 }
 
-/// A program to run on a fresh copy.
+/// A program to run on a fresh copy: nothing that one before it wrote is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The program and its arguments; it starts at the top of the work.
@@ -65,8 +65,6 @@ pub struct Launch {
     pub beside: BTreeMap<String, Vec<u8>>,
     /// Files put over the work.
     pub over: BTreeMap<String, Vec<u8>>,
-    /// A directory of the work that stays as the program before left it: what a compiler made.
-    pub keeps: Option<&'static str>,
     /// Files that are handed back, from the scratch directory.
     pub reads: Vec<String>,
     /// Whether its output is taken whole, for reading, and not cut for a person.

@@ -6,7 +6,7 @@ use super::{NativeCheck, NativeError, Pins};
 use crate::at::Root;
 use crate::git::Project;
 use crate::scan::{Base, Entry, Mode, Seen, content, shown};
-use crate::tree::{Tree, TreeCaps, beside, put};
+use crate::tree::{Tree, TreeCaps, put};
 use crate::{Scan, TreeError};
 use git2::{ObjectType, Oid, Repository};
 use longhaul_judge::{Files, Launch};
@@ -118,12 +118,11 @@ impl Copy {
         Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() })
     }
 
-    /// Makes it ready for a program: once more as it was made, but for the directory that is to be kept, with the
-    /// program's own files over the work and beside it.
+    /// Makes it ready for a program: once more as it was made, with the program's own files over the work and beside
+    /// it.
     pub(super) fn make_ready(&mut self, project: &Project, tree: &Tree, launch: &Launch) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let root = tree.root()?;
-        let kept = launch.keeps.and_then(|name| self.set_aside(name));
         let is_over = |path: &Vec<u8>| std::str::from_utf8(path).is_ok_and(|path| launch.over.contains_key(path));
         let rest = self.files.iter().filter(|(path, _)| !is_over(path));
         let entries = rest.map(|(path, source)| (path.clone(), source.entry())).collect();
@@ -139,12 +138,6 @@ impl Copy {
             let path = format!("{}/{name}", longhaul_judge::BESIDE);
             top.write(path.as_bytes(), bytes, false).map_err(TreeError::io("write", top.path(path.as_bytes())))?;
         }
-        if let (Some(kept), Some(name)) = (kept, launch.keeps) {
-            let back = self.dir().join("work").join(name);
-            let _ = std::fs::rename(&kept, &back);
-            // Only where it could not go back.
-            let _ = remove_all(&kept);
-        }
         Ok(())
     }
 
@@ -157,13 +150,6 @@ impl Copy {
     fn work(&self) -> Result<Root, TreeError> {
         let work = self.dir().join("work");
         Root::open(&work).map_err(TreeError::io("open", &work))
-    }
-
-    /// A directory of the work, moved beside the copy. What is none stays, and is removed with the rest.
-    fn set_aside(&self, name: &str) -> Option<PathBuf> {
-        let (from, to) = (self.dir().join("work").join(name), beside(self.dir(), "-kept"));
-        let is_dir = std::fs::symlink_metadata(&from).is_ok_and(|found| found.is_dir());
-        (is_dir && std::fs::rename(&from, &to).is_ok()).then_some(to)
     }
 
     pub(super) fn dir(&self) -> &Path {
