@@ -118,8 +118,8 @@ impl Copy {
         Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() })
     }
 
-    /// Makes it ready for a program: once more as it was made, with the program's own files over the work and beside
-    /// it.
+    /// Makes it ready for a program: once more as it was made, in another directory where that is needed, with the
+    /// program's own files over the work and beside it.
     pub(super) fn make_ready(&mut self, project: &Project, tree: &Tree, launch: &Launch) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let root = tree.root()?;
@@ -128,7 +128,12 @@ impl Copy {
         let entries = rest.map(|(path, source)| (path.clone(), source.entry())).collect();
         let files = &self.files;
         let write = |copy: &Root, path: &[u8]| write_source(&repo, &root, copy, path, &files[path], tree.caps());
-        self.held.bring_to(&entries, write)?;
+        if let Err(error) = self.held.bring_to(&entries, write) {
+            tracing::debug!(path = %self.dir().display(), %error, "a program's copy is not used again");
+            let scratch = self.dir().parent().unwrap_or(self.dir()).to_owned();
+            self.held = Spare::fresh(&scratch)?;
+            self.held.bring_to(&entries, write)?;
+        }
         let work = self.work()?;
         for (path, bytes) in &launch.over {
             work.write(path.as_bytes(), bytes, false).map_err(TreeError::io("write", work.path(path.as_bytes())))?;
