@@ -95,14 +95,14 @@ pub(crate) fn modules(text: &str) -> Vec<Module> {
         let is_conditional = attributes.iter().any(is_condition)
             || around.iter().any(|one| one.is_conditional)
             || is_conditional_at(&covered, whole.start());
-        let path = attributes.iter().filter_map(|span| {
+        let mut path = attributes.iter().filter_map(|span| {
             let said = text[span.clone()].strip_prefix("#[path")?.trim_start().strip_prefix('=')?;
             Some(said.trim_start().strip_prefix('"')?.split('"').next()?.to_owned())
         });
         found.push(Module {
             name: name.as_str().to_owned(),
             inside: around.iter().map(|one| one.name.clone()).collect(),
-            path: path.last(),
+            path: path.next(),
             is_inline,
             is_conditional,
             span: whole.start()..end,

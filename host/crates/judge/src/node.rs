@@ -1,7 +1,7 @@
 //! `node --test`.
 //!
 //! Two runs, each with a reporter that names every test: the operator's own command, and the audit, in which tests have
-//! other names and each file a twin beside it, whose expected values were changed. A file whose code ends the process is
+//! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed. A file whose code ends the process is
 //! reported as passed by node, but its tests are not; and a hook of the code under test can skip them, so that one which
 //! is skipped or to be done must be so by the words of its own file. Names and values are found as text: a test whose
 //! name is put together, or which compares no literal, is only counted. Open: the events lie in a file that the code can
@@ -18,6 +18,9 @@ use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Files of one audit, where there are few.
+const COPIES_MAX: usize = 24;
 
 const REPORTER: &str = include_str!("reporter.mjs");
 
@@ -118,6 +121,7 @@ impl Node {
             Ok(passed) => passed,
             Err(why) => return Verdict::refused(why),
         };
+        let copies = if self.twins { (COPIES_MAX / self.files.len().max(1)).clamp(2, 5) } else { 1 };
         let mut over = BTreeMap::new();
         let (mut names, mut argv) = (BTreeMap::new(), self.argv.clone());
         for (path, text) in &self.files {
@@ -125,17 +129,16 @@ impl Node {
             if !tests.iter().any(|test| passed.contains(test.name.as_str())) {
                 continue;
             }
-            let (real, kinds) = rewritten(text, &tests, &passed, false, &mut self.random);
-            over.insert(path.clone(), real.into_bytes());
+            let (texts, kinds) = rewritten(text, &tests, &passed, copies, &mut self.random);
             names.extend(kinds);
-            if self.twins {
-                let (twin, kinds) = rewritten(text, &tests, &passed, true, &mut self.random);
-                let twin_path = beside(path, self.random.next_u32());
+            let mut texts = texts.into_iter().map(String::into_bytes);
+            over.extend(texts.next().map(|text| (path.clone(), text)));
+            for text in texts {
+                let copy = beside(path, self.random.next_u32());
                 if let Some(at) = argv.iter().position(|word| word.trim_start_matches("./") == path) {
-                    argv.insert(at + 1, twin_path.clone());
+                    argv.insert(at + 1, copy.clone());
                 }
-                over.insert(twin_path, twin.into_bytes());
-                names.extend(kinds);
+                over.insert(copy, text);
             }
         }
         if passed.is_empty() || names.is_empty() {
@@ -361,36 +364,43 @@ fn named(text: &str) -> Vec<Named> {
     found
 }
 
-/// The text with other names for what passed, and, in a twin, with other expected values.
+/// So many copies of the text with other names for what passed. In each a test expects another value, and in one, which
+/// may be any, the true one: no copy is one of twins alone, so that nothing but the value tells them.
 fn rewritten(
     text: &str,
     tests: &[Named],
     passed: &BTreeSet<&str>,
-    is_twin: bool,
+    copies: usize,
     random: &mut StdRng,
-) -> (String, BTreeMap<String, Name>) {
-    let (mut new, mut names) = (text[..tests.first().map_or(0, |test| test.at)].to_owned(), BTreeMap::new());
+) -> (Vec<String>, BTreeMap<String, Name>) {
+    let before = text[..tests.first().map_or(0, |test| test.at)].to_owned();
+    let (mut texts, mut names) = (vec![before; copies], BTreeMap::new());
     for (number, test) in tests.iter().enumerate() {
         let end = tests.get(number + 1).map_or(text.len(), |next| next.at);
         let body = &text[test.at + test.name.len()..end];
-        if !passed.contains(test.name.as_str()) {
-            new.push_str(&text[test.at..end]);
-            continue;
-        }
-        let changed = if is_twin { with_other_value(body, random) } else { None };
-        let name = format!("{} {:08x}", test.name, random.next_u32());
-        new.push_str(&name);
-        new.push_str(changed.as_deref().unwrap_or(body));
-        if !is_twin || changed.is_some() {
-            names.insert(name, Name { of: test.name.clone(), must_fail: is_twin });
+        let is_renamed = passed.contains(test.name.as_str());
+        let true_one = random.random_range(0..copies);
+        let bodies = with_values(body, copies, true_one).filter(|_| is_renamed);
+        for (copy, new) in texts.iter_mut().enumerate() {
+            if !is_renamed {
+                new.push_str(&text[test.at..end]);
+                continue;
+            }
+            let name = format!("{} {:08x}", test.name, random.next_u32());
+            new.push_str(&name);
+            new.push_str(bodies.as_ref().map_or(body, |bodies| &bodies[copy]));
+            let must_fail = copy != true_one;
+            if bodies.is_some() || !must_fail {
+                names.insert(name, Name { of: test.name.clone(), must_fail });
+            }
         }
     }
-    (new, names)
+    (texts, names)
 }
 
-/// The first comparison with a literal in a body, changed. Only one that stands on a line of its own, where nothing
-/// before it may leave the body.
-fn with_other_value(body: &str, random: &mut StdRng) -> Option<String> {
+/// A body so many times: the first comparison in it with a literal has values in a row, of which that at `true_one` is
+/// the true one. Only a comparison that stands on a line of its own, where nothing before it may leave the body.
+fn with_values(body: &str, copies: usize, true_one: usize) -> Option<Vec<String>> {
     let mut start = 0;
     for line in body.split_inclusive('\n') {
         let is_left = ["return", "if ", "if(", "for ", "for(", "while", "skip", "todo", "?"]
@@ -402,10 +412,13 @@ fn with_other_value(body: &str, random: &mut StdRng) -> Option<String> {
         let is_comparison = COMPARISONS.iter().any(|call| line.contains(call));
         if is_comparison && let Some((at, literal)) = last_number(line.trim_end().trim_end_matches([';', ')', '}'])) {
             let value: i64 = literal.parse().ok()?;
-            let other = value + random.random_range(1..5) * if random.random() { 1 } else { -1 };
-            let mut changed = body.to_owned();
-            changed.replace_range(start + at..start + at + literal.len(), &other.to_string());
-            return Some(changed);
+            let first = value.checked_sub(i64::try_from(true_one).ok()?)?;
+            let with = |other: i64| {
+                let mut changed = body.to_owned();
+                changed.replace_range(start + at..start + at + literal.len(), &other.to_string());
+                changed
+            };
+            return (first..).take(copies).map(|other| Some(with(other))).collect();
         }
         start += line.len();
     }
@@ -441,11 +454,15 @@ mod tests {
     #[test]
     fn a_twin_expects_another_value() {
         let (mut random, passed) = (StdRng::from_seed([1; 32]), BTreeSet::from(["adds", "says"]));
-        let (real, names) = rewritten(FILE, &named(FILE), &passed, false, &mut random);
-        assert!(real.contains("strictEqual(add(2, 3), 5)") && names.len() == 2, "{real}");
-        let (twin, names) = rewritten(FILE, &named(FILE), &passed, true, &mut random);
-        assert!(!twin.contains("strictEqual(add(2, 3), 5)") && twin.contains("strictEqual(add(2, 3), "), "{twin}");
-        assert!(names.len() == 1 && names.values().all(|name| name.must_fail && name.of == "adds"), "{names:?}");
+        let (texts, names) = rewritten(FILE, &named(FILE), &passed, 1, &mut random);
+        assert!(texts[0].contains("strictEqual(add(2, 3), 5)") && names.len() == 2, "{texts:?}");
+        let (texts, names) = rewritten(FILE, &named(FILE), &passed, 4, &mut random);
+        let with_true = texts.iter().filter(|text| text.contains("strictEqual(add(2, 3), 5)")).count();
+        assert!(with_true == 1 && texts.iter().all(|text| text.contains("strictEqual(add(2, 3), ")), "{texts:?}");
+        let failing = names.values().filter(|name| name.must_fail);
+        assert!(names.len() == 5 && failing.clone().count() == 3 && failing.clone().all(|name| name.of == "adds"));
+        let (texts, names) = rewritten(FILE, &named(FILE), &BTreeSet::from(["says"]), 2, &mut random);
+        assert!(names.len() == 1 && texts.iter().all(|text| text.contains("test('adds', ")), "{names:?}");
     }
 
     #[test]
