@@ -2,10 +2,11 @@
 //!
 //! Two runs: the operator's own command, and the audit of the same sources with every test under another name beside
 //! twins that must fail. Both compile everything, dependencies too: what the first one left in `target` could tell the
-//! second one the tests as they were, by the code under test, its build script or its macros. Each program of tests says
-//! at first how many tests it has, so that one that the code ends early is noticed, and tests of pinned files must be
-//! reported, so that no manifest and no `mod` line of the work leaves them out; see [`expected`]. Open: a program can read its own
-//! tests' names and forge their lines, and then needs the expected values only to tell tests from twins.
+//! second one the tests as they were, by the code under test, its build script or its macros. Each program of tests
+//! says at first how many tests it has, so that one that the code ends early is noticed, and tests of pinned files must
+//! be reported, so that no manifest and no `mod` line of the work leaves them out; see [`expected`]. Open: a program
+//! can read its own tests' names and forge their lines, and then needs the expected values only to tell tests from
+//! twins.
 
 mod expected;
 mod words;

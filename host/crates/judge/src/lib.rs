@@ -1,10 +1,10 @@
 //! What a pass of a test runner must show.
 //!
 //! A program that ends with 0 has said nothing: the code under test can end it. So a pass is the expected tests by
-//! name, each reported through a channel of its own, and an audit: the tests run again under random names, among canaries
-//! and twins that must fail. The crate says what to run and judges what came of it; it starts nothing and reads no file
-//! itself. Refuses to call anything a pass that it does not know: what fools it by knowing the expected values is left
-//! to hidden criteria and to readers.
+//! name, each reported through a channel of its own, and an audit: the tests run again under random names, among
+//! canaries and twins that must fail. The crate says what to run and judges what came of it; it starts nothing and
+//! reads no file itself. Refuses to call anything a pass that it does not know: what fools it by knowing the expected
+//! values is left to hidden criteria and to readers.
 
 mod cargo;
 mod clike;

@@ -1,11 +1,11 @@
 //! `node --test`.
 //!
 //! Two runs, each with a reporter that names every test: the operator's own command, and the audit, in which tests have
-//! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed. A file whose code ends the process is
-//! reported as passed by node, but its tests are not; and a hook of the code under test can skip them, so that one which
-//! is skipped or to be done must be so by the words of its own file. Names and values are found as text: a test whose
-//! name is put together, or which compares no literal, is only counted. Open: the events lie in a file that the code can
-//! write to.
+//! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed.
+//! A file whose code ends the process is reported as passed by node, but its tests are not; and a hook of the code
+//! under test can skip them, so that one which is skipped or to be done must be so by the words of its own file. Names
+//! and values are found as text: a test whose name is put together, or which compares no literal, is only counted.
+//! Open: the events lie in a file that the code can write to.
 
 mod marks;
 

@@ -1,10 +1,10 @@
 //! Which tests of pinned files a command of cargo must run.
 //!
 //! Which packages and programs there are is told by the manifests of the base commit, and which files belong to them by
-//! the `mod` lines of its sources: the work may change both, and leave tests out so. Files that the base commit does not
-//! have are taken from the work. A test that is bound to a system or a feature, that is ignored, or whose program needs a
-//! feature or a harness of its own need not run; nor do examples and benches. Refuses to find a pinned file with tests
-//! below `src/` needless because nothing names it: it is there to be named.
+//! the `mod` lines of its sources: the work may change both, and leave tests out so. Files that the base commit does
+//! not have are taken from the work. A test that is bound to a system or a feature, that is ignored, or whose program
+//! needs a feature or a harness of its own need not run; nor do examples and benches. Refuses to find a pinned file
+//! with tests below `src/` needless because nothing names it: it is there to be named.
 
 use super::words::{Targets, Words, fits};
 use crate::Files;

@@ -1,7 +1,7 @@
 //! Which tests files of node leave out by themselves: `skip` and `todo`, written at the test, around it or in it.
 //!
-//! Comments, strings and expressions are covered first, so that brackets can be counted. Refuses nothing: a mark that is
-//! not found has its test taken as one that the code under test left out.
+//! Comments, strings and expressions are covered first, so that brackets can be counted. Refuses nothing: a mark that
+//! is not found has its test taken as one that the code under test left out.
 
 use crate::clike::{closing, covered_by, split, string_end, trimmed};
 use regex::Regex;

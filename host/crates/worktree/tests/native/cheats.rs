@@ -1,8 +1,8 @@
 //! Ways of cheating, from `cheats.toml`: each is a tree whose check is judged in a real sandbox.
 //!
 //! One in eight is tried, other ones each day, unless `LONGHAUL_CHEATS=all` asks for all of them, which takes some
-//! minutes, or the name of a base for those of its runner. Those for pytest need a Python that has it: `LONGHAUL_PYTEST`
-//! names one. Those for go and node need them in PATH.
+//! minutes, or the name of a base for those of its runner. Those for pytest need a Python that has it:
+//! `LONGHAUL_PYTEST` names one. Those for go and node need them in PATH.
 
 use super::repo::{Repo, write};
 use super::{host, wait_for};
