@@ -1,28 +1,32 @@
 //! `cargo test` and `cargo nextest run`.
 //!
 //! Two runs: the operator's own command, and the audit of the same sources with every test under another name beside
-//! twins that must fail. The second compiles only what differs. Each program of tests says at first how many tests it
-//! has, so that one that the code ends early is noticed. Open: a program can read its own tests' names and forge
-//! their lines, and then needs the expected values only to tell tests from twins.
+//! twins that must fail. Both compile everything, dependencies too: what the first one left in `target` could tell the
+//! second one the tests as they were, by the code under test, its build script or its macros. Each program of tests
+//! says at first how many tests it has, so that one that the code ends early is noticed, and tests of pinned files must
+//! be reported, so that no manifest and no `mod` line of the work leaves them out; see [`expected`]. Open: a program
+//! can read its own tests' names and forge their lines, and then needs the expected values only to tell tests from
+//! twins.
 
+mod expected;
+mod words;
+
+use self::expected::{Expected, expected};
 use super::clike::{Rewritten, Test, rewritten, tests};
 use super::{Check, Ended, Files, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Twins of one audit: each is compiled.
 const TWINS_MAX: usize = 60;
-
-/// Where cargo puts what it made, if it was not told otherwise.
-const TARGET: &str = "target";
 
 pub(crate) struct Cargo {
     argv: Vec<String>,
     is_nextest: bool,
     sources: BTreeMap<String, String>,
-    pinned: BTreeSet<String>,
+    expected: Expected,
     base_count: usize,
     twins: bool,
     random: StdRng,
@@ -43,8 +47,8 @@ impl Cargo {
         Self {
             argv: check.argv.to_vec(),
             is_nextest: check.argv.iter().any(|word| word == "nextest"),
-            sources: sources.filter(|(_, text)| text.contains("test]")).collect(),
-            pinned: check.files.pinned().into_iter().collect(),
+            sources: sources.filter(|(_, text)| text.contains("test")).collect(),
+            expected: expected(check.argv, check.files, &check.files.pinned().into_iter().collect()),
             base_count: base_count(check.files),
             twins: check.twins,
             random: StdRng::from_seed(check.seed),
@@ -78,7 +82,6 @@ impl Cargo {
         let launch = Launch {
             argv: self.auditing(),
             over: files.iter().map(|(path, file)| (path.clone(), file.text.clone().into_bytes())).collect(),
-            keeps: Some(TARGET),
             is_read_whole: true,
             ..Launch::default()
         };
@@ -130,9 +133,14 @@ impl Cargo {
                         return Verdict::refused(format!("`{of}` of {path} passes where it must fail"));
                     }
                     // A test that is not chosen, not compiled or ignored has no twin either.
-                    (None, false) if !self.must_run(path, of) => {}
+                    (None, false) if !self.expected.contains(&(path.clone(), of.clone())) => {}
                     (None, true) if !reals.get(of.as_str()).is_some_and(|real| stream.contains_key(*real)) => {}
-                    (None, _) => return Verdict::refused(format!("in the audit `{of}` of {path} was not reported")),
+                    (None, _) => {
+                        return Verdict::refused(format!(
+                            "in the audit `{of}` of {path} was not reported; if manifests or `mod` lines leave it out, \
+                             put them back, choose tests by words of the command, or set `evidence = \"exit\"`"
+                        ));
+                    }
                 }
             }
         }
@@ -144,21 +152,6 @@ impl Cargo {
             return Verdict::refused("in the audit tests failed, and its exit code is 0");
         }
         Verdict::pass(format!("{} passed by name, where {failed} that must fail did", count(renamed, "test")))
-    }
-
-    /// Whether a test is there for certain: the operator pinned its file, and nothing chooses among tests.
-    fn must_run(&self, path: &str, of: &str) -> bool {
-        let is_whole = self.argv.iter().skip(1).all(|word| {
-            word.starts_with("--off")
-                || word.starts_with("--lock")
-                || matches!(word.as_str(), "test" | "-q" | "--quiet")
-        });
-        let conditional = tests(&self.sources[path]).iter().any(|test| test.name == of && test.is_conditional);
-        is_whole
-            && path.starts_with("tests/")
-            && path.matches('/').count() == 1
-            && self.pinned.contains(path)
-            && !conditional
     }
 }
 

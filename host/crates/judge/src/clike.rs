@@ -6,7 +6,9 @@
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng, RngExt as _};
+use regex::Regex;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// A test function of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +22,23 @@ pub(crate) struct Test {
     body: Range<usize>,
     /// Whether it must panic, so that a failing assertion would have it pass.
     should_panic: bool,
-    /// Whether it may not be there, or not run.
+    /// Whether it may not be there, or not run: by its own attributes or by what it stands in.
     pub(crate) is_conditional: bool,
+    /// The modules of the file that it stands in.
+    pub(crate) modules: Vec<String>,
+}
+
+/// `mod name;` or `mod name { ... }`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    pub(crate) name: String,
+    /// The modules of the file that it stands in.
+    pub(crate) inside: Vec<String>,
+    /// What a `path` attribute says.
+    pub(crate) path: Option<String>,
+    pub(crate) is_inline: bool,
+    pub(crate) is_conditional: bool,
+    span: Range<usize>,
 }
 
 /// A file with tests under other names, and twins that must fail.
@@ -43,6 +60,90 @@ pub(crate) fn tests(text: &str) -> Vec<Test> {
             from = test.whole.end;
             found.push(test);
         }
+    }
+    let modules = modules(text);
+    for test in &mut found {
+        let around: Vec<&Module> = modules.iter().filter(|one| one.span.contains(&test.whole.start)).collect();
+        test.modules = around.iter().map(|one| one.name.clone()).collect();
+        test.is_conditional |=
+            around.iter().any(|one| one.is_conditional) || is_conditional_at(&covered, test.whole.start);
+    }
+    found
+}
+
+static MODULE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\bmod\s+(?:r#)?(\w+)\s*([;{])").expect("a pattern of ours"));
+
+/// What a macro is called with may be left out by it.
+static MACRO: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b(\w+)\s*!\s*(?:\w+\s*)?[({\[]").expect("a pattern of ours"));
+
+static OF_FILE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"#!\s*\[[^\]]*\]").expect("a pattern of ours"));
+
+/// The modules of a file of Rust, outer ones first.
+pub(crate) fn modules(text: &str) -> Vec<Module> {
+    let covered = covered(text);
+    let plain = String::from_utf8_lossy(&covered);
+    let mut found: Vec<Module> = Vec::new();
+    for module in MODULE.captures_iter(&plain) {
+        let (Some(whole), Some(name), Some(open)) = (module.get(0), module.get(1), module.get(2)) else { continue };
+        let is_inline = open.as_str() == "{";
+        let end = if is_inline { closing(&covered, open.start()).unwrap_or(covered.len()) } else { whole.end() };
+        let around: Vec<&Module> = found.iter().filter(|one| one.span.contains(&whole.start())).collect();
+        let attributes = attributes_before(&covered, whole.start());
+        let is_condition = |span: &Range<usize>| is_condition(&String::from_utf8_lossy(&covered[span.clone()]));
+        let is_conditional = attributes.iter().any(is_condition)
+            || around.iter().any(|one| one.is_conditional)
+            || is_conditional_at(&covered, whole.start());
+        let mut path = attributes.iter().filter_map(|span| {
+            let said = text[span.clone()].strip_prefix("#[path")?.trim_start().strip_prefix('=')?;
+            Some(said.trim_start().strip_prefix('"')?.split('"').next()?.to_owned())
+        });
+        found.push(Module {
+            name: name.as_str().to_owned(),
+            inside: around.iter().map(|one| one.name.clone()).collect(),
+            path: path.next(),
+            is_inline,
+            is_conditional,
+            span: whole.start()..end,
+        });
+    }
+    found
+}
+
+/// Whether the file itself, or a macro around, may leave out what stands at a place.
+fn is_conditional_at(covered: &[u8], at: usize) -> bool {
+    let plain = String::from_utf8_lossy(covered);
+    OF_FILE.find_iter(&plain).any(|one| is_condition(one.as_str()))
+        || MACRO.captures_iter(&plain).any(|call| {
+            let (Some(whole), Some(name)) = (call.get(0), call.get(1)) else { return false };
+            let end = closing(covered, whole.end() - 1).unwrap_or(covered.len());
+            name.as_str() != "proptest" && (whole.start()..end).contains(&at)
+        })
+}
+
+/// Whether an attribute may leave out what it stands at, where tests are built.
+fn is_condition(attribute: &str) -> bool {
+    let words: String = attribute.split_whitespace().collect();
+    words.contains("[cfg(") && !words.contains("[cfg(test)]") && !words.contains("[cfg(any(test,")
+}
+
+/// The attributes of an item whose keyword stands at a place.
+fn attributes_before(covered: &[u8], at: usize) -> Vec<Range<usize>> {
+    let trimmed = |end: usize| end - covered[..end].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let mut end = trimmed(at);
+    if covered[..end].ends_with(b")") {
+        end = trimmed(covered[..end].iter().rposition(|byte| *byte == b'(').unwrap_or(end));
+    }
+    if covered[..end].ends_with(b"pub") {
+        end = trimmed(end - 3);
+    }
+    let mut found = Vec::new();
+    while covered[..end].ends_with(b"]") {
+        let mut starts = (0..end).rev().filter(|start| covered[*start..].starts_with(b"#["));
+        let Some(start) = starts.find(|start| closing(covered, start + 1) == Some(end - 1)) else { break };
+        found.push(start..end);
+        end = trimmed(start);
     }
     found
 }
@@ -156,10 +257,11 @@ impl Test {
 }
 
 fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
-    let (mut at, mut attributes) = (start, Vec::new());
+    let (mut at, mut attributes, mut spans) = (start, Vec::new(), Vec::new());
     while covered[at..].starts_with(b"#[") {
         let end = closing(covered, at + 1)? + 1;
         attributes.push(&text[at..end]);
+        spans.push(at..end);
         at = end + blank(&covered[end..]);
     }
     let is_test =
@@ -182,7 +284,11 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
         named: name..name_end,
         body: open + 1..end,
         should_panic: attributes.iter().any(|one| one.contains("should_panic")),
-        is_conditional: attributes.iter().any(|one| one.contains("cfg") || one.contains("ignore")),
+        is_conditional: spans
+            .iter()
+            .map(|span| String::from_utf8_lossy(&covered[span.clone()]))
+            .any(|one| is_condition(&one) || one.contains("cfg_attr") || one.contains("ignore")),
+        modules: Vec::new(),
     })
 }
 
@@ -394,6 +500,23 @@ mod tests {
         let names: Vec<_> = found.iter().map(|test| test.name.as_str()).collect();
         assert_eq!(names, ["adds", "refuses", "elsewhere", "leaves_early", "holds", "waits"]);
         assert!(found[1].should_panic && found[2].is_conditional && !found[0].is_conditional);
+    }
+
+    #[test]
+    fn what_may_leave_a_test_out_is_seen_around_it() {
+        let text = "#![cfg_attr(docsrs, feature(x))]\n#[cfg(test)]\n#[path = \"of.rs\"]\npub(crate) mod of;\n\
+                    #[cfg(windows)] mod there { #[test] fn a() {} }\nmod here { mod deep; #[test] fn b() {} }\n\
+                    cfg_rt! { mod rt; #[test] fn c() {} }\n#[cfg_attr(miri, ignore)]\n#[test]\nfn d() {}";
+        let found: Vec<_> = modules(text).into_iter().map(|one| (one.name, one.is_conditional, one.path)).collect();
+        let module = |name: &str, is_conditional| (name.to_owned(), is_conditional, None);
+        let of = ("of".to_owned(), false, Some("of.rs".to_owned()));
+        let others = [module("there", true), module("here", false), module("deep", false), module("rt", true)];
+        assert_eq!(found, [&[of][..], &others].concat());
+        let found: Vec<_> = tests(text).into_iter().map(|one| (one.is_conditional, one.modules.join("::"))).collect();
+        let expected = [(true, "there"), (false, "here"), (true, ""), (true, "")];
+        assert_eq!(found, expected.map(|(is_conditional, modules)| (is_conditional, modules.to_owned())));
+        let all = tests(&format!("#![cfg(feature = \"x\")]\n{text}"));
+        assert!(all.iter().all(|one| one.is_conditional));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What a pass of a test runner must show.
 //!
 //! A program that ends with 0 has said nothing: the code under test can end it. So a pass is the expected tests by
-//! name, each reported through a channel of its own, and an audit: the tests run again under random names, among canaries
-//! and twins that must fail. The crate says what to run and judges what came of it; it starts nothing and reads no file
-//! itself. Refuses to call anything a pass that it does not know: what fools it by knowing the expected values is left
-//! to hidden criteria and to readers.
+//! name, each reported through a channel of its own, and an audit: the tests run again under random names, among
+//! canaries and twins that must fail. The crate says what to run and judges what came of it; it starts nothing and
+//! reads no file itself. Refuses to call anything a pass that it does not know: what fools it by knowing the expected
+//! values is left to hidden criteria and to readers.
 
 mod cargo;
 mod clike;
@@ -54,7 +54,7 @@ pub trait Files {
     fn pinned(&self) -> Vec<String>;
 }
 
-/// A program to run on a fresh copy.
+/// A program to run on a fresh copy: nothing that one before it wrote is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The program and its arguments; it starts at the top of the work.
@@ -65,8 +65,6 @@ pub struct Launch {
     pub beside: BTreeMap<String, Vec<u8>>,
     /// Files put over the work.
     pub over: BTreeMap<String, Vec<u8>>,
-    /// A directory of the work that stays as the program before left it: what a compiler made.
-    pub keeps: Option<&'static str>,
     /// Files that are handed back, from the scratch directory.
     pub reads: Vec<String>,
     /// Whether its output is taken whole, for reading, and not cut for a person.

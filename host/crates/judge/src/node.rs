@@ -1,17 +1,26 @@
 //! `node --test`.
 //!
 //! Two runs, each with a reporter that names every test: the operator's own command, and the audit, in which tests have
-//! other names and each file a twin beside it, whose expected values were changed. A file whose code ends the process is
-//! reported as passed by node, but its tests are not. Names and values are found as text: a test whose name is put
-//! together, or which compares no literal, is only counted. Open: the events lie in a file that the code can write to.
+//! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed.
+//! A file whose code ends the process is reported as passed by node, but its tests are not; and a hook of the code
+//! under test can skip them, so that one which is skipped or to be done must be so by the words of its own file. Names
+//! and values are found as text: a test whose name is put together, or which compares no literal, is only counted.
+//! Open: the events lie in a file that the code can write to.
 
+mod marks;
+
+use self::marks::Marks;
 use super::kind::base_name;
 use super::{BESIDE, Check, Ended, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use regex::Regex;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Files of one audit, where there are few.
+const COPIES_MAX: usize = 24;
 
 const REPORTER: &str = include_str!("reporter.mjs");
 
@@ -101,9 +110,6 @@ impl Node {
             Ok(events) => events,
             Err(why) => return Verdict::refused(why),
         };
-        let passed: BTreeSet<&str> =
-            events.iter().filter(|event| event.passed && event.is_shown).map(|event| event.name.as_str()).collect();
-        let told: BTreeSet<&str> = events.iter().map(|event| event.name.as_str()).collect();
         let all: usize = self.files.values().map(|text| named(text).len()).sum();
         if all < self.base_count {
             let (now, base) = (count(all, "test"), self.base_count);
@@ -111,34 +117,28 @@ impl Node {
                 "the test files have {now}, and {base} in the base commit; put them back"
             ));
         }
+        let passed = match self.passed(&events) {
+            Ok(passed) => passed,
+            Err(why) => return Verdict::refused(why),
+        };
+        let copies = if self.twins { (COPIES_MAX / self.files.len().max(1)).clamp(2, 5) } else { 1 };
         let mut over = BTreeMap::new();
         let (mut names, mut argv) = (BTreeMap::new(), self.argv.clone());
         for (path, text) in &self.files {
             let tests = named(text);
-            if tests.is_empty() {
+            if !tests.iter().any(|test| passed.contains(test.name.as_str())) {
                 continue;
             }
-            let missing = tests.iter().find(|test| !told.contains(test.name.as_str()));
-            if let Some(test) = missing.filter(|_| self.is_run(path)) {
-                return Verdict::refused(format!(
-                    "`{}` of {path} was not reported (did the code end its process?)",
-                    test.name
-                ));
-            }
-            if !tests.iter().all(|test| passed.contains(test.name.as_str())) {
-                continue;
-            }
-            let (real, kinds) = rewritten(text, &tests, false, &mut self.random);
-            over.insert(path.clone(), real.into_bytes());
+            let (texts, kinds) = rewritten(text, &tests, &passed, copies, &mut self.random);
             names.extend(kinds);
-            if self.twins {
-                let (twin, kinds) = rewritten(text, &tests, true, &mut self.random);
-                let twin_path = beside(path, self.random.next_u32());
+            let mut texts = texts.into_iter().map(String::into_bytes);
+            over.extend(texts.next().map(|text| (path.clone(), text)));
+            for text in texts {
+                let copy = beside(path, self.random.next_u32());
                 if let Some(at) = argv.iter().position(|word| word.trim_start_matches("./") == path) {
-                    argv.insert(at + 1, twin_path.clone());
+                    argv.insert(at + 1, copy.clone());
                 }
-                over.insert(twin_path, twin.into_bytes());
-                names.extend(kinds);
+                over.insert(copy, text);
             }
         }
         if passed.is_empty() || names.is_empty() {
@@ -149,13 +149,109 @@ impl Node {
         Step::Launch(launch)
     }
 
+    /// The names of the tests that passed. Each must be one, but for those that their files leave out themselves, or
+    /// the words of the command.
+    fn passed<'e>(&self, events: &'e [Event]) -> Result<BTreeSet<&'e str>, String> {
+        let mut marks = Marks::default();
+        let is_told = |name: &str| events.iter().any(|event| event.name == name);
+        let is_there = |path: &str, text: &str| self.is_run(path) || named(text).iter().any(|test| is_told(&test.name));
+        let there: Vec<_> = self.files.iter().filter(|(path, text)| is_there(path, text)).collect();
+        there.iter().for_each(|(_, text)| marks.add(text));
+        let chosen = Chosen::of(&self.argv)?;
+        let is_free = |name: &str| marks.leave_out(name) || !chosen.holds(name);
+        for event in events.iter().filter(|event| !event.is_end) {
+            let name = &event.name;
+            if !event.is_shown && !is_free(name) {
+                return Err(format!(
+                    "`{name}` was skipped or is to be done, which its own file does not say of it (did the code?)"
+                ));
+            }
+            if event.is_shown && !event.passed {
+                return Err(format!("`{name}` failed, and the exit code is 0"));
+            }
+        }
+        let shown = || events.iter().filter(|event| event.passed && event.is_shown).map(|event| event.name.as_str());
+        for (path, text) in there {
+            for Named { name, .. } in named(text) {
+                let is_missing = shown().filter(|one| *one == name).count() < marks.plain(&name).max(1);
+                if is_missing && !is_free(&name) && (self.is_run(path) || is_told(&name)) {
+                    return Err(format!("`{name}` of {path} was not reported (did the code end its process?)"));
+                }
+            }
+        }
+        Ok(shown().collect())
+    }
+
     /// Whether the command runs a file for certain: it names no other.
     fn is_run(&self, path: &str) -> bool {
-        let mut words =
-            self.argv.iter().filter(|word| word.contains(".js") || word.contains(".mjs") || word.contains(".cjs"));
-        words.clone().next().is_none() && !self.argv.iter().any(|word| word.starts_with("--test-"))
-            || words.any(|word| word.trim_start_matches("./") == path)
+        let named = words_of(&self.argv);
+        named.is_empty() || named.iter().any(|word| word.trim_start_matches("./") == path)
     }
+}
+
+/// Words of node that take the next one as theirs.
+const TAKES_A_WORD: [&str; 14] = [
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-C",
+    "--conditions",
+    "--env-file",
+    "--test-concurrency",
+    "--test-name-pattern",
+    "--test-reporter",
+    "--test-reporter-destination",
+    "--test-shard",
+    "--test-skip-pattern",
+];
+
+/// The files and directories that a command names.
+fn words_of(argv: &[String]) -> Vec<&String> {
+    let pairs = argv.windows(2).filter(|pair| !TAKES_A_WORD.contains(&pair[0].as_str()));
+    pairs.map(|pair| &pair[1]).filter(|word| !word.starts_with('-')).collect()
+}
+
+/// Which tests the words of a command choose.
+struct Chosen {
+    patterns: Vec<Regex>,
+    /// Whether others may be left out besides, by marks and numbers.
+    is_open: bool,
+}
+
+impl Chosen {
+    fn of(argv: &[String]) -> Result<Self, String> {
+        let mut chosen = Self { patterns: Vec::new(), is_open: false };
+        for (at, word) in argv.iter().enumerate() {
+            let (option, value) =
+                word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
+            match option {
+                "--test-name-pattern" => {
+                    let value = value.or_else(|| argv.get(at + 1).map(String::as_str)).unwrap_or_default();
+                    chosen.patterns.push(pattern(value)?);
+                }
+                "--test-only" | "--test-shard" | "--test-skip-pattern" => chosen.is_open = true,
+                _ => {}
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Whether a test of this name must run. What a pattern says of the suites around it may leave it out.
+    fn holds(&self, name: &str) -> bool {
+        let is_chosen = |one: &Regex| one.is_match(name) && !one.as_str().contains('^');
+        !self.is_open && (self.patterns.is_empty() || self.patterns.iter().any(is_chosen))
+    }
+}
+
+/// `one` or `/one/i`, as node reads it.
+fn pattern(text: &str) -> Result<Regex, String> {
+    let written = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/'));
+    let (inner, flags) = written.unwrap_or((text, ""));
+    let flags: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();
+    let whole = if flags.is_empty() { inner.to_owned() } else { format!("(?{flags}-u){inner}") };
+    Regex::new(&whole).map_err(|_| format!("`{text}` of its words is no pattern that can be read here"))
 }
 
 impl Runner for Node {
@@ -183,7 +279,11 @@ fn judged(ended: &Ended, names: &BTreeMap<String, Name>, ran: usize) -> Step {
         if of_name.is_empty() {
             return Verdict::refused(format!("in the audit `{of}` was not reported under another name"));
         }
-        let passed = of_name.iter().all(|event| event.passed && event.is_shown);
+        if let Some(event) = of_name.iter().find(|event| !event.is_shown) {
+            let name = &event.name;
+            return Verdict::refused(format!("in the audit `{of}` was skipped or is to be done, as `{name}`"));
+        }
+        let passed = of_name.iter().all(|event| event.passed);
         match (passed, must_fail) {
             (true, true) => return Verdict::refused(format!("`{of}` passes with another expected value too")),
             (false, false) => {
@@ -264,26 +364,43 @@ fn named(text: &str) -> Vec<Named> {
     found
 }
 
-/// The text with other names, and, in a twin, with other expected values.
-fn rewritten(text: &str, tests: &[Named], is_twin: bool, random: &mut StdRng) -> (String, BTreeMap<String, Name>) {
-    let (mut new, mut names) = (text[..tests.first().map_or(0, |test| test.at)].to_owned(), BTreeMap::new());
+/// So many copies of the text with other names for what passed. In each a test expects another value, and in one, which
+/// may be any, the true one: no copy is one of twins alone, so that nothing but the value tells them.
+fn rewritten(
+    text: &str,
+    tests: &[Named],
+    passed: &BTreeSet<&str>,
+    copies: usize,
+    random: &mut StdRng,
+) -> (Vec<String>, BTreeMap<String, Name>) {
+    let before = text[..tests.first().map_or(0, |test| test.at)].to_owned();
+    let (mut texts, mut names) = (vec![before; copies], BTreeMap::new());
     for (number, test) in tests.iter().enumerate() {
         let end = tests.get(number + 1).map_or(text.len(), |next| next.at);
         let body = &text[test.at + test.name.len()..end];
-        let changed = if is_twin { with_other_value(body, random) } else { None };
-        let name = format!("{} {:08x}", test.name, random.next_u32());
-        new.push_str(&name);
-        new.push_str(changed.as_deref().unwrap_or(body));
-        if !is_twin || changed.is_some() {
-            names.insert(name, Name { of: test.name.clone(), must_fail: is_twin });
+        let is_renamed = passed.contains(test.name.as_str());
+        let true_one = random.random_range(0..copies);
+        let bodies = with_values(body, copies, true_one).filter(|_| is_renamed);
+        for (copy, new) in texts.iter_mut().enumerate() {
+            if !is_renamed {
+                new.push_str(&text[test.at..end]);
+                continue;
+            }
+            let name = format!("{} {:08x}", test.name, random.next_u32());
+            new.push_str(&name);
+            new.push_str(bodies.as_ref().map_or(body, |bodies| &bodies[copy]));
+            let must_fail = copy != true_one;
+            if bodies.is_some() || !must_fail {
+                names.insert(name, Name { of: test.name.clone(), must_fail });
+            }
         }
     }
-    (new, names)
+    (texts, names)
 }
 
-/// The first comparison with a literal in a body, changed. Only one that stands on a line of its own, where nothing
-/// before it may leave the body.
-fn with_other_value(body: &str, random: &mut StdRng) -> Option<String> {
+/// A body so many times: the first comparison in it with a literal has values in a row, of which that at `true_one` is
+/// the true one. Only a comparison that stands on a line of its own, where nothing before it may leave the body.
+fn with_values(body: &str, copies: usize, true_one: usize) -> Option<Vec<String>> {
     let mut start = 0;
     for line in body.split_inclusive('\n') {
         let is_left = ["return", "if ", "if(", "for ", "for(", "while", "skip", "todo", "?"]
@@ -295,10 +412,13 @@ fn with_other_value(body: &str, random: &mut StdRng) -> Option<String> {
         let is_comparison = COMPARISONS.iter().any(|call| line.contains(call));
         if is_comparison && let Some((at, literal)) = last_number(line.trim_end().trim_end_matches([';', ')', '}'])) {
             let value: i64 = literal.parse().ok()?;
-            let other = value + random.random_range(1..5) * if random.random() { 1 } else { -1 };
-            let mut changed = body.to_owned();
-            changed.replace_range(start + at..start + at + literal.len(), &other.to_string());
-            return Some(changed);
+            let first = value.checked_sub(i64::try_from(true_one).ok()?)?;
+            let with = |other: i64| {
+                let mut changed = body.to_owned();
+                changed.replace_range(start + at..start + at + literal.len(), &other.to_string());
+                changed
+            };
+            return (first..).take(copies).map(|other| Some(with(other))).collect();
         }
         start += line.len();
     }
@@ -333,12 +453,27 @@ mod tests {
 
     #[test]
     fn a_twin_expects_another_value() {
-        let mut random = StdRng::from_seed([1; 32]);
-        let (real, names) = rewritten(FILE, &named(FILE), false, &mut random);
-        assert!(real.contains("strictEqual(add(2, 3), 5)") && names.len() == 2, "{real}");
-        let (twin, names) = rewritten(FILE, &named(FILE), true, &mut random);
-        assert!(!twin.contains("strictEqual(add(2, 3), 5)") && twin.contains("strictEqual(add(2, 3), "), "{twin}");
-        assert!(names.len() == 1 && names.values().all(|name| name.must_fail && name.of == "adds"), "{names:?}");
+        let (mut random, passed) = (StdRng::from_seed([1; 32]), BTreeSet::from(["adds", "says"]));
+        let (texts, names) = rewritten(FILE, &named(FILE), &passed, 1, &mut random);
+        assert!(texts[0].contains("strictEqual(add(2, 3), 5)") && names.len() == 2, "{texts:?}");
+        let (texts, names) = rewritten(FILE, &named(FILE), &passed, 4, &mut random);
+        let with_true = texts.iter().filter(|text| text.contains("strictEqual(add(2, 3), 5)")).count();
+        assert!(with_true == 1 && texts.iter().all(|text| text.contains("strictEqual(add(2, 3), ")), "{texts:?}");
+        let failing = names.values().filter(|name| name.must_fail);
+        assert!(names.len() == 5 && failing.clone().count() == 3 && failing.clone().all(|name| name.of == "adds"));
+        let (texts, names) = rewritten(FILE, &named(FILE), &BTreeSet::from(["says"]), 2, &mut random);
+        assert!(names.len() == 1 && texts.iter().all(|text| text.contains("test('adds', ")), "{names:?}");
+    }
+
+    #[test]
+    fn words_choose_files_and_tests() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        assert!(words_of(&words("node --import ./setup.mjs --test --test-reporter=spec")).is_empty());
+        assert_eq!(words_of(&words("node --test --test-name-pattern add a.test.js ./b.js")), ["a.test.js", "./b.js"]);
+        let holds = |text: &str, name: &str| Chosen::of(&words(text)).unwrap().holds(name);
+        assert!(holds("node --test", "adds") && holds("node --test --test-name-pattern=/ADD/i", "adds"));
+        assert!(!holds("node --test --test-name-pattern add", "says") && !holds("node --test --test-only", "adds"));
+        assert!(Chosen::of(&words("node --test --test-name-pattern=(")).is_err());
     }
 
     #[test]

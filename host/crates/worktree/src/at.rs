@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The names of files that are half written; no scan sees them.
 pub(crate) const TEMPORARY: &[u8] = b".longhaul-tmp-";
 
+/// The mode of a directory that is made.
+const DIR_MODE: u32 = 0o755;
+
 /// A directory, held open.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -167,8 +170,9 @@ impl Root {
         }
     }
 
-    /// Refuses a directory with attributes or special bits, or one that its owner cannot use.
-    pub(crate) fn check_plain(&self, rel: &[u8]) -> io::Result<()> {
+    /// Gives a directory the mode of a new one and the time of now, so that neither tells what it was set to. Refuses
+    /// one with attributes or special bits, or one that its owner cannot use.
+    pub(crate) fn make_plain(&self, rel: &[u8]) -> io::Result<()> {
         let dir = self.open_dir(rel)?;
         let mode = rustix::fs::fstat(&dir)?.st_mode;
         let mut names = [0_u8; 4096];
@@ -181,7 +185,11 @@ impl Root {
         if mode & 0o7000 != 0 || mode & 0o700 != 0o700 || names.any(|name| !name.starts_with(b"security.")) {
             return Err(io::Error::other("it has attributes or a mode of its own"));
         }
-        Ok(())
+        if mode & 0o777 != DIR_MODE {
+            rustix::fs::fchmod(&dir, Mode::from_raw_mode(DIR_MODE))?;
+        }
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        Ok(rustix::fs::futimens(&dir, &rustix::fs::Timestamps { last_access: now, last_modification: now })?)
     }
 
     /// Everything written so far is on the disk when this returns.
@@ -226,12 +234,12 @@ impl Root {
             return Ok((dir, name));
         }
         let dir = components(above).try_fold(self.fd.try_clone()?, |dir, name| {
-            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
+            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(DIR_MODE)) {
                 Ok(()) => {}
                 Err(rustix::io::Errno::EXIST) if stamp(&dir, name)?.sort == Sort::Dir => {}
                 Err(rustix::io::Errno::EXIST) => {
                     rustix::fs::unlinkat(&dir, name, AtFlags::empty())?;
-                    rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755))?;
+                    rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(DIR_MODE))?;
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -153,13 +153,13 @@ async fn what_a_check_leaves_does_not_reach_the_next() {
     let again = Again::of(&[("a.txt", "one"), ("d/e/f", "deep"), ("g", "x"), ("h", "y")]);
     let (first, _) = again
         .run(
-            "printf two > a.txt; mkdir -p new/dir; echo x > new/dir/x; mv d/e d/moved; ln -s /etc d/e; rm g; mkdir g; \
-             echo x > g/x; chmod 0 h; echo x > $HOME/x; echo x > $TMPDIR/x; mkfifo pipe",
+            "mkdir -p new/dir; echo x > new/dir/x; ln -s /etc d/there; mkdir d/i; chmod 711 d; touch -d 2001-01-01 d; \
+             echo x > $HOME/x; echo x > $TMPDIR/x; mkfifo pipe",
         )
         .await;
     // What the agent does in between arrives too.
     write(again.tree.dir(), "i/new", "agent");
-    let script = "find . | sort; cat a.txt d/e/f g h i/new; ls -A $HOME $TMPDIR";
+    let script = "find . | sort; cat a.txt d/e/f g h i/new; ls -A $HOME $TMPDIR; stat -c '%a %y' d";
     let (mut second, mut seen) = again.run(script).await;
     // It may not be back yet when the next check asks for it.
     for _ in 0..50 {
@@ -172,7 +172,17 @@ async fn what_a_check_leaves_does_not_reach_the_next() {
     let listed = seen.split_once("./i/new\n").expect("the agent's file").0;
     assert_eq!(listed.lines().collect::<Vec<_>>(), [".", "./a.txt", "./d", "./d/e", "./d/e/f", "./g", "./h", "./i"]);
     assert!(seen.contains("onedeepxyagent"), "{seen}");
-    assert!(!seen.contains("\nx\n"), "{seen}");
+    assert!(!seen.contains("\nx\n") && seen.contains("755 ") && !seen.contains("2001"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_directory_in_which_a_check_changed_what_was_there_is_given_to_no_other() {
+    let again = Again::of(&[("a.txt", "one"), ("d/e/f", "deep"), ("g", "x"), ("h", "y")]);
+    for script in ["printf two > a.txt", "mv d/e d/moved; ln -s /etc d/e", "rm g; mkdir g; echo x > g/x", "chmod 0 h"] {
+        let (first, said) = again.run(script).await;
+        let (second, seen) = again.run("find . -type f | sort; cat a.txt d/e/f g h").await;
+        assert!(first != second && seen == "./a.txt\n./d/e/f\n./g\n./h\nonedeepxy", "{script}: {said} {seen}");
+    }
 }
 
 #[tokio::test]

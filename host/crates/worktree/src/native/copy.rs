@@ -9,7 +9,7 @@ use super::{NativeCheck, NativeError, Pins};
 use crate::at::Root;
 use crate::git::Project;
 use crate::scan::{Base, Entry, Mode, Seen, content, shown};
-use crate::tree::{Tree, TreeCaps, beside, put};
+use crate::tree::{Tree, TreeCaps, put};
 use crate::{Scan, TreeError};
 use git2::{ObjectType, Oid, Repository};
 use longhaul_judge::{Files, Launch};
@@ -121,18 +121,22 @@ impl Copy {
         Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() })
     }
 
-    /// Makes it ready for a program: once more as it was made, but for the directory that is to be kept, with the
+    /// Makes it ready for a program: once more as it was made, in another directory where that is needed, with the
     /// program's own files over the work and beside it.
     pub(super) fn make_ready(&mut self, project: &Project, tree: &Tree, launch: &Launch) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let root = tree.root()?;
-        let kept = launch.keeps.and_then(|name| self.set_aside(name));
         let is_over = |path: &Vec<u8>| std::str::from_utf8(path).is_ok_and(|path| launch.over.contains_key(path));
         let rest = self.files.iter().filter(|(path, _)| !is_over(path));
         let entries = rest.map(|(path, source)| (path.clone(), source.entry())).collect();
         let files = &self.files;
         let write = |copy: &Root, path: &[u8]| write_source(&repo, &root, copy, path, &files[path], tree.caps());
-        self.held.bring_to(&entries, write)?;
+        if let Err(error) = self.held.bring_to(&entries, write) {
+            tracing::debug!(path = %self.dir().display(), %error, "a program's copy is not used again");
+            let scratch = self.dir().parent().unwrap_or(self.dir()).to_owned();
+            self.held = Spare::fresh(&scratch)?;
+            self.held.bring_to(&entries, write)?;
+        }
         let work = self.work()?;
         for (path, bytes) in &launch.over {
             work.write(path.as_bytes(), bytes, false).map_err(TreeError::io("write", work.path(path.as_bytes())))?;
@@ -141,12 +145,6 @@ impl Copy {
         for (name, bytes) in &launch.beside {
             let path = format!("{}/{name}", longhaul_judge::BESIDE);
             top.write(path.as_bytes(), bytes, false).map_err(TreeError::io("write", top.path(path.as_bytes())))?;
-        }
-        if let (Some(kept), Some(name)) = (kept, launch.keeps) {
-            let back = self.dir().join("work").join(name);
-            let _ = std::fs::rename(&kept, &back);
-            // Only where it could not go back.
-            let _ = remove_all(&kept);
         }
         Ok(())
     }
@@ -167,13 +165,6 @@ impl Copy {
     fn work(&self) -> Result<Root, TreeError> {
         let work = self.dir().join("work");
         Root::open(&work).map_err(TreeError::io("open", &work))
-    }
-
-    /// A directory of the work, moved beside the copy. What is none stays, and is removed with the rest.
-    fn set_aside(&self, name: &str) -> Option<PathBuf> {
-        let (from, to) = (self.dir().join("work").join(name), beside(self.dir(), "-kept"));
-        let is_dir = std::fs::symlink_metadata(&from).is_ok_and(|found| found.is_dir());
-        (is_dir && std::fs::rename(&from, &to).is_ok()).then_some(to)
     }
 
     pub(super) fn dir(&self) -> &Path {

@@ -1,8 +1,8 @@
 //! A check, run as often as its judge asks, each time on a fresh copy and in a sandbox of its own.
 //!
-//! The judge says what to run and what a pass is; see `longhaul-judge`. People see the output of the first run, which is
-//! the operator's own command. Refuses to judge by anything that a sandbox left running: each has ended before the next
-//! one starts.
+//! The judge says what to run and what a pass is; see `longhaul-judge`. People see the output of the first run, which
+//! is the operator's own command. Refuses to judge by anything that a sandbox left running: each has ended before the
+//! next one starts.
 
 use super::copy::{Copy, CopyFiles};
 use super::{NativeCheck, NativeError, report};

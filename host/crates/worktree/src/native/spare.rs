@@ -2,8 +2,9 @@
 //!
 //! Writing thousands of files for each check, and deleting them again, costs more than most checks do. So a copy is
 //! kept, and only what differs is written. What a check left is not trusted: everything that was not written here
-//! goes, and a file stays when its stamp is the one it was written with. Refuses to mend a directory that a check
-//! gave modes or attributes of its own: then another one is made.
+//! goes, and a file stays when its stamp is the one it was written with. Refuses to mend a directory in which a check
+//! changed what was written, or which it gave attributes of its own: then another one is made, for which files are new
+//! would tell the next check what this one saw.
 
 use crate::TreeError;
 use crate::at::{Root, Sort, Stamp};
@@ -128,7 +129,7 @@ impl Spare {
         let mut kept = HashMap::new();
         let mut waiting = vec![Vec::new()];
         while let Some(dir) = waiting.pop() {
-            root.check_plain(&dir).map_err(TreeError::io("keep", root.path(&dir)))?;
+            root.make_plain(&dir).map_err(TreeError::io("keep", root.path(&dir)))?;
             for (name, stamp) in root.list(&dir).map_err(TreeError::io("list", root.path(&dir)))? {
                 let path = join(&dir, &name);
                 if stamp.sort == Sort::Dir && dirs.contains(&*path) {
@@ -140,7 +141,11 @@ impl Spare {
                 }
             }
         }
-        Ok(kept)
+        let is_wanted_still = |path: &Vec<u8>, (was, _): &(Entry, Stamp)| files.get(path) == Some(was);
+        match self.written.iter().find(|(path, was)| is_wanted_still(path, was) && !kept.contains_key(*path)) {
+            Some((path, _)) => Err(TreeError::Raced { path: shown(path) }),
+            None => Ok(kept),
+        }
     }
 
     /// A stamp says all once it is older than the time when a check was let at the file; until then the content does.
