@@ -139,8 +139,8 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<Optio
     }
     let of_checkout = |known: Checkout| (known.directory, known.name);
     let of_run = |record: RunRecord| (record.directory, record.project);
-    let known = list(store)?.into_iter().map(of_checkout).chain(run::records(store)?.into_iter().map(of_run));
-    let other = known.filter(|(place, known)| known == name && place != directory && place.join(FILE).exists()).next();
+    let mut known = list(store)?.into_iter().map(of_checkout).chain(run::records(store)?.into_iter().map(of_run));
+    let other = known.find(|(place, known)| known == name && place != directory && place.join(FILE).exists());
     Ok(other.map(|(place, _)| {
         format!(
             "there is a project `{name}` in `{0}`, too; this checkout is a project of its own, with none of that one's \

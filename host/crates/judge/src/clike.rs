@@ -405,6 +405,18 @@ pub(crate) fn is_literal(text: &str) -> bool {
     is_number || is_string || text == "true" || text == "false"
 }
 
+/// The most that each type of whole numbers holds.
+const MOST: [u64; 8] = [
+    i8::MAX as u64,
+    u8::MAX as u64,
+    i16::MAX as u64,
+    u16::MAX as u64,
+    i32::MAX as u64,
+    u32::MAX as u64,
+    i64::MAX as u64,
+    u64::MAX,
+];
+
 /// Texts of other values nearby.
 pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<String> {
     match literal {
@@ -420,7 +432,7 @@ pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<Stri
     let Ok(value) = digits[..end].replace('_', "").parse::<u64>() else { return Vec::new() };
     // Within the smallest type that the value may have, and on both sides of it where there is room.
     let below = value.min(random.random_range(0..=4));
-    let above = if value > 120 { 0 } else { 5 };
+    let above = MOST.iter().find_map(|most| most.checked_sub(value)).unwrap_or(0).min(5);
     let mut values: Vec<u64> = (value - below..=value + above).filter(|other| *other != value).collect();
     if values.is_empty() {
         values.push(value - 1);
@@ -542,10 +554,13 @@ mod tests {
             assert!(is_literal(literal), "{literal}");
             let found = near(literal, 3, &mut random);
             assert!(!found.is_empty() && !found.contains(&literal.to_owned()), "{literal}: {found:?}");
-            for value in found.iter().filter_map(|value| value.parse::<u32>().ok()) {
-                assert!(value <= literal.parse::<u32>().unwrap_or(1_000).max(125), "{literal}: {found:?}");
-            }
         }
+        for (literal, most) in [("0", 127), ("125", 127), ("127", 127), ("250", 255), ("255", 255), ("1_000", 32_767)] {
+            let found: Vec<u32> = near(literal, 9, &mut random).iter().filter_map(|value| value.parse().ok()).collect();
+            assert!(!found.is_empty() && found.iter().all(|value| *value <= most), "{literal}: {found:?}");
+        }
+        let above = near("1000", 9, &mut random).iter().any(|one| one.parse::<u32>().is_ok_and(|one| one > 1_000));
+        assert!(above, "the true value is not always the largest");
         for other in ["0xff", "x", "\"a\\n\"", "a.b", "\"a\" \"b\"", ""] {
             assert!(!is_literal(other), "{other}");
         }

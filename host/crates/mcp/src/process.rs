@@ -33,7 +33,7 @@ pub(crate) type Pipes = (ChildStdout, Box<dyn AsyncWrite + Unpin + Send>);
 /// A running server. Dropping it ends it with all that it started, after a grace.
 pub(crate) enum Process {
     Walled(Option<Box<Walled>>),
-    Bare(Bare),
+    Bare(Box<Bare>),
 }
 
 impl Process {
@@ -51,7 +51,7 @@ impl Process {
         let env = environment(config, around)?;
         if config.is_bare() {
             let (bare, stdout, stdin) = Bare::start(name, config, around, sieve, &directory, env)?;
-            return Ok((Self::Bare(bare), (stdout, Box::new(stdin))));
+            return Ok((Self::Bare(Box::new(bare)), (stdout, Box::new(stdin))));
         }
         let (walled, stdout, stdin) = Walled::start(name, config, around, env).await?;
         Ok((Self::Walled(Some(Box::new(walled))), (stdout, Box::new(stdin))))
