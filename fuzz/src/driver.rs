@@ -54,9 +54,9 @@ pub fn kept(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
 /// How far a target is driven beyond its corpus.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
-    /// So many mutations.
+    /// Number of mutations.
     Mutations(u64),
-    /// So long.
+    /// Time to mutate for.
     Time(Duration),
 }
 

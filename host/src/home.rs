@@ -22,6 +22,12 @@ use std::path::{Path, PathBuf};
 /// The environment's word for the data directory.
 pub const VARIABLE: &str = "LONGHAUL_HOME";
 
+const TREES: &str = "trees";
+const SCRATCH: &str = "scratch";
+
+/// Opens a directory and nothing else, and no link to one.
+const NO_LINK: i32 = (rustix::fs::OFlags::DIRECTORY.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
+
 /// Longest path of a socket that is used as it is; systems other than Linux take 104 bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 100;
 
@@ -47,9 +53,15 @@ pub fn is_ours_alone(found: &Metadata) -> bool {
     }
 }
 
+/// Lets programs of root through a new directory to what they work on, by its path alone: they can list none of these.
 fn let_programs_pass(path: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::chown(path, None, Some(longhaul_sandbox::USER_OF_ROOTS_PROGRAMS))?;
-    std::fs::set_permissions(path, Permissions::from_mode(0o710))
+    for directory in [path.to_owned(), path.join(TREES), path.join(SCRATCH)] {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let opened = OpenOptions::new().read(true).custom_flags(NO_LINK).open(&directory)?;
+        std::os::unix::fs::fchown(&opened, None, Some(longhaul_sandbox::USER_OF_ROOTS_PROGRAMS))?;
+        opened.set_permissions(Permissions::from_mode(0o710))?;
+    }
+    Ok(())
 }
 
 /// The data directory.
@@ -145,14 +157,14 @@ impl Home {
 
     /// The tree of a run.
     pub fn tree(&self, run: &longhaul_core::RunId) -> PathBuf {
-        self.path.join("trees").join(run.as_str())
+        self.path.join(TREES).join(run.as_str())
     }
 
     /// The tree of the sessions of a run that have this number; the first has the run's own.
     pub fn tree_of(&self, run: &longhaul_core::RunId, number: u32) -> PathBuf {
         match number {
             0 => self.tree(run),
-            number => self.path.join("trees").join(format!("{run}.{number}")),
+            number => self.path.join(TREES).join(format!("{run}.{number}")),
         }
     }
 
@@ -187,7 +199,7 @@ impl Home {
 
     /// Where checks work on copies, which go with them.
     pub fn scratch(&self) -> PathBuf {
-        self.path.join("scratch")
+        self.path.join(SCRATCH)
     }
 
     /// Installed plugins.

@@ -158,7 +158,11 @@ mod tests {
             &tool("secrets = [{ name = \"g\", hosts = [\"https://a.example\"] }]"),
             "[tools.t] sends the secret `g` to https://a.example:443 in `authorization`",
         );
-        one(&tool("confirm_effects = true"), "[tools.t] confirm_effects = true");
+        assert_eq!(asked(&tool("confirm_effects = true")), Vec::<String>::new(), "in the tree of the run alone");
+        one(
+            &tool("confirm_effects = true\nhosts = [\"https://a.example\"]"),
+            "[tools.t] is believed what it says of its effects",
+        );
         one(
             &tool("approval = { when_heard = \"allow\" }"),
             "[tools.t] lets calls pass after untrusted words were heard",
@@ -177,6 +181,8 @@ mod tests {
         let digest = Digest::of(b"tools");
         one(&format!("{server}tools = \"{digest}\""), &format!("[mcp.m] takes the tools {digest} without a question"));
         one("[telemetry]\ncontent = true", "[telemetry] content = true");
+        let check = "[checks]\nunit = { argv = [\"/home/u/venv/bin/pytest\"] }";
+        one(check, "[checks.unit] sees /home/u/venv/bin/pytest in the sandbox, with its tool chain");
         // A key is as good as sent where the repository names the address.
         let model = "[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"https://x.example/v1\"\n";
         one(model, "[models.m] sends prompts to https://x.example");

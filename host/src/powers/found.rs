@@ -40,9 +40,9 @@ const ONCE: [(&str, &str); 9] = [
 
 const IS_LINUX: bool = cfg!(target_os = "linux");
 
-/// Keys of a plugin's table. `confirm_effects` is not among them: who vouches for a tool lets calls of it pass.
+/// Keys of a plugin's table.
 const PART: &str = "plugin models tools agents categories checkpoint_every quarantine schema description confidence_from_llm \
-     directories hosts secrets approval allow settings limits context";
+     directories hosts secrets approval allow settings limits context confirm_effects";
 
 /// Keys of a check. Its variables are those of a program in the sandbox, which the repository could set itself.
 const CHECK: &str = "argv files evidence twins report tests_min unpinned env read wall_ms_max memory_bytes_max output_bytes_max \
@@ -174,6 +174,15 @@ impl Powers {
         }
         let whole = serde_json::to_value(part).unwrap_or_default();
         self.of_approval(table, &whole["approval"]);
+        if part.confirm_effects {
+            let what = "is believed what it says of its effects";
+            let reaches_on = !(part.hosts.is_empty() && part.secrets.is_empty());
+            if reaches_on || part.directories.iter().any(|given| !given.is_tree()) {
+                self.add(PowerKind::Wall, table, what);
+            } else {
+                self.add_plain(PowerKind::Wall, table, what);
+            }
+        }
         match part.plugin.as_str() {
             SHELL => self.of_shell(table, &whole["settings"]),
             BROWSER => self.of_browser(table, &whole["settings"]),
@@ -251,6 +260,10 @@ impl Powers {
     fn of_check(&mut self, table: &str, check: &Value) {
         if let Some(command) = words(&check["argv"]) {
             self.add_plain(PowerKind::Check, table, format!("checks by `{command}` in the sandbox"));
+        }
+        // With the links to it and the virtual environment that it lies in.
+        if let Some(program) = texts(&check["argv"]).next().filter(|word| is_elsewhere(Path::new(word))) {
+            self.add(PowerKind::Directory, table, format!("sees {program} in the sandbox, with its tool chain"));
         }
         for path in texts(&check["read"]) {
             self.add(PowerKind::Directory, table, format!("reads {path} in the sandbox"));
@@ -404,7 +417,17 @@ impl Powers {
 
 /// Whether a path may lead out of the project.
 pub(crate) fn leads_out(path: &Path) -> bool {
-    path.is_absolute() || path.components().any(|part| part == Component::ParentDir)
+    path.is_absolute() || leads_out_of_itself(path)
+}
+
+/// Whether a program is named by a path that is not the system's.
+fn is_elsewhere(program: &Path) -> bool {
+    let is_system = ["/usr", "/bin", "/sbin", "/nix/store", "/gnu/store"].iter().any(|dir| program.starts_with(dir));
+    program.is_absolute() && (!is_system || leads_out_of_itself(program))
+}
+
+fn leads_out_of_itself(path: &Path) -> bool {
+    path.components().any(|part| part == Component::ParentDir)
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_commands_have_their_form() {
+    fn usual_commands_are_covered_by_a_form() {
         for (line, expected) in [
             ("git log --oneline -5", "git log"),
             ("git log -n5 --stat main..HEAD", "git log"),

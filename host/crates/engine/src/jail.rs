@@ -4,7 +4,9 @@
 //! Compiling hostile modules is not covered by wasmtime's own promises: a module may be made to take
 //! minutes and gigabytes, or to break the compiler. So the host never compiles; it loads only what
 //! its own child wrote. The child reads the component from a pipe and writes code into a file that the host opened for
-//! it; before it reads a byte it gives up everything else.
+//! it. Before it reads a byte it confines itself to these descriptors: it opens no file and no connection, and from
+//! Linux 6.12 on signals no other process. Where Landlock or seccomp is missing it refuses to compile, unless
+//! [`CompileLimits::sandbox_min`] is `none`.
 
 use crate::config::compile_config;
 use crate::error::LoadError;
@@ -47,8 +49,9 @@ pub struct CompileLimits {
     /// computes ends at `cpu_ms_max`.
     pub wall_ms_max: u64,
     /// The least that holds the child besides these limits. Default `landlock`: it keeps its two pipes and the file of
-    /// code, and reaches no other file, no network and no process. Any other level asks for the same; `none` asks for
-    /// nothing, and is the default where the system is not Linux.
+    /// code, opens no file and no connection, and from Linux 6.12 on signals no other process. Where Landlock or
+    /// seccomp is missing it refuses to compile. Any other level asks for the same; `none` asks for nothing more than
+    /// the limits, and is the default on systems other than Linux.
     pub sandbox_min: Level,
 }
 

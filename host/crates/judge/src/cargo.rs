@@ -6,7 +6,7 @@
 //! says at first how many tests it has, so that one that the code ends early is noticed, and tests of pinned files must
 //! be reported, so that no manifest and no `mod` line of the work leaves them out; see [`expected`]. Open: a program
 //! can read its own tests' names and forge their lines, and then needs the expected values only to tell tests from
-//! twins.
+//! twins. Refuses sources with fewer tests than the base commit has, and a run in which no test ran.
 
 mod expected;
 mod words;
@@ -19,7 +19,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use std::collections::BTreeMap;
 
-/// Twins of one audit: each is compiled.
+/// Twins of one audit, if there are fewer tests than that: each is compiled. Of more tests each has one all the same.
 const TWINS_MAX: usize = 60;
 
 pub(crate) struct Cargo {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nextest_names_each_test() {
+    fn outcomes_of_nextest_count_once_its_summary_is_there() {
         let text = "        PASS [   0.004s] demo tests::a\n        FAIL [   0.005s] (2/2) demo::it b\n     Summary [   0.0s] 2";
         let expected = [("a".to_owned(), true), ("b".to_owned(), false)];
         assert_eq!(nextest(text), Ok(expected.into()));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_stands_once() {
+    fn no_runner_file_is_listed_twice() {
         let names: BTreeSet<_> = TABLE.iter().map(|file| file.name).collect();
         assert_eq!(names.len(), TABLE.len());
     }

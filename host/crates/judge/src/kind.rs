@@ -1,4 +1,7 @@
 //! What a pass of a check must show, as it is configured or as its words tell.
+//!
+//! Refuses to guess what a script or a target of `make` starts: a command that names no known runner shows an exit
+//! code.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,9 @@
 //! A program that ends with 0 has said nothing: the code under test can end it. So a pass is the expected tests by
 //! name, each reported through a channel of its own, and an audit: the tests run again under random names, among
 //! canaries and twins that must fail. The crate says what to run and judges what came of it; it starts nothing and
-//! reads no file itself. Refuses to call anything a pass that it does not know: what fools it by knowing the expected
-//! values is left to hidden criteria and to readers.
+//! reads no file itself, but looks whether a `python3` lies beside the program that a check names. Refuses to call
+//! anything a pass that it does not know: what fools it by knowing the expected values is left to hidden criteria and
+//! to readers.
 
 mod cargo;
 mod clike;
@@ -29,10 +30,9 @@ pub struct Check<'a> {
     pub kind: EvidenceKind,
     /// Whether the audit has twins: tests that share state cannot run several times.
     pub twins: bool,
-    /// Where it writes its report, from the top of the work, and the least number of tests there; only for
-    /// [`EvidenceKind::Junit`].
+    /// Where it writes its report, from the top of the work; only for [`EvidenceKind::Junit`].
     pub report: Option<&'a str>,
-    /// See above.
+    /// The least number of tests in that report; only for [`EvidenceKind::Junit`].
     pub tests_min: u64,
     /// Randomness of the system: keys and names are made of it.
     pub seed: [u8; 32],
@@ -42,15 +42,15 @@ pub struct Check<'a> {
 
 /// The files of the copy that a check runs on. Paths use `/` and are relative to its top.
 pub trait Files {
-    /// Sorted.
+    /// The paths of all files of the copy, sorted.
     fn paths(&self) -> Vec<String>;
-    /// One of them; none where it is no plain file or too large.
+    /// The text of one file of the copy; none where it is no plain file or too large.
     fn read(&self, path: &str) -> Option<String>;
-    /// Those that the base commit had.
+    /// The paths of the files that the base commit had.
     fn base_paths(&self) -> Vec<String>;
-    /// One of them.
+    /// The text of one file as the base commit had it; none where it had none, or one that is no text.
     fn read_base(&self, path: &str) -> Option<String>;
-    /// Those that were taken from the base commit.
+    /// The paths of the files of the copy that were taken from the base commit.
     fn pinned(&self) -> Vec<String>;
 }
 
@@ -132,7 +132,7 @@ trait Runner {
 }
 
 impl Judge {
-    /// Begins.
+    /// Begins to judge a check by the kind of evidence that it has.
     #[must_use]
     pub fn of(check: &Check<'_>) -> Self {
         let runner: Box<dyn Runner + Send> = match check.kind {

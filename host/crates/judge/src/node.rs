@@ -5,7 +5,8 @@
 //! A file whose code ends the process is reported as passed by node, but its tests are not; and a hook of the code
 //! under test can skip them, so that one which is skipped or to be done must be so by the words of its own file. Names
 //! and values are found as text: a test whose name is put together, or which compares no literal, is only counted.
-//! Open: the events lie in a file that the code can write to.
+//! Refuses test files with fewer tests than the base commit has, and a run in which no test with a name of its own
+//! passed. Open: the events lie in a file that the code can write to.
 
 mod marks;
 
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twin_expects_another_value() {
+    fn one_copy_of_a_test_has_the_true_value_and_the_others_are_twins() {
         let (mut random, passed) = (StdRng::from_seed([1; 32]), BTreeSet::from(["adds", "says"]));
         let (texts, names) = rewritten(FILE, &named(FILE), &passed, 1, &mut random);
         assert!(texts[0].contains("strictEqual(add(2, 3), 5)") && names.len() == 2, "{texts:?}");

@@ -2,7 +2,8 @@
 //!
 //! Three runs: the operator's own command with a report of each test; a preparation, which collects with stubs in place
 //! of the work and rewrites the test files, and in which nothing of the work runs; and the audit of what it wrote. The
-//! host alone knows which names of the audit must fail.
+//! host alone knows which names of the audit must fail. Refuses a report that is not signed or has no test that passed,
+//! a runner that was changed while it ran, and test files with fewer tests than the base commit has.
 
 use super::kind::{base_name, pytest_word, python_module};
 use super::record::{Outcome, RECORD, Reported, fresh_key, opened};

@@ -1,4 +1,7 @@
 //! The record of a test run: signed by the parent process in the sandbox, with a key that only it and the host have.
+//!
+//! Refuses to open one that another key signed, and to count a test as passed that was not set up, called and taken
+//! down.
 
 use longhaul_core::Digest;
 use rand::RngExt as _;

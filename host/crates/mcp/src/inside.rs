@@ -1,7 +1,7 @@
 //! The child inside of the sandbox before a server: it goes where the server starts, and brings the host's proxy, which is
 //! a socket, to a port, since programs know proxies by a port.
 //!
-//! It stands within the walls like the server itself, and decides nothing.
+//! It is confined like the server itself, and decides nothing.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The proxy's socket in the directory that host and sandbox share.
-pub(crate) const PROXY_SOCKET: &str = "way";
+pub(crate) const PROXY_SOCKET: &str = "proxy";
 
 /// The variables by which programs know a proxy.
 const PROXY_VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
@@ -42,7 +42,7 @@ fn run(spec: &Spec) -> io::Result<i32> {
     let mut command = Command::new(program);
     command.args(arguments);
     if spec.has_proxy {
-        // Before the directory changes: the way there is from where we stand.
+        // Before the directory changes: the socket's path is relative to the one that we are started in.
         let socket = std::env::current_dir()?.join("../tmp").join(PROXY_SOCKET);
         let port = longhaul_sandbox::relay_to(&socket).map_err(|error| {
             io::Error::other(format!("its hosts need a network namespace, and there is none ({error})"))

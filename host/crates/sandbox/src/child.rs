@@ -24,14 +24,16 @@ mod raw;
 #[cfg(target_os = "linux")]
 mod syscalls;
 
-use crate::spec::{CROWDED, END, READY, REFUSED, Role, SAID, Spec};
+use crate::spec::{CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::{Level, descriptors};
 #[cfg(target_os = "linux")]
 use linux::{confine, enter, keep_to_descriptors, start_backend};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -161,6 +163,7 @@ fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
         return Err(FAILED);
     }
     let mut command = Command::new(program);
+    command.env_clear().envs(variables());
     if spec.level.has_namespaces() {
         // It dies with us, so that it can have a group of its own, which is asked to end as one.
         command.process_group(0);
@@ -169,6 +172,15 @@ fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
         eprintln!("cannot start `{program}`: {error}");
         127
     })
+}
+
+/// The variables of the program, which it is the first to have by their own names.
+fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    let named = |(name, value): (OsString, OsString)| {
+        let name = name.as_bytes().strip_prefix(VARIABLE.as_bytes())?;
+        Some((OsStr::from_bytes(name).to_owned(), value))
+    };
+    std::env::vars_os().filter_map(named)
 }
 
 /// Looks where it is once it is there: a directory may become a link between a look and a step.

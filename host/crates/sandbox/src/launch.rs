@@ -4,15 +4,19 @@ use crate::backend::Backend;
 use crate::error::is_full;
 use crate::output::Captured;
 use crate::program::{Input, NODE_MODULES, Output as OutputKind};
-use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec};
+use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::toolchains::ToolChains;
-use crate::{Level, Limits, Program, Report, Room, SandboxError, SandboxHost, descriptors, output, sealed};
+use crate::{
+    Level, Limits, Program, Report, Room, SandboxError, SandboxHost, descriptors, modules, output, remove_all, sealed,
+};
 use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, Entry, Listed as _};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -139,7 +143,7 @@ impl Launch<'_> {
         let (ours, theirs) = StdUnixStream::pair()?;
         let (read, write) = self.input()?;
         descriptors::send(&ours, read.as_ref().map(|read| read.as_fd()))?;
-        let spec = Spec { node_modules: self.place_modules(level)?, ..self.spec(level, backend, tools) };
+        let spec = self.spec(level, backend, tools, self.place_modules()?);
         let mut child = self.start(spec, tools, theirs.into())?;
         // What was handed over is the child's: a program whose input ends must see that.
         drop(read);
@@ -162,24 +166,20 @@ impl Launch<'_> {
         Ok(Ok(Launched { child, group, control, input, piped_output, stdout, stderr, entry, level }))
     }
 
-    /// Makes a place for the dependencies of the program: one to mount them on, and a link to them where nothing is
-    /// mounted. Answers where they are.
-    fn place_modules(&self, level: Level) -> std::io::Result<Option<PathBuf>> {
-        let Some(modules) = self.program.node_modules.clone().filter(|_| self.program.tree.is_none()) else {
-            return Ok(None);
-        };
+    /// Places links to the dependencies of the program in its work directory, and answers where they are.
+    fn place_modules(&self) -> std::io::Result<Option<&Path>> {
+        let modules = self.program.node_modules.as_deref().filter(|_| self.program.tree.is_none());
+        let Some(modules) = modules else { return Ok(None) };
         let place = self.work().join(NODE_MODULES);
+        let failed = |error: std::io::Error| {
+            let why = format!("cannot show the dependencies in `{}`: {error}", modules.display());
+            std::io::Error::new(error.kind(), why)
+        };
         // Of a level that was refused.
-        match place.symlink_metadata() {
-            Ok(found) if found.is_symlink() => std::fs::remove_file(&place)?,
-            Ok(_) => std::fs::remove_dir(&place)?,
-            Err(_) => {}
+        if place.symlink_metadata().is_ok() {
+            remove_all(&place).map_err(failed)?;
         }
-        if level.has_namespaces() {
-            std::fs::create_dir(&place)?;
-        } else {
-            std::os::unix::fs::symlink(&modules, &place)?;
-        }
+        modules::link(modules, &place).map_err(failed)?;
         Ok(Some(modules))
     }
 
@@ -195,16 +195,31 @@ impl Launch<'_> {
     fn start(&self, spec: Spec, tools: &ToolChains, control: OwnedFd) -> std::io::Result<Child> {
         let mut command = Command::new(sealed::copy_of(&self.host.program)?);
         command.arg0(&self.host.program).args(&self.host.prefix_args).arg(serde_json::to_string(&spec)?);
-        command.env_clear().env("LANG", "C.UTF-8").env("PATH", self.path()).envs(&tools.env);
-        let inside = spec.scratch_inside();
-        command.env("HOME", inside.join("home")).env("TMPDIR", inside.join("tmp"));
-        command.envs(&self.program.env).current_dir(self.scratch);
+        command.env_clear().envs(self.variables(&spec, tools)).current_dir(self.scratch);
         command.stdin(Stdio::from(control)).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true).spawn()
     }
 
-    fn spec(&self, level: Level, backend: Option<PathBuf>, tools: &ToolChains) -> Spec {
+    /// The program's variables, by names that only [`crate::child`] reads: what starts it is not confined yet, and obeys
+    /// neither `LD_PRELOAD` nor any other.
+    fn variables(&self, spec: &Spec, tools: &ToolChains) -> impl Iterator<Item = (String, OsString)> {
+        let inside = spec.scratch_inside();
+        let usual = [
+            ("LANG", OsString::from("C.UTF-8")),
+            ("PATH", self.path().into()),
+            ("HOME", inside.join("home").into()),
+            ("TMPDIR", inside.join("tmp").into()),
+        ];
+        let set = tools.env.iter().chain(&self.program.env).map(|(name, value)| (name.as_str(), value.into()));
+        let all: BTreeMap<&str, OsString> = usual.into_iter().chain(set).collect();
+        let hidden: Vec<_> = all.into_iter().map(|(name, value)| (format!("{VARIABLE}{name}"), value)).collect();
+        hidden.into_iter()
+    }
+
+    fn spec(&self, level: Level, backend: Option<PathBuf>, tools: &ToolChains, modules: Option<&Path>) -> Spec {
         let Program { argv, tree, cwd, read, write, limits, .. } = self.program;
+        let write: Vec<PathBuf> = write.iter().map(|path| without_dots(path)).collect();
+        let shown = read.iter().chain(&tools.read).map(PathBuf::as_path).chain(modules);
         Spec {
             level,
             role: Role::Outer,
@@ -217,9 +232,8 @@ impl Launch<'_> {
             tree: tree.clone(),
             cwd: Path::new(".").join(cwd),
             // What may be changed may be read; granted as both it would be neither's.
-            read: read.iter().chain(&tools.read).filter(|path| !write.contains(path)).cloned().collect(),
-            write: write.clone(),
-            node_modules: None,
+            read: shown.map(without_dots).filter(|path| !write.contains(path)).collect(),
+            write,
             memory_bytes_max: limits.memory_bytes_max,
             cpu_seconds_max: limits.cpu_seconds_max,
             processes_max: limits.processes_max,
@@ -238,6 +252,19 @@ impl Launch<'_> {
         listed.processes_max = processes_max.checked_add(level.keepers()).filter(|_| level.backend().is_none());
         Some(listed.enter())
     }
+}
+
+/// A path by its words: mounted below another root, one with `..` would lead out of that.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 impl Launched {

@@ -13,6 +13,7 @@ mod descriptors;
 mod error;
 mod launch;
 mod level;
+mod modules;
 mod output;
 mod program;
 mod relay;

@@ -56,8 +56,8 @@ pub struct Program {
     pub read: Vec<PathBuf>,
     /// Directories that it sees and may change at their own paths: full paths.
     pub write: Vec<PathBuf>,
-    /// Seen read-only as `node_modules` of its work directory, where that has none and is no tree: what
-    /// [`Program::node_modules_of`] answers.
+    /// Seen read-only at its own path, and by links as `node_modules` of its work directory, where that has none and is
+    /// no tree: what [`Program::node_modules_of`] answers.
     pub node_modules: Option<PathBuf>,
     /// Its standard input.
     pub input: Input,

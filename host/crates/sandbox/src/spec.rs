@@ -1,7 +1,6 @@
 //! What the host tells the child, and the words that the child answers with.
 
 use crate::Level;
-use crate::program::NODE_MODULES;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -28,8 +27,6 @@ pub(crate) struct Spec {
     pub(crate) read: Vec<PathBuf>,
     /// Seen writable.
     pub(crate) write: Vec<PathBuf>,
-    /// Seen read-only in the work directory, by [`NODE_MODULES`]: there is a place for the mount, or a link already.
-    pub(crate) node_modules: Option<PathBuf>,
     pub(crate) memory_bytes_max: u64,
     pub(crate) cpu_seconds_max: u64,
     pub(crate) processes_max: u64,
@@ -59,6 +56,10 @@ pub(crate) struct BackendFiles {
 /// Where a program with namespaces has its scratch directory. Always the same, so that output does not differ.
 pub(crate) const SCRATCH: &str = "/tmp";
 
+/// What the names of the program's variables begin with until the program is started: on the way there they mean
+/// nothing to anybody, above all not to the loader of the processes that build the walls.
+pub(crate) const VARIABLE: &str = "LONGHAUL_OF_PROGRAM_";
+
 /// How the first line of standard error begins.
 pub(crate) const SAID: &str = "longhaul-check: ";
 
@@ -79,14 +80,8 @@ impl Spec {
     /// What the innermost process is told: nothing of the machine outside.
     pub(crate) fn for_innermost(&self, user: (u32, u32)) -> Self {
         let (role, scratch) = (Role::Innermost { user }, PathBuf::from(SCRATCH));
-        let (read, write, node_modules) = (Vec::new(), Vec::new(), None);
-        Self { role, scratch, backend: None, tree: None, read, write, node_modules, ..self.clone() }
-    }
-
-    /// Where the dependencies are mounted, as the program sees it.
-    pub(crate) fn mounted_modules(&self) -> Option<PathBuf> {
-        let is_mounted = self.node_modules.is_some() && self.level.has_namespaces();
-        is_mounted.then(|| Path::new(SCRATCH).join("work").join(NODE_MODULES))
+        let (read, write) = (Vec::new(), Vec::new());
+        Self { role, scratch, backend: None, tree: None, read, write, ..self.clone() }
     }
 
     /// The scratch directory, as the program sees it.

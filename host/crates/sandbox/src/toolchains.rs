@@ -10,7 +10,7 @@
 use crate::{Program, SandboxHost};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Directories of the system, which every program sees.
 pub(crate) const SYSTEM: &[&str] =
@@ -138,18 +138,26 @@ impl Finder<'_> {
     /// The program, each link to it, and the environments that they lie in.
     fn of_program(&mut self, word: &str) {
         let found = if word.contains('/') { Some(PathBuf::from(word)) } else { self.which(word) };
-        self.of_links(found.filter(|path| path.is_absolute() && is_program(path)));
+        // Inside, `..` may lead elsewhere.
+        let is_plain =
+            |path: &PathBuf| path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+        self.of_links(found.filter(is_plain).filter(|path| is_program(path)));
     }
 
     fn of_links(&mut self, mut at: Option<PathBuf>) {
         for _ in 0..LINKS_MAX {
+            let Some(path) = at.filter(|path| !is_system(path)) else { return };
+            // By its real directory: another name of a hidden one does not make it less so.
+            let Some(dir) = path.parent().and_then(|dir| dir.canonicalize().ok()) else { return };
             // Below `/proc` lies this very binary, which every program has.
-            let Some(path) = at.filter(|path| !is_system(path) && !path.starts_with("/proc")) else { return };
+            if path.starts_with("/proc") || dir.starts_with("/proc") {
+                return;
+            }
             self.add(&path);
             if let Some(dir) = path.parent() {
                 self.of_python(dir);
             }
-            if self.is_hidden(&path) {
+            if self.is_hidden(&path) || self.is_hidden(&dir) {
                 // A repository may bring links along, to anything.
                 return;
             }
@@ -161,7 +169,7 @@ impl Finder<'_> {
     fn of_python(&mut self, bin: &Path) {
         let Some(root) = bin.parent() else { return };
         let Ok(config) = std::fs::read_to_string(root.join("pyvenv.cfg")) else { return };
-        if self.is_hidden(root) {
+        if self.is_hidden(root) || root.canonicalize().is_ok_and(|real| self.is_hidden(&real)) {
             self.add_environment(root);
         } else {
             ENVIRONMENT.iter().for_each(|part| self.add_part(root, part));
@@ -171,7 +179,7 @@ impl Finder<'_> {
             return;
         };
         let pythons = ["python3", "python"].map(|name| home.join(name));
-        if let Some(python) = pythons.into_iter().find(|python| python.exists()) {
+        if let Some(python) = pythons.into_iter().find(|python| is_program(python)).filter(|_| has_python(&home)) {
             self.add_prefix(&home);
             // It may be a link to the installation.
             self.of_links(Some(python).filter(|python| !python.starts_with(root) && is_program(python)));
@@ -209,9 +217,9 @@ impl Finder<'_> {
                 }
             }
             self.set("CARGO_HOME", &home);
-            // There is no network: without this cargo tries it for minutes.
-            self.found.env.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned());
         }
+        // There is no network: without this cargo tries it for minutes.
+        self.found.env.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned());
         if let Some(home) = self.set_or_in_home("RUSTUP_HOME", ".rustup") {
             // Its proxies look for all of these, and make them where they are missing.
             ["settings.toml", "toolchains", "update-hashes", "downloads", "tmp"]
@@ -310,8 +318,9 @@ impl Finder<'_> {
         self.hidden.iter().any(|dir| dir.starts_with(path) || path.starts_with(dir))
     }
 
+    /// Tells the program where something is, unless it is not shown that: caches in the checkout are not.
     fn set(&mut self, name: &str, path: &Path) {
-        if let Some(text) = path.to_str() {
+        if let Some(text) = path.to_str().filter(|_| !self.is_hidden(path)) {
             self.found.env.insert(name.to_owned(), text.to_owned());
         }
     }
@@ -328,6 +337,15 @@ impl Finder<'_> {
         let usual = || Some(self.host.home.as_ref()?.join(in_home));
         self.variable(name).or_else(usual).filter(|dir| dir.is_dir())
     }
+}
+
+/// Whether a directory has the programs of an installation of Python: a repository may bring along what names another.
+fn has_python(bin: &Path) -> bool {
+    let is_library = |entry: std::fs::DirEntry| {
+        entry.file_name().as_encoded_bytes().starts_with(b"python3") && entry.path().is_dir()
+    };
+    let libraries = bin.parent().filter(|_| bin.ends_with("bin")).map(|prefix| prefix.join("lib"));
+    libraries.and_then(|lib| lib.read_dir().ok()).is_some_and(|lib| lib.flatten().any(is_library))
 }
 
 fn is_system(path: &Path) -> bool {
@@ -391,8 +409,14 @@ mod tests {
 
     #[test]
     fn a_virtual_environment_comes_with_its_interpreter_and_without_its_neighbours() {
-        let names =
-            ["venv/bin/python", "venv/lib/x", "venv/.env", "base/bin/python3", "base/lib/os.py", "secret/bin/key"];
+        let names = [
+            "venv/bin/python",
+            "venv/lib/x",
+            "venv/.env",
+            "base/bin/python3",
+            "base/lib/python3.12/os.py",
+            "secret/bin/key",
+        ];
         with_files(&names, |at| {
             let found = |hidden: &[PathBuf]| {
                 found(&host(&["/usr/bin".into()]), at("venv/bin/python").to_str().expect("text"), hidden).read
@@ -410,7 +434,26 @@ mod tests {
             }
             assert!(!found(&[at("base")]).iter().any(|path| path.starts_with(at("base"))), "a hidden one stays hidden");
             config("secret/bin");
-            assert!(!found(&[]).iter().any(|path| path.starts_with(at("secret"))), "no interpreter is there");
+            let shows_secret = || found(&[]).iter().any(|path| path.starts_with(at("secret")));
+            assert!(!shows_secret(), "no interpreter is there");
+            std::fs::create_dir_all(at("secret/bin/python3")).expect("made");
+            assert!(!shows_secret(), "a directory is no interpreter");
+            std::fs::remove_dir(at("secret/bin/python3")).expect("removed");
+            std::fs::copy(at("base/bin/python3"), at("secret/bin/python3")).expect("copied");
+            assert!(!shows_secret(), "an interpreter has its library beside it");
+        });
+    }
+
+    #[test]
+    fn another_name_of_what_is_hidden_shows_no_more_of_it() {
+        with_files(&["hidden/bin/tool", "other/bin/secret"], |at| {
+            std::os::unix::fs::symlink(at("hidden"), at("alias")).expect("made");
+            std::os::unix::fs::symlink(at("other/bin/secret"), at("hidden/bin/link")).expect("made");
+            let usual = host(&["/usr/bin".into()]);
+            for name in ["hidden/bin/link", "alias/bin/link", "other/../hidden/bin/link"] {
+                let found = found(&usual, at(name).to_str().expect("text"), &[at("hidden")]).read;
+                assert_eq!(found, Vec::<PathBuf>::new(), "{name}");
+            }
         });
     }
 

@@ -57,6 +57,20 @@ fn every_attack_from_inside_is_refused() {
     }
 }
 
+/// Who builds the walls is not within them: a library that it loads, or a file that its loader writes, is outside.
+#[test]
+fn no_variable_of_a_program_is_obeyed_by_what_starts_it() {
+    let lab = lab(None);
+    let mut program = program(&["/bin/sh", "-c", "echo \"$LD_DEBUG_OUTPUT\""]);
+    let trace = lab.path().join("home/trace").display().to_string();
+    program.env.extend([("LD_DEBUG".to_owned(), "files".to_owned()), ("LD_DEBUG_OUTPUT".to_owned(), trace.clone())]);
+    let done = blocking(run(&host(lab.path()), &program)).unwrap();
+    assert!(done.stdout.contains(&trace), "the program itself has it: {done:?}");
+    let found = lab.path().join("home").read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    let traces: Vec<_> = found.filter(|name| name.to_string_lossy().starts_with("trace")).collect();
+    assert!(traces.is_empty(), "{traces:?}");
+}
+
 /// A machine whose user namespaces are used up, made of one that has some.
 #[test]
 fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {

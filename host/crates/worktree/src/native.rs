@@ -199,6 +199,6 @@ fn report(name: &str, done: Report) -> CheckReport {
         stdout,
         stderr,
         truncated,
-        sandbox: (level != Level::Full).then(|| level.to_string()),
+        sandbox: (level < Level::Full).then(|| level.to_string()),
     }
 }

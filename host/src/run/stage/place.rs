@@ -342,7 +342,7 @@ impl Place<'_> {
 fn held(feature: &str, check: &str, level: &str) -> String {
     format!(
         "`{feature}`: the check `{check}` ran in the sandbox level `{level}` and not in `full`, which `sandbox_min` of \
-         [run] or of the check accepts"
+         [run] accepts"
     )
 }
 

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_made_into_two_others() {
+    fn go_test_becomes_a_listing_and_an_audit() {
         let own = "-json -count=1 -vet=off -timeout=0";
         check("go test ./...", "go list -e -json ./...", &format!("go test {own} ./..."));
         check(

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_with_tests_are_listed() {
+    fn packages_without_tests_are_left_out() {
         let list =
             "{\"Dir\": \"/w/a\", \"ImportPath\": \"m/a\", \"XTestGoFiles\": [\"a_test.go\"]}\n{\"Dir\": \"/w\"}\n";
         let found = packages(list).expect("a list");

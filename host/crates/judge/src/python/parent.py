@@ -1,8 +1,8 @@
 """The parent of a test run: it starts the runner, holds its report channel and signs what came through it.
 
 Runs as `python3 -I -S`, so that nothing of the work is imported here, and is not dumpable, so that nothing inside the
-sandbox can read the key or the channel from it. It refuses to report without a key, which it reads once from a file that
-it removes before anything else starts.
+sandbox can read the key or the channel from it; on Linux it refuses to start a test otherwise. It refuses to report
+without a key, which it reads once from a file that it removes before anything else starts.
 """
 
 import hashlib
@@ -37,12 +37,19 @@ def main():
 
 
 def not_dumpable():
+    """Ends this process where Linux does not let it: the work could read the key and sign a record of its own."""
     try:
         import ctypes
 
-        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
-    except (ImportError, OSError, AttributeError):
-        pass
+        zero = ctypes.c_ulong(0)
+        failed = ctypes.CDLL(None).prctl(4, zero, zero, zero, zero) != 0  # PR_SET_DUMPABLE
+        why = "the system refuses prctl; allow it" if failed else None
+    except ImportError:
+        why = "this Python has no ctypes; install it"
+    except (OSError, AttributeError):
+        why = "this Python cannot call prctl; use another one"
+    if why and sys.platform.startswith("linux"):
+        sys.exit("the judge cannot hide its key: %s, or say evidence = \"exit\"" % why)
 
 
 def write_record(key, body):

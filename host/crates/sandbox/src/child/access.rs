@@ -83,8 +83,6 @@ fn readable(spec: &Spec) -> Vec<PathBuf> {
         paths.extend(ETC.iter().chain(&USERS).map(|name| Path::new("/etc").join(name)));
     }
     paths.extend(spec.read.iter().cloned());
-    // Where they are mounted they may be changed as far as this wall goes, and the mount is read-only.
-    paths.extend(spec.node_modules.iter().filter(|_| !spec.level.has_namespaces()).cloned());
     paths
 }
 

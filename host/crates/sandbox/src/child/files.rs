@@ -115,9 +115,6 @@ pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -
     if let Some(tree) = &spec.tree {
         bind_owned(spec, tree, &root.join("tmp/work"), owners).map_err(to("mount the tree"))?;
     }
-    if let Some((modules, target)) = spec.node_modules.as_ref().zip(spec.mounted_modules()) {
-        mount_bind_recursive(modules, beneath(&root, &target)).map_err(to("mount the dependencies"))?;
-    }
     grant(spec, &root, owners).map_err(to("show what was granted"))?;
     make_read_only(spec, &top, &root).map_err(to("make the file system read-only"))?;
     go_to_root(&top).map_err(to("change the root"))
@@ -298,10 +295,8 @@ fn make_read_only(spec: &Spec, top: &Path, root: &Path) -> io::Result<()> {
     let open = ["tmp", "dev", "proc"].map(|dir| root.join(dir));
     let of_backend = spec.backend.iter().flat_map(|_| [&BACKEND_STATE[1..], "dev", "proc"].map(|dir| top.join(dir)));
     let granted = spec.write.iter().map(|dir| beneath(root, dir));
-    let modules = spec.mounted_modules();
     let writable: Vec<PathBuf> = open.into_iter().chain(of_backend).chain(granted).collect();
-    let shown = spec.read.iter().chain(&modules).map(|path| beneath(root, path));
-    let shown: Vec<PathBuf> = shown.collect();
+    let shown: Vec<PathBuf> = spec.read.iter().map(|path| beneath(root, path)).collect();
     // A grant within another one counts for what is in it.
     let depth = |places: &[PathBuf], target: &Path| {
         let above = places.iter().filter(|place| target.starts_with(place));

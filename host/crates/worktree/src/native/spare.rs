@@ -129,7 +129,10 @@ impl Spare {
         let mut kept = HashMap::new();
         let mut waiting = vec![Vec::new()];
         while let Some(dir) = waiting.pop() {
-            root.make_plain(&dir).map_err(TreeError::io("keep", root.path(&dir)))?;
+            // What a new one has besides it inherited; it works once, and is not kept.
+            if self.given_s != 0 {
+                root.make_plain(&dir).map_err(TreeError::io("keep", root.path(&dir)))?;
+            }
             for (name, stamp) in root.list(&dir).map_err(TreeError::io("list", root.path(&dir)))? {
                 let path = join(&dir, &name);
                 if stamp.sort == Sort::Dir && dirs.contains(&*path) {
