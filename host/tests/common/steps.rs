@@ -100,12 +100,13 @@ fn field(line: &str, name: &str) -> u64 {
     digits.parse().expect("a number")
 }
 
-/// The mean of the steps around one, ten of them.
+/// The median of the steps around one, ten of them: others store something meanwhile, such as how the machine fares.
 #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
 pub fn bytes_around(steps: &Steps, at: usize) -> f64 {
     let from = at.saturating_sub(5).min(steps.bytes.len().saturating_sub(10));
-    let some = &steps.bytes[from..(from + 10).min(steps.bytes.len())];
-    some.iter().sum::<u64>() as f64 / some.len() as f64
+    let mut some = steps.bytes[from..(from + 10).min(steps.bytes.len())].to_vec();
+    some.sort_unstable();
+    some[some.len() / 2] as f64
 }
 
 /// Steps in a second, over the hundred steps from one on, or as many as there are.

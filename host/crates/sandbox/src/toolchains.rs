@@ -153,12 +153,15 @@ impl Finder<'_> {
             if path.starts_with("/proc") || dir.starts_with("/proc") {
                 return;
             }
-            self.add(&path);
+            // A repository may bring links along, to anything.
+            let is_hidden = self.is_hidden(&path) || self.is_hidden(&dir);
+            if !is_hidden {
+                self.add(&path);
+            }
             if let Some(dir) = path.parent() {
                 self.of_python(dir);
             }
-            if self.is_hidden(&path) || self.is_hidden(&dir) {
-                // A repository may bring links along, to anything.
+            if is_hidden {
                 return;
             }
             at = std::fs::read_link(&path).ok().and_then(|target| Some(path.parent()?.join(target)));

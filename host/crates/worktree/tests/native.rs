@@ -480,22 +480,34 @@ async fn modules_import_dependencies_that_are_installed_in_the_checkout() {
 
 #[tokio::test]
 async fn dependencies_of_the_checkout_are_read_only_and_no_part_of_the_work() {
+    const LISTED: &str = "dep\nother\nindex.js\npackage.json\n";
     let (repo, _) = node_project();
     let tree = repo.checkout();
     let project = repo.project();
     let script = shell(
-        "ls node_modules; touch node_modules/new node_modules/dep/index.js; rm -rf node_modules; \
-         mv node_modules aside; git status 2>/dev/null; ls node_modules",
+        "ls node_modules; touch node_modules/dep/new; echo broken >> node_modules/dep/index.js; ls node_modules/dep/; \
+         echo cache > node_modules/.cache; rm -rf node_modules; mkdir node_modules; git status 2>/dev/null",
     );
     let pins = pins(&project, &project.head().unwrap(), "test", &script).unwrap();
     let before = tree.scan(&project, &project.head().unwrap()).unwrap().digest;
     for _ in 0..3 {
         let done = run_on(&repo, &tree, &script, &pins).await.unwrap();
-        assert_eq!((done.report.stdout.as_str(), &done.subject), ("dep\nother\ndep\nother\n", &before), "{done:?}");
+        assert_eq!((done.report.stdout.as_str(), &done.subject), (LISTED, &before), "{done:?}");
         wait_for(|| scratch(&repo).iter().all(|dir| !dir.join("work/node_modules").exists())).await;
     }
-    assert!(read(&repo.root(), "node_modules/dep/index.js").starts_with("import"));
-    assert!(!repo.root().join("node_modules/new").exists());
+    let code = read(&repo.root(), "node_modules/dep/index.js");
+    assert!(code.starts_with("import") && !code.contains("broken"), "{code}");
+    assert!(!repo.root().join("node_modules/.cache").exists());
+}
+
+#[tokio::test]
+async fn a_package_of_the_workspace_is_that_of_the_work() {
+    let (repo, _) = node_project();
+    symlink("../packages/own", repo.root().join("node_modules/own")).unwrap();
+    repo.write("packages/own/index.js", "of the checkout");
+    write(repo.checkout().dir(), "packages/own/index.js", "of the work");
+    let done = run(&repo, &shell("cat node_modules/own/index.js")).await.unwrap();
+    assert_eq!(done.report.stdout, "of the work", "{done:?}");
 }
 
 /// As a repository may bring them along, where it does not ignore them, and as a checkout may have them.
