@@ -20,7 +20,7 @@ const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-worktree) + pa
 
 /// What nextest is told by files, since the user may have no cargo.
 const PROGRAMS: [&str; 6] =
-    ["nextest", "list", "--workspace", "--list-type=binaries-only", "--message-format=json", "-q"];
+    ["nextest", "list", "--workspace", "--list-type=binaries-only", "--message-format=json", "--cargo-quiet"];
 const PACKAGES: [&str; 3] = ["metadata", "--format-version=1", "--quiet"];
 
 /// Runs them: `cargo` is the command, `nextest` the directory of its subcommand.
