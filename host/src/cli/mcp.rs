@@ -3,6 +3,7 @@
 //! A view like any other: what it offers are requests of the service and calls of plugins. Over HTTP it answers only
 //! hosts that it was told, no web page unless its origin was named, and off loopback nobody without the token.
 
+mod described;
 mod desk;
 mod http;
 mod plugins;
@@ -47,21 +48,27 @@ pub struct McpArgs {
 enum Command {
     /// Approve of the tools of a server of `[mcp.NAME]` as it describes them now. Without a digest the server is started,
     /// and what it says is shown first.
-    Accept {
-        /// The server.
-        server: String,
-        /// The digest of what it says now, from the refusal.
-        digest: Option<String>,
-        /// Approve without a question.
-        #[arg(long)]
-        yes: bool,
-    },
+    Accept(AcceptArgs),
+}
+
+#[derive(Args, Debug)]
+struct AcceptArgs {
+    /// The server.
+    server: String,
+    /// The digest of what it says now, from the refusal.
+    digest: Option<String>,
+    /// Show the schemas of its tools whole.
+    #[arg(long, conflicts_with = "digest")]
+    all: bool,
+    /// Approve without a question.
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Carries it out.
 pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
-    if let Some(Command::Accept { server, digest, yes }) = args.command {
-        return accept(context, server, digest, yes).await;
+    if let Some(Command::Accept(accepted)) = args.command {
+        return accept(context, accepted).await;
     }
     let desk = desk::Desk::new(context, plugins::Given { directories: args.directories, hosts: args.allow_host })?;
     match args.http {
@@ -78,29 +85,26 @@ pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn accept(context: &Context, server: String, digest: Option<String>, yes: bool) -> anyhow::Result<Exit> {
+async fn accept(context: &Context, args: AcceptArgs) -> anyhow::Result<Exit> {
     let directory = context.project.clone();
-    let digest = match digest {
-        Some(digest) => digest,
-        None => looked_at(context, &server, yes).await?,
+    let digest = match &args.digest {
+        Some(digest) => digest.clone(),
+        None => looked_at(context, &args).await?,
     };
+    let server = args.server;
     context.ask(Request::AcceptMcp { directory, server: server.clone(), digest }).await?;
     outln!("accepted what {server} says now");
     Ok(Exit::Done)
 }
 
 /// Shows what a server says of its tools, and gives its digest once a person approves of it.
-async fn looked_at(context: &Context, server: &str, yes: bool) -> anyhow::Result<String> {
-    let asked = Request::DescribeMcp { directory: context.project.clone(), server: server.to_owned() };
+async fn looked_at(context: &Context, AcceptArgs { server, all, yes, .. }: &AcceptArgs) -> anyhow::Result<String> {
+    let asked = Request::DescribeMcp { directory: context.project.clone(), server: server.clone() };
     let Answer::McpTools { digest, tools } = context.ask(asked).await? else {
         bail!("the owner answered something else")
     };
-    for (name, description) in tools {
-        outln!("{name}");
-        description.lines().for_each(|line| outln!("    {line}"));
-    }
-    outln!("digest {digest}");
-    if yes {
+    outtext!(described::described(server, &tools, &digest, *all));
+    if *yes {
         return Ok(digest);
     }
     let refusal = format!("the tools of {server} were not approved");

@@ -7,7 +7,7 @@ use crate::toolbox;
 use anyhow::{Context as _, bail};
 use longhaul_core::Digest;
 use longhaul_core::text::truncate;
-use longhaul_mcp::{McpConfig, McpServer};
+use longhaul_mcp::{Definition, McpConfig, McpServer};
 use std::path::Path;
 
 impl Service {
@@ -22,7 +22,11 @@ impl Service {
         let around = toolbox::mcp::surroundings(&self.world, &config, server, directory, tree.path())?;
         let (digest, tools) = McpServer::new(server, table, around).described().await?;
         let redactor = self.world.secrets.redactor();
-        let tools = tools.into_iter().map(|(name, description)| (name, redactor.scrub(&description)));
+        let tools = tools.into_iter().map(|one| Definition {
+            description: redactor.scrub(&one.description),
+            schema: redactor.scrub(&one.schema),
+            ..one
+        });
         Ok(Answer::McpTools { digest, tools: tools.collect() })
     }
 

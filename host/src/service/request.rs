@@ -22,6 +22,7 @@ use longhaul_core::project::ProjectStatus;
 use longhaul_core::work::{FeatureSpec, Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Feature, RunStatus};
+use longhaul_mcp::Definition;
 use longhaul_resources::Sample;
 use longhaul_worktree::Logged;
 use serde::{Deserialize, Serialize};
@@ -621,8 +622,8 @@ pub enum Answer {
     McpTools {
         /// The digest of all of it, by which it is accepted.
         digest: String,
-        /// Each name with its description.
-        tools: Vec<(String, String)>,
+        /// Each tool.
+        tools: Vec<Definition>,
     },
     /// What was asked of the audit log, of trust, or of projects.
     Security {

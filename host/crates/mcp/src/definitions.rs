@@ -1,7 +1,7 @@
 //! What a server says of its tools: cleaned of secrets, held to bounds, pinned by digest, and compared before each call.
 //!
-//! The pin is the project's and outlives runs. A person approves what is pinned first, too: a description is read by
-//! models, and can be an instruction. An acceptance names the digest of what was looked at, so that a server which changes
+//! The pin is the project's and outlives runs. A person approves what is pinned first, too: descriptions and schemas are
+//! read by models, and can hold instructions. An acceptance names the digest of what was looked at, so that a server which changes
 //! once more meanwhile is refused again.
 
 use crate::config::McpConfig;
@@ -27,10 +27,13 @@ const DESCRIPTION_BYTES_MAX: usize = 4 << 10;
 
 /// One tool of a server, as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Definition {
-    pub(crate) name: String,
-    description: String,
-    schema: String,
+pub struct Definition {
+    /// Its name, of letters, digits and `_-./`.
+    pub name: String,
+    /// Its whole description.
+    pub description: String,
+    /// The JSON schema of its arguments, which models are shown as it is.
+    pub schema: String,
 }
 
 /// The tools of a server, in the order of their names.
@@ -58,11 +61,6 @@ impl Definitions {
     /// Whether the server has a tool of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|one| one.name == name)
-    }
-
-    /// As a person reads them who approves of them: names and whole descriptions.
-    pub(crate) fn listed(self) -> Vec<(String, String)> {
-        self.0.into_iter().map(|one| (one.name, one.description)).collect()
     }
 
     /// Changes with every letter that a model is shown.

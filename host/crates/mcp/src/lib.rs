@@ -19,7 +19,7 @@ mod server;
 mod walled;
 
 pub use config::{McpConfig, Value};
-pub use definitions::{accept, is_approved, known, pinned};
+pub use definitions::{Definition, accept, is_approved, known, pinned};
 pub use error::McpError;
 pub use extract::{Extracted, extract};
 pub use inside::mcp_child;

@@ -1,7 +1,7 @@
 //! One server as a tool of agents: connected to when it is needed, compared with its pin before each call.
 
 use crate::config::McpConfig;
-use crate::definitions::{self, Definitions};
+use crate::definitions::{self, Definition, Definitions};
 use crate::error::McpError;
 use crate::extract::{Extracted, extract};
 use crate::http::Guarded;
@@ -231,15 +231,15 @@ impl McpServer {
         self.down(&keyring.scrub(&format!("{}{walls}{said}", truncate(error, TEXT_BYTES_MAX / 4))))
     }
 
-    /// What the server says of its tools now, for a person who approves of it: the digest, and each name with its
-    /// description. Nothing is pinned by this.
+    /// What the server says of its tools now, for a person who approves of it, with its digest. Nothing is pinned by
+    /// this.
     ///
     /// # Errors
     /// When the server is not there, or lists too much.
-    pub async fn described(&self) -> Result<(String, Vec<(String, String)>), McpError> {
+    pub async fn described(&self) -> Result<(String, Vec<Definition>), McpError> {
         let line = self.line().await?;
         let said = self.said(&line).await?;
-        Ok((said.digest(), said.listed()))
+        Ok((said.digest(), said.0))
     }
 
     async fn said(&self, line: &Line) -> Result<Definitions, McpError> {
