@@ -391,6 +391,24 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
     gone(&lab);
 }
 
+/// Each file was bounded, and any number of them was not.
+#[test]
+fn a_server_that_fills_the_disk_is_ended_and_not_started_again() {
+    let calls = [("mcp-fake", "fill", json!({ "pieces": 20 })), ("mcp-fake", "echo", json!({}))];
+    let more = "disk_bytes_max = 67_108_864\n";
+    let lab = faked(&tools_named(&["fill", "echo"]), &format!("{more}read_only = [\"fill\"]\n"), &calls);
+    lab.run(&["run"]).expect(0);
+    for answer in answers(&lab) {
+        assert!(error(&answer).contains("disk_bytes_max"), "{answer}");
+    }
+
+    // Where it acted, a person says what happened.
+    let lab = faked(&tools_named(&["fill", "echo"]), more, &calls);
+    let ran = lab.run(&["run"]).expect(5);
+    let question = lab.newest().expect("a run")["question"].as_str().expect("a question").to_owned();
+    assert!(question.contains("raise disk_bytes_max of [mcp.fake]"), "{question}: {}", ran.said());
+}
+
 #[test]
 fn a_server_and_what_it_started_end_with_a_host_that_is_killed() {
     for more in ["", "sandbox = \"none\"\n"] {

@@ -50,7 +50,7 @@ const CHECK: &str = "argv files evidence twins report tests_min unpinned env rea
 
 /// Keys of an MCP server.
 const SERVER: &str = "command directory env read write hosts sandbox url bearer tools read_only resources prompts approval \
-     connect_ms_max call_ms_max output_bytes_max";
+     connect_ms_max call_ms_max output_bytes_max disk_bytes_max";
 
 /// Keys of a server that speaks Redis.
 const REDIS: &str = "url password_env user ca_file ttl_s prefix";

@@ -2,7 +2,7 @@
 
 In the folder that it is given, `said.json` is what it says of its tools, and `started` gets a line a start, and `child`
 is there once it started something itself. Both hold a lock on `alive`, since their ids mean nothing outside of a
-sandbox. `where` tells where it runs.
+sandbox. `where` tells where it runs. `fill` fills the disk in files of 16 MiB.
 """
 
 import fcntl
@@ -55,6 +55,13 @@ def attack(what):
     return found
 
 
+def fill(pieces):
+    piece = os.urandom(1 << 20) * 16
+    for at in range(pieces):
+        with open(f"{FOLDER}/fill{at}", "wb") as file:
+            file.write(piece)
+
+
 def fetch(url):
     try:
         return urllib.request.urlopen(url, timeout=10).read().decode()
@@ -71,7 +78,9 @@ def call(name, arguments):
         return json.dumps([fetch(url) for url in arguments["urls"]])
     if name == "die":
         os._exit(1)
-    if name == "hang":
+    if name == "fill":
+        fill(arguments["pieces"])
+    if name in ("hang", "fill"):
         sys.stdin.read()
     if name == "child":
         child = subprocess.Popen(["sleep", "1000"], pass_fds=[alive.fileno()])

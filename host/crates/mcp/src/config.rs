@@ -67,6 +67,11 @@ pub struct McpConfig {
     pub call_ms_max: Option<u64>,
     /// Bytes of one answer. Default 1 MiB, at most 1 GiB. A longer one is an error with this name.
     pub output_bytes_max: Option<u64>,
+    /// Bytes that the disk may lose while the command runs in the sandbox, to whomever. Default 10 GiB. Looked at each
+    /// half second. The server is ended at it and not started again for this run, and its calls are an error with this
+    /// name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_bytes_max: Option<u64>,
 }
 
 /// The value of a variable.
@@ -112,12 +117,13 @@ impl McpConfig {
             (false, Some(_)) => return wrong("it has a command and a url; remove one"),
             (true, Some(_)) if !self.env.is_empty() => return wrong("env is for a command; use bearer for a url"),
             (true, Some(_)) if self.directory.is_some() => return wrong("directory is for a command; remove the line"),
-            (true, Some(_)) if self.has_grants() || self.sandbox.is_some() => {
-                return wrong("read, write, hosts and sandbox are for a command; remove the lines");
+            (true, Some(_)) if self.has_grants() || self.disk_bytes_max.is_some() || self.sandbox.is_some() => {
+                return wrong("read, write, hosts, disk_bytes_max and sandbox are for a command; remove the lines");
             }
-            (false, None) if self.is_bare() && self.has_grants() => {
+            (false, None) if self.is_bare() && (self.has_grants() || self.disk_bytes_max.is_some()) => {
                 return wrong(
-                    "read, write and hosts hold a command in the sandbox alone; remove them, or sandbox = \"none\"",
+                    "read, write, hosts and disk_bytes_max hold a command in the sandbox alone; remove them, or \
+                     sandbox = \"none\"",
                 );
             }
             (true, Some(url)) => {
@@ -190,6 +196,10 @@ impl McpConfig {
         self.output_bytes_max.unwrap_or(1 << 20)
     }
 
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.disk_bytes_max.unwrap_or(10 << 30)
+    }
+
     /// Bytes of one message of the server.
     pub(crate) fn message_bytes(&self) -> u64 {
         self.output_bytes().saturating_add(ENVELOPE_BYTES)
@@ -245,6 +255,13 @@ mod tests {
         check("web", "url = \"https://a.com\"\ndirectory = \"tree\"", "directory is for a command");
         check("web", "command = [\"a\"]\noutput_bytes_max = 1_073_741_824", "");
         check("web", "command = [\"a\"]\noutput_bytes_max = 1_073_741_825", "output_bytes_max is at most");
+        check("web", "command = [\"a\"]\ndisk_bytes_max = 1", "");
+        check("web", "url = \"https://a.com\"\ndisk_bytes_max = 1", "disk_bytes_max and sandbox are for a command");
+        check(
+            "web",
+            "command = [\"a\"]\nsandbox = \"none\"\ndisk_bytes_max = 1",
+            "hold a command in the sandbox alone",
+        );
         check("a.b", "command = [\"a\"]", "1 to 32 letters");
     }
 }

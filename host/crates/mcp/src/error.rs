@@ -1,7 +1,7 @@
 //! What goes wrong with a server.
 
 use longhaul_core::tool::ToolError;
-use longhaul_core::{Denial, Outage};
+use longhaul_core::{Denial, LimitHit, Outage};
 
 /// Why a server cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -51,6 +51,19 @@ pub enum McpError {
         /// What it says.
         found: String,
     },
+    /// It was ended at a limit that a new start would only begin to count anew.
+    #[error(
+        "the MCP server `{server}` was ended, since the disk lost more than {} bytes while it ran; raise {} of \
+         [mcp.{server}], or have it write less",
+        .hit.max,
+        .hit.name
+    )]
+    Limit {
+        /// The server.
+        server: String,
+        /// The limit.
+        hit: LimitHit,
+    },
     /// The store failed.
     #[error("{0}")]
     Store(String),
@@ -66,6 +79,7 @@ impl McpError {
             | Self::TooMany { .. }
             | Self::Changed { .. }
             | Self::Unapproved { .. }
+            | Self::Limit { .. }
             | Self::Store(_) => false,
         }
     }
@@ -79,6 +93,7 @@ impl From<McpError> for ToolError {
                 fix: format!("look at what it says now, then run: longhaul mcp accept {server} {found}"),
             }),
             McpError::Down { .. } => Self::Unavailable(Outage { reason: error.to_string(), retry_after_ms: None }),
+            McpError::Limit { hit, .. } => Self::Limit(hit.clone()),
             McpError::Config { .. } | McpError::TooMany { .. } | McpError::Store(_) => Self::Failed(error.to_string()),
         }
     }

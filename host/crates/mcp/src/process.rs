@@ -24,8 +24,8 @@ const LAST_WORDS_BYTES_MAX: usize = 2_000;
 /// How long a server may take to end by itself once its input has ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the end of a server that did not introduce itself is waited for, to hear why.
-const LAST_WORDS_WAIT: Duration = Duration::from_millis(300);
+/// How long the end of a server is waited for whose connection is over, to hear why.
+const END_WAIT: Duration = Duration::from_secs(2);
 
 /// What a server reads and writes.
 pub(crate) type Pipes = (ChildStdout, Box<dyn AsyncWrite + Unpin + Send>);
@@ -57,12 +57,12 @@ impl Process {
         Ok((Self::Walled(Some(Box::new(walled))), (stdout, Box::new(stdin))))
     }
 
-    /// What it said last on its standard error, without secrets.
-    pub(crate) async fn last_words(&mut self) -> String {
+    /// The limit of the sandbox that ended it, if one did, and what it said last on its standard error, without secrets.
+    pub(crate) async fn ended(&mut self) -> (Option<&'static str>, String) {
         match self {
-            Self::Bare(bare) => bare.last_words(),
-            Self::Walled(Some(walled)) => walled.last_words(LAST_WORDS_WAIT).await.trim().to_owned(),
-            Self::Walled(None) => String::new(),
+            Self::Bare(bare) => (None, bare.last_words()),
+            Self::Walled(Some(walled)) => walled.ended(END_WAIT).await,
+            Self::Walled(None) => (None, String::new()),
         }
     }
 }

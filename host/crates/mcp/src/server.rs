@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -42,6 +42,9 @@ const REST: Duration = Duration::from_secs(30);
 
 /// Bytes of what others said that an error repeats.
 const TEXT_BYTES_MAX: usize = 500;
+
+/// The limit that a server is not started again after: it would begin to count anew.
+const DISK: &str = "disk_bytes_max";
 
 /// Gives the value of a secret by its name, or why there is none.
 pub type SecretOf = Arc<dyn Fn(&str) -> Result<Secret, String> + Send + Sync>;
@@ -77,6 +80,7 @@ pub struct McpServer {
     live: Mutex<Option<Live>>,
     connections: AtomicU64,
     rested: Mutex<Option<(Instant, McpError)>>,
+    has_used_up_disk: AtomicBool,
 }
 
 /// A connection.
@@ -88,7 +92,7 @@ struct Live {
     client: RunningService<RoleClient, ()>,
     keyring: Arc<Keyring>,
     /// Behind the client, so that the child's input ends before it is waited for.
-    _process: Option<Process>,
+    process: Option<Process>,
 }
 
 /// What a call needs of a connection.
@@ -124,8 +128,8 @@ impl McpServer {
     /// A server that is not started yet.
     #[must_use]
     pub fn new(name: &str, config: McpConfig, around: Surroundings) -> Self {
-        let (live, connections, rested) = Default::default();
-        Self { name: name.to_owned(), config, around, live, connections, rested }
+        let (live, connections, rested, has_used_up_disk) = Default::default();
+        Self { name: name.to_owned(), config, around, live, connections, rested, has_used_up_disk }
     }
 
     fn down(&self, reason: &str) -> McpError {
@@ -136,11 +140,41 @@ impl McpServer {
     async fn line(&self) -> Result<Line, McpError> {
         let mut live = self.live.lock().await;
         if live.as_ref().is_none_or(Live::is_closed) {
-            *live = None;
+            if let Some(over) = live.take() {
+                self.let_go(over).await;
+            }
+            self.expect_disk()?;
             *live = Some(self.connect().await?);
         }
         let live = live.as_ref().ok_or_else(|| self.down("it is gone"))?;
         Ok(Line { number: live.number, peer: live.client.peer().clone(), keyring: Arc::clone(&live.keyring) })
+    }
+
+    /// Lets go of a connection, and keeps why its server ended, if it has.
+    async fn let_go(&self, mut live: Live) {
+        if live.is_closed()
+            && let Some(process) = &mut live.process
+        {
+            self.note(process.ended().await.0);
+        }
+    }
+
+    fn note(&self, limit: Option<&'static str>) {
+        if limit == Some(DISK)
+            && !self.has_used_up_disk.swap(true, Ordering::SeqCst)
+            && let Err(error) = self.expect_disk()
+        {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Refuses a server that used up its disk.
+    fn expect_disk(&self) -> Result<(), McpError> {
+        if !self.has_used_up_disk.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let max = self.config.disk_bytes();
+        Err(McpError::Limit { server: self.name.clone(), hit: LimitHit::new(DISK, max, max) })
     }
 
     async fn connect(&self) -> Result<Live, McpError> {
@@ -207,7 +241,7 @@ impl McpServer {
 
     fn live(&self, client: RunningService<RoleClient, ()>, keyring: Arc<Keyring>, process: Option<Process>) -> Live {
         let number = self.connections.fetch_add(1, Ordering::SeqCst);
-        Live { number, calls: Arc::default(), client, keyring, _process: process }
+        Live { number, calls: Arc::default(), client, keyring, process }
     }
 
     fn connect_time(&self) -> Duration {
@@ -215,10 +249,16 @@ impl McpServer {
     }
 
     async fn unheard(&self, error: &str, keyring: &Keyring, process: Option<&mut Process>) -> McpError {
-        let said = match process {
-            Some(process) => process.last_words().await,
-            None => String::new(),
+        let (limit, said) = match process {
+            Some(process) => process.ended().await,
+            None => (None, String::new()),
         };
+        self.note(limit);
+        if let Err(error) = self.expect_disk() {
+            return error;
+        }
+        let said = limit.map_or_else(|| said.clone(), |limit| format!("{said}\nit was ended at {limit}"));
+        let said = said.trim();
         // The end of what it said is what it failed for.
         let from = said.len().saturating_sub(TEXT_BYTES_MAX / 2);
         let said = said.char_indices().find(|(at, _)| *at >= from).map_or("", |(at, _)| &said[at..]);
@@ -313,7 +353,9 @@ impl McpServer {
         if live.as_ref().is_some_and(is_needed) {
             return false;
         }
-        live.take_if(|live| live.number == line.number);
+        if let Some(left) = live.take_if(|live| live.number == line.number) {
+            self.let_go(left).await;
+        }
         true
     }
 
@@ -353,7 +395,7 @@ impl McpServer {
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, ServiceError>>,
-        keyring: &Keyring,
+        line: &Line,
         class: EffectClass,
     ) -> Result<T, ToolError> {
         let ms = self.config.call_ms();
@@ -364,13 +406,21 @@ impl McpServer {
         let Ok(answered) = timeout(Duration::from_millis(ms), asked).await else {
             return Err(lost(format!("the MCP server `{}` did not answer in {ms} ms (call_ms_max)", self.name)));
         };
-        answered.map_err(|error| {
-            let text = truncate(&keyring.scrub(&error.to_string()), TEXT_BYTES_MAX);
-            match error {
-                ServiceError::McpError(_) => ToolError::Failed(text),
-                _ => lost(format!("the MCP server `{}` broke off ({text})", self.name)),
-            }
-        })
+        let (text, is_answer) = match answered {
+            Ok(answer) => return Ok(answer),
+            Err(error) => (error.to_string(), matches!(error, ServiceError::McpError(_))),
+        };
+        let text = truncate(&line.keyring.scrub(&text), TEXT_BYTES_MAX);
+        if is_answer {
+            return Err(ToolError::Failed(text));
+        }
+        // Why it broke off is known once it is let go of.
+        self.leave(line).await;
+        match self.expect_disk() {
+            Ok(()) => Err(lost(format!("the MCP server `{}` broke off ({text})", self.name))),
+            Err(error) if class == EffectClass::ReadOnly => Err(error.into()),
+            Err(error) => Err(ToolError::OutcomeUnknown(error.to_string())),
+        }
     }
 }
 
@@ -400,7 +450,7 @@ impl HostTool for McpServer {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
         let (line, _under_way, held) = self.ready().await?;
         if let Some(offer) = Offer::of(call, &self.config, &held)? {
-            let value = self.in_time(offer.ask(&line.peer), &line.keyring, EffectClass::ReadOnly).await?;
+            let value = self.in_time(offer.ask(&line.peer), &line, EffectClass::ReadOnly).await?;
             return self.bounded(&value, &line.keyring);
         }
         if !held.has(&call.function) {
@@ -408,7 +458,7 @@ impl HostTool for McpServer {
         }
         let request = CallToolRequestParams::new(call.function.clone()).with_arguments(arguments);
         let class = self.config.effect_of(&call.function);
-        let result = self.in_time(line.peer.call_tool(request), &line.keyring, class).await?;
+        let result = self.in_time(line.peer.call_tool(request), &line, class).await?;
         self.answer(&result, &line.keyring)
     }
 }

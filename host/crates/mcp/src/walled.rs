@@ -67,19 +67,15 @@ impl Walled {
         Ok((walled, stdout, stdin))
     }
 
-    /// What it said last on its standard error, if it ends within `time`.
-    pub(crate) async fn last_words(&mut self, time: Duration) -> String {
-        let Some(running) = &mut self.running else { return String::new() };
-        match tokio::time::timeout(time, running.ended()).await {
-            Ok((Some(limit), said)) => format!("{said}\nit was ended at {limit}"),
-            Ok((None, said)) => said,
-            Err(_) => String::new(),
-        }
+    /// The limit that ended it, if one did, and what it said last on its standard error, if it ends within `time`.
+    pub(crate) async fn ended(&mut self, time: Duration) -> (Option<&'static str>, String) {
+        let Some(running) = &mut self.running else { return (None, String::new()) };
+        tokio::time::timeout(time, running.ended()).await.unwrap_or_default()
     }
 
     /// Waits for its end, but not for longer than `time`, and ends it then.
     pub(crate) async fn end(mut self, time: Duration) {
-        self.last_words(time).await;
+        self.ended(time).await;
     }
 }
 
@@ -143,8 +139,8 @@ fn program(
         memory_bytes_max: u64::MAX,
         output_bytes_max: SAID_BYTES_MAX,
         processes_max: PROCESSES_MAX,
-        file_bytes_max: FILE_BYTES_MAX,
-        disk_bytes_max: u64::MAX,
+        file_bytes_max: FILE_BYTES_MAX.min(config.disk_bytes()),
+        disk_bytes_max: config.disk_bytes(),
     };
     Ok(program)
 }
