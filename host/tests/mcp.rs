@@ -391,6 +391,22 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
     gone(&lab);
 }
 
+/// Without one the port of its proxy was the machine's, and so everybody's.
+#[test]
+fn the_hosts_of_a_server_need_a_network_of_its_own_whatever_level_is_accepted() {
+    let lab = unapproved(&tools_named(&["fetch"]), "hosts = [\"https://a.com\"]\n", &[]);
+    let file = lab.project().join("longhaul.toml");
+    let config = std::fs::read_to_string(&file).expect("ours");
+    let less = config.replace("[run.limits]", "[run]\nsandbox_min = \"none\"\n[run.limits]");
+    assert_ne!(less, config);
+    std::fs::write(&file, less).expect("ours");
+    let accept = ["mcp", "accept", "fake", "--yes"];
+    let ran = lab.run_through(&common::without_namespaces(), &accept).expect(1);
+    let parts = ["its `hosts` need a network namespace", "allow user namespaces", "remove `hosts` of [mcp.fake]"];
+    assert!(ran.stderr.lines().any(|line| parts.iter().all(|part| line.contains(part))), "{}", ran.said());
+    lab.run(&accept).expect(0);
+}
+
 /// Each file was bounded, and any number of them was not.
 #[test]
 fn a_server_that_fills_the_disk_is_ended_and_not_started_again() {

@@ -1,7 +1,8 @@
 //! A server in the sandbox of programs: it sees its tool chain, the tree of its run or the directory that its table names,
 //! and what that grants; it reaches the granted hosts through a proxy of the host's, and nothing else.
 //!
-//! Refuses to grant by itself what contains the home or the data directory.
+//! Refuses to grant by itself what contains the home or the data directory, and hosts where a server has no network of
+//! its own.
 
 use crate::config::McpConfig;
 use crate::inside::{PROXY_SOCKET, Spec};
@@ -9,7 +10,7 @@ use crate::server::Surroundings;
 use longhaul_core::census::ChildKind;
 use longhaul_core::grant::Grants;
 use longhaul_egress::{Caps, Guard, Proxy};
-use longhaul_sandbox::{Input, Limits, Output, Program, Room, Running};
+use longhaul_sandbox::{Input, Level, Limits, Output, Program, Room, Running, SandboxError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,9 +57,7 @@ impl Walled {
             Ok(running) => running,
             Err(error) => {
                 proxy.inspect(JoinHandle::abort);
-                return Err(format!(
-                    "{error}; or let it run bare, where it can read what you can: [mcp.{name}] sandbox = \"none\""
-                ));
+                return Err(refused(name, config, &error));
             }
         };
         let pipes = (running.take_stdout(), running.take_stdin());
@@ -87,6 +86,25 @@ impl Drop for Walled {
     }
 }
 
+/// Why a server was not started, with what would let it.
+fn refused(name: &str, config: &McpConfig, error: &SandboxError) -> String {
+    match error {
+        SandboxError::Refused { level_min: Level::Namespaces, why, .. } if !config.hosts.is_empty() => format!(
+            "its `hosts` need a network namespace, or all of this machine could use its proxy, and there is none: {why}; \
+             {}, or remove `hosts` of [mcp.{name}]",
+            Level::Namespaces.remedy()
+        ),
+        _ => format!("{error}; or let it run bare, where it can read what you can: [mcp.{name}] sandbox = \"none\""),
+    }
+}
+
+/// The least that must hold a server. One with hosts finds its proxy at a port of loopback, which asks for no password:
+/// that must not be the machine's loopback.
+fn level_min(config: &McpConfig, usual: Level) -> Level {
+    let accepted = config.sandbox.unwrap_or(usual);
+    if config.hosts.is_empty() { accepted } else { accepted.max(Level::Namespaces) }
+}
+
 fn program(
     name: &str,
     config: &McpConfig,
@@ -112,7 +130,7 @@ fn program(
     let below = |paths: &[PathBuf]| paths.iter().map(|path| whole(path)).collect::<Vec<_>>();
     let mut program = Program::new(format!("MCP server `{name}`"), argv);
     program.kind = ChildKind::McpServer;
-    program.level_min = config.sandbox.unwrap_or(around.host.level_min);
+    program.level_min = level_min(config, around.host.level_min);
     program.starts = config.command.first().cloned();
     program.tree = (!is_elsewhere).then(|| around.tree.clone());
     program.write = below(&config.write);
@@ -181,4 +199,31 @@ fn proxy(name: &str, config: &McpConfig, room: &Room) -> std::io::Result<Option<
     let proxy = Arc::new(Proxy::new(Guard::new(grants, Caps::default()), TRAFFIC_BYTES_MAX));
     let listener = longhaul_egress::listen_in(&room.shared(), PROXY_SOCKET)?;
     Ok(Some(tokio::spawn(proxy.serve_all(listener))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_hosts_has_a_network_of_its_own_whatever_is_accepted() {
+        let hosts = "hosts = [\"https://a.com\"]\n";
+        let with = |level: &str| format!("{hosts}sandbox = \"{level}\"");
+        let (landlock, runsc) = (with("landlock"), with("runsc"));
+        for (table, usual, expected) in [
+            ("", Level::None, Level::None),
+            ("sandbox = \"landlock\"", Level::Full, Level::Landlock),
+            (hosts, Level::None, Level::Namespaces),
+            (hosts, Level::Landlock, Level::Namespaces),
+            (hosts, Level::Namespaces, Level::Namespaces),
+            (hosts, Level::Full, Level::Full),
+            (landlock.as_str(), Level::Full, Level::Namespaces),
+            (runsc.as_str(), Level::Full, Level::Runsc),
+        ] {
+            let config: McpConfig = toml::from_str(table).unwrap();
+            let least = level_min(&config, usual);
+            assert_eq!(least, expected, "{table}: {usual}");
+            assert!(config.hosts.is_empty() || least.has_namespaces(), "{table}: {usual}");
+        }
+    }
 }
