@@ -9,6 +9,7 @@ use crate::server::Surroundings;
 use crate::walled::Walled;
 use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use longhaul_egress::Sieve;
+use longhaul_sandbox::Level;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,6 +56,14 @@ impl Process {
         }
         let (walled, stdout, stdin) = Walled::start(name, config, around, env).await?;
         Ok((Self::Walled(Some(Box::new(walled))), (stdout, Box::new(stdin))))
+    }
+
+    /// What holds it.
+    pub(crate) fn level(&self) -> Option<Level> {
+        match self {
+            Self::Bare(_) => Some(Level::None),
+            Self::Walled(walled) => walled.as_ref().and_then(|walled| walled.level()),
+        }
     }
 
     /// The limit of the sandbox that ended it, if one did, and what it said last on its standard error, without secrets.

@@ -14,7 +14,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_egress::{Caps, Guard, Key, Keyring, Secret};
-use longhaul_sandbox::SandboxHost;
+use longhaul_sandbox::{Level, SandboxHost};
 use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -22,8 +22,8 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -81,6 +81,7 @@ pub struct McpServer {
     connections: AtomicU64,
     rested: Mutex<Option<(Instant, McpError)>>,
     has_used_up_disk: AtomicBool,
+    level: StdMutex<Option<Level>>,
 }
 
 /// A connection.
@@ -128,8 +129,14 @@ impl McpServer {
     /// A server that is not started yet.
     #[must_use]
     pub fn new(name: &str, config: McpConfig, around: Surroundings) -> Self {
-        let (live, connections, rested, has_used_up_disk) = Default::default();
-        Self { name: name.to_owned(), config, around, live, connections, rested, has_used_up_disk }
+        let (live, connections, rested, has_used_up_disk, level) = Default::default();
+        Self { name: name.to_owned(), config, around, live, connections, rested, has_used_up_disk, level }
+    }
+
+    /// What held its process at its newest start. None before the first one, and for a server with an address.
+    #[must_use]
+    pub fn level(&self) -> Option<Level> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn down(&self, reason: &str) -> McpError {
@@ -199,6 +206,7 @@ impl McpServer {
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
         let started = Process::start(&self.name, &self.config, &self.around, keyring.sieve()).await;
         let (mut process, (stdout, stdin)) = started.map_err(|reason| self.down(&reason))?;
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = process.level();
         let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;

@@ -66,6 +66,11 @@ impl Walled {
         Ok((walled, stdout, stdin))
     }
 
+    /// What holds it.
+    pub(crate) fn level(&self) -> Option<Level> {
+        self.running.as_ref().map(Running::level)
+    }
+
     /// The limit that ended it, if one did, and what it said last on its standard error, if it ends within `time`.
     pub(crate) async fn ended(&mut self, time: Duration) -> (Option<&'static str>, String) {
         let Some(running) = &mut self.running else { return (None, String::new()) };

@@ -178,6 +178,14 @@ async fn a_call_beside_a_slow_one_does_not_end_the_server_that_works_on_it() {
 }
 
 #[tokio::test]
+async fn a_started_server_says_what_holds_it() {
+    let fake = Fake::new("level", &json!([[tool("echo", "")]]));
+    assert_eq!(fake.server.level(), None);
+    fake.approve().await;
+    assert_eq!(fake.server.level(), Some(Level::None));
+}
+
+#[tokio::test]
 async fn pages_of_tools_are_followed_up_to_a_bound() {
     let fake = Fake::new("pages", &json!([[tool("one", "")], [], [tool("two", "")]]));
     assert_eq!(fake.call("two").await.unwrap().output, r#"{"said":"two"}"#);
