@@ -617,6 +617,7 @@ fn a_person_approves_behind_a_client_and_what_its_model_says_counts_for_nothing(
 #[test]
 fn over_http_strange_hosts_and_pages_and_clients_without_the_token_are_refused() {
     const TOKEN: &str = "tok-5555555555-aaaaaa";
+    const OTHER: &str = "tok-6666666666-bbbbbb";
     let lab = lab(&[], "", &[]);
     lab.set_own_secret("mcp-token", TOKEN);
     refused(&lab.run(&["mcp", "--http", "0.0.0.0:0"]), &["can be reached by others", "--token"]);
@@ -643,6 +644,12 @@ fn over_http_strange_hosts_and_pages_and_clients_without_the_token_are_refused()
     assert_eq!((&told["version"], &told["answers"][0]["error"]), (&json!("2026-07-28"), &json!(true)));
     let told = client(&lab, &json!([]), &[&url, TOKEN], "legacy");
     assert_eq!(told["version"], "2025-11-25");
+    // What was changed or removed used to let in until the server was started again.
+    lab.set_own_secret("mcp-token", OTHER);
+    assert_eq!(ask("/mcp", &format!("{host}{bearer}")), 401, "it was changed");
+    assert_eq!(client(&lab, &json!([]), &[&url, OTHER], "legacy")["version"], "2025-11-25");
+    lab.run(&["secrets", "remove", "mcp-token"]).expect(0);
+    assert_eq!(ask("/mcp", &format!("{host}authorization: Bearer {OTHER}\r\n")), 401, "it was removed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The desk over streamable HTTP: who may ask is decided before anything is read.
+//! The desk over streamable HTTP: who may ask is decided before anything is read, and again as long as it is answered.
 
 use super::desk::Desk;
 use crate::home::Home;
@@ -6,22 +6,28 @@ use crate::secrets::Vault;
 use crate::server::http::listen;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_core::Digest;
-use longhaul_egress::Secret;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// Connections at once; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
+
+/// How long an answer may go on after its token was removed.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Desk, LocalSessionManager>;
@@ -29,7 +35,7 @@ type Service = StreamableHttpService<Desk, LocalSessionManager>;
 /// Who may come in, and where.
 pub struct Entry {
     address: SocketAddr,
-    token: Option<Digest>,
+    token: Option<Token>,
     names: Vec<String>,
     origins: Vec<String>,
 }
@@ -48,21 +54,39 @@ impl Entry {
                 "{address} can be reached by others; set a token with `longhaul secrets set mcp-token` and add --token mcp-token"
             );
         }
-        let secret = token.map(|name| Vault::of(home).get_own(&name)).transpose()?;
-        // Compared by digest, so that the time it takes tells nothing of the value.
-        let token = secret.map(|secret: Secret| Digest::of(secret.expose().as_bytes()));
+        let token = token.map(|name| Token { vault: Vault::of(home), name });
+        if let Some(Token { vault, name }) = &token {
+            vault.get_own(name)?;
+        }
         let own = if address.ip().is_unspecified() { Vec::new() } else { vec![address.ip().to_string()] };
         let local = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let names = local.into_iter().chain(own).chain(names).collect();
         Ok(Self { address, token, names, origins })
     }
 
-    fn lets_in(&self, request: &Request<Incoming>) -> bool {
-        let Some(token) = &self.token else { return true };
-        let said = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let said = said.and_then(|value| value.strip_prefix("Bearer "));
-        said.is_some_and(|said| Digest::of(said.trim().as_bytes()) == *token)
+    fn lets_in(&self, said: Option<&str>) -> bool {
+        self.token.as_ref().is_none_or(|token| said.is_some_and(|said| token.is(said)))
     }
+}
+
+/// A secret that clients send. It is read each time, so that one that was removed or changed lets nobody in.
+struct Token {
+    vault: Vault,
+    name: String,
+}
+
+impl Token {
+    fn is(&self, said: &str) -> bool {
+        // Compared by digest, so that the time it takes tells nothing of the value.
+        let digest = |text: &str| Digest::of(text.as_bytes());
+        self.vault.get_own(&self.name).is_ok_and(|secret| digest(secret.expose()) == digest(said))
+    }
+}
+
+/// The token that a request says.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let said = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    said.strip_prefix("Bearer ").map(str::trim)
 }
 
 /// Serves until Ctrl-C.
@@ -89,13 +113,50 @@ pub async fn serve(desk: Desk, entry: Entry) -> anyhow::Result<()> {
 }
 
 async fn answer(service: Service, entry: Arc<Entry>, request: Request<Incoming>) -> Result<Answer, Infallible> {
-    if !entry.lets_in(&request) {
+    let said = bearer(request.headers()).map(str::to_owned);
+    if !entry.lets_in(said.as_deref()) {
         return Ok(plain(StatusCode::UNAUTHORIZED, "send the token as `authorization: Bearer ...`"));
     }
     if request.uri().path() != "/mcp" {
         return Ok(plain(StatusCode::NOT_FOUND, "MCP is at /mcp"));
     }
-    Ok(service.handle(request).await)
+    Ok(watched(service.handle(request).await, entry, said))
+}
+
+/// An answer that ends early where its token lets nobody in any more: a stream of events may be open for days.
+fn watched(answer: Answer, entry: Arc<Entry>, said: Option<String>) -> Answer {
+    let mut look = tokio::time::interval_at(Instant::now() + LOOK_AGAIN, LOOK_AGAIN);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    answer.map(|body| Watched { body, entry, said, look }.boxed())
+}
+
+struct Watched {
+    body: BoxBody<Bytes, Infallible>,
+    entry: Arc<Entry>,
+    said: Option<String>,
+    look: Interval,
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        while self.look.poll_tick(cx).is_ready() {
+            if !self.entry.lets_in(self.said.as_deref()) {
+                return Poll::Ready(None);
+            }
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Answer {
@@ -105,4 +166,39 @@ fn plain(status: StatusCode, text: &'static str) -> Answer {
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secrets::Bound;
+    use http_body_util::StreamBody;
+    use longhaul_egress::Secret;
+    use tokio::time::timeout;
+
+    /// They used to go on until the server was started again.
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_when_its_token_is_removed_or_changed() {
+        const TOKEN: &str = "tok-7777777777-cccccc";
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(folder.path().to_owned())).unwrap();
+        let vault = Vault::of(&home);
+        let set = |value: &str| vault.set("t", &Secret::new(value).unwrap(), None, Bound::default()).unwrap();
+        set(TOKEN);
+        let address = "127.0.0.1:0".parse().unwrap();
+        let entry = Arc::new(Entry::new(address, Some("t".into()), Vec::new(), Vec::new(), &home).unwrap());
+        let open = || {
+            let silent = StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>());
+            watched(Response::new(silent.boxed()), Arc::clone(&entry), Some(TOKEN.to_owned())).into_body()
+        };
+        let (mut changed, mut removed) = (open(), open());
+        assert!(timeout(LOOK_AGAIN * 3, changed.frame()).await.is_err(), "it goes on while the token is there");
+        set("tok-8888888888-dddddd");
+        assert!(changed.frame().await.is_none());
+        set(TOKEN);
+        assert!(timeout(LOOK_AGAIN * 3, removed.frame()).await.is_err(), "it was open meanwhile");
+        vault.remove("t", None).unwrap();
+        assert!(removed.frame().await.is_none());
+        assert!(!entry.lets_in(Some(TOKEN)) && !entry.lets_in(None));
+    }
 }
