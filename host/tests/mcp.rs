@@ -13,6 +13,7 @@ use common::{in_toml, refused, repository};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -389,6 +390,57 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
     assert!(started.lines().count() >= 3, "{started}");
     assert!(answers[3].is_number(), "{}", answers[3]);
     gone(&lab);
+}
+
+/// Somebody agreed to `write = ["out"]`, and a repository may make a link of `out` later.
+#[test]
+fn a_grant_of_the_project_is_no_way_to_what_a_link_in_it_leads_to() {
+    let lab = unapproved(&tools_named(&["attack"]), "", &[]);
+    let (project, kept) = (lab.project(), lab.path("kept"));
+    for directory in [&kept, &project.join("real")] {
+        std::fs::create_dir(directory).expect("ours");
+    }
+    std::fs::write(kept.join("key"), "key").expect("ours");
+    symlink("../kept", project.join("out")).expect("ours");
+    symlink("real", project.join("within")).expect("ours");
+    let file = project.join("longhaul.toml");
+    let config = std::fs::read_to_string(&file).expect("ours");
+    let with = |grant: &str| config.replacen("write = [", grant, 1);
+    let full = kept.display().to_string();
+    for (field, path, leads_out) in [
+        ("write", "out", true),
+        ("read", "out", true),
+        ("directory", "out", true),
+        ("write", "within", false),
+        ("read", "real", false),
+        ("read", "../kept", false),
+        ("write", full.as_str(), false),
+    ] {
+        let grant = match field {
+            "write" => format!("write = [{path:?}, "),
+            "read" => format!("read = [{path:?}]\nwrite = ["),
+            _ => format!("{field} = {path:?}\nwrite = ["),
+        };
+        std::fs::write(&file, with(&grant)).expect("ours");
+        let ran = lab.run(&["mcp", "accept", "fake", "--yes"]).expect(i32::from(leads_out));
+        let real = kept.canonicalize().expect("there");
+        let line =
+            format!("[mcp.fake] {field}: `{path}` leads out of the project by a link, to `{}`; ", real.display());
+        assert_eq!(ran.stderr.contains(&line), leads_out, "{}", ran.said());
+    }
+
+    // Nor is what the command and its variables name.
+    let read = [project.join("out/key"), project.join("real")];
+    let arguments = json!({ "read": read, "write": [], "socket": "/nowhere", "port": 1 });
+    let call =
+        format!("calls = [{{ tool = \"mcp-fake\", function = \"attack\", arguments = {} }}]", in_toml(&arguments));
+    let modules = format!("{0}/out:{0}/real", project.display());
+    let config = with(&format!("env = {{ PYTHONPATH = {modules:?} }}\nwrite = [")).replace("calls = []", &call);
+    std::fs::write(&file, config).expect("ours");
+    std::fs::write(project.join(".git/info/exclude"), "out\nwithin\n").expect("ours");
+    lab.git(&["commit", "-qam", "calls"]);
+    lab.run(&["run"]).expect(0);
+    assert_eq!(answers(&lab)[0], json!([project.join("real")]));
 }
 
 /// Without one the port of its proxy was the machine's, and so everybody's.

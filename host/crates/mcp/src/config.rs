@@ -33,7 +33,8 @@ pub struct McpConfig {
     /// The environment of the command: this, and `PATH`.
     pub env: BTreeMap<String, Value>,
     /// Files and directories that the command sees, read-only, at their own paths; relative to the project. It sees its
-    /// tool chain, its tree or directory, and the absolute paths in `command` with what lies beside them anyway.
+    /// tool chain, its tree or directory, and the absolute paths in `command` with what lies beside them anyway. One in
+    /// the project that a link leads out of there is refused, as in `write` and `directory`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
     /// Directories that the command sees and may change, at their own paths; relative to the project.
@@ -144,10 +145,12 @@ impl McpConfig {
     /// Where the command runs, beside a tree of a run and the project's directory.
     #[must_use]
     pub fn directory_in(&self, tree: &Path, base: &Path) -> PathBuf {
-        match &self.directory {
-            Some(named) if named != Path::new(TREE) => base.join(named),
-            _ => tree.to_owned(),
-        }
+        self.elsewhere().map_or_else(|| tree.to_owned(), |named| base.join(named))
+    }
+
+    /// Where the command runs, as it is named, if that is not the tree.
+    pub(crate) fn elsewhere(&self) -> Option<&Path> {
+        self.directory.as_deref().filter(|named| *named != Path::new(TREE))
     }
 
     /// Whether its command runs outside of the sandbox.

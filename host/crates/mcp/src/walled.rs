@@ -1,8 +1,8 @@
 //! A server in the sandbox of programs: it sees its tool chain, the tree of its run or the directory that its table names,
 //! and what that grants; it reaches the granted hosts through a proxy of the host's, and nothing else.
 //!
-//! Refuses to grant by itself what contains the home or the data directory, and hosts where a server has no network of
-//! its own.
+//! Refuses to grant by itself what contains the home or the data directory, to grant what a link of the project leads to
+//! outside of it, and hosts where a server has no network of its own.
 
 use crate::config::McpConfig;
 use crate::inside::{PROXY_SOCKET, Spec};
@@ -12,7 +12,7 @@ use longhaul_core::grant::Grants;
 use longhaul_egress::{Caps, Guard, Proxy};
 use longhaul_sandbox::{Input, Level, Limits, Output, Program, Room, Running, SandboxError};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::pipe;
@@ -49,9 +49,9 @@ impl Walled {
         env: BTreeMap<String, String>,
     ) -> Result<(Self, ChildStdout, pipe::Sender), String> {
         let host = &around.host;
+        let program = program(name, config, around, env)?;
         let room = Room::new(host).map_err(|error| error.to_string())?;
         let proxy = proxy(name, config, &room).map_err(|error| format!("its proxy cannot be started: {error}"))?;
-        let program = program(name, config, around, env)?;
         let started = longhaul_sandbox::start(host, room, &program).await;
         let mut running = match started {
             Ok(running) => running,
@@ -116,34 +116,31 @@ fn program(
     around: &Surroundings,
     env: BTreeMap<String, String>,
 ) -> Result<Program, String> {
-    let directory = config.directory_in(&around.tree, &around.base);
-    let is_elsewhere = directory != around.tree;
-    let spec = Spec {
-        argv: config.command.clone(),
-        directory: is_elsewhere.then(|| directory.clone()),
-        has_proxy: !config.hosts.is_empty(),
+    let granted = |field: &str, path: &Path| {
+        granted(&around.base, path).map_err(|error| format!("[mcp.{name}] {field}: {error}"))
     };
-    let argv = if is_elsewhere || spec.has_proxy {
+    let all = |field: &str, paths: &[PathBuf]| {
+        paths.iter().map(|path| granted(field, path)).collect::<Result<Vec<PathBuf>, String>>()
+    };
+    let elsewhere = config.elsewhere().map(|named| granted("directory", named)).transpose()?;
+    let spec = Spec { argv: config.command.clone(), directory: elsewhere.clone(), has_proxy: !config.hosts.is_empty() };
+    let argv = if elsewhere.is_some() || spec.has_proxy {
         let spec = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
         // The link leads to this very binary also where its directory is hidden.
         std::iter::once("/proc/self/exe".to_owned()).chain(around.inside.clone()).chain([spec]).collect()
     } else {
         config.command.clone()
     };
-    // Without `.` between its parts, since a path is seen as it is written.
-    let whole = |path: &Path| around.base.join(path).components().collect::<PathBuf>();
-    let below = |paths: &[PathBuf]| paths.iter().map(|path| whole(path)).collect::<Vec<_>>();
     let mut program = Program::new(format!("MCP server `{name}`"), argv);
     program.kind = ChildKind::McpServer;
     program.level_min = level_min(config, around.host.level_min);
     program.starts = config.command.first().cloned();
-    program.tree = (!is_elsewhere).then(|| around.tree.clone());
-    program.write = below(&config.write);
-    program.read = below(&config.read);
+    program.tree = elsewhere.is_none().then(|| around.tree.clone());
+    program.write = all("write", &config.write)?;
+    program.read = all("read", &config.read)?;
     program.read.extend(named(config, around, &env));
     program.env = env;
-    if is_elsewhere {
-        let directory = whole(&directory);
+    if let Some(directory) = elsewhere {
         // Inside, files that it may only read belong to another user where the host is root, and git refuses those.
         let trusted = [("COUNT", "1"), ("KEY_0", "safe.directory"), ("VALUE_0", "*")];
         let trusted = trusted.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned()));
@@ -168,6 +165,38 @@ fn program(
     Ok(program)
 }
 
+/// The full path of a grant, which is full or from the top of the project.
+///
+/// Whoever agreed to a grant agreed to its words. What lies in the project is the repository's, which may make a link of
+/// it with any pull or merge: such a path must lie there by its real name, too.
+fn granted(project: &Path, path: &Path) -> Result<PathBuf, String> {
+    let whole = without_dots(&project.join(path));
+    // What is not there cannot be shown, either.
+    let (Ok(top), Ok(real)) = (project.canonicalize(), whole.canonicalize()) else { return Ok(whole) };
+    let mut passed = whole.ancestors().filter_map(|dir| dir.canonicalize().ok());
+    if real.starts_with(&top) || !passed.any(|dir| dir.starts_with(&top)) {
+        return Ok(whole);
+    }
+    Err(format!(
+        "`{}` leads out of the project by a link, to `{}`; to allow it, name that path itself, which is a power to agree to",
+        path.display(),
+        real.display()
+    ))
+}
+
+/// A path by its words, as the sandbox reads it.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
 /// What the command itself names: scripts with the files beside them, packages of node with those that they need, and
 /// directories of modules.
 fn named(config: &McpConfig, around: &Surroundings, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
@@ -179,9 +208,13 @@ fn named(config: &McpConfig, around: &Surroundings, env: &BTreeMap<String, Strin
         path.parent().is_none() || path == std::env::temp_dir() || kept_out.into_iter().any(|out| out.starts_with(path))
     };
     let is_hidden = |path: &Path| around.host.hidden.iter().any(|hidden| path.starts_with(hidden));
+    let leads_out = |path: &Path| granted(&around.base, path).is_err();
     let found = words.chain(modules.map(|path| (path.clone(), path)));
     let narrowed = found.map(|(whole, word)| if is_too_much(&whole) { word } else { whole });
-    narrowed.filter(|path| path.is_absolute() && path.exists() && !is_too_much(path) && !is_hidden(path)).collect()
+    let is_shown = |path: &PathBuf| {
+        path.is_absolute() && path.exists() && !is_too_much(path) && !is_hidden(path) && !leads_out(path)
+    };
+    narrowed.filter(is_shown).collect()
 }
 
 /// A word, and what it is seen with.
