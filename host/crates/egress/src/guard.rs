@@ -121,14 +121,7 @@ impl Guard {
                 "an address with a user in it is refused; send an `authorization` header",
             ));
         }
-        // Behind `a.com:80`, the path `81/` would be part of the port, and `.evil.com/` part of the host. The parser of
-        // addresses refuses such paths today; older ones of its line take them.
-        let path = uri.path_and_query().map_or("", PathAndQuery::as_str);
-        if !path.is_empty() && !path.starts_with(['/', '?']) {
-            return Err(EgressError::refused(
-                "a path begins with `/`; ask another host in a request of its own, with its own grant",
-            ));
-        }
+        check_path(uri.path_and_query().map_or("", PathAndQuery::as_str))?;
         let scheme = uri.scheme_str().unwrap_or_default();
         self.check_grant(method, scheme, authority)?;
         if matches!(*method, Method::CONNECT | Method::TRACE) {
@@ -276,4 +269,14 @@ impl Guard {
             .no_deflate();
         Ok(builder.build()?)
     }
+}
+
+/// Refuses a path that could be read as part of what stands before it: behind `a.com:80`, `81/` would be part of the
+/// port, and `.evil.com/` part of the host. The parser of addresses refuses most of them today; older ones of its line
+/// take them.
+pub(crate) fn check_path(path: &str) -> Result<(), EgressError> {
+    if path.is_empty() || path.starts_with(['/', '?']) {
+        return Ok(());
+    }
+    Err(EgressError::refused("a path begins with `/`; ask another host in a request of its own, with its own grant"))
 }

@@ -198,6 +198,28 @@ async fn what_goes_through_is_bounded_in_both_directions() {
     assert!(said.contains("request_bytes_max"), "{said}");
 }
 
+/// A server that has several names answers by this header, and the address alone was granted.
+#[tokio::test]
+async fn a_forged_host_leaves_as_the_host_of_the_address() {
+    let (port, heard) = server(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec()).await;
+    let grant = format!("http://127.0.0.1:{port}");
+    let proxy = proxy(&grant, &["127.0.0.1"], 1 << 20);
+    for forged in [
+        "host: evil.example\r\n",
+        "Host: 169.254.169.254\r\n",
+        "host: evil.example\r\nhost: other.example\r\n",
+        "host: evil.example\r\nconnection: host\r\n",
+        "",
+    ] {
+        let said = asked(&proxy, &format!("GET {grant}/ HTTP/1.1\r\n{forged}connection: close\r\n\r\n")).await;
+        assert!(said.ends_with("ok"), "{forged}: {said}");
+        let sent = heard.lock().unwrap().pop().unwrap().to_ascii_lowercase();
+        let hosts: Vec<&str> = sent.lines().filter(|line| line.starts_with("host:")).collect();
+        assert_eq!(hosts, [format!("host: 127.0.0.1:{port}")], "{forged}: {sent}");
+        assert!(!sent.contains("example") && !sent.contains("169.254"), "{forged}: {sent}");
+    }
+}
+
 #[tokio::test]
 async fn what_leaves_counts_as_sent_by_the_run_whose_cap_ends_it() {
     let (port, heard) = server(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec()).await;

@@ -6,6 +6,7 @@ use longhaul_core::Limits;
 use longhaul_core::grant::{Grants, HostPattern};
 use longhaul_core::supervisor::Unsupervised;
 use longhaul_egress::{Key, Keyring, Resolve, Secret};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -218,12 +219,14 @@ async fn a_request_whose_path_is_an_address_reaches_no_other_host() {
     let front = &granted[..granted.len() - 1];
     let host = format!("http://127.0.0.1:{}", other.0);
     let (mut outgoing, _) = outgoing(&[&host, &format!("http://127.0.0.1:{front}"), "http://127.0.0.1"], &[&[]], 100);
-    for (authority, path) in [
+    let attempts = [
         (format!("127.0.0.1:{}", other.0), format!("http://127.0.0.1:{port}/")),
         (format!("127.0.0.1:{}", other.0), format!("@127.0.0.1:{port}/")),
         ("127.0.0.1".to_owned(), format!(":{port}/")),
         (format!("127.0.0.1:{front}"), format!("{}/", &granted[granted.len() - 1..])),
-    ] {
+    ];
+    let (rows, mut refused_by) = (attempts.len(), BTreeMap::new());
+    for (authority, path) in attempts {
         let mut table = ResourceTable::new();
         let mut view = outgoing.view(&mut table);
         let headers = HostFields::new(&mut view).unwrap();
@@ -231,15 +234,22 @@ async fn a_request_whose_path_is_an_address_reaches_no_other_host() {
         let rep = request.rep();
         view.set_scheme(Resource::new_borrow(rep), Some(Scheme::Http)).unwrap().unwrap();
         view.set_authority(Resource::new_borrow(rep), Some(authority)).unwrap().unwrap();
-        if view.set_path_with_query(Resource::new_borrow(rep), Some(path.clone())).unwrap().is_err() {
-            continue;
-        }
-        let Ok(future) = view.handle(request, None) else { continue };
-        let pollable = view.subscribe(Resource::new_borrow(future.rep())).unwrap();
-        view.table.block(pollable).await.unwrap();
-        let answer = HostFutureIncomingResponse::get(&mut view, future).unwrap().unwrap().unwrap();
-        assert!(answer.is_err(), "{path}");
+        // The rule of the guard itself is held to such paths where it stands.
+        let layer = if view.set_path_with_query(Resource::new_borrow(rep), Some(path.clone())).unwrap().is_err() {
+            "the path of the request"
+        } else if let Ok(future) = view.handle(request, None) {
+            let pollable = view.subscribe(Resource::new_borrow(future.rep())).unwrap();
+            view.table.block(pollable).await.unwrap();
+            let answer = HostFutureIncomingResponse::get(&mut view, future).unwrap().unwrap().unwrap();
+            let Err(ErrorCode::InternalError(Some(text))) = answer else { panic!("{path}: {answer:?}") };
+            assert!(text.contains("a path begins with `/`"), "{path}: {text}");
+            "the guard"
+        } else {
+            "the address of the request"
+        };
+        *refused_by.entry(layer).or_insert(0_usize) += 1;
     }
+    assert_eq!(refused_by.values().sum::<usize>(), rows, "{refused_by:?}");
     assert!(seen.lock().unwrap().is_empty(), "{:?}", seen.lock().unwrap());
 }
 
