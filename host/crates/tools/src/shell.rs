@@ -18,7 +18,7 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, InvocationId};
-use longhaul_sandbox::{Level, Limits, Program, Report, run};
+use longhaul_sandbox::{Level, Limits, Program, Report, granted, run};
 use programs::{Programs, Refusal};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -173,20 +173,29 @@ impl Shell {
         let word = argv.first().cloned().ok_or_else(|| invalid("there is no program; give `argv` or `command`"))?;
         let found = self.settings.programs.find(&word, &self.place.tree);
         let found = found.map_err(|why| denied(why, &word, tool))?;
+        let read = self.granted(tool)?;
         self.check_seen(&found, tool)?;
         argv[0] = found.to_string_lossy().into_owned();
         let mut limits = self.settings.limits.clone();
         limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
         let cwd = PathBuf::from(path(&asked.cwd)?);
         self.check_cwd(&cwd)?;
-        let ShellSettings { mut env, read, sandbox_min, .. } = self.settings.clone();
+        let ShellSettings { mut env, sandbox_min, .. } = self.settings.clone();
         if git::is_git(&found) {
             git::switch_off(&mut env, &self.place.tree, &cwd).map_err(failed)?;
         }
-        let read = read.into_iter().filter(|path| path.exists()).collect();
         let level_min = sandbox_min.unwrap_or(self.place.host.level_min);
         let tree = Some(self.place.tree.clone());
         Ok(Program { cwd, env, read, tree, level_min, limits, ..Program::new(format!("`{word}`"), argv) })
+    }
+
+    /// What the operator lets programs read, as far as it is there.
+    fn granted(&self, tool: &str) -> Result<Vec<PathBuf>, ToolError> {
+        let checkout = self.place.host.checkout.as_ref().unwrap_or(&self.place.project);
+        let read = self.settings.read.iter().map(|path| granted(checkout, path)).collect::<Result<Vec<_>, _>>();
+        let mut read = read.map_err(|error| failed(format!("[tools.{tool}.settings] read: {error}")))?;
+        read.retain(|path| path.exists());
+        Ok(read)
     }
 
     /// The user's own files may hold what no commit does: a program there is shown only where the operator says so.

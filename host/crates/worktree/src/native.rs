@@ -22,7 +22,7 @@ use copy::Copy;
 use judged::{Judged, Judging};
 use longhaul_core::Digest;
 use longhaul_core::work::CheckReport;
-use longhaul_sandbox::{Level, Limits, Program, Report, SandboxError, SandboxHost};
+use longhaul_sandbox::{LeadsOut, Level, Limits, Program, Report, SandboxError, SandboxHost, granted};
 use pinned::Pinned;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
@@ -160,7 +160,7 @@ pub async fn run_native(
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
 impl NativeCheck {
-    fn program(&self, name: &str, project: &Project, level_min: Level) -> Program {
+    fn program(&self, name: &str, project: &Project, level_min: Level) -> Result<Program, NativeError> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
         let limits = Limits {
             wall_ms_max: self.wall_ms_max,
@@ -173,9 +173,14 @@ impl NativeCheck {
             file_bytes_max: FILE_BYTES_MAX.min(self.disk_bytes_max),
         };
         let env = self.env.clone();
-        // A full path stays what it is.
-        let read = self.read.iter().map(|path| project.root().join(path)).collect();
-        Program { env, read, level_min, limits, ..Program::new(format!("check `{name}`"), self.argv.clone()) }
+        let read = self.read.iter().map(|path| granted(project.root(), path));
+        let not_granted = |error: LeadsOut| NativeError::Invalid {
+            name: name.to_owned(),
+            why: format!("cannot `read` what it names: {error}"),
+        };
+        let read = read.collect::<Result<Vec<_>, _>>().map_err(not_granted)?;
+        let program = Program::new(format!("check `{name}`"), self.argv.clone());
+        Ok(Program { env, read, level_min, limits, ..program })
     }
 }
 

@@ -428,6 +428,35 @@ async fn a_check_reads_what_its_table_names() {
     assert_eq!((done.report.stdout.as_str(), done.report.exit_code), ("key", 0), "{done:?}");
 }
 
+/// As a pull or a merge may make it, long after somebody agreed to the words.
+#[tokio::test]
+async fn a_grant_of_the_project_is_no_way_to_what_a_link_in_it_leads_to() {
+    let repo = Repo::with(&[("docs/page", "page")]);
+    write(repo.dir.path(), "keys/page", "SECRET");
+    symlink("docs", repo.root().join("within")).unwrap();
+    symlink("../keys", repo.root().join("out")).unwrap();
+    let (root, keys) = (repo.root(), repo.dir.path().canonicalize().unwrap().join("keys"));
+    let full = root.join("out").display().to_string();
+    for (read, seen, expected) in [
+        ("docs", root.join("docs"), Some("page")),
+        ("within", root.join("within"), Some("page")),
+        ("../keys", repo.dir.path().join("keys"), Some("SECRET")),
+        ("out", root.join("out"), None),
+        (full.as_str(), root.join("out"), None),
+    ] {
+        let mut check = shell(&format!("cat {}/page", seen.display()));
+        check.read = vec![read.into()];
+        match (run(&repo, &check).await, expected) {
+            (Ok(done), Some(text)) => assert_eq!(done.report.stdout, text, "{read}: {done:?}"),
+            (Err(error), None) => {
+                let told = format!("leads out of the project by a link, to `{}`; to allow it, name", keys.display());
+                assert!(error.to_string().contains(&told), "{read}: {error}");
+            }
+            (ran, _) => panic!("{read}: {ran:?}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn cargo_test_runs_in_the_sandbox() {
     let manifest = "[package]\nname = \"demo\"\nedition = \"2024\"\n";

@@ -36,7 +36,7 @@ pub struct NativeCheck {
     /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
     pub env: BTreeMap<String, String>,
     /// Files and directories outside of the copy that it may read, besides the system's and its tool chain's: full
-    /// paths, or from the top of the project.
+    /// paths, or from the top of the project. One in the project that a link leads out of there is refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
     /// Time on the clock, in milliseconds. Default 600 000.

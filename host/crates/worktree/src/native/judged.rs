@@ -102,7 +102,7 @@ impl Judging<'_> {
 
     async fn launch(&self, launch: &Launch) -> Result<Report, NativeError> {
         let copy = self.copy.as_ref().ok_or_else(|| self.failed("it has no copy"))?;
-        let mut program: Program = self.check.program(self.name, self.project, self.host.level_min);
+        let mut program: Program = self.check.program(self.name, self.project, self.host.level_min)?;
         program.argv.clone_from(&launch.argv);
         program.env.extend(launch.env.clone());
         if copy.is_without_modules() {
