@@ -32,7 +32,7 @@ use std::io::ErrorKind;
 pub struct NativeReport {
     /// What everybody sees.
     pub report: CheckReport,
-    /// What held it.
+    /// What held it; of several runs, the least.
     pub sandbox: Level,
     /// How long it took.
     pub wall_ms: u64,
@@ -184,18 +184,15 @@ impl NativeCheck {
     }
 }
 
+/// Of one run: how it was held is told of all of them together.
 fn report(name: &str, done: Report) -> CheckReport {
-    let Report { exit_code, hit, stdout, mut stderr, truncated, level, .. } = done;
+    let Report { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
     if let Some(hit) = &hit {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
         // Limits of all of its processes together begin so.
         let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
         let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
         stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
-    }
-    if level < Level::Full {
-        let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-        stderr.push_str(&format!("{line_end}this check was held by the sandbox level `{level}`, and not by `full`\n"));
     }
     CheckReport {
         name: name.to_owned(),
@@ -204,6 +201,6 @@ fn report(name: &str, done: Report) -> CheckReport {
         stdout,
         stderr,
         truncated,
-        sandbox: (level < Level::Full).then(|| level.to_string()),
+        sandbox: None,
     }
 }

@@ -416,6 +416,42 @@ async fn run_without_namespaces() {
     assert!(read(&repo.root(), "node_modules/dep/index.js").starts_with("import"));
 }
 
+/// Stands in for the child of a machine that gives `full` once and less from then on, as where the first run of a check
+/// uses up a limit of the kernel: runs programs bare.
+fn child_that_falls_back(repo: &Repo, python: &str) -> (PathBuf, Vec<String>) {
+    let code = "import json, os, sys\nspec, mark = json.loads(sys.argv[1]), 'LONGHAUL_OF_PROGRAM_'\nos.chdir('work')\n\
+                env = {name[len(mark):]: value for name, value in os.environ.items() if name.startswith(mark)}\n\
+                os.execvpe(spec['argv'][0], spec['argv'], env)\n";
+    let script = format!(
+        "case \"$1\" in *'\"level\":\"full\"'*) \
+         if [ -e {mark} ]; then echo 'longhaul-check: refused it is used up' >&2; exit 126; fi; : > {mark};; esac; \
+         echo 'longhaul-check: ready' >&2; exec {python} -c \"$0\" \"$1\"",
+        mark = repo.dir.path().join("mark").display(),
+    );
+    ("/bin/sh".into(), vec!["-c".to_owned(), script, code.to_owned()])
+}
+
+#[tokio::test]
+async fn a_check_is_told_to_be_held_by_the_least_that_held_one_of_its_runs() {
+    let test = "import unittest\n\nclass Test(unittest.TestCase):\n    def test_adds(self):\n        \
+                self.assertEqual(1 + 2, 3)\n";
+    let repo = Repo::with(&[("tests/__init__.py", ""), ("tests/test_a.py", test)]);
+    let output = std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let python = String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned();
+    let words = [python.as_str(), "-m", "unittest", "discover", "-s", "tests", "-t", "."];
+    let check = NativeCheck::of_argv(words.map(str::to_owned).to_vec());
+    let mut host = host(&repo);
+    (host.program, host.prefix_args) = child_that_falls_back(&repo, &python);
+    let (project, tree) = (repo.project(), repo.checkout());
+    let base = project.head().unwrap();
+    let pins = pins(&project, &base, "test", &check).unwrap();
+    let done = run_native(&host, &project, &tree, &base, "test", &check, &pins).await.unwrap();
+    assert!(repo.dir.path().join("mark").exists(), "the first run was held by all: {done:?}");
+    assert_eq!((done.sandbox, done.report.sandbox.as_deref()), (Level::Namespaces, Some("namespaces")), "{done:?}");
+    let told = "this check was held by the sandbox level `namespaces`, and not by `full`\n";
+    assert!(done.report.stderr.contains(told), "{done:?}");
+}
+
 #[tokio::test]
 async fn a_check_reads_what_its_table_names() {
     let repo = Repo::with(&[]);

@@ -121,6 +121,11 @@ impl Judging<'_> {
     fn told(&self, judged: Judged, verdict: &Verdict) -> Judged {
         let Judged { mut report, level, wall_ms } = judged;
         report.passed = verdict.passed && report.passed;
+        if level < Level::Full {
+            report.sandbox = Some(level.to_string());
+            let line = format!("this check was held by the sandbox level `{level}`, and not by `full`");
+            add_line(&mut report.stderr, &line);
+        }
         let unseen = self.copy.as_ref().map_or(&[][..], |copy| &copy.unseen);
         if !unseen.is_empty() {
             let names = unseen.join("`, `");
