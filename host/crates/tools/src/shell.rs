@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Words of one command, and bytes of all of them.
 const WORDS_MAX: usize = 1_000;
@@ -100,13 +101,20 @@ impl ShellSettings {
 pub struct Shell {
     place: Place,
     settings: ShellSettings,
+    /// The least that has held a program so far.
+    least: Mutex<Option<Level>>,
 }
 
 impl Shell {
     /// The tool, in a place, with the operator's settings.
     #[must_use]
     pub fn new(place: Place, settings: ShellSettings) -> Self {
-        Self { place, settings }
+        Self { place, settings, least: Mutex::default() }
+    }
+
+    fn note_level(&self, level: Level) {
+        let mut least = self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        *least = Some(least.map_or(level, |before| before.min(level)));
     }
 }
 
@@ -128,9 +136,15 @@ impl HostTool for Shell {
         self.program(call).err()
     }
 
+    fn held_by(&self) -> Option<String> {
+        let least = *self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        least.filter(|level| *level < Level::Full).map(|level| level.to_string())
+    }
+
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let program = self.program(call)?;
         let report = run(&self.place.host, &program).await.map_err(failed)?;
+        self.note_level(report.level);
         Ok(told(&report, &program, &call.tool))
     }
 }

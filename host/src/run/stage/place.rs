@@ -336,7 +336,12 @@ impl Place<'_> {
         let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
         let (asked, mut batch) = approvals::tell(&*world.store, &invocation, batch)?;
         batch.ops.extend(row.ops);
-        Ok(Ended { heard: [ended.heard, proposed, asked].concat(), batch, ..ended })
+        // What is called off tells nobody anything.
+        let levels = match ended.end {
+            End::Cancelled => Vec::new(),
+            _ => self.stage.levels.untold(&self.desk.cast, &*world.store, &self.stage.record.run),
+        };
+        Ok(Ended { heard: [ended.heard, proposed, asked, levels].concat(), batch, ..ended })
     }
 }
 
