@@ -427,7 +427,9 @@ fn the_doctor_says_what_is_broken_and_what_to_do() {
     let lab = passing();
     lab.set_own_secret("token", "hush-hush");
     let fine = lab.run(&["doctor"]).expect(0).stdout;
-    for what in ["memory", "disk of data", "permissions", "secrets", "clock", "sandbox", "control groups", "store"] {
+    for what in
+        ["memory", "disk of data", "permissions", "secrets", "clock", "sandbox", "compiler", "control groups", "store"]
+    {
         assert!(fine.lines().any(|line| line.starts_with(what)), "no {what}: {fine}");
     }
     let secret = lab.home().join("secrets/token");
@@ -438,6 +440,27 @@ fn the_doctor_says_what_is_broken_and_what_to_do() {
     resources(&lab, "[program]\nmax_memory = 1\n");
     let broken = lab.run(&["doctor"]).expect(1).stdout;
     assert!(broken.contains("BROKEN") && broken.contains("resources.toml"), "{broken}");
+}
+
+/// Root's programs reach their work by its path there, which the directory of a test does not let them.
+#[test]
+fn the_doctor_says_which_wall_is_missing_and_what_root_s_programs_cannot_pass() {
+    let lab = passing();
+    let is_root = rustix::process::geteuid().is_root();
+    let sandbox = |code| {
+        let said = lab.run_through(&common::without_namespaces(), &["doctor"]).expect(code).stdout;
+        said.lines().find(|line| line.starts_with("sandbox ")).expect("it tells").to_owned()
+    };
+    let told = sandbox(i32::from(is_root));
+    assert!(told.contains("`full` is refused: cannot ") && told.contains("user.max_user_namespaces=10000"), "{told}");
+    // What there is needs no remedy.
+    assert!(!told.contains("level `landlock`") || !told.contains("lsm=landlock"), "{told}");
+    assert_eq!(told.contains("longhaul runs as root, and programs as user 65533"), is_root, "{told}");
+    let closed = format!("may not pass `{}`", lab.path("").canonicalize().expect("there").display());
+    assert_eq!(told.contains("BROKEN") && told.contains(&closed), is_root, "{told}");
+    fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o711)).expect("ours");
+    let told = sandbox(0);
+    assert!(told.contains("(less)") && !told.contains("may not pass"), "{told}");
 }
 
 #[test]

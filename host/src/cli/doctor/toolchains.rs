@@ -1,19 +1,14 @@
-//! The sandbox as `longhaul doctor` tries it: the level of this machine, and each tool chain that a project uses.
+//! Each tool chain that a project uses, as `longhaul doctor` tries it.
 //!
 //! A tool chain is tried as a check would use it: inside, without a network, with the project read-only. Changes
 //! nothing.
 
 use super::checks::{Found, broken, fine, less};
+use super::walls::tried;
 use crate::config::Config;
 use crate::home::Home;
-use crate::wiring::own_program;
-use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, run};
+use longhaul_sandbox::{Program, Report};
 use std::path::Path;
-use std::time::Duration;
-
-/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
-const CLEAR_LOOKS_MAX: usize = 100;
-const CLEAR_LOOK: Duration = Duration::from_millis(10);
 
 /// Address space of a tool: Node and Go reserve more than they use.
 const MEMORY_BYTES_MAX: u64 = u64::MAX;
@@ -90,36 +85,6 @@ const TOOL_CHAINS: [ToolChain; 6] = [
     },
 ];
 
-/// The level that this machine gives.
-pub(super) async fn level() -> Found {
-    const WHAT: &str = "sandbox";
-    let program = Program { level_min: Level::None, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
-    match tried(&program, None).await {
-        Ok(Ok(Report { level: Level::Full, .. })) => {
-            let is_root = rustix::process::geteuid().is_root();
-            let root = if is_root { "; longhaul runs as root, and programs as another user" } else { "" };
-            fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}; {}", stronger().await))
-        }
-        Ok(Ok(Report { level, .. })) => {
-            let remedy = Level::Full.remedy();
-            less(WHAT, format!("level `{level}`, and runs want `full`; {remedy}, or accept less with `sandbox_min`"))
-        }
-        Ok(Err(error)) => broken(WHAT, error.to_string()),
-        Err(error) => broken(WHAT, format!("no temporary directory can be made: {error}")),
-    }
-}
-
-/// Whether programs may be held by more, for those who ask for it.
-async fn stronger() -> String {
-    let program = Program { level_min: Level::Runsc, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
-    match tried(&program, None).await {
-        Ok(Ok(_)) => "`runsc` works too, where it is asked for".to_owned(),
-        Ok(Err(SandboxError::Refused { why, .. })) => format!("`runsc` does not, where it is asked for: {why}"),
-        Ok(Err(error)) => error.to_string(),
-        Err(error) => error.to_string(),
-    }
-}
-
 /// Each tool chain that the project uses.
 pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
     let mut found = Vec::new();
@@ -160,29 +125,4 @@ async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
         Err(error) => error.to_string(),
     };
     broken(chain.what, format!("it does not work in the sandbox: {why}; {}", chain.remedy))
-}
-
-/// Runs a program in a scratch directory of its own, which is cleared.
-async fn tried(program: &Program, home: Option<&Home>) -> anyhow::Result<Result<Report, SandboxError>> {
-    let scratch = tempfile::tempdir()?;
-    let host = SandboxHost {
-        program: own_program()?,
-        prefix_args: vec!["check-child".into()],
-        scratch: scratch.path().to_owned(),
-        hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
-        // A project that is tried is all that such a program reads.
-        checkout: program.read.first().cloned(),
-        level_min: Level::None,
-        redact: None,
-    };
-    let ran = run(&host, program).await;
-    // What it left is cleared behind it, in this directory, which must not go first.
-    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() == 0);
-    for _ in 0..CLEAR_LOOKS_MAX {
-        if is_clear() {
-            break;
-        }
-        tokio::time::sleep(CLEAR_LOOK).await;
-    }
-    Ok(ran)
 }
