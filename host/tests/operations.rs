@@ -463,6 +463,32 @@ fn the_doctor_says_which_wall_is_missing_and_what_root_s_programs_cannot_pass() 
     assert!(told.contains("(less)") && !told.contains("may not pass"), "{told}");
 }
 
+/// What works within its limits, and what needs more than a check has.
+#[test]
+fn the_doctor_tries_a_tool_chain_within_the_limits_of_a_check() {
+    if !Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    let lab = passing();
+    let project = lab.project();
+    let node = |code| {
+        let said = lab.run(&["--project", project.to_str().expect("text"), "doctor"]).expect(code).stdout;
+        said.lines().find(|line| line.starts_with("node ")).expect("it tells").to_owned()
+    };
+    let write = |name: &str, text: &str| {
+        let path = project.join(name);
+        fs::create_dir_all(path.parent().expect("below the project")).expect("ours");
+        fs::write(path, text).expect("ours");
+    };
+    write("package.json", r#"{"dependencies": {"hungry": "1"}}"#);
+    assert!(node(0).contains("it works in the sandbox"));
+    write("node_modules/hungry/package.json", r#"{"name": "hungry", "type": "module", "exports": "./index.js"}"#);
+    write("node_modules/hungry/index.js", "export const held = new ArrayBuffer(3 * 2 ** 30);\n");
+    let told = node(1);
+    assert!(told.contains("BROKEN: it does not work in the sandbox: RangeError"), "{told}");
+}
+
 #[test]
 fn the_doctor_finds_content_that_is_not_what_was_stored() {
     let lab = passing();

@@ -314,6 +314,32 @@ async fn limits_are_named_where_the_kernel_names_them() {
 }
 
 #[tokio::test]
+async fn what_a_program_reserves_is_not_what_it_may_write_to() {
+    let repo = Repo::with(&[]);
+    let code = "import mmap\n\
+                def take(bytes, more=0):\n    return mmap.mmap(\n        -1, bytes, flags=mmap.MAP_PRIVATE | \
+                mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | more)\n\
+                held = [take(8 << 30) for _ in range(8)]\nprint('reserved', flush=True)\n\
+                for bytes, more in [(1 << 40, 0), (1 << 30, mmap.PROT_WRITE)]:\n    try: held.append(take(bytes, more))\n    \
+                except OSError as error: print(error.errno)\n";
+    let mut python = NativeCheck::of_argv(["python3", "-c", code].map(str::to_owned).to_vec());
+    python.memory_bytes_max = 256 << 20;
+    let done = run(&repo, &python).await.unwrap();
+    assert_eq!(done.report.stdout, "reserved\n12\n12\n", "{done:?}");
+    if !has_node() {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    // With the defaults of a check.
+    let usual =
+        "new WebAssembly.Memory({ initial: 1 }); fetch('http://127.0.0.1:9').catch(() => console.log('fetched'))";
+    for (script, passed) in [(usual, true), ("new ArrayBuffer(3 * 2 ** 30)", false)] {
+        let done = run(&repo, &NativeCheck::of_argv(["node", "-e", script].map(str::to_owned).to_vec())).await.unwrap();
+        assert_eq!((done.report.passed, done.report.stdout.contains("fetched")), (passed, passed), "{done:?}");
+    }
+}
+
+#[tokio::test]
 async fn output_is_cut_in_the_middle_and_made_text() {
     let repo = Repo::with(&[]);
     let mut long = shell("printf 'first\\377'; head -c 3000000 /dev/zero | tr '\\0' x; printf last; printf 'e' >&2");

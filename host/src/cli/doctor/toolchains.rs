@@ -1,17 +1,15 @@
 //! Each tool chain that a project uses, as `longhaul doctor` tries it.
 //!
-//! A tool chain is tried as a check would use it: inside, without a network, with the project read-only. Changes
-//! nothing.
+//! A tool chain is tried as a check would use it: inside, without a network, within the limits that a check has by
+//! default, with the project read-only. Changes nothing.
 
 use super::checks::{Found, broken, fine, less};
 use super::walls::tried;
 use crate::config::Config;
 use crate::home::Home;
-use longhaul_sandbox::{Program, Report};
+use longhaul_sandbox::{Limits, Program, Report};
+use longhaul_worktree::NativeCheck;
 use std::path::Path;
-
-/// Address space of a tool: Node and Go reserve more than they use.
-const MEMORY_BYTES_MAX: u64 = u64::MAX;
 
 /// A tool chain, by the files of a project that uses it, with what is tried and what mends it.
 struct ToolChain {
@@ -22,12 +20,14 @@ struct ToolChain {
     remedy: &'static str,
 }
 
-/// Imports modules of Node.js, and of the dependencies that are installed the first one that can be imported. Its
-/// argument is the project; the dependencies are where it starts, as in a check.
+/// Imports modules of Node.js, makes a memory of WebAssembly, which `fetch` needs, and imports of the dependencies that are
+/// installed the first one that can be imported. Its argument is the project; the dependencies are where it starts, as in
+/// a check.
 const NODE: &str = "
     import 'node:https';
     import 'node:test';
     import { existsSync, readFileSync } from 'node:fs';
+    new WebAssembly.Memory({ initial: 1 });
     const project = JSON.parse(readFileSync(process.argv[1] + '/package.json', 'utf8'));
     let failed;
     for (const name of Object.keys(project.dependencies ?? [])) {
@@ -114,7 +114,8 @@ async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
     let mut program = Program::new(chain.what, argv);
     program.read = vec![project.to_owned()];
     program.node_modules = Program::node_modules_of(project);
-    program.limits.memory_bytes_max = MEMORY_BYTES_MAX;
+    let NativeCheck { memory_bytes_max, processes_max, .. } = NativeCheck::of_argv(Vec::new());
+    program.limits = Limits { memory_bytes_max, processes_max, ..program.limits };
     let why = match tried(&program, Some(home)).await {
         Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, "it works in the sandbox"),
         Ok(Ok(report)) => {
