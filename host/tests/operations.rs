@@ -490,6 +490,22 @@ fn the_doctor_tries_a_tool_chain_within_the_limits_of_a_check() {
 }
 
 #[test]
+fn the_doctor_tries_the_python_of_the_project_s_own_environment() {
+    let lab = passing();
+    let project = lab.project();
+    let venv = project.join(".venv");
+    let made = Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&venv).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("skipped: this Python makes no environments");
+        return;
+    }
+    fs::write(project.join("requirements.txt"), "").expect("ours");
+    let said = lab.run(&["--project", project.to_str().expect("text"), "doctor"]).expect(0).stdout;
+    let told = said.lines().find(|line| line.starts_with("python ")).expect("it tells");
+    assert!(told.contains(".venv/bin/python` works in the sandbox"), "{told}");
+}
+
+#[test]
 fn the_doctor_finds_content_that_is_not_what_was_stored() {
     let lab = passing();
     lab.run(&["run"]).expect(0);

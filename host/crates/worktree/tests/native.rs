@@ -478,6 +478,43 @@ async fn a_check_is_told_to_be_held_by_the_least_that_held_one_of_its_runs() {
     assert!(done.report.stderr.contains(told), "{done:?}");
 }
 
+/// Ignored by git, so that no copy has it, and not activated, so that PATH does not name it.
+#[tokio::test]
+async fn a_virtual_environment_of_the_checkout_runs_checks_that_name_its_program() {
+    let test = "import unittest\nimport dependency\n\nclass Test(unittest.TestCase):\n    def test_doubles(self):\n        \
+                self.assertEqual(dependency.double(2), 4)\n";
+    let repo = Repo::with(&[(".gitignore", ".venv\n.env\n"), ("tests/__init__.py", ""), ("tests/test_a.py", test)]);
+    let venv = repo.root().join(".venv");
+    let made = std::process::Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&venv).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("skipped: this Python makes no environments");
+        return;
+    }
+    let packages = venv.join("lib").read_dir().unwrap().next().unwrap().unwrap().path().join("site-packages");
+    write(&packages, "dependency.py", "def double(number):\n    return 2 * number\n");
+    repo.write(".env", "SECRET");
+    let check = |words: &[&str]| NativeCheck::of_argv(words.iter().map(|word| (*word).to_owned()).collect());
+    for program in [".venv/bin/python", "./.venv/bin/python3"] {
+        let done =
+            run(&repo, &check(&[program, "-m", "unittest", "discover", "-s", "tests", "-t", "."])).await.unwrap();
+        assert!(done.report.passed && done.report.stderr.contains("1 test passed by name"), "{program}: {done:?}");
+    }
+    let look = format!("import sys\nprint(sys.prefix)\nopen('{}')", repo.root().join(".env").display());
+    let done = run(&repo, &check(&[".venv/bin/python", "-c", &look])).await.unwrap();
+    assert_eq!(done.report.stdout.trim(), venv.display().to_string(), "{done:?}");
+    assert!(done.report.stderr.contains("No such file"), "nothing beside it is seen: {done:?}");
+    // What a repository may bring along: an environment that is none of the checkout's, and the checkout as one.
+    std::fs::rename(&venv, repo.dir.path().join("elsewhere")).unwrap();
+    symlink("../elsewhere", &venv).unwrap();
+    repo.write("pyvenv.cfg", "home = /usr/bin\n");
+    std::fs::create_dir(repo.root().join("bin")).unwrap();
+    symlink("/usr/bin/python3", repo.root().join("bin/python")).unwrap();
+    for program in [".venv/bin/python", "bin/python", "tests/../.venv/bin/python"] {
+        let error = run(&repo, &check(&[program, "-c", "0"])).await.unwrap_err().to_string();
+        assert!(error.contains(&format!("cannot find the program `{program}`")), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_check_reads_what_its_table_names() {
     let repo = Repo::with(&[]);

@@ -20,6 +20,10 @@ struct ToolChain {
     remedy: &'static str,
 }
 
+/// Virtual environments of a project, and the program of a check of which theirs is another.
+const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
+const PYTHON: &str = "python3";
+
 /// Imports modules of Node.js, makes a memory of WebAssembly, which `fetch` needs, and imports of the dependencies that are
 /// installed the first one that can be imported. Its argument is the project; the dependencies are where it starts, as in
 /// a check.
@@ -61,14 +65,14 @@ const TOOL_CHAINS: [ToolChain; 6] = [
     ToolChain {
         what: "python",
         files: &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "tox.ini"],
-        argv: &["python3", "-c", "import ssl, sqlite3, unittest, venv"],
-        remedy: "start checks with the full path of the environment's Python, or name what is missing in `read`",
+        argv: &[PYTHON, "-c", "import ssl, sqlite3, unittest, venv"],
+        remedy: "start checks with the environment's Python, or name what is missing in `read`",
     },
     ToolChain {
         what: "pytest",
         files: &["pytest.ini", "conftest.py", "tests/conftest.py"],
-        argv: &["python3", "-m", "pytest", "--version"],
-        remedy: "start checks with the full path of the environment's Python: argv = [\"/path/.venv/bin/python\", ...]",
+        argv: &[PYTHON, "-m", "pytest", "--version"],
+        remedy: "install it in `.venv` of the project, and start checks with its Python: argv = [\".venv/bin/python\", ...]",
     },
     ToolChain {
         what: "node",
@@ -110,14 +114,19 @@ fn bare_servers(project: &Path) -> Vec<Found> {
 }
 
 async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
-    let argv = chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
+    let mut argv: Vec<String> =
+        chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
+    let own = python_of(project).filter(|_| chain.argv.first() == Some(&PYTHON));
+    if let (Some(first), Some(own)) = (argv.first_mut(), &own) {
+        first.clone_from(own);
+    }
     let mut program = Program::new(chain.what, argv);
     program.read = vec![project.to_owned()];
     program.node_modules = Program::node_modules_of(project);
     let NativeCheck { memory_bytes_max, processes_max, .. } = NativeCheck::of_argv(Vec::new());
     program.limits = Limits { memory_bytes_max, processes_max, ..program.limits };
     let why = match tried(&program, Some(home)).await {
-        Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, "it works in the sandbox"),
+        Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, works(own.as_deref())),
         Ok(Ok(report)) => {
             let last = report.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
             report.hit.map_or_else(|| last.trim().to_owned(), |hit| hit.to_string())
@@ -126,4 +135,17 @@ async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
         Err(error) => error.to_string(),
     };
     broken(chain.what, format!("it does not work in the sandbox: {why}; {}", chain.remedy))
+}
+
+fn works(own: Option<&str>) -> String {
+    own.map_or_else(|| "it works in the sandbox".to_owned(), |own| format!("`{own}` works in the sandbox"))
+}
+
+/// The Python of an environment of the project, as a check that names it starts it.
+fn python_of(project: &Path) -> Option<String> {
+    ENVIRONMENTS.iter().find_map(|name| {
+        let word = format!("{name}/bin/python");
+        let program = NativeCheck::of_argv(vec![word.clone()]).argv_in(project).into_iter().next();
+        program.filter(|program| *program != word && Path::new(program).is_file())
+    })
 }

@@ -79,9 +79,10 @@ impl Judging<'_> {
         let mut seed = [0; 32];
         let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed));
         random.map_err(|error| self.failed(error))?;
-        let NativeCheck { argv, twins, report, tests_min, .. } = self.check;
+        let NativeCheck { twins, report, tests_min, .. } = self.check;
+        let argv = self.check.argv_in(self.project.root());
         let (kind, report) = (self.check.evidence_kind(), report.as_deref());
-        Ok(Judge::of(&Check { argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
+        Ok(Judge::of(&Check { argv: &argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
     }
 
     /// The copy was just made for the first program, which may have nothing of its own.
