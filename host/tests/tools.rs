@@ -331,3 +331,27 @@ fn a_program_dies_with_the_host_and_is_asked_about_before_it_is_started_again() 
     lab.run(&["resume"]).expect(0);
     assert_eq!(lab.git(&["show", "longhaul/kept:times.txt"]).trim(), "once");
 }
+
+/// Less than the full sandbox is accepted by name, and never passed over in silence: also where another process goes on.
+#[test]
+fn a_program_that_less_than_the_full_sandbox_held_is_told_once_in_a_run_and_in_its_report() {
+    let tools = "[tools.shell]\nplugin = \"builtin:shell\"\nallow = [\"ls -a .\"]\n\
+                 approval = { when_heard = \"allow\" }\n\
+                 settings = { programs = [\"sh\"], sandbox_min = \"none\" }\n";
+    let calls = json!([
+        call("shell", "run", &json!({ "command": "ls -a ." })),
+        call("shell", "run", &json!({ "argv": ["sh", "-c", "echo more"] })),
+    ]);
+    let lab = lab(tools, &calls);
+    // Without mounts of its own a program of root's has to reach its tree by its path.
+    std::fs::set_permissions(lab.path("."), std::os::unix::fs::PermissionsExt::from_mode(0o711)).expect("ours");
+    lab.run_through(&common::without_namespaces(), &["run"]).expect(5);
+    answer(&lab, &the_open(&lab), "y").expect(0);
+    lab.run_through(&common::without_namespaces(), &["resume"]).expect(0);
+    assert!(answers(&lab).iter().all(|answer| answer["sandbox"].is_string()), "{:?}", answers(&lab));
+    let told = |text: &str| text.contains("the tool `shell` ran programs in the sandbox level `");
+    let events = lab.run(&["--json", "attach"]).expect(0).stdout;
+    assert_eq!(events.lines().filter(|line| line.contains("\"warning\"") && told(line)).count(), 1, "{events}");
+    assert!(told(&lab.run(&["report", "--format", "json"]).expect(0).stdout));
+    lab.run(&["replay"]).expect(0);
+}

@@ -3,6 +3,7 @@
 mod bombs;
 mod checks;
 mod toolchains;
+mod walls;
 
 use super::{Context, Exit};
 use crate::plugins;

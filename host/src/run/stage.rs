@@ -3,6 +3,7 @@
 
 mod choose;
 mod ending;
+mod levels;
 mod orientation;
 mod place;
 mod protected;
@@ -22,6 +23,7 @@ use crate::cast::Cast;
 use crate::config::Config;
 use crate::memory;
 use crate::wiring::{ModelSet, World};
+use levels::ToldLevels;
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
 use longhaul_core::memory::MemoryBackend;
@@ -44,6 +46,7 @@ pub struct Stage {
     record: RunRecord,
     bus: Bus,
     ledger: Arc<Ledger>,
+    levels: ToldLevels,
     /// By number. The first is there from the start, the others when a session first needs them.
     desks: tokio::sync::Mutex<BTreeMap<u32, Arc<Desk>>>,
 }
@@ -55,8 +58,8 @@ impl Stage {
         let models = Arc::new(ModelSet::build(&config, &record.directory, &record.models)?);
         let memory = memory::open(&world, &config, &record.pins, &record.directory).await?;
         let ledger = Arc::new(Ledger::open(Arc::clone(&world.store), &record.run)?);
-        let desks = tokio::sync::Mutex::default();
-        let stage = Self { world, config, models, memory, record, bus, ledger, desks };
+        let (levels, desks) = Default::default();
+        let stage = Self { world, config, models, memory, record, bus, ledger, levels, desks };
         stage.desk(0).await?;
         Ok(stage)
     }

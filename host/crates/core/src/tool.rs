@@ -265,6 +265,12 @@ pub trait HostTool: Send + Sync {
         0
     }
 
+    /// The least sandbox level that has held its programs so far, where that is less than `full`: whoever works on the run
+    /// is told, once.
+    fn held_by(&self) -> Option<String> {
+        None
+    }
+
     /// Does it, for `caller`. `key` is the same for every attempt of one call.
     ///
     /// # Errors

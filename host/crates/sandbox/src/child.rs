@@ -339,8 +339,16 @@ fn processes() -> Option<u64> {
     u64::try_from(count).ok()
 }
 
+/// Address space that a process may reserve beyond its memory. Node reserves 10 GiB for each memory of WebAssembly, so
+/// that this is for two dozen; the page tables of all of it take half a GiB at most.
+const RESERVED_BYTES_MAX: u64 = 256 << 30;
+
 fn limit(spec: &Spec) -> std::io::Result<()> {
-    only(Resource::As, spec.memory_bytes_max)?;
+    // Data is what a process may write to and shares with nobody, and not what it only reserves. gVisor counts no data
+    // but that of `brk`.
+    let reserved = if spec.level.backend().is_some() { 0 } else { RESERVED_BYTES_MAX };
+    only(Resource::Data, spec.memory_bytes_max)?;
+    only(Resource::As, spec.memory_bytes_max.saturating_add(reserved))?;
     only(Resource::Core, 0)?;
     only(Resource::Fsize, spec.file_bytes_max)?;
     // The signal comes at the first and can be told apart, the kill at the second.

@@ -255,7 +255,7 @@ impl Launch<'_> {
 }
 
 /// A path by its words: mounted below another root, one with `..` would lead out of that.
-fn without_dots(path: &Path) -> PathBuf {
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -11,6 +11,7 @@ mod backend;
 mod child;
 mod descriptors;
 mod error;
+mod grant;
 mod launch;
 mod level;
 mod modules;
@@ -26,6 +27,7 @@ mod toolchains;
 
 pub use child::{confine_to_descriptors, sandbox_child};
 pub use error::SandboxError;
+pub use grant::{LeadsOut, granted};
 pub use launch::{run, run_in};
 pub use level::Level;
 pub use program::{Input, Limits, Output, Program, Report, SandboxHost};

@@ -18,12 +18,13 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, InvocationId};
-use longhaul_sandbox::{Level, Limits, Program, Report, run};
+use longhaul_sandbox::{Level, Limits, Program, Report, granted, run};
 use programs::{Programs, Refusal};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Words of one command, and bytes of all of them.
 const WORDS_MAX: usize = 1_000;
@@ -100,13 +101,20 @@ impl ShellSettings {
 pub struct Shell {
     place: Place,
     settings: ShellSettings,
+    /// The least that has held a program so far.
+    least: Mutex<Option<Level>>,
 }
 
 impl Shell {
     /// The tool, in a place, with the operator's settings.
     #[must_use]
     pub fn new(place: Place, settings: ShellSettings) -> Self {
-        Self { place, settings }
+        Self { place, settings, least: Mutex::default() }
+    }
+
+    fn note_level(&self, level: Level) {
+        let mut least = self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        *least = Some(least.map_or(level, |before| before.min(level)));
     }
 }
 
@@ -128,9 +136,15 @@ impl HostTool for Shell {
         self.program(call).err()
     }
 
+    fn held_by(&self) -> Option<String> {
+        let least = *self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        least.filter(|level| *level < Level::Full).map(|level| level.to_string())
+    }
+
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let program = self.program(call)?;
         let report = run(&self.place.host, &program).await.map_err(failed)?;
+        self.note_level(report.level);
         Ok(told(&report, &program, &call.tool))
     }
 }
@@ -173,20 +187,29 @@ impl Shell {
         let word = argv.first().cloned().ok_or_else(|| invalid("there is no program; give `argv` or `command`"))?;
         let found = self.settings.programs.find(&word, &self.place.tree);
         let found = found.map_err(|why| denied(why, &word, tool))?;
+        let read = self.granted(tool)?;
         self.check_seen(&found, tool)?;
         argv[0] = found.to_string_lossy().into_owned();
         let mut limits = self.settings.limits.clone();
         limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
         let cwd = PathBuf::from(path(&asked.cwd)?);
         self.check_cwd(&cwd)?;
-        let ShellSettings { mut env, read, sandbox_min, .. } = self.settings.clone();
+        let ShellSettings { mut env, sandbox_min, .. } = self.settings.clone();
         if git::is_git(&found) {
             git::switch_off(&mut env, &self.place.tree, &cwd).map_err(failed)?;
         }
-        let read = read.into_iter().filter(|path| path.exists()).collect();
         let level_min = sandbox_min.unwrap_or(self.place.host.level_min);
         let tree = Some(self.place.tree.clone());
         Ok(Program { cwd, env, read, tree, level_min, limits, ..Program::new(format!("`{word}`"), argv) })
+    }
+
+    /// What the operator lets programs read, as far as it is there.
+    fn granted(&self, tool: &str) -> Result<Vec<PathBuf>, ToolError> {
+        let checkout = self.place.host.checkout.as_ref().unwrap_or(&self.place.project);
+        let read = self.settings.read.iter().map(|path| granted(checkout, path)).collect::<Result<Vec<_>, _>>();
+        let mut read = read.map_err(|error| failed(format!("[tools.{tool}.settings] read: {error}")))?;
+        read.retain(|path| path.exists());
+        Ok(read)
     }
 
     /// The user's own files may hold what no commit does: a program there is shown only where the operator says so.

@@ -78,6 +78,23 @@ async fn a_directory_of_somebody_is_read_where_the_operator_says_so() {
     assert!(told["stderr"].as_str().unwrap().contains("Read-only"), "{told}");
 }
 
+/// The operator agreed to a directory of the project, of which the repository may make a link later.
+#[tokio::test]
+async fn a_directory_of_the_project_that_a_link_leads_elsewhere_is_not_read() {
+    let lab = Lab::new();
+    let docs = lab.repo().join("docs");
+    let cat = json!({ "argv": ["cat", docs.join("key")] });
+    std::os::unix::fs::symlink(lab.hidden(), &docs).unwrap();
+    let told = lab.call("shell", "run", &cat, &json!({ "read": [docs] })).await;
+    let hidden = lab.hidden().canonicalize().unwrap();
+    let line = format!("[tools.shell.settings] read: `{}` leads out of the project by a link, to", docs.display());
+    assert!(told.contains(&line) && told.contains(hidden.to_str().unwrap()), "{told}");
+    std::fs::remove_file(&docs).unwrap();
+    std::fs::create_dir(&docs).unwrap();
+    std::fs::write(docs.join("key"), "own").unwrap();
+    assert_eq!(run(&lab, cat, json!({ "read": [docs] })).await["stdout"], "own");
+}
+
 #[tokio::test]
 async fn a_program_in_a_home_is_named_with_the_line_that_shows_it() {
     use std::os::unix::fs::PermissionsExt;

@@ -22,7 +22,7 @@ use copy::Copy;
 use judged::{Judged, Judging};
 use longhaul_core::Digest;
 use longhaul_core::work::CheckReport;
-use longhaul_sandbox::{Level, Limits, Program, Report, SandboxError, SandboxHost};
+use longhaul_sandbox::{LeadsOut, Level, Limits, Program, Report, SandboxError, SandboxHost, granted};
 use pinned::Pinned;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
@@ -32,7 +32,7 @@ use std::io::ErrorKind;
 pub struct NativeReport {
     /// What everybody sees.
     pub report: CheckReport,
-    /// What held it.
+    /// What held it; of several runs, the least.
     pub sandbox: Level,
     /// How long it took.
     pub wall_ms: u64,
@@ -160,7 +160,7 @@ pub async fn run_native(
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
 impl NativeCheck {
-    fn program(&self, name: &str, project: &Project, level_min: Level) -> Program {
+    fn program(&self, name: &str, project: &Project, level_min: Level) -> Result<Program, NativeError> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
         let limits = Limits {
             wall_ms_max: self.wall_ms_max,
@@ -173,24 +173,26 @@ impl NativeCheck {
             file_bytes_max: FILE_BYTES_MAX.min(self.disk_bytes_max),
         };
         let env = self.env.clone();
-        // A full path stays what it is.
-        let read = self.read.iter().map(|path| project.root().join(path)).collect();
-        Program { env, read, level_min, limits, ..Program::new(format!("check `{name}`"), self.argv.clone()) }
+        let read = self.read.iter().map(|path| granted(project.root(), path));
+        let not_granted = |error: LeadsOut| NativeError::Invalid {
+            name: name.to_owned(),
+            why: format!("cannot `read` what it names: {error}"),
+        };
+        let read = read.collect::<Result<Vec<_>, _>>().map_err(not_granted)?;
+        let program = Program::new(format!("check `{name}`"), self.argv.clone());
+        Ok(Program { env, read, level_min, limits, ..program })
     }
 }
 
+/// Of one run: how it was held is told of all of them together.
 fn report(name: &str, done: Report) -> CheckReport {
-    let Report { exit_code, hit, stdout, mut stderr, truncated, level, .. } = done;
+    let Report { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
     if let Some(hit) = &hit {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
         // Limits of all of its processes together begin so.
         let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
         let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
         stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
-    }
-    if level < Level::Full {
-        let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-        stderr.push_str(&format!("{line_end}this check was held by the sandbox level `{level}`, and not by `full`\n"));
     }
     CheckReport {
         name: name.to_owned(),
@@ -199,6 +201,6 @@ fn report(name: &str, done: Report) -> CheckReport {
         stdout,
         stderr,
         truncated,
-        sandbox: (level < Level::Full).then(|| level.to_string()),
+        sandbox: None,
     }
 }

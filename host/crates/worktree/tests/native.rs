@@ -314,6 +314,32 @@ async fn limits_are_named_where_the_kernel_names_them() {
 }
 
 #[tokio::test]
+async fn what_a_program_reserves_is_not_what_it_may_write_to() {
+    let repo = Repo::with(&[]);
+    let code = "import mmap\n\
+                def take(bytes, more=0):\n    return mmap.mmap(\n        -1, bytes, flags=mmap.MAP_PRIVATE | \
+                mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | more)\n\
+                held = [take(8 << 30) for _ in range(8)]\nprint('reserved', flush=True)\n\
+                for bytes, more in [(1 << 40, 0), (1 << 30, mmap.PROT_WRITE)]:\n    try: held.append(take(bytes, more))\n    \
+                except OSError as error: print(error.errno)\n";
+    let mut python = NativeCheck::of_argv(["python3", "-c", code].map(str::to_owned).to_vec());
+    python.memory_bytes_max = 256 << 20;
+    let done = run(&repo, &python).await.unwrap();
+    assert_eq!(done.report.stdout, "reserved\n12\n12\n", "{done:?}");
+    if !has_node() {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    // With the defaults of a check.
+    let usual =
+        "new WebAssembly.Memory({ initial: 1 }); fetch('http://127.0.0.1:9').catch(() => console.log('fetched'))";
+    for (script, passed) in [(usual, true), ("new ArrayBuffer(3 * 2 ** 30)", false)] {
+        let done = run(&repo, &NativeCheck::of_argv(["node", "-e", script].map(str::to_owned).to_vec())).await.unwrap();
+        assert_eq!((done.report.passed, done.report.stdout.contains("fetched")), (passed, passed), "{done:?}");
+    }
+}
+
+#[tokio::test]
 async fn output_is_cut_in_the_middle_and_made_text() {
     let repo = Repo::with(&[]);
     let mut long = shell("printf 'first\\377'; head -c 3000000 /dev/zero | tr '\\0' x; printf last; printf 'e' >&2");
@@ -416,6 +442,79 @@ async fn run_without_namespaces() {
     assert!(read(&repo.root(), "node_modules/dep/index.js").starts_with("import"));
 }
 
+/// Stands in for the child of a machine that gives `full` once and less from then on, as where the first run of a check
+/// uses up a limit of the kernel: runs programs bare.
+fn child_that_falls_back(repo: &Repo, python: &str) -> (PathBuf, Vec<String>) {
+    let code = "import json, os, sys\nspec, mark = json.loads(sys.argv[1]), 'LONGHAUL_OF_PROGRAM_'\nos.chdir('work')\n\
+                env = {name[len(mark):]: value for name, value in os.environ.items() if name.startswith(mark)}\n\
+                os.execvpe(spec['argv'][0], spec['argv'], env)\n";
+    let script = format!(
+        "case \"$1\" in *'\"level\":\"full\"'*) \
+         if [ -e {mark} ]; then echo 'longhaul-check: refused it is used up' >&2; exit 126; fi; : > {mark};; esac; \
+         echo 'longhaul-check: ready' >&2; exec {python} -c \"$0\" \"$1\"",
+        mark = repo.dir.path().join("mark").display(),
+    );
+    ("/bin/sh".into(), vec!["-c".to_owned(), script, code.to_owned()])
+}
+
+#[tokio::test]
+async fn a_check_is_told_to_be_held_by_the_least_that_held_one_of_its_runs() {
+    let test = "import unittest\n\nclass Test(unittest.TestCase):\n    def test_adds(self):\n        \
+                self.assertEqual(1 + 2, 3)\n";
+    let repo = Repo::with(&[("tests/__init__.py", ""), ("tests/test_a.py", test)]);
+    let output = std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let python = String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned();
+    let words = [python.as_str(), "-m", "unittest", "discover", "-s", "tests", "-t", "."];
+    let check = NativeCheck::of_argv(words.map(str::to_owned).to_vec());
+    let mut host = host(&repo);
+    (host.program, host.prefix_args) = child_that_falls_back(&repo, &python);
+    let (project, tree) = (repo.project(), repo.checkout());
+    let base = project.head().unwrap();
+    let pins = pins(&project, &base, "test", &check).unwrap();
+    let done = run_native(&host, &project, &tree, &base, "test", &check, &pins).await.unwrap();
+    assert!(repo.dir.path().join("mark").exists(), "the first run was held by all: {done:?}");
+    assert_eq!((done.sandbox, done.report.sandbox.as_deref()), (Level::Namespaces, Some("namespaces")), "{done:?}");
+    let told = "this check was held by the sandbox level `namespaces`, and not by `full`\n";
+    assert!(done.report.stderr.contains(told), "{done:?}");
+}
+
+/// Ignored by git, so that no copy has it, and not activated, so that PATH does not name it.
+#[tokio::test]
+async fn a_virtual_environment_of_the_checkout_runs_checks_that_name_its_program() {
+    let test = "import unittest\nimport dependency\n\nclass Test(unittest.TestCase):\n    def test_doubles(self):\n        \
+                self.assertEqual(dependency.double(2), 4)\n";
+    let repo = Repo::with(&[(".gitignore", ".venv\n.env\n"), ("tests/__init__.py", ""), ("tests/test_a.py", test)]);
+    let venv = repo.root().join(".venv");
+    let made = std::process::Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&venv).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("skipped: this Python makes no environments");
+        return;
+    }
+    let packages = venv.join("lib").read_dir().unwrap().next().unwrap().unwrap().path().join("site-packages");
+    write(&packages, "dependency.py", "def double(number):\n    return 2 * number\n");
+    repo.write(".env", "SECRET");
+    let check = |words: &[&str]| NativeCheck::of_argv(words.iter().map(|word| (*word).to_owned()).collect());
+    for program in [".venv/bin/python", "./.venv/bin/python3"] {
+        let done =
+            run(&repo, &check(&[program, "-m", "unittest", "discover", "-s", "tests", "-t", "."])).await.unwrap();
+        assert!(done.report.passed && done.report.stderr.contains("1 test passed by name"), "{program}: {done:?}");
+    }
+    let look = format!("import sys\nprint(sys.prefix)\nopen('{}')", repo.root().join(".env").display());
+    let done = run(&repo, &check(&[".venv/bin/python", "-c", &look])).await.unwrap();
+    assert_eq!(done.report.stdout.trim(), venv.display().to_string(), "{done:?}");
+    assert!(done.report.stderr.contains("No such file"), "nothing beside it is seen: {done:?}");
+    // What a repository may bring along: an environment that is none of the checkout's, and the checkout as one.
+    std::fs::rename(&venv, repo.dir.path().join("elsewhere")).unwrap();
+    symlink("../elsewhere", &venv).unwrap();
+    repo.write("pyvenv.cfg", "home = /usr/bin\n");
+    std::fs::create_dir(repo.root().join("bin")).unwrap();
+    symlink("/usr/bin/python3", repo.root().join("bin/python")).unwrap();
+    for program in [".venv/bin/python", "bin/python", "tests/../.venv/bin/python"] {
+        let error = run(&repo, &check(&[program, "-c", "0"])).await.unwrap_err().to_string();
+        assert!(error.contains(&format!("cannot find the program `{program}`")), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_check_reads_what_its_table_names() {
     let repo = Repo::with(&[]);
@@ -426,6 +525,35 @@ async fn a_check_reads_what_its_table_names() {
     check.read = vec![key];
     let done = run(&repo, &check).await.unwrap();
     assert_eq!((done.report.stdout.as_str(), done.report.exit_code), ("key", 0), "{done:?}");
+}
+
+/// As a pull or a merge may make it, long after somebody agreed to the words.
+#[tokio::test]
+async fn a_grant_of_the_project_is_no_way_to_what_a_link_in_it_leads_to() {
+    let repo = Repo::with(&[("docs/page", "page")]);
+    write(repo.dir.path(), "keys/page", "SECRET");
+    symlink("docs", repo.root().join("within")).unwrap();
+    symlink("../keys", repo.root().join("out")).unwrap();
+    let (root, keys) = (repo.root(), repo.dir.path().canonicalize().unwrap().join("keys"));
+    let full = root.join("out").display().to_string();
+    for (read, seen, expected) in [
+        ("docs", root.join("docs"), Some("page")),
+        ("within", root.join("within"), Some("page")),
+        ("../keys", repo.dir.path().join("keys"), Some("SECRET")),
+        ("out", root.join("out"), None),
+        (full.as_str(), root.join("out"), None),
+    ] {
+        let mut check = shell(&format!("cat {}/page", seen.display()));
+        check.read = vec![read.into()];
+        match (run(&repo, &check).await, expected) {
+            (Ok(done), Some(text)) => assert_eq!(done.report.stdout, text, "{read}: {done:?}"),
+            (Err(error), None) => {
+                let told = format!("leads out of the project by a link, to `{}`; to allow it, name", keys.display());
+                assert!(error.to_string().contains(&told), "{read}: {error}");
+            }
+            (ran, _) => panic!("{read}: {ran:?}"),
+        }
+    }
 }
 
 #[tokio::test]
@@ -440,6 +568,42 @@ async fn cargo_test_runs_in_the_sandbox() {
     write(repo.checkout().dir(), "a.txt", "two");
     let done = run(&repo, &check).await.unwrap();
     assert_eq!((done.report.passed, done.report.exit_code), (false, 101), "{done:?}");
+}
+
+/// What the lock file of this workspace says of a crate that it depends on, with its version, where the user's registry
+/// has it unpacked.
+fn registered(name: &str) -> Option<(String, String)> {
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../Cargo.lock")).unwrap();
+    let package = lock.split("\n\n").find(|package| package.contains(&format!("name = \"{name}\"\n")))?;
+    let version = package.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))?;
+    let in_home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
+    let registry = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(in_home)?.join("registry");
+    let has = |kind: &str, path: &str| {
+        let indexes = registry.join(kind).read_dir().into_iter().flatten().flatten();
+        indexes.map(|index| index.path().join(path)).any(|path| path.exists())
+    };
+    let unpacked = format!("{name}-{version}/.cargo-ok");
+    let is_there = has("src", &unpacked) && has("index", &format!(".cache/{}/{}/{name}", &name[..2], &name[2..4]));
+    is_there.then(|| (package.to_owned(), version.to_owned()))
+}
+
+#[tokio::test]
+async fn cargo_test_runs_in_the_sandbox_with_a_crate_of_the_registry() {
+    let Some((package, version)) = registered("itoa") else {
+        eprintln!("skipped: the registry does not hold itoa as this workspace has it");
+        return;
+    };
+    let manifest = format!("[package]\nname = \"demo\"\nedition = \"2024\"\n[dependencies]\nitoa = \"={version}\"\n");
+    let lock = format!(
+        "# This file is automatically @generated by Cargo.\n# It is not intended for manual editing.\nversion = 4\n\n\
+         [[package]]\nname = \"demo\"\nversion = \"0.0.0\"\ndependencies = [\n \"itoa\",\n]\n\n{}\n",
+        package.trim_end(),
+    );
+    let lib = "#[test]\nfn formats() {\n    assert_eq!(itoa::Buffer::new().format(42), \"42\");\n}\n";
+    let repo = Repo::with(&[("Cargo.toml", &*manifest), ("Cargo.lock", &*lock), ("src/lib.rs", lib)]);
+    let words = ["cargo", "test", "--offline", "--locked", "--quiet"];
+    let done = run(&repo, &NativeCheck::of_argv(words.map(str::to_owned).to_vec())).await.unwrap();
+    assert!(done.report.passed && done.report.stderr.contains("1 test passed by name"), "{done:?}");
 }
 
 fn has_node() -> bool {

@@ -1,8 +1,9 @@
 //! What `longhaul doctor` looks at on this machine: each is one line that says what is there, and what to do when that
-//! is not enough. Changes nothing, and starts nothing but one program that does nothing, to see what holds it.
+//! is not enough. Changes nothing, and starts nothing but a program that does nothing and the compiler, to see what holds
+//! them.
 
 use super::super::backup::upkeep;
-use super::toolchains;
+use super::walls;
 use crate::cli::Context;
 use crate::home::{Home, is_ours_alone};
 use crate::resources::Settings;
@@ -68,7 +69,8 @@ pub async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
     if let Ok(cache) = cache() {
         found.push(disk("disk of cache", &cache));
     }
-    found.extend([permissions(home), secrets(home), settings(home), clock(home), toolchains::level().await, groups()]);
+    found.extend([permissions(home), secrets(home), settings(home), clock(home)]);
+    found.extend([walls::of_programs(home).await, walls::of_compiler().await, groups()]);
     found.push(store(context, reads_store).await);
     found
 }

@@ -1,22 +1,15 @@
-//! The sandbox as `longhaul doctor` tries it: the level of this machine, and each tool chain that a project uses.
+//! Each tool chain that a project uses, as `longhaul doctor` tries it.
 //!
-//! A tool chain is tried as a check would use it: inside, without a network, with the project read-only. Changes
-//! nothing.
+//! A tool chain is tried as a check would use it: inside, without a network, within the limits that a check has by
+//! default, with the project read-only. Changes nothing.
 
 use super::checks::{Found, broken, fine, less};
+use super::walls::tried;
 use crate::config::Config;
 use crate::home::Home;
-use crate::wiring::own_program;
-use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, run};
+use longhaul_sandbox::{Limits, Program, Report};
+use longhaul_worktree::NativeCheck;
 use std::path::Path;
-use std::time::Duration;
-
-/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
-const CLEAR_LOOKS_MAX: usize = 100;
-const CLEAR_LOOK: Duration = Duration::from_millis(10);
-
-/// Address space of a tool: Node and Go reserve more than they use.
-const MEMORY_BYTES_MAX: u64 = u64::MAX;
 
 /// A tool chain, by the files of a project that uses it, with what is tried and what mends it.
 struct ToolChain {
@@ -27,12 +20,18 @@ struct ToolChain {
     remedy: &'static str,
 }
 
-/// Imports modules of Node.js, and of the dependencies that are installed the first one that can be imported. Its
-/// argument is the project; the dependencies are where it starts, as in a check.
+/// Virtual environments of a project, and the program of a check of which theirs is another.
+const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
+const PYTHON: &str = "python3";
+
+/// Imports modules of Node.js, makes a memory of WebAssembly, which `fetch` needs, and imports of the dependencies that are
+/// installed the first one that can be imported. Its argument is the project; the dependencies are where it starts, as in
+/// a check.
 const NODE: &str = "
     import 'node:https';
     import 'node:test';
     import { existsSync, readFileSync } from 'node:fs';
+    new WebAssembly.Memory({ initial: 1 });
     const project = JSON.parse(readFileSync(process.argv[1] + '/package.json', 'utf8'));
     let failed;
     for (const name of Object.keys(project.dependencies ?? [])) {
@@ -66,14 +65,14 @@ const TOOL_CHAINS: [ToolChain; 6] = [
     ToolChain {
         what: "python",
         files: &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "tox.ini"],
-        argv: &["python3", "-c", "import ssl, sqlite3, unittest, venv"],
-        remedy: "start checks with the full path of the environment's Python, or name what is missing in `read`",
+        argv: &[PYTHON, "-c", "import ssl, sqlite3, unittest, venv"],
+        remedy: "start checks with the environment's Python, or name what is missing in `read`",
     },
     ToolChain {
         what: "pytest",
         files: &["pytest.ini", "conftest.py", "tests/conftest.py"],
-        argv: &["python3", "-m", "pytest", "--version"],
-        remedy: "start checks with the full path of the environment's Python: argv = [\"/path/.venv/bin/python\", ...]",
+        argv: &[PYTHON, "-m", "pytest", "--version"],
+        remedy: "install it in `.venv` of the project, and start checks with its Python: argv = [\".venv/bin/python\", ...]",
     },
     ToolChain {
         what: "node",
@@ -89,36 +88,6 @@ const TOOL_CHAINS: [ToolChain; 6] = [
         remedy: "run `go mod download` outside of the sandbox, which has no network",
     },
 ];
-
-/// The level that this machine gives.
-pub(super) async fn level() -> Found {
-    const WHAT: &str = "sandbox";
-    let program = Program { level_min: Level::None, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
-    match tried(&program, None).await {
-        Ok(Ok(Report { level: Level::Full, .. })) => {
-            let is_root = rustix::process::geteuid().is_root();
-            let root = if is_root { "; longhaul runs as root, and programs as another user" } else { "" };
-            fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}; {}", stronger().await))
-        }
-        Ok(Ok(Report { level, .. })) => {
-            let remedy = Level::Full.remedy();
-            less(WHAT, format!("level `{level}`, and runs want `full`; {remedy}, or accept less with `sandbox_min`"))
-        }
-        Ok(Err(error)) => broken(WHAT, error.to_string()),
-        Err(error) => broken(WHAT, format!("no temporary directory can be made: {error}")),
-    }
-}
-
-/// Whether programs may be held by more, for those who ask for it.
-async fn stronger() -> String {
-    let program = Program { level_min: Level::Runsc, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
-    match tried(&program, None).await {
-        Ok(Ok(_)) => "`runsc` works too, where it is asked for".to_owned(),
-        Ok(Err(SandboxError::Refused { why, .. })) => format!("`runsc` does not, where it is asked for: {why}"),
-        Ok(Err(error)) => error.to_string(),
-        Err(error) => error.to_string(),
-    }
-}
 
 /// Each tool chain that the project uses.
 pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
@@ -145,13 +114,19 @@ fn bare_servers(project: &Path) -> Vec<Found> {
 }
 
 async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
-    let argv = chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
+    let mut argv: Vec<String> =
+        chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
+    let own = python_of(project).filter(|_| chain.argv.first() == Some(&PYTHON));
+    if let (Some(first), Some(own)) = (argv.first_mut(), &own) {
+        first.clone_from(own);
+    }
     let mut program = Program::new(chain.what, argv);
     program.read = vec![project.to_owned()];
     program.node_modules = Program::node_modules_of(project);
-    program.limits.memory_bytes_max = MEMORY_BYTES_MAX;
+    let NativeCheck { memory_bytes_max, processes_max, .. } = NativeCheck::of_argv(Vec::new());
+    program.limits = Limits { memory_bytes_max, processes_max, ..program.limits };
     let why = match tried(&program, Some(home)).await {
-        Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, "it works in the sandbox"),
+        Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, works(own.as_deref())),
         Ok(Ok(report)) => {
             let last = report.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
             report.hit.map_or_else(|| last.trim().to_owned(), |hit| hit.to_string())
@@ -162,27 +137,15 @@ async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
     broken(chain.what, format!("it does not work in the sandbox: {why}; {}", chain.remedy))
 }
 
-/// Runs a program in a scratch directory of its own, which is cleared.
-async fn tried(program: &Program, home: Option<&Home>) -> anyhow::Result<Result<Report, SandboxError>> {
-    let scratch = tempfile::tempdir()?;
-    let host = SandboxHost {
-        program: own_program()?,
-        prefix_args: vec!["check-child".into()],
-        scratch: scratch.path().to_owned(),
-        hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
-        // A project that is tried is all that such a program reads.
-        checkout: program.read.first().cloned(),
-        level_min: Level::None,
-        redact: None,
-    };
-    let ran = run(&host, program).await;
-    // What it left is cleared behind it, in this directory, which must not go first.
-    let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() == 0);
-    for _ in 0..CLEAR_LOOKS_MAX {
-        if is_clear() {
-            break;
-        }
-        tokio::time::sleep(CLEAR_LOOK).await;
-    }
-    Ok(ran)
+fn works(own: Option<&str>) -> String {
+    own.map_or_else(|| "it works in the sandbox".to_owned(), |own| format!("`{own}` works in the sandbox"))
+}
+
+/// The Python of an environment of the project, as a check that names it starts it.
+fn python_of(project: &Path) -> Option<String> {
+    ENVIRONMENTS.iter().find_map(|name| {
+        let word = format!("{name}/bin/python");
+        let program = NativeCheck::of_argv(vec![word.clone()]).argv_in(project).into_iter().next();
+        program.filter(|program| *program != word && Path::new(program).is_file())
+    })
 }

@@ -21,6 +21,7 @@ use longhaul_core::work::{
 use longhaul_engine::{Called, Cancel};
 use longhaul_harness::{Feature, Job, Report, State, StepReport, Trial, TrialOutcome, Work};
 use longhaul_journal::Opened;
+use longhaul_sandbox::Level;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -148,7 +149,7 @@ impl Place<'_> {
             ended.heard.push(Event::Warning { text: format!("`{feature}` changed {said}") });
         }
         let held_by_less = repository.held_by_less().into_iter();
-        ended.heard.extend(held_by_less.map(|(check, level)| Event::Warning { text: held(feature, &check, &level) }));
+        ended.heard.extend(held_by_less.map(|(check, level)| Event::Warning { text: held(feature, &check, level) }));
         if let End::Report(Report::Judged(verdict)) = &mut ended.end {
             // An evaluator sees neither these files nor why they are missing.
             let unkept = repository.unkept().still().await?;
@@ -335,11 +336,16 @@ impl Place<'_> {
         let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
         let (asked, mut batch) = approvals::tell(&*world.store, &invocation, batch)?;
         batch.ops.extend(row.ops);
-        Ok(Ended { heard: [ended.heard, proposed, asked].concat(), batch, ..ended })
+        // What is called off tells nobody anything.
+        let levels = match ended.end {
+            End::Cancelled => Vec::new(),
+            _ => self.stage.levels.untold(&self.desk.cast, &*world.store, &self.stage.record.run),
+        };
+        Ok(Ended { heard: [ended.heard, proposed, asked, levels].concat(), batch, ..ended })
     }
 }
 
-fn held(feature: &str, check: &str, level: &str) -> String {
+fn held(feature: &str, check: &str, level: Level) -> String {
     format!(
         "`{feature}`: the check `{check}` ran in the sandbox level `{level}` and not in `full`, which `sandbox_min` of \
          [run] accepts"

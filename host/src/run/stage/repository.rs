@@ -44,7 +44,7 @@ struct Inner {
     base: String,
     host: SandboxHost,
     /// Checks that less than the full sandbox held since it was last asked, with the level.
-    held_by_less: Mutex<BTreeMap<String, String>>,
+    held_by_less: Mutex<BTreeMap<String, Level>>,
 }
 
 /// What is noted before a commit leaves.
@@ -114,7 +114,7 @@ impl Repository {
     }
 
     /// Checks that ran since this was last asked and that less than the full sandbox held, with the level.
-    pub fn held_by_less(&self) -> BTreeMap<String, String> {
+    pub fn held_by_less(&self) -> BTreeMap<String, Level> {
         std::mem::take(&mut *self.0.held_by_less())
     }
 
@@ -394,8 +394,17 @@ impl Inner {
         Ok(Self { world, run, project, tree: checkout.tree, branch, base, host, held_by_less })
     }
 
-    fn held_by_less(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+    fn held_by_less(&self) -> MutexGuard<'_, BTreeMap<String, Level>> {
         self.held_by_less.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what held a check; of several runs the least counts.
+    fn note_level(&self, check: &str, level: Level) {
+        if level < Level::Full {
+            let mut held = self.held_by_less();
+            let least = held.entry(check.to_owned()).or_insert(level);
+            *least = level.min(*least);
+        }
     }
 
     /// The last commit of the branch, or where the run started.
@@ -417,11 +426,9 @@ impl Native {
         let Inner { host, project, tree, base, .. } = &*self.inner;
         let parent = self.parent();
         let pins = longhaul_worktree::pins(project, base, name, check)?;
-        let report = longhaul_worktree::run_native(host, project, tree, &parent, name, check, &pins).await?.report;
-        if let Some(level) = &report.sandbox {
-            self.inner.held_by_less().insert(name.to_owned(), level.clone());
-        }
-        Ok(report)
+        let done = longhaul_worktree::run_native(host, project, tree, &parent, name, check, &pins).await?;
+        self.inner.note_level(name, done.sandbox);
+        Ok(done.report)
     }
 }
 

@@ -5,12 +5,13 @@ use longhaul_judge::EvidenceKind;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 /// A check of `[checks]` in `longhaul.toml`: a table, or just the list of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NativeCheck {
-    /// The program and its arguments; no shell.
+    /// The program and its arguments; no shell. A program of a virtual environment in the checkout, such as
+    /// `.venv/bin/python`, is that of the checkout.
     pub argv: Vec<String>,
     /// Globs of the files that decide, such as `tests/**`: they are taken from the base commit.
     ///
@@ -36,12 +37,13 @@ pub struct NativeCheck {
     /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
     pub env: BTreeMap<String, String>,
     /// Files and directories outside of the copy that it may read, besides the system's and its tool chain's: full
-    /// paths, or from the top of the project.
+    /// paths, or from the top of the project. One in the project that a link leads out of there is refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
     /// Time on the clock, in milliseconds. Default 600 000.
     pub wall_ms_max: u64,
-    /// Address space of each process, in bytes. Default 2 GiB. Node, Go and Java reserve more.
+    /// Memory that each process may write to and shares with nobody, in bytes. Default 2 GiB. All of them together may
+    /// have four times as much; see [`longhaul_sandbox::Limits::memory_bytes_max`].
     pub memory_bytes_max: u64,
     /// Bytes kept of each output; the middle is left out. Default 200 000.
     pub output_bytes_max: u64,
@@ -57,6 +59,19 @@ impl NativeCheck {
     pub fn of_argv(argv: Vec<String>) -> Self {
         let table = Table { argv, ..Table::default() };
         Self::from(table)
+    }
+
+    /// Its words where `checkout` has the user's files: a program of a virtual environment there, which git ignores and so
+    /// no copy has, by its full path, by which it is shown.
+    #[must_use]
+    pub fn argv_in(&self, checkout: &Path) -> Vec<String> {
+        let mut argv = self.argv.clone();
+        if let Some(first) = argv.first_mut()
+            && let Some(program) = of_environment(checkout, Path::new(&*first))
+        {
+            *first = program;
+        }
+        argv
     }
 
     /// What its pass must show.
@@ -97,6 +112,18 @@ impl NativeCheck {
         }
         Ok(())
     }
+}
+
+/// The full path of a program that lies in a virtual environment below `checkout`. One that a link leads out of there is
+/// none: a repository may bring it along.
+fn of_environment(checkout: &Path, program: &Path) -> Option<String> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    let bin = program.parent().filter(|bin| bin.ends_with("bin") && program.components().all(is_plain))?;
+    let environment = checkout.join(bin.parent()?);
+    let (real, top) = (environment.canonicalize().ok()?, checkout.canonicalize().ok()?);
+    let is_one = real != top && real.starts_with(&top) && environment.join("pyvenv.cfg").is_file();
+    let program = program.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+    checkout.join(program).to_str().filter(|_| is_one).map(str::to_owned)
 }
 
 /// A check as it is written, with its defaults.

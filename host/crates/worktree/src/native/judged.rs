@@ -79,9 +79,10 @@ impl Judging<'_> {
         let mut seed = [0; 32];
         let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed));
         random.map_err(|error| self.failed(error))?;
-        let NativeCheck { argv, twins, report, tests_min, .. } = self.check;
+        let NativeCheck { twins, report, tests_min, .. } = self.check;
+        let argv = self.check.argv_in(self.project.root());
         let (kind, report) = (self.check.evidence_kind(), report.as_deref());
-        Ok(Judge::of(&Check { argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
+        Ok(Judge::of(&Check { argv: &argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
     }
 
     /// The copy was just made for the first program, which may have nothing of its own.
@@ -102,7 +103,7 @@ impl Judging<'_> {
 
     async fn launch(&self, launch: &Launch) -> Result<Report, NativeError> {
         let copy = self.copy.as_ref().ok_or_else(|| self.failed("it has no copy"))?;
-        let mut program: Program = self.check.program(self.name, self.project, self.host.level_min);
+        let mut program: Program = self.check.program(self.name, self.project, self.host.level_min)?;
         program.argv.clone_from(&launch.argv);
         program.env.extend(launch.env.clone());
         if copy.is_without_modules() {
@@ -121,6 +122,11 @@ impl Judging<'_> {
     fn told(&self, judged: Judged, verdict: &Verdict) -> Judged {
         let Judged { mut report, level, wall_ms } = judged;
         report.passed = verdict.passed && report.passed;
+        if level < Level::Full {
+            report.sandbox = Some(level.to_string());
+            let line = format!("this check was held by the sandbox level `{level}`, and not by `full`");
+            add_line(&mut report.stderr, &line);
+        }
         let unseen = self.copy.as_ref().map_or(&[][..], |copy| &copy.unseen);
         if !unseen.is_empty() {
             let names = unseen.join("`, `");
