@@ -78,6 +78,11 @@ impl Process {
         Ok((process, pipe, events))
     }
 
+    /// What holds it.
+    pub(crate) fn level(&self) -> Level {
+        self.running.level()
+    }
+
     /// Waits until it has ended, and says how.
     pub(crate) async fn ended(&mut self) -> BrowserError {
         let (limit, said) = self.running.ended().await;

@@ -10,6 +10,7 @@ use http::{Method, StatusCode, Uri};
 use longhaul_core::InvocationId;
 use longhaul_core::text::truncate;
 use longhaul_egress::{EgressError, Proxy};
+use longhaul_sandbox::Level;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,6 +84,11 @@ pub(crate) struct Picture {
 }
 
 impl Session {
+    /// What holds the browser.
+    pub(crate) fn level(&self) -> Level {
+        self.process.level()
+    }
+
     /// Starts a browser with an empty page.
     pub(crate) async fn start(
         around: &Around,

@@ -10,7 +10,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit};
 use longhaul_egress::Guard;
-use longhaul_sandbox::SandboxHost;
+use longhaul_sandbox::{Level, SandboxHost};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -48,6 +48,8 @@ pub struct Browser {
     settings: BrowserSettings,
     seats: Arc<Semaphore>,
     open: std::sync::Mutex<HashMap<InvocationId, Arc<Desk>>>,
+    /// The least that has held a browser so far.
+    least: std::sync::Mutex<Option<Level>>,
 }
 
 /// What one task has open.
@@ -68,7 +70,13 @@ impl Browser {
     #[must_use]
     pub fn new(around: Around, settings: BrowserSettings) -> Self {
         let seats = Arc::new(Semaphore::new(settings.browsers_max));
-        Self { around, settings, seats, open: std::sync::Mutex::default() }
+        let (open, least) = Default::default();
+        Self { around, settings, seats, open, least }
+    }
+
+    fn note_level(&self, level: Level) {
+        let mut least = self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        *least = Some(least.map_or(level, |before| before.min(level)));
     }
 
     fn desk(&self, caller: &InvocationId) -> Arc<Desk> {
@@ -111,6 +119,7 @@ impl Browser {
         if let Asked::Open(url) = &asked {
             if let Some(seat) = seat {
                 let session = Session::start(&self.around, &self.settings, caller).await?;
+                self.note_level(session.level());
                 at.session = Some((session, seat));
                 tokio::spawn(rest(Arc::downgrade(desk), Duration::from_millis(self.settings.idle_ms_max)));
             }
@@ -191,6 +200,11 @@ impl HostTool for Browser {
                 .to_owned(),
             functions: functions(),
         })
+    }
+
+    fn held_by(&self) -> Option<String> {
+        let least = *self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        least.filter(|level| *level < Level::Full).map(|level| level.to_string())
     }
 
     async fn call(

@@ -133,10 +133,15 @@ impl McpServer {
         Self { name: name.to_owned(), config, around, live, connections, rested, has_used_up_disk, level }
     }
 
-    /// What held its process at its newest start. None before the first one, and for a server with an address.
+    /// The least that has held its process so far. None before its first start, and for a server with an address.
     #[must_use]
     pub fn level(&self) -> Option<Level> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_level(&self, level: Option<Level>) {
+        let mut least = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        *least = least.into_iter().chain(level).min();
     }
 
     fn down(&self, reason: &str) -> McpError {
@@ -206,7 +211,7 @@ impl McpServer {
     async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
         let started = Process::start(&self.name, &self.config, &self.around, keyring.sieve()).await;
         let (mut process, (stdout, stdin)) = started.map_err(|reason| self.down(&reason))?;
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = process.level();
+        self.note_level(process.level());
         let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(bytes_max);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
@@ -447,6 +452,10 @@ impl HostTool for McpServer {
                 Ok(ToolInfo { id: name.to_owned(), description: error.to_string(), functions: Vec::new() })
             }
         }
+    }
+
+    fn held_by(&self) -> Option<String> {
+        self.level().filter(|level| *level < Level::Full).map(|level| level.to_string())
     }
 
     /// What a server does with it is its own affair.

@@ -10,9 +10,9 @@ use crate::server::Surroundings;
 use longhaul_core::census::ChildKind;
 use longhaul_core::grant::Grants;
 use longhaul_egress::{Caps, Guard, Proxy};
-use longhaul_sandbox::{Input, Level, Limits, Output, Program, Room, Running, SandboxError};
+use longhaul_sandbox::{Input, Level, Limits, Output, Program, Room, Running, SandboxError, granted};
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::pipe;
@@ -116,13 +116,13 @@ fn program(
     around: &Surroundings,
     env: BTreeMap<String, String>,
 ) -> Result<Program, String> {
-    let granted = |field: &str, path: &Path| {
+    let one = |field: &str, path: &Path| {
         granted(&around.base, path).map_err(|error| format!("[mcp.{name}] {field}: {error}"))
     };
     let all = |field: &str, paths: &[PathBuf]| {
-        paths.iter().map(|path| granted(field, path)).collect::<Result<Vec<PathBuf>, String>>()
+        paths.iter().map(|path| one(field, path)).collect::<Result<Vec<PathBuf>, String>>()
     };
-    let elsewhere = config.elsewhere().map(|named| granted("directory", named)).transpose()?;
+    let elsewhere = config.elsewhere().map(|named| one("directory", named)).transpose()?;
     let spec = Spec { argv: config.command.clone(), directory: elsewhere.clone(), has_proxy: !config.hosts.is_empty() };
     let argv = if elsewhere.is_some() || spec.has_proxy {
         let spec = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
@@ -163,38 +163,6 @@ fn program(
         disk_bytes_max: config.disk_bytes(),
     };
     Ok(program)
-}
-
-/// The full path of a grant, which is full or from the top of the project.
-///
-/// Whoever agreed to a grant agreed to its words. What lies in the project is the repository's, which may make a link of
-/// it with any pull or merge: such a path must lie there by its real name, too.
-fn granted(project: &Path, path: &Path) -> Result<PathBuf, String> {
-    let whole = without_dots(&project.join(path));
-    // What is not there cannot be shown, either.
-    let (Ok(top), Ok(real)) = (project.canonicalize(), whole.canonicalize()) else { return Ok(whole) };
-    let mut passed = whole.ancestors().filter_map(|dir| dir.canonicalize().ok());
-    if real.starts_with(&top) || !passed.any(|dir| dir.starts_with(&top)) {
-        return Ok(whole);
-    }
-    Err(format!(
-        "`{}` leads out of the project by a link, to `{}`; to allow it, name that path itself, which is a power to agree to",
-        path.display(),
-        real.display()
-    ))
-}
-
-/// A path by its words, as the sandbox reads it.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 /// What the command itself names: scripts with the files beside them, packages of node with those that they need, and

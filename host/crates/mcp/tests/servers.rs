@@ -183,6 +183,7 @@ async fn a_started_server_says_what_holds_it() {
     assert_eq!(fake.server.level(), None);
     fake.approve().await;
     assert_eq!(fake.server.level(), Some(Level::None));
+    assert_eq!(fake.server.held_by().as_deref(), Some("none"));
 }
 
 #[tokio::test]
