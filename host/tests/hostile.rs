@@ -13,7 +13,7 @@ mod fuzz;
 use expect_test::{Expect, expect};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant};
-use longhaul_engine::{CallError, CompileLimits, LoadError, Plugin, inspect};
+use longhaul_engine::{CallError, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, inspect};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -1220,8 +1220,47 @@ fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
 fn a_compilation_past_its_memory_dies_and_says_so() {
     let limits = CompileLimits { memory_bytes_max: 64 << 20, ..CompileLimits::default() };
     let error = not_compiled(&slow_to_compile(60_000), limits);
-    assert!(matches!(error, LoadError::Compile { .. }), "{error}");
-    assert!(error.to_string().contains("memory"), "{error}");
+    assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == "memory_bytes_max"), "{error}");
+}
+
+/// An engine whose compiler is a line for the shell.
+fn engine_of(cache: &Path, line: &str, limits: CompileLimits) -> Engine {
+    let jail = Jail { program: "/bin/sh".into(), arguments: vec!["-c".into(), line.into()], limits };
+    let options = EngineOptions { on_demand: true, ..EngineOptions::default() };
+    Engine::new(cache.to_owned(), jail, &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is wrong with the host was once told as a fault of the plugin, and every death as one for want of memory.
+#[test]
+fn the_end_of_the_compiler_tells_a_fault_of_the_plugin_from_one_of_the_host() {
+    let told = |line: &str| {
+        let directory = private_directory();
+        let line = format!("ulimit -c 0; {line}");
+        let engine = engine_of(&directory.path().join("cache"), &line, CompileLimits::default());
+        match block_on(async { engine.load("plugin", &guest("healthy")).await }).err().expect("nothing is compiled") {
+            LoadError::Limit { hit, .. } => hit.name,
+            LoadError::Compile { reason, .. } => format!("plugin: {reason}"),
+            LoadError::TooDeep { .. } => "too deep".to_owned(),
+            LoadError::Died { .. } => "died".to_owned(),
+            LoadError::Host { reason, .. } if reason.contains("cannot be used") => "host: no code".to_owned(),
+            LoadError::Host { reason, .. } => format!("host: {reason}"),
+            other => other.to_string(),
+        }
+    };
+    for (line, expected) in [
+        ("echo why >&2; exit 3", "plugin: why"),
+        ("echo why >&2; exit 4", "host: why"),
+        ("exit 0", "host: no code"),
+        ("kill -XCPU $$", "cpu_ms_max"),
+        ("exit 5", "memory_bytes_max"),
+        ("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$", "memory_bytes_max"),
+        ("echo \"thread 'main' has overflowed its stack\" >&2; kill -ABRT $$", "too deep"),
+        ("kill -SEGV $$", "died"),
+        ("kill -KILL $$", "died"),
+        ("echo \"thread 'main' panicked\" >&2; exit 101", "died"),
+    ] {
+        assert_eq!(told(line), expected, "{line}");
+    }
 }
 
 #[test]
