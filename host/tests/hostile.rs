@@ -1252,7 +1252,9 @@ fn the_end_of_the_compiler_tells_a_fault_of_the_plugin_from_one_of_the_host() {
         ("echo why >&2; exit 4", "host: why"),
         ("exit 0", "host: no code"),
         ("kill -XCPU $$", "cpu_ms_max"),
+        ("kill -XFSZ $$", "code_bytes_max"),
         ("exit 5", "memory_bytes_max"),
+        ("exit 6", "code_bytes_max"),
         ("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$", "memory_bytes_max"),
         ("echo \"thread 'main' has overflowed its stack\" >&2; kill -ABRT $$", "too deep"),
         ("kill -SEGV $$", "died"),
@@ -1261,6 +1263,82 @@ fn the_end_of_the_compiler_tells_a_fault_of_the_plugin_from_one_of_the_host() {
     ] {
         assert_eq!(told(line), expected, "{line}");
     }
+}
+
+#[test]
+fn compiled_code_is_no_longer_than_it_may_be() {
+    let limits = CompileLimits { code_bytes_max: 4_096, ..CompileLimits::default() };
+    let error = not_compiled(&guest("healthy"), limits);
+    assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == "code_bytes_max"), "{error}");
+}
+
+/// Code that has taken the compiler over does not ask how much it may write.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_compiler_can_fill_no_disk() {
+    let limits = CompileLimits { code_bytes_max: 12_345_678, ..CompileLimits::default() };
+    let limits = serde_json::to_string(&limits).expect("limits are JSON");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["compile-child", "--limits", &limits])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let held = || {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap_or_default();
+        let line = limits.lines().find(|line| line.starts_with("Max file size")).map(str::to_owned);
+        line.map(|line| line.split_whitespace().skip(3).take(2).all(|max| max == "12345678"))
+    };
+    while !held().expect("it waits for a component") {
+        std::thread::yield_now();
+    }
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("ours").code(), Some(3), "nothing is no component");
+}
+
+/// One that was left running held the pipe of the compiler's words, and was waited for as long as a compiler may take.
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_that_the_compiler_starts_outlives_it() {
+    let directory = private_directory();
+    let started = directory.path().join("started");
+    let background = format!("sleep 1000 & echo $! >'{}'", started.display());
+    for (line, wall_ms_max, ends) in [("exit 3", 1_800_000, "cannot be compiled"), ("sleep 1000", 3_000, "wall_ms_max")]
+    {
+        let limits = CompileLimits { wall_ms_max, ..CompileLimits::default() };
+        let engine = engine_of(&directory.path().join("cache"), &format!("{background}; {line}"), limits);
+        let load = async { tokio::time::timeout(PATIENCE, engine.load("plugin", &guest("healthy"))).await };
+        let error = block_on(load).expect("it ends").err().expect("nothing is compiled").to_string();
+        assert!(error.contains(ends), "{line}: {error}");
+        let pid = fs::read_to_string(&started).expect("written before the end");
+        // Where nobody collects orphans its number stays.
+        let lives = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+            status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))
+        };
+        while lives() {
+            std::thread::yield_now();
+        }
+        fs::remove_file(&started).expect("ours");
+    }
+}
+
+/// It is of another process group than the host, so what ends the host at a terminal does not reach it.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_compiler_ends_with_its_host() {
+    let limits = serde_json::to_string(&CompileLimits::default()).expect("limits are JSON");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["compile-child", "--limits", &limits])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // A component that never comes, and nobody who would hear what is wrong with it.
+    let _stdin = child.stdin.take();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("ours").code(), Some(4));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! its own child wrote. The child reads the component from a pipe and writes code into a file that the host opened for
 //! it. Before it reads a byte it confines itself to these descriptors: it opens no file and no connection, and from
 //! Linux 6.12 on signals no other process. Where Landlock or seccomp is missing it refuses to compile, unless
-//! [`CompileLimits::sandbox_min`] is `none`.
+//! [`CompileLimits::sandbox_min`] is `none`. It leads a process group, which ends with it, and it ends with the host.
 
 use crate::config::compile_config;
 use crate::error::LoadError;
@@ -15,7 +15,8 @@ use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
 use longhaul_core::text::{printable, truncate};
 use longhaul_sandbox::Level;
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -48,6 +49,10 @@ pub struct CompileLimits {
     /// Time on the clock, in milliseconds. Default 1 800 000. For a child that stands still: one that
     /// computes ends at `cpu_ms_max`.
     pub wall_ms_max: u64,
+    /// Bytes of compiled code, which stay on the disk. Default 1 GiB. CPython's has some 100 MB; two bytes far from each
+    /// other in the memory of a module become an image of all between them. The child's files end there, whatever
+    /// writes them.
+    pub code_bytes_max: u64,
     /// The least that holds the child besides these limits. Default `landlock`: it keeps its two pipes and the file of
     /// code, opens no file and no connection, and from Linux 6.12 on signals no other process. Where Landlock or
     /// seccomp is missing it refuses to compile. Any other level asks for the same; `none` asks for nothing more than
@@ -65,6 +70,7 @@ impl Default for CompileLimits {
             memory_bytes_max: 6 << 30,
             cpu_ms_max: 180_000,
             wall_ms_max: 1_800_000,
+            code_bytes_max: 1 << 30,
             sandbox_min: if cfg!(target_os = "linux") { Level::Landlock } else { Level::None },
         }
     }
@@ -112,8 +118,27 @@ impl Jail {
             .stdin(Stdio::piped())
             .stdout(File::create(output)?)
             .stderr(Stdio::piped())
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
+    }
+}
+
+/// The process group of the child, killed when it is dropped: nothing that the child starts outlives it.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        // Its number is the child's, which the kernel gives to nobody while the group has a member.
+        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 
@@ -140,6 +165,9 @@ impl Ended {
         if self.status.signal() == Some(Signal::XCPU.as_raw()) {
             return Err(reached(&name, "cpu_ms_max", limits.cpu_ms_max));
         }
+        if self.status.code() == Some(CODE_TOO_LONG) || self.status.signal() == Some(Signal::XFSZ.as_raw()) {
+            return Err(reached(&name, "code_bytes_max", limits.code_bytes_max));
+        }
         // Of a death by its stack or its memory only Rust's runtime tells, in its last words.
         if reason.contains("has overflowed its stack") {
             let stack_bytes_max = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
@@ -153,7 +181,7 @@ impl Ended {
 }
 
 async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Ended> {
-    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let (group, stdin, stderr) = (Group::of(child), child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
             // The child may refuse before it has read all; its own words say why.
@@ -168,14 +196,15 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Ended> {
         }
         std::io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
     };
-    let ((), text) = tokio::join!(write, read);
-    let status = child.wait().await?;
-    Ok(Ended { status, text: text? })
+    let wait = async {
+        let status = child.wait().await;
+        // Who holds the child's pipes still would be waited for.
+        drop(group);
+        status
+    };
+    let ((), text, status) = tokio::join!(write, read, wait);
+    Ok(Ended { status: status?, text: text? })
 }
-
-/// Bytes of compiled code, which stay on the disk. CPython's has some 100 MB; two bytes far from each other in the memory
-/// of a module become an image of all between them.
-const CODE_BYTES_MAX: usize = 1 << 30;
 
 /// The child's exit code when it says on standard error what is wrong with the module.
 const REFUSED: i32 = 3;
@@ -185,6 +214,9 @@ const FAILED: i32 = 4;
 
 /// The same where it has no more memory and could still say so; else it aborts.
 const OUT_OF_MEMORY: i32 = 5;
+
+/// The same where its code would be longer than it may be.
+const CODE_TOO_LONG: i32 = 6;
 
 /// Why the child did not compile: its exit code and its words.
 type Fault = (i32, String);
@@ -216,14 +248,15 @@ fn compile_within(limits: &str) -> Result<(), Fault> {
         })?;
     }
     confine(&limits).map_err(|error| (FAILED, format!("the limits could not be set: {error}")))?;
+    end_with_the_host();
     let mut bytes = Vec::new();
     let read = std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes);
     read.map_err(|error| of_system("cannot read the component", &error))?;
     check_shape("child", &bytes, &limits).map_err(|error| (REFUSED, error.to_string()))?;
     let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| of_wasmtime(FAILED, &error))?;
     let code = engine.precompile_component(&bytes).map_err(|error| of_wasmtime(REFUSED, &error))?;
-    if code.len() > CODE_BYTES_MAX {
-        return Err((REFUSED, format!("its compiled code has {} bytes, more than {CODE_BYTES_MAX}", code.len())));
+    if code.len() as u64 > limits.code_bytes_max {
+        return Err((CODE_TOO_LONG, format!("its compiled code has {} bytes", code.len())));
     }
     // Not through the buffer of standard output, which looks for the ends of lines.
     let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
@@ -241,11 +274,37 @@ fn of_wasmtime(code: i32, error: &wasmtime::Error) -> Fault {
 }
 
 fn confine(limits: &CompileLimits) -> std::io::Result<()> {
-    let only = |max: u64| Rlimit { current: Some(max), maximum: Some(max) };
-    setrlimit(Resource::As, only(limits.memory_bytes_max))?;
-    setrlimit(Resource::Core, only(0))?;
+    only(Resource::As, limits.memory_bytes_max)?;
+    only(Resource::Core, 0)?;
+    // Whatever has taken the compiler over could fill the disk.
+    only(Resource::Fsize, limits.code_bytes_max)?;
     let seconds = limits.cpu_ms_max.div_ceil(1_000);
     // The second limit kills without saying why, so it stands behind the first.
-    setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) })?;
+    let kill = within(Resource::Cpu, seconds.saturating_add(1));
+    setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(kill)), maximum: Some(kill) })?;
     Ok(())
+}
+
+fn only(resource: Resource, max: u64) -> std::io::Result<()> {
+    let max = Some(within(resource, max));
+    Ok(setrlimit(resource, Rlimit { current: max, maximum: max })?)
+}
+
+/// What the host itself is held to cannot be raised, and need not be.
+fn within(resource: Resource, max: u64) -> u64 {
+    getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
+}
+
+/// Ends this process once nobody reads its standard error any more: then the host is gone, and with it whoever bounds its
+/// time on the clock. A terminal that ends the host does not end us, who are of another process group.
+fn end_with_the_host() {
+    let wait = || {
+        let stderr = std::io::stderr();
+        let mut waited = [PollFd::new(&stderr, PollFlags::empty())];
+        if matches!(rustix::event::poll(&mut waited, None), Ok(1..)) {
+            std::process::exit(FAILED);
+        }
+    };
+    // Without the thread its limits end it.
+    let _ = std::thread::Builder::new().name("host".into()).spawn(wait);
 }
