@@ -1216,6 +1216,29 @@ fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
     assert_eq!(child.wait().expect("ours").code(), Some(3), "nothing is no component");
 }
 
+/// A model's file is a stranger's as a component is. The process has ended, and what it was is still to be read.
+#[test]
+#[cfg(all(target_os = "linux", feature = "local-model"))]
+fn the_process_of_a_local_model_has_given_up_its_powers_before_it_reads_a_byte() {
+    let directory = private_directory();
+    let file = directory.path().join("model.gguf");
+    fs::write(&file, "no model").expect("ours");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["model-child", "--context-tokens-max", "512", "--memory-bytes-max", "1073741824", "--file"])
+        .arg(&file)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let said = std::io::read_to_string(child.stdout.take().expect("piped")).expect("text");
+    assert!(said.contains("bad_model"), "{said}");
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("nobody has waited for it");
+    for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000"] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    assert_eq!(child.wait().expect("ours").code(), Some(1));
+}
+
 #[test]
 fn a_compilation_past_its_memory_dies_and_says_so() {
     let limits = CompileLimits { memory_bytes_max: 64 << 20, ..CompileLimits::default() };
