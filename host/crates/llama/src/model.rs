@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::ControlFlow;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +71,7 @@ impl Model {
     /// [`LlamaError::BadFile`] for a file that is damaged, [`LlamaError::Unsupported`] for one of
     /// another kind, [`LlamaError::OutOfMemory`] for one that does not fit.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, LlamaError> {
-        Model::load_confined(path, options, || Ok(()))
+        Model::load_confined(path, options, |_| Ok(()))
     }
 
     /// [`Model::load`], with `confine` between opening the file and reading its first byte: the file is a stranger's.
@@ -78,12 +79,12 @@ impl Model {
     pub(crate) fn load_confined(
         path: &Path,
         options: &LoadOptions,
-        confine: impl FnOnce() -> Result<(), String>,
+        confine: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
     ) -> Result<Self, LlamaError> {
         let failed = |source| LlamaError::Io { what: path.display().to_string(), source };
         let file = File::open(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
-        let unconfined = confine().err();
+        let unconfined = confine(file.as_fd()).err();
         let mut model = Model::read(BufReader::new(file), bytes, options)?;
         model.info.unconfined = unconfined;
         Ok(model)

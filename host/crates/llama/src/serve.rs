@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -21,16 +22,16 @@ use crate::protocol::{
 
 /// Loads the model and serves it until the input ends.
 ///
-/// The file is opened, then `confine` has the process give up its powers, then the first byte is read. The model is
-/// loaded where that fails, too, and its info says why. The first line out is the model's [`AnswerBody::Info`], or the
-/// [`AnswerBody::Error`] that is returned too.
+/// The file is opened, then `confine` has the process give up all powers but its descriptors, the file's among them, then
+/// the first byte is read. The model is loaded where that fails, too, and its info says why. The first line out is the
+/// model's [`AnswerBody::Info`], or the [`AnswerBody::Error`] that is returned too.
 ///
 /// # Errors
 /// Those of [`Model::load`]; [`LlamaError::Io`] when the output is closed.
 pub fn serve(
     path: &Path,
     options: &LoadOptions,
-    confine: impl FnOnce() -> Result<(), String>,
+    confine: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
     input: impl Read + Send + 'static,
     mut output: impl Write + Send + 'static,
 ) -> Result<(), LlamaError> {
@@ -357,7 +358,7 @@ mod tests {
         let output = Shared::default();
         let path = Path::new("/nonexistent/model.gguf");
         let options = LoadOptions::default();
-        let result = serve(path, &options, || panic!("nothing is opened"), std::io::empty(), output.clone());
+        let result = serve(path, &options, |_| panic!("nothing is opened"), std::io::empty(), output.clone());
         assert!(result.is_err());
         let line = String::from_utf8(lock(&output.0).clone()).expect("utf-8");
         assert!(line.starts_with(r#"{"id":null,"error":"#) && line.contains("model.gguf"), "{line}");
@@ -371,7 +372,7 @@ mod tests {
             std::fs::write(&path, b"not read yet").expect("ours");
             let output = Shared::default();
             // What is open is written to, and its name goes away.
-            let confine = || {
+            let confine = |_: BorrowedFd<'_>| {
                 std::fs::write(&path, test_model::bytes()).expect("ours");
                 std::fs::remove_file(&path).expect("ours");
                 answer
