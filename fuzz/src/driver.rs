@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of an input that is made here.
+/// Bytes of an input that is made here of a short one; of a longer one it has at most twice as many.
 const INPUT_BYTES_MAX: usize = 8 << 10;
 
 /// Changes that make one input of another.
@@ -92,6 +92,7 @@ pub fn drive((name, target): Target, bound: Bound, seed: u64, findings: &Path) -
 
 fn mutated(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut input = inputs[random.below(inputs.len())].clone();
+    let bytes_max = INPUT_BYTES_MAX.max(input.len().saturating_mul(2));
     for _ in 0..=random.next() % CHANGES_MAX {
         let at = random.below(input.len() + 1);
         let end = (at + random.below(32)).min(input.len());
@@ -117,7 +118,7 @@ fn mutated(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
                 input.splice(at..at, WORDS[random.below(WORDS.len())].iter().copied());
             }
         }
-        input.truncate(INPUT_BYTES_MAX);
+        input.truncate(bytes_max);
     }
     input
 }
@@ -135,5 +136,21 @@ impl Random {
 
     fn below(&mut self, count: usize) -> usize {
         usize::try_from(self.next() % count.max(1) as u64).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{INPUT_BYTES_MAX, Random, mutated};
+
+    #[test]
+    fn a_long_input_is_changed_as_a_whole_and_stays_bounded() {
+        for length in [0, 100, 4 * INPUT_BYTES_MAX] {
+            let (inputs, mut random) = ([vec![b'x'; length]], Random(19));
+            let lengths: Vec<usize> = (0..100).map(|_| mutated(&inputs, &mut random).len()).collect();
+            let (least, most) = (lengths.iter().min(), lengths.iter().max());
+            assert!(most <= Some(&INPUT_BYTES_MAX.max(2 * length)), "{length}: {most:?}");
+            assert!(length <= INPUT_BYTES_MAX || least > Some(&INPUT_BYTES_MAX), "{length}: {least:?}");
+        }
     }
 }

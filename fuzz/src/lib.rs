@@ -28,6 +28,17 @@ pub const TARGETS: [Target; 9] = [
     ("wit_values", values::wit_values),
 ];
 
+/// The target of this name; without a name all of them.
+///
+/// # Errors
+/// There is no such target: a text that says which there are.
+pub fn chosen(name: Option<&str>) -> Result<Vec<Target>, String> {
+    let Some(name) = name else { return Ok(TARGETS.into()) };
+    let found: Vec<Target> = TARGETS.into_iter().filter(|(target, _)| *target == name).collect();
+    let all = TARGETS.map(|(target, _)| target).join(", ");
+    if found.is_empty() { Err(format!("there is no target `{name}`; choose one of {all}")) } else { Ok(found) }
+}
+
 /// Runs one target on these bytes.
 ///
 /// # Panics

@@ -95,27 +95,46 @@ pub(crate) fn shell_words(bytes: &[u8]) {
     if let Ok(command) = command_line(text) {
         assert!(!command.program.is_empty());
         // What means something to a shell is no plain command.
-        let outside: String = unquoted(text);
-        for char in ['\n', ';', '|', '&', '`', '<', '>'] {
-            assert!(!outside.contains(char), "{text:?} is taken for one plain command");
-        }
+        let meant = meant(text);
+        assert!(!meant.contains(MEANINGS), "{text:?} is taken for one plain command, and has `{meant}`");
     }
     let words: Vec<String> = text.split('\n').map(str::to_owned).collect();
     let _ = command_words(&words);
 }
 
-/// A line without what stands in quotes or behind a backslash.
-fn unquoted(text: &str) -> String {
-    let (mut outside, mut quote, mut escaped) = (String::new(), None, false);
+/// Characters by which a shell chains, redirects, substitutes, matches, expands or quotes.
+const MEANINGS: [char; 22] =
+    ['\n', ';', '|', '&', '`', '<', '>', '$', '(', ')', '{', '}', '[', ']', '*', '?', '!', '#', '^', '~', '\\', '"'];
+
+/// What of a line a shell looks at: of what stands in double quotes the characters that expand or quote there, of what
+/// stands in single ones nothing. A quote that is not closed is looked at too.
+fn meant(text: &str) -> String {
+    let (mut meant, mut quote) = (String::new(), None);
     for char in text.chars() {
         match (quote, char) {
-            _ if escaped => escaped = false,
-            (None | Some('"'), '\\') => escaped = true,
             (None, '\'' | '"') => quote = Some(char),
             (Some(open), close) if open == close => quote = None,
-            (None, other) => outside.push(other),
+            (None, other) | (Some('"'), other @ ('$' | '`' | '\\' | '!')) => meant.push(other),
             (Some(_), _) => {}
         }
     }
-    outside
+    meant.extend(quote.map(|_| '"'));
+    meant
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MEANINGS, meant};
+
+    #[test]
+    fn the_oracle_of_command_lines_sees_what_a_shell_sees() {
+        for line in
+            ["a \"$(b)\"", "a \"`b`\"", "a $HOME", "a \"b", "a 'b", "a \\' b", "a \"\\\" ; b\"", "a \"b\";c", "a *"]
+        {
+            assert!(meant(line).contains(MEANINGS), "{line}");
+        }
+        for line in ["a '$(b)' \";\"", "a \"'\" '\"'", "a b=c"] {
+            assert!(!meant(line).contains(MEANINGS), "{line}");
+        }
+    }
 }

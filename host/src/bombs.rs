@@ -1,7 +1,8 @@
 //! Bombs, held: each of the corpus is loaded within small limits, run where it loads, and compared with the end that it
 //! must come to.
 //!
-//! Refuses to take any other end for a good one: a refusal for another reason may stand in front of a hole.
+//! Refuses to take any other end for a good one: a refusal for another reason may stand in front of a hole. Where the
+//! host could not compile, nothing was shown.
 
 use crate::exec;
 use crate::nobody;
@@ -19,11 +20,26 @@ use std::time::Instant;
 /// Time on the clock of a compilation and of a call, in milliseconds, for a machine that does much else.
 const WALL_MS_MAX: u64 = 30_000;
 
+/// Caps of the compiler's process, one of which an exhausting bomb reaches.
+const EXHAUSTED: [&str; 2] = ["cpu_ms_max", "memory_bytes_max"];
+
+/// What an end shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It ended as it must.
+    Held,
+    /// It ended otherwise.
+    NotHeld,
+    /// The host could not load anything.
+    NotTried,
+}
+
 /// What came of a bomb.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Whether it ended as it must.
-    pub held: bool,
+    /// What that shows.
+    pub verdict: Verdict,
     /// How it ended.
     pub said: String,
     /// How long that took, in milliseconds.
@@ -55,7 +71,7 @@ pub async fn hold(engine: &Engine, bomb: &Bomb) -> Outcome {
     let since = Instant::now();
     let ended = end(engine, bomb.form, &bytes).await;
     let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Outcome { held: ended.is(bomb.end), said: ended.said(), ms }
+    Outcome { verdict: ended.verdict(bomb.end), said: ended.said(), ms }
 }
 
 /// How a bomb ended.
@@ -112,14 +128,22 @@ fn setup() -> Setup {
 }
 
 impl Ended {
+    fn verdict(&self, end: End) -> Verdict {
+        match self {
+            Self::Refused(error) if error.is_of_the_host() => Verdict::NotTried,
+            _ if self.is(end) => Verdict::Held,
+            _ => Verdict::NotHeld,
+        }
+    }
+
     fn is(&self, end: End) -> bool {
         match (self, end) {
             (Self::Refused(LoadError::Limit { hit, .. }), End::Cap(name))
             | (Self::Stopped(CallError::Limit { hit, .. }), End::CallCap(name)) => hit.name == name,
-            (Self::Refused(LoadError::Limit { hit, .. }), End::Exhausted) => hit.name == "cpu_ms_max",
-            (Self::Refused(LoadError::Compile { reason, .. }), End::Exhausted) => is_death(reason),
-            (Self::Refused(LoadError::Compile { reason, .. }), End::Invalid) => !is_death(reason),
-            (Self::Refused(LoadError::NotAComponent { .. }), End::NoComponent)
+            (Self::Refused(LoadError::Limit { hit, .. }), End::Exhausted) => EXHAUSTED.contains(&hit.name.as_str()),
+            (Self::Refused(LoadError::TooDeep { .. }), End::Exhausted)
+            | (Self::Refused(LoadError::Compile { .. }), End::Invalid)
+            | (Self::Refused(LoadError::NotAComponent { .. }), End::NoComponent)
             | (Self::Refused(LoadError::Manifest { .. }), End::Manifest)
             | (Self::Refused(LoadError::WrongWorld { .. }), End::WrongWorld)
             | (Self::Stopped(CallError::Trapped { .. }), End::Trap)
@@ -136,9 +160,4 @@ impl Ended {
             Self::Loaded => "it loaded".to_owned(),
         }
     }
-}
-
-/// Whether a compiler ended without a word, at its memory; it tells of everything else.
-fn is_death(reason: &str) -> bool {
-    reason.starts_with("the compiler died")
 }

@@ -230,6 +230,7 @@ impl From<LoadError> for ExecError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Limit { name, hit } => Self::CompileLimit { name, hit },
+            error @ LoadError::Host { .. } => Self::Host(error.to_string()),
             other => Self::Load(other),
         }
     }
@@ -253,7 +254,7 @@ impl Executor {
     /// An executor with nothing loaded yet. It reserves address space for 256 instances.
     ///
     /// # Errors
-    /// [`ExecError::Load`] when the cache is not ours alone or wasmtime does not start.
+    /// [`ExecError::Load`] when the cache is not ours alone, [`ExecError::Host`] when wasmtime does not start.
     pub fn new(places: Places) -> Result<Self, ExecError> {
         let jail = Jail {
             program: places.compiler.clone(),

@@ -13,7 +13,7 @@ mod fuzz;
 use expect_test::{Expect, expect};
 use longhaul_core::Limits;
 use longhaul_core::grant::{Access, DirectoryGrant};
-use longhaul_engine::{CallError, CompileLimits, LoadError, Plugin, inspect};
+use longhaul_engine::{CallError, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, inspect};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -1202,11 +1202,16 @@ fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    // Four filters of seccomp, the last of all that it gives up.
-    while field("Seccomp_filters:") != ["4"] {
+    // Of its limits, which it sets last, the one on time on a processor.
+    let has_limits = || {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap_or_default();
+        limits.lines().any(|line| line.starts_with("Max cpu time") && line.contains(" 180 "))
+    };
+    while !has_limits() {
         assert!(!field("Pid:").is_empty(), "it ended");
         std::thread::yield_now();
     }
+    assert_eq!(field("Seccomp:"), ["2"]);
     assert_eq!(field("NoNewPrivs:"), ["1"]);
     for rights in ["CapEff:", "CapPrm:", "CapInh:", "CapAmb:"] {
         assert_eq!(field(rights), ["0000000000000000"], "{rights}");
@@ -1216,12 +1221,152 @@ fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
     assert_eq!(child.wait().expect("ours").code(), Some(3), "nothing is no component");
 }
 
+/// A model's file is a stranger's as a component is. The process has ended, and what it was is still to be read.
+#[test]
+#[cfg(all(target_os = "linux", feature = "local-model"))]
+fn the_process_of_a_local_model_has_given_up_its_powers_before_it_reads_a_byte() {
+    let directory = private_directory();
+    let file = directory.path().join("model.gguf");
+    fs::write(&file, "no model").expect("ours");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["model-child", "--context-tokens-max", "512", "--memory-bytes-max", "1073741824", "--file"])
+        .arg(&file)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let said = std::io::read_to_string(child.stdout.take().expect("piped")).expect("text");
+    assert!(said.contains("bad_model"), "{said}");
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("nobody has waited for it");
+    for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000"] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    assert_eq!(child.wait().expect("ours").code(), Some(1));
+}
+
 #[test]
 fn a_compilation_past_its_memory_dies_and_says_so() {
     let limits = CompileLimits { memory_bytes_max: 64 << 20, ..CompileLimits::default() };
     let error = not_compiled(&slow_to_compile(60_000), limits);
-    assert!(matches!(error, LoadError::Compile { .. }), "{error}");
-    assert!(error.to_string().contains("memory"), "{error}");
+    assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == "memory_bytes_max"), "{error}");
+}
+
+/// An engine whose compiler is a line for the shell.
+fn engine_of(cache: &Path, line: &str, limits: CompileLimits) -> Engine {
+    let jail = Jail { program: "/bin/sh".into(), arguments: vec!["-c".into(), line.into()], limits };
+    let options = EngineOptions { on_demand: true, ..EngineOptions::default() };
+    Engine::new(cache.to_owned(), jail, &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is wrong with the host was once told as a fault of the plugin, and every death as one for want of memory.
+#[test]
+fn the_end_of_the_compiler_tells_a_fault_of_the_plugin_from_one_of_the_host() {
+    let told = |line: &str| {
+        let directory = private_directory();
+        let line = format!("ulimit -c 0; {line}");
+        let engine = engine_of(&directory.path().join("cache"), &line, CompileLimits::default());
+        match block_on(async { engine.load("plugin", &guest("healthy")).await }).err().expect("nothing is compiled") {
+            LoadError::Limit { hit, .. } => hit.name,
+            LoadError::Compile { reason, .. } => format!("plugin: {reason}"),
+            LoadError::TooDeep { .. } => "too deep".to_owned(),
+            LoadError::Died { .. } => "died".to_owned(),
+            LoadError::Host { reason, .. } if reason.contains("cannot be used") => "host: no code".to_owned(),
+            LoadError::Host { reason, .. } => format!("host: {reason}"),
+            other => other.to_string(),
+        }
+    };
+    for (line, expected) in [
+        ("echo why >&2; exit 3", "plugin: why"),
+        ("echo why >&2; exit 4", "host: why"),
+        ("exit 0", "host: no code"),
+        ("kill -XCPU $$", "cpu_ms_max"),
+        ("kill -XFSZ $$", "code_bytes_max"),
+        ("exit 5", "memory_bytes_max"),
+        ("exit 6", "code_bytes_max"),
+        ("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$", "memory_bytes_max"),
+        ("echo \"thread 'main' has overflowed its stack\" >&2; kill -ABRT $$", "too deep"),
+        ("kill -SEGV $$", "died"),
+        ("kill -KILL $$", "died"),
+        ("echo \"thread 'main' panicked\" >&2; exit 101", "died"),
+    ] {
+        assert_eq!(told(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn compiled_code_is_no_longer_than_it_may_be() {
+    let limits = CompileLimits { code_bytes_max: 4_096, ..CompileLimits::default() };
+    let error = not_compiled(&guest("healthy"), limits);
+    assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == "code_bytes_max"), "{error}");
+}
+
+/// Code that has taken the compiler over does not ask how much it may write.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_compiler_can_fill_no_disk() {
+    let limits = CompileLimits { code_bytes_max: 12_345_678, ..CompileLimits::default() };
+    let limits = serde_json::to_string(&limits).expect("limits are JSON");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["compile-child", "--limits", &limits])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let held = || {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap_or_default();
+        let line = limits.lines().find(|line| line.starts_with("Max file size")).map(str::to_owned);
+        line.map(|line| line.split_whitespace().skip(3).take(2).all(|max| max == "12345678"))
+    };
+    while !held().expect("it waits for a component") {
+        std::thread::yield_now();
+    }
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("ours").code(), Some(3), "nothing is no component");
+}
+
+/// One that was left running held the pipe of the compiler's words, and was waited for as long as a compiler may take.
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_that_the_compiler_starts_outlives_it() {
+    let directory = private_directory();
+    let started = directory.path().join("started");
+    let background = format!("sleep 1000 & echo $! >'{}'", started.display());
+    for (line, wall_ms_max, ends) in [("exit 3", 1_800_000, "cannot be compiled"), ("sleep 1000", 3_000, "wall_ms_max")]
+    {
+        let limits = CompileLimits { wall_ms_max, ..CompileLimits::default() };
+        let engine = engine_of(&directory.path().join("cache"), &format!("{background}; {line}"), limits);
+        let load = async { tokio::time::timeout(PATIENCE, engine.load("plugin", &guest("healthy"))).await };
+        let error = block_on(load).expect("it ends").err().expect("nothing is compiled").to_string();
+        assert!(error.contains(ends), "{line}: {error}");
+        let pid = fs::read_to_string(&started).expect("written before the end");
+        // Where nobody collects orphans its number stays.
+        let lives = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+            status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))
+        };
+        while lives() {
+            std::thread::yield_now();
+        }
+        fs::remove_file(&started).expect("ours");
+    }
+}
+
+/// It is of another process group than the host, so what ends the host at a terminal does not reach it.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_compiler_ends_with_its_host() {
+    let limits = serde_json::to_string(&CompileLimits::default()).expect("limits are JSON");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(["compile-child", "--limits", &limits])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // A component that never comes, and nobody who would hear what is wrong with it.
+    let _stdin = child.stdin.take();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("ours").code(), Some(4));
 }
 
 #[test]

@@ -1,24 +1,32 @@
 //! The tests of what holds and judges native programs, once more as an ordinary user.
 //!
 //! A kernel gives root other walls than a user: other namespaces, other mounts, other limits. So what root's tests show
-//! says little of a user's machine. Nothing is built for it: the programs that root built are started again. Whoever is
-//! no root has run all tests as a user already. Refuses to open anybody's directories for it but `target/tmp`.
+//! says little of a user's machine. Nothing is built for it: the programs that root built are started again, with root's
+//! tool chain where a check needs one. Whoever is no root has run all tests as a user already. Refuses to open anybody's
+//! directories for it but `target/tmp`.
 
 use crate::browser::is_root;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use longhaul_build::process::run;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A user that owns nothing on the machine.
 const USER: u32 = 65_533;
 
-/// Packages whose tests meet the kernel.
-const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-worktree) + package(longhaul-tools)";
+/// Tests that meet the kernel. Other programs of `longhaul` write into `target/test-cache`, which is root's.
+const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-worktree) + package(longhaul-tools) \
+                     + (package(longhaul) & binary(hostile))";
 
-/// What nextest is told by files, since the user may have no cargo.
+/// Where else the user finds programs.
+const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/// What tells of root's own tool chain and caches.
+const OF_ROOT: [&str; 4] = ["CARGO", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+
+/// What nextest is told by files, since the user has none of root's caches.
 const PROGRAMS: [&str; 6] =
     ["nextest", "list", "--workspace", "--list-type=binaries-only", "--message-format=json", "--cargo-quiet"];
 const PACKAGES: [&str; 3] = ["metadata", "--format-version=1", "--quiet"];
@@ -39,13 +47,50 @@ pub(crate) fn test(root: &Path, cargo: impl Fn() -> Command, nextest: &Path) -> 
     // It may lie in a home that is closed to others.
     let program = place.join("cargo-nextest");
     fs::copy(nextest.join("cargo-nextest"), &program).context("copy nextest")?;
-    let is_readable = as_user().args(["test", "-r"]).arg(&programs).status().is_ok_and(|status| status.success());
-    ensure!(is_readable, "other users cannot read `{}`; move the repository to where they can", root.display());
+    ensure!(
+        is_for_user("-r", &programs),
+        "other users cannot read `{}`; move the repository to where they can",
+        root.display()
+    );
     let mut tests = as_user();
     tests.arg(program).args(["nextest", "run", "--no-fail-fast", "--binaries-metadata"]).arg(programs);
     tests.arg("--cargo-metadata").arg(packages).args(["-E", TESTS]);
-    tests.current_dir(root).env("HOME", home).env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let tools = tool_chain(root, &place)?;
+    let path = std::env::join_paths(std::iter::once(tools).chain(PATH.map(PathBuf::from)));
+    tests.current_dir(root).env("HOME", home).env("PATH", path.context("name the directories of programs")?);
+    for name in OF_ROOT {
+        tests.env_remove(name);
+    }
     Ok(run("run the tests as a user", &mut tests)?)
+}
+
+/// The programs of the tool chain in use: where they are, or, where that is closed to the user, such as in root's home,
+/// by further names below `place`.
+fn tool_chain(root: &Path, place: &Path) -> Result<PathBuf> {
+    let said = stdout_of(Command::new("rustc").current_dir(root).args(["--print", "sysroot"]))?;
+    let from = PathBuf::from(String::from_utf8(said).context("read the name of the tool chain")?.trim_end());
+    if is_for_user("-x", &from.join("bin/cargo")) {
+        return Ok(from.join("bin"));
+    }
+    let to = place.join("toolchain");
+    // Links cost nothing, and another file system has none.
+    for how in ["-al", "-a"] {
+        if to.exists() {
+            fs::remove_dir_all(&to).context("remove the tool chain of the tests before")?;
+        }
+        fs::create_dir(&to).context("make a directory for the tool chain")?;
+        let mut copy = Command::new("cp");
+        copy.arg(how).args(["bin", "lib"].map(|name| from.join(name))).arg(&to).stderr(Stdio::null());
+        if copy.status().is_ok_and(|status| status.success()) {
+            return Ok(to.join("bin"));
+        }
+    }
+    bail!("the tool chain `{}` cannot be copied to `{}`; make room there", from.display(), to.display());
+}
+
+/// What `test` says of a path to the user.
+fn is_for_user(how: &str, path: &Path) -> bool {
+    as_user().args(["test", how]).arg(path).status().is_ok_and(|status| status.success())
 }
 
 fn as_user() -> Command {

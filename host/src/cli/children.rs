@@ -68,12 +68,16 @@ pub fn run(command: Command) -> Result<Exit, Box<Command>> {
 #[cfg(feature = "local-model")]
 fn model(args: &ModelArgs) -> i32 {
     use longhaul_llama::{LoadOptions, serve};
+    use std::os::fd::BorrowedFd;
     if let Err(error) = confine(args.memory_bytes_max) {
         errln!("the memory limit could not be set: {error}");
         return 1;
     }
     let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
-    match serve(&args.file, &options, std::io::stdin(), std::io::stdout()) {
+    // A file that somebody pulled by its digest is known; one of the user's own may be anybody's.
+    let give_up_powers =
+        |_file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors().map_err(|error| error.to_string());
+    match serve(&args.file, &options, give_up_powers, std::io::stdin(), std::io::stdout()) {
         Ok(()) => 0,
         Err(error) => {
             errln!("{error}");

@@ -23,8 +23,8 @@ pub struct DoctorArgs {
     #[arg(long)]
     store: bool,
     /// Instead, load components that are made to be slow, huge or deep, each in a process of its own, and say how each
-    /// ended, with its time and memory; 1 as the exit code when one did not end as it must. With a word only those that
-    /// have it in their names.
+    /// ended, with its time and memory; 1 as the exit code when one did not end as it must, or was not tried since
+    /// nothing could be compiled. With a word only those that have it in their names.
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "", conflicts_with = "store")]
     bombs: Option<String>,
 }

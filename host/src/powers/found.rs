@@ -26,7 +26,8 @@ const ONCE: [(&str, &str); 9] = [
     ("ask", "model agent limits"),
     (
         "compile",
-        "bytes_max functions_max nesting_max interfaces_max memory_bytes_max cpu_ms_max wall_ms_max sandbox_min",
+        "bytes_max functions_max nesting_max interfaces_max memory_bytes_max cpu_ms_max wall_ms_max code_bytes_max \
+         sandbox_min",
     ),
     (
         "telemetry",

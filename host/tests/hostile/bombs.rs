@@ -3,7 +3,10 @@
 use super::{PATIENCE, block_on, stays_healthy};
 use crate::support::guest::guest;
 use crate::support::lab::{Lab, private_directory};
+use longhaul::bombs::Verdict;
 use longhaul_bombs::{Bomb, End, corpus};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 /// What the host may have held at its largest, in bytes: the corpus has megabytes that could become gigabytes.
 const HOST_BYTES_MAX: u64 = 512 << 20;
@@ -22,7 +25,7 @@ fn hold(wanted: impl Fn(&Bomb) -> bool) {
             let outcome = tokio::time::timeout(PATIENCE, longhaul::bombs::hold(&engine, bomb)).await;
             let outcome = outcome.unwrap_or_else(|_| panic!("`{}` has no end", bomb.name));
             println!("{} {} ms, {:?}: {}", bomb.name, outcome.ms, bomb.end, outcome.said);
-            if !outcome.held {
+            if outcome.verdict != Verdict::Held {
                 lost.push(format!("{} must end as {:?}, and: {}", bomb.name, bomb.end, outcome.said));
             }
         }
@@ -63,17 +66,51 @@ fn every_bomb_that_exhausts_the_compiler_ends_there() {
     hold(|bomb| exhausts(bomb) && (all || EXHAUSTING.contains(&bomb.name)));
 }
 
+/// What `longhaul doctor --bombs` does with the bombs that have `part` in their names, each of them held by `program`.
+fn doctor(program: &Path, part: &str) -> (Option<i32>, String) {
+    let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    let output = doctor.args(["doctor", "--bombs", part]).env("LONGHAUL_PROGRAM", program).output().expect("it starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 #[test]
 fn the_doctor_holds_bombs_in_processes_of_their_own_and_says_how_each_ended() {
-    let doctor = |part: &str| {
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
-        let output = program.args(["doctor", "--bombs", part]).output().expect("it starts");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let (code, said) = doctor("start-that");
+    let program = Path::new(env!("CARGO_BIN_EXE_longhaul"));
+    let (code, said) = doctor(program, "start-that");
     assert_eq!(code, Some(0), "{said}");
     let held: Vec<&str> = said.lines().filter(|line| line.starts_with("held ") && line.contains(" MiB ")).collect();
     assert_eq!(held.len(), 2, "{said}");
     assert!(said.ends_with("2 of 2 bombs held\n"), "{said}");
-    assert_eq!(doctor("no-such-bomb").0, Some(1));
+    assert_eq!(doctor(program, "no-such-bomb").0, Some(1));
+}
+
+/// Whatever kept the compiler from its work was once a refusal of the bomb.
+#[test]
+fn bombs_that_no_compiler_could_be_started_for_are_not_held() {
+    let directory = private_directory();
+    let engine = longhaul::bombs::engine(directory.path().join("cache"), directory.path().join("gone"));
+    let engine = engine.unwrap_or_else(|error| panic!("{error}"));
+    let is_compiled = |end| matches!(end, End::Invalid | End::CallCap(_) | End::Trap);
+    let mut tried = 0;
+    for bomb in corpus().iter().filter(|bomb| is_compiled(bomb.end) || EXHAUSTING.contains(&bomb.name)) {
+        let outcome = block_on(longhaul::bombs::hold(&engine, bomb));
+        assert_eq!(outcome.verdict, Verdict::NotTried, "{}: {}", bomb.name, outcome.said);
+        tried += 1;
+    }
+    assert!(tried > 40, "{tried}");
+    // One that holds the bomb, and has no compiler.
+    let program = directory.path().join("longhaul");
+    let text = format!(
+        "#!/bin/sh\nLONGHAUL_PROGRAM='{}' exec '{}' \"$@\"\n",
+        directory.path().join("gone").display(),
+        env!("CARGO_BIN_EXE_longhaul")
+    );
+    std::fs::write(&program, text).expect("ours");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).expect("ours");
+    let (code, said) = doctor(&program, "memory-");
+    let (last, bombs) =
+        said.lines().collect::<Vec<_>>().split_last().map(|(last, all)| (*last, all.to_vec())).expect("lines");
+    assert!(bombs.len() > 3 && bombs.iter().all(|line| line.starts_with("NOT TRIED ")), "{said}");
+    assert_eq!(last, format!("0 of {0} bombs held, {0} not tried", bombs.len()));
+    assert_eq!(code, Some(1));
 }

@@ -2,7 +2,7 @@
 
 use crate::support::lab::private_directory;
 use longhaul_fuzz::driver::{self, Bound};
-use longhaul_fuzz::{PROGRAM, TARGETS};
+use longhaul_fuzz::{PROGRAM, chosen};
 use std::time::Duration;
 
 /// Mutations of a target; `LONGHAUL_MUTATIONS` asks for more, `LONGHAUL_FUZZ_S` for so many seconds of each target
@@ -10,7 +10,8 @@ use std::time::Duration;
 const MUTATIONS: u64 = 150;
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`, and must be a number")))
 }
 
 #[test]
@@ -21,9 +22,18 @@ fn no_reader_of_what_comes_from_outside_stumbles_over_its_corpus_or_mutations_of
     let mutations = Bound::Mutations(number("LONGHAUL_MUTATIONS").unwrap_or(MUTATIONS));
     let bound = number("LONGHAUL_FUZZ_S").map_or(mutations, |seconds| Bound::Time(Duration::from_secs(seconds)));
     let one = std::env::var("LONGHAUL_TARGET").ok();
-    for target in TARGETS.into_iter().filter(|(name, _)| one.as_ref().is_none_or(|one| one == name)) {
+    for target in chosen(one.as_deref()).unwrap_or_else(|error| panic!("LONGHAUL_TARGET: {error}")) {
         let done = driver::drive(target, bound, number("LONGHAUL_SEED").unwrap_or(19), &findings);
         println!("{}: {done} mutations", target.0);
     }
     std::fs::remove_dir_all(&findings).expect("ours");
+}
+
+#[test]
+fn a_target_that_is_mistyped_is_told_with_those_that_there_are() {
+    let error = chosen(Some("confg")).expect_err("no target");
+    assert!(error.contains("`confg`") && error.contains("config, journal_records"), "{error}");
+    let names = |name| chosen(name).map(|targets| targets.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    assert_eq!(names(Some("config")), Ok(vec!["config"]));
+    assert!(names(None).is_ok_and(|names| names.len() > 1));
 }

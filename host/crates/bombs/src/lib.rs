@@ -50,7 +50,7 @@ pub enum End {
     WrongWorld,
     /// The compiler's process validates it and refuses it with a reason.
     Invalid,
-    /// The compiler's process reaches its processor time or its memory, whichever is first on the machine.
+    /// The compiler's process reaches its processor time, its memory or its stack, whichever is first on the machine.
     Exhausted,
     /// It loads, and running it reaches the cap of this name.
     CallCap(&'static str),

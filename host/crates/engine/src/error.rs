@@ -61,12 +61,42 @@ pub enum LoadError {
         /// What is needed.
         wanted: &'static str,
     },
-    /// The compiler refused it, or was stopped.
+    /// The compiler refused it.
     #[error("plugin `{name}` cannot be compiled: {reason}")]
     Compile {
         /// The plugin.
         name: String,
         /// Why.
+        reason: String,
+    },
+    /// It nests so deep that the compiler ran out of stack, which no setting raises.
+    #[error(
+        "plugin `{name}` cannot be compiled: it nests too deep for the compiler's stack of {stack_bytes_max} bytes; \
+         build it with less nesting"
+    )]
+    TooDeep {
+        /// The plugin.
+        name: String,
+        /// The stack.
+        stack_bytes_max: u64,
+    },
+    /// The compiler died, and of none of its limits.
+    #[error(
+        "plugin `{name}` cannot be compiled: the compiler died ({said}); if the machine has memory to spare, report it \
+         together with the file"
+    )]
+    Died {
+        /// The plugin.
+        name: String,
+        /// How it ended, and its last words.
+        said: String,
+    },
+    /// The host could not compile it: its compiler did not start, could not be confined or could not write.
+    #[error("plugin `{name}` was not compiled, through no fault of its own: {reason}")]
+    Host {
+        /// The plugin.
+        name: String,
+        /// What is wrong, and what to do.
         reason: String,
     },
     /// The cache of compiled code is not safe to use.
@@ -77,6 +107,24 @@ pub enum LoadError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+impl LoadError {
+    /// True when it tells of the host, and nothing of the file.
+    #[must_use]
+    pub fn is_of_the_host(&self) -> bool {
+        match self {
+            Self::Unreadable { .. } | Self::Host { .. } | Self::Cache { .. } => true,
+            Self::Limit { .. }
+            | Self::NotAComponent { .. }
+            | Self::Manifest { .. }
+            | Self::WrongWorld { .. }
+            | Self::WrongRole { .. }
+            | Self::Compile { .. }
+            | Self::TooDeep { .. }
+            | Self::Died { .. } => false,
+        }
+    }
 }
 
 /// Why a call of a plugin did not return what it should.

@@ -6,19 +6,20 @@
 //! its own child wrote. The child reads the component from a pipe and writes code into a file that the host opened for
 //! it. Before it reads a byte it confines itself to these descriptors: it opens no file and no connection, and from
 //! Linux 6.12 on signals no other process. Where Landlock or seccomp is missing it refuses to compile, unless
-//! [`CompileLimits::sandbox_min`] is `none`.
+//! [`CompileLimits::sandbox_min`] is `none`. It leads a process group, which ends with it, and it ends with the host.
 
 use crate::config::compile_config;
 use crate::error::LoadError;
 use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
-use longhaul_core::text::truncate;
+use longhaul_core::text::{printable, truncate};
 use longhaul_sandbox::Level;
-use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,10 @@ pub struct CompileLimits {
     /// Time on the clock, in milliseconds. Default 1 800 000. For a child that stands still: one that
     /// computes ends at `cpu_ms_max`.
     pub wall_ms_max: u64,
+    /// Bytes of compiled code, which stay on the disk. Default 1 GiB. CPython's has some 100 MB; two bytes far from each
+    /// other in the memory of a module become an image of all between them. The child's files end there, whatever
+    /// writes them.
+    pub code_bytes_max: u64,
     /// The least that holds the child besides these limits. Default `landlock`: it keeps its two pipes and the file of
     /// code, opens no file and no connection, and from Linux 6.12 on signals no other process. Where Landlock or
     /// seccomp is missing it refuses to compile. Any other level asks for the same; `none` asks for nothing more than
@@ -65,6 +70,7 @@ impl Default for CompileLimits {
             memory_bytes_max: 6 << 30,
             cpu_ms_max: 180_000,
             wall_ms_max: 1_800_000,
+            code_bytes_max: 1 << 30,
             sandbox_min: if cfg!(target_os = "linux") { Level::Landlock } else { Level::None },
         }
     }
@@ -84,28 +90,22 @@ pub struct Jail {
 impl Jail {
     /// Compiles `bytes` into the file `output`.
     pub(crate) async fn compile(&self, name: &str, bytes: &[u8], output: &Path) -> Result<(), LoadError> {
-        let failed = |reason: String| LoadError::Compile { name: name.to_owned(), reason };
+        let host = |reason: String| LoadError::Host { name: name.to_owned(), reason };
         let mut child =
-            self.start(output).map_err(|error| failed(format!("the compiler could not be started: {error}")))?;
+            self.start(output).map_err(|error| host(format!("the compiler could not be started: {error}")))?;
         let entry = child.id().map(|pid| {
             let mut listed = Listing::new(pid, ChildKind::Compiler, name);
             listed.memory_bytes_max = Some(self.limits.memory_bytes_max);
             listed.enter()
         });
-        let hit =
-            |limit: &str, max: u64| LoadError::Limit { name: name.to_owned(), hit: LimitHit::new(limit, max, max) };
         let deadline = Duration::from_millis(self.limits.wall_ms_max);
-        let done = tokio::time::timeout(deadline, feed(&mut child, bytes)).await;
-        let done = done.map_err(|_| hit("wall_ms_max", self.limits.wall_ms_max))?;
-        let said = done.map_err(|error| failed(error.to_string()))?;
+        let ended = tokio::time::timeout(deadline, feed(&mut child, bytes)).await;
+        let ended = ended.map_err(|_| reached(name, "wall_ms_max", self.limits.wall_ms_max))?;
+        let ended = ended.map_err(|error| host(format!("what became of the compiler is not known: {error}")))?;
         if let Some(hit) = entry.as_ref().and_then(|entry| entry.hit()) {
             return Err(LoadError::Limit { name: name.to_owned(), hit: hit.clone() });
         }
-        match said.status {
-            status if status.success() => Ok(()),
-            status if status.signal() == Some(Signal::XCPU.as_raw()) => Err(hit("cpu_ms_max", self.limits.cpu_ms_max)),
-            _ => Err(failed(said.reason(self.limits.memory_bytes_max))),
-        }
+        ended.result(name, &self.limits)
     }
 
     fn start(&self, output: &Path) -> std::io::Result<Child> {
@@ -118,40 +118,70 @@ impl Jail {
             .stdin(Stdio::piped())
             .stdout(File::create(output)?)
             .stderr(Stdio::piped())
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
     }
 }
 
+/// The process group of the child, killed when it is dropped: nothing that the child starts outlives it.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        // Its number is the child's, which the kernel gives to nobody while the group has a member.
+        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+fn reached(name: &str, limit: &str, max: u64) -> LoadError {
+    LoadError::Limit { name: name.to_owned(), hit: LimitHit::new(limit, max, max) }
+}
+
 /// How the child ended.
-struct Said {
+struct Ended {
     status: ExitStatus,
     text: String,
 }
 
-impl Said {
-    fn reason(&self, memory_bytes_max: u64) -> String {
+impl Ended {
+    /// What it says of the component.
+    fn result(self, name: &str, limits: &CompileLimits) -> Result<(), LoadError> {
+        let (name, reason) = (name.to_owned(), truncate(self.text.trim(), 2_000));
         match self.status.code() {
-            Some(REFUSED) => truncate(self.text.trim(), 2_000),
-            _ => format!(
-                "the compiler died ({}), {}",
-                truncate(self.text.lines().last().unwrap_or("killed"), 300),
-                self.cause(memory_bytes_max)
-            ),
+            Some(0) => return Ok(()),
+            Some(REFUSED) => return Err(LoadError::Compile { name, reason }),
+            Some(FAILED) => return Err(LoadError::Host { name, reason }),
+            _ => {}
         }
-    }
-
-    /// Why a child that said nothing itself ended, by what its runtime said.
-    fn cause(&self, memory_bytes_max: u64) -> String {
-        if self.text.contains("has overflowed its stack") {
-            return "for want of stack: the component nests too deep".to_owned();
+        if self.status.signal() == Some(Signal::XCPU.as_raw()) {
+            return Err(reached(&name, "cpu_ms_max", limits.cpu_ms_max));
         }
-        format!("most likely at its memory limit of {memory_bytes_max} bytes")
+        if self.status.code() == Some(CODE_TOO_LONG) || self.status.signal() == Some(Signal::XFSZ.as_raw()) {
+            return Err(reached(&name, "code_bytes_max", limits.code_bytes_max));
+        }
+        // Of a death by its stack or its memory only Rust's runtime tells, in its last words.
+        if reason.contains("has overflowed its stack") {
+            let stack_bytes_max = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
+            return Err(LoadError::TooDeep { name, stack_bytes_max });
+        }
+        if self.status.code() == Some(OUT_OF_MEMORY) || reason.contains("memory allocation of ") {
+            return Err(reached(&name, "memory_bytes_max", limits.memory_bytes_max));
+        }
+        Err(LoadError::Died { name, said: printable(&format!("{} {reason}", self.status), 500).trim().to_owned() })
     }
 }
 
-async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Said> {
-    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Ended> {
+    let (group, stdin, stderr) = (Group::of(child), child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
             // The child may refuse before it has read all; its own words say why.
@@ -166,17 +196,30 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Said> {
         }
         std::io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
     };
-    let ((), text) = tokio::join!(write, read);
-    let status = child.wait().await?;
-    Ok(Said { status, text: text? })
+    let wait = async {
+        let status = child.wait().await;
+        // Who holds the child's pipes still would be waited for.
+        drop(group);
+        status
+    };
+    let ((), text, status) = tokio::join!(write, read, wait);
+    Ok(Ended { status: status?, text: text? })
 }
-
-/// Bytes of compiled code, which stay on the disk. CPython's has some 100 MB; two bytes far from each other in the memory
-/// of a module become an image of all between them.
-const CODE_BYTES_MAX: usize = 1 << 30;
 
 /// The child's exit code when it says on standard error what is wrong with the module.
 const REFUSED: i32 = 3;
+
+/// The same when it says what is wrong with the host.
+const FAILED: i32 = 4;
+
+/// The same where it has no more memory and could still say so; else it aborts.
+const OUT_OF_MEMORY: i32 = 5;
+
+/// The same where its code would be longer than it may be.
+const CODE_TOO_LONG: i32 = 6;
+
+/// Why the child did not compile: its exit code and its words.
+type Fault = (i32, String);
 
 /// The child: reads a component from standard input and writes compiled code to standard output.
 ///
@@ -185,44 +228,83 @@ const REFUSED: i32 = 3;
 pub fn compile_child(limits: &str) -> i32 {
     match compile_within(limits) {
         Ok(()) => 0,
-        Err(reason) => {
+        Err((code, reason)) => {
             eprintln!("{reason}");
-            REFUSED
+            code
         }
     }
 }
 
-fn compile_within(limits: &str) -> Result<(), String> {
-    let limits: CompileLimits = serde_json::from_str(limits).map_err(|error| error.to_string())?;
+fn compile_within(limits: &str) -> Result<(), Fault> {
+    let limits: CompileLimits =
+        serde_json::from_str(limits).map_err(|error| (FAILED, format!("the limits cannot be read: {error}")))?;
     if limits.sandbox_min != Level::None {
         longhaul_sandbox::confine_to_descriptors().map_err(|error| {
-            format!(
+            let reason = format!(
                 "the compiler could not be confined: {error}; allow Landlock and seccomp (kernel 5.13 or newer, booted \
                  with lsm=landlock,...), or compile without them: [compile] sandbox_min = \"none\""
-            )
+            );
+            (FAILED, reason)
         })?;
     }
-    confine(&limits).map_err(|error| format!("the limits could not be set: {error}"))?;
+    confine(&limits).map_err(|error| (FAILED, format!("the limits could not be set: {error}")))?;
+    end_with_the_host();
     let mut bytes = Vec::new();
-    std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    check_shape("child", &bytes, &limits).map_err(|error| error.to_string())?;
-    let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| error.to_string())?;
-    let code = engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
-    if code.len() > CODE_BYTES_MAX {
-        return Err(format!("its compiled code has {} bytes, more than {CODE_BYTES_MAX}", code.len()));
+    let read = std::io::stdin().take(limits.bytes_max + 1).read_to_end(&mut bytes);
+    read.map_err(|error| of_system("cannot read the component", &error))?;
+    check_shape("child", &bytes, &limits).map_err(|error| (REFUSED, error.to_string()))?;
+    let engine = wasmtime::Engine::new(&compile_config()).map_err(|error| of_wasmtime(FAILED, &error))?;
+    let code = engine.precompile_component(&bytes).map_err(|error| of_wasmtime(REFUSED, &error))?;
+    if code.len() as u64 > limits.code_bytes_max {
+        return Err((CODE_TOO_LONG, format!("its compiled code has {} bytes", code.len())));
     }
     // Not through the buffer of standard output, which looks for the ends of lines.
     let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let written = file.and_then(|mut file| file.write_all(&code));
-    written.map_err(|error| format!("cannot write the compiled code: {error}"))
+    written.map_err(|error| of_system("cannot write the compiled code", &error))
+}
+
+fn of_system(doing: &str, error: &std::io::Error) -> Fault {
+    let code = if error.kind() == ErrorKind::OutOfMemory { OUT_OF_MEMORY } else { FAILED };
+    (code, format!("{doing}: {error}"))
+}
+
+fn of_wasmtime(code: i32, error: &wasmtime::Error) -> Fault {
+    (if error.is::<wasmtime::OutOfMemory>() { OUT_OF_MEMORY } else { code }, format!("{error:#}"))
 }
 
 fn confine(limits: &CompileLimits) -> std::io::Result<()> {
-    let only = |max: u64| Rlimit { current: Some(max), maximum: Some(max) };
-    setrlimit(Resource::As, only(limits.memory_bytes_max))?;
-    setrlimit(Resource::Core, only(0))?;
+    only(Resource::As, limits.memory_bytes_max)?;
+    only(Resource::Core, 0)?;
+    // Whatever has taken the compiler over could fill the disk.
+    only(Resource::Fsize, limits.code_bytes_max)?;
     let seconds = limits.cpu_ms_max.div_ceil(1_000);
     // The second limit kills without saying why, so it stands behind the first.
-    setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) })?;
+    let kill = within(Resource::Cpu, seconds.saturating_add(1));
+    setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(kill)), maximum: Some(kill) })?;
     Ok(())
+}
+
+fn only(resource: Resource, max: u64) -> std::io::Result<()> {
+    let max = Some(within(resource, max));
+    Ok(setrlimit(resource, Rlimit { current: max, maximum: max })?)
+}
+
+/// What the host itself is held to cannot be raised, and need not be.
+fn within(resource: Resource, max: u64) -> u64 {
+    getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
+}
+
+/// Ends this process once nobody reads its standard error any more: then the host is gone, and with it whoever bounds its
+/// time on the clock. A terminal that ends the host does not end us, who are of another process group.
+fn end_with_the_host() {
+    let wait = || {
+        let stderr = std::io::stderr();
+        let mut waited = [PollFd::new(&stderr, PollFlags::empty())];
+        if matches!(rustix::event::poll(&mut waited, None), Ok(1..)) {
+            std::process::exit(FAILED);
+        }
+    };
+    // Without the thread its limits end it.
+    let _ = std::thread::Builder::new().name("host".into()).spawn(wait);
 }

@@ -38,9 +38,9 @@ impl Engine {
     /// An engine whose compiled code is kept in `cache`, a private directory.
     ///
     /// # Errors
-    /// [`LoadError::Cache`] when the directory is not ours alone.
+    /// [`LoadError::Cache`] when the directory is not ours alone, [`LoadError::Host`] when wasmtime does not start.
     pub fn new(cache: PathBuf, jail: Jail, options: &EngineOptions) -> Result<Self, LoadError> {
-        let refused = |reason| LoadError::Compile { name: "engine".into(), reason };
+        let refused = |reason| LoadError::Host { name: "engine".into(), reason };
         let engine = wasmtime_engine(options)
             .map_err(|error| refused(format!("wasmtime does not start on this machine: {error:#}")))?;
         let fingerprint = fingerprint(&engine);
@@ -182,7 +182,10 @@ impl Engine {
         // A file that wasmtime refuses is cut off or of other settings: compile once more.
         cache.forget(digest);
         let path = cache.compiled(name, digest, bytes, jail).await?;
-        self.compiled(&path).map_err(|error| LoadError::Compile { name: name.to_owned(), reason: format!("{error:#}") })
+        // Whatever is wrong with the plugin, its compiler would have said so.
+        let unusable =
+            |error: wasmtime::Error| format!("the code that was compiled just now cannot be used: {error:#}");
+        self.compiled(&path).map_err(|error| LoadError::Host { name: name.to_owned(), reason: unusable(error) })
     }
 
     /// Maps compiled code.

@@ -16,7 +16,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let options = LoadOptions::default();
-    match serve(Path::new(&path), &options, std::io::stdin(), std::io::stdout()) {
+    match serve(Path::new(&path), &options, |_| Err("it is an example".to_owned()), std::io::stdin(), std::io::stdout())
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::ControlFlow;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,10 +71,23 @@ impl Model {
     /// [`LlamaError::BadFile`] for a file that is damaged, [`LlamaError::Unsupported`] for one of
     /// another kind, [`LlamaError::OutOfMemory`] for one that does not fit.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, LlamaError> {
+        Model::load_confined(path, options, |_| Ok(()))
+    }
+
+    /// [`Model::load`], with `confine` between opening the file and reading its first byte: the file is a stranger's.
+    /// Where that fails the model is loaded all the same, and [`Model::info`] has the reason.
+    pub(crate) fn load_confined(
+        path: &Path,
+        options: &LoadOptions,
+        confine: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
+    ) -> Result<Self, LlamaError> {
         let failed = |source| LlamaError::Io { what: path.display().to_string(), source };
         let file = File::open(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
-        Model::read(BufReader::new(file), bytes, options)
+        let unconfined = confine(file.as_fd()).err();
+        let mut model = Model::read(BufReader::new(file), bytes, options)?;
+        model.info.unconfined = unconfined;
+        Ok(model)
     }
 
     /// [`Model::load`] from an open file that is `file_bytes` long.
@@ -87,6 +101,7 @@ impl Model {
             name: gguf.string("general.name").unwrap_or_default().to_owned(),
             context_tokens_max: u32::try_from(budget.context_tokens).unwrap_or(u32::MAX),
             memory_bytes_max: options.memory_bytes_max,
+            unconfined: None,
         };
         Ok(Model {
             transformer: Transformer::load(config, &gguf, &mut file, budget.context_tokens)?,

@@ -207,6 +207,9 @@ pub struct Info {
     pub context_tokens_max: u32,
     /// Memory that the model counts on at most, in bytes: weights, sessions and work space.
     pub memory_bytes_max: u64,
+    /// Why the child read the file without having given up its powers; none: it gave them up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfined: Option<String>,
 }
 
 /// Why a call failed.

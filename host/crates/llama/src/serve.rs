@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -21,18 +22,20 @@ use crate::protocol::{
 
 /// Loads the model and serves it until the input ends.
 ///
-/// The first line out is the model's [`AnswerBody::Info`], or the [`AnswerBody::Error`] that is
-/// returned too.
+/// The file is opened, then `confine` has the process give up all powers but its descriptors, the file's among them, then
+/// the first byte is read. The model is loaded where that fails, too, and its info says why. The first line out is the
+/// model's [`AnswerBody::Info`], or the [`AnswerBody::Error`] that is returned too.
 ///
 /// # Errors
 /// Those of [`Model::load`]; [`LlamaError::Io`] when the output is closed.
 pub fn serve(
     path: &Path,
     options: &LoadOptions,
+    confine: impl FnOnce(BorrowedFd<'_>) -> Result<(), String>,
     input: impl Read + Send + 'static,
     mut output: impl Write + Send + 'static,
 ) -> Result<(), LlamaError> {
-    match Model::load(path, options) {
+    match Model::load_confined(path, options, confine) {
         Ok(model) => serve_model(model, input, output),
         Err(error) => {
             let body = AnswerBody::Error(error.to_failure());
@@ -355,9 +358,32 @@ mod tests {
         let output = Shared::default();
         let path = Path::new("/nonexistent/model.gguf");
         let options = LoadOptions::default();
-        let result = serve(path, &options, std::io::empty(), output.clone());
+        let result = serve(path, &options, |_| panic!("nothing is opened"), std::io::empty(), output.clone());
         assert!(result.is_err());
         let line = String::from_utf8(lock(&output.0).clone()).expect("utf-8");
         assert!(line.starts_with(r#"{"id":null,"error":"#) && line.contains("model.gguf"), "{line}");
+    }
+
+    /// A file that is not ours is read by a process that can do nothing any more.
+    #[test]
+    fn powers_are_given_up_between_opening_the_file_and_reading_it() {
+        let path = std::env::temp_dir().join(format!("longhaul-model-{}.gguf", std::process::id()));
+        for (answer, expected) in [(Ok(()), None), (Err("no walls".to_owned()), Some("no walls"))] {
+            std::fs::write(&path, b"not read yet").expect("ours");
+            let output = Shared::default();
+            // What is open is written to, and its name goes away.
+            let confine = |_: BorrowedFd<'_>| {
+                std::fs::write(&path, test_model::bytes()).expect("ours");
+                std::fs::remove_file(&path).expect("ours");
+                answer
+            };
+            let length = test_model::bytes().len() as u64;
+            std::fs::File::options().write(true).open(&path).and_then(|file| file.set_len(length)).expect("ours");
+            serve(&path, &LoadOptions::default(), confine, std::io::empty(), output.clone()).expect("it is served");
+            let line = String::from_utf8(lock(&output.0).clone()).expect("utf-8");
+            let answer: Answer = serde_json::from_str(line.trim()).expect(&line);
+            let AnswerBody::Info(info) = answer.body else { panic!("{line}") };
+            assert_eq!(info.unconfined.as_deref(), expected);
+        }
     }
 }

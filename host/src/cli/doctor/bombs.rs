@@ -1,7 +1,7 @@
 //! `longhaul doctor --bombs`: holds the corpus of bombs against this machine, each in a process of its own, so that one
 //! which ends the host ends none of what the user does, and is told.
 
-use crate::bombs::{self, Outcome};
+use crate::bombs::{self, Outcome, Verdict};
 use crate::cli::{Context, Exit};
 use crate::wiring::own_program;
 use anyhow::{Context as _, bail};
@@ -27,37 +27,47 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Bytes of an ending that are shown.
 const SHOWN_BYTES_MAX: usize = 160;
 
-/// Holds the bombs whose names contain `part`. An error is one that did not end as it must.
+/// Holds the bombs whose names contain `part`. An error is one that did not end as it must, or was not tried.
 pub async fn run(context: &Context, part: &str) -> anyhow::Result<Exit> {
     let bombs: Vec<Bomb> = corpus().into_iter().filter(|bomb| bomb.name.contains(part)).collect();
     if bombs.is_empty() {
         bail!("no bomb has `{part}` in its name; `longhaul doctor --bombs` shows them all");
     }
-    let mut held = 0;
+    let mut verdicts = Vec::new();
     for bomb in &bombs {
         let (outcome, memory_bytes) = in_a_child(bomb).await?;
-        held += usize::from(outcome.held);
         show(context, bomb, &outcome, memory_bytes);
+        verdicts.push(outcome.verdict);
     }
+    let count = |of: Verdict| verdicts.iter().filter(|verdict| **verdict == of).count();
+    let (held, not_tried) = (count(Verdict::Held), count(Verdict::NotTried));
     if !context.json {
-        outln!("{held} of {} bombs held", bombs.len());
+        let not_tried = if not_tried > 0 { format!(", {not_tried} not tried") } else { String::new() };
+        outln!("{held} of {} bombs held{not_tried}", bombs.len());
     }
     Ok(if held == bombs.len() { Exit::Done } else { Exit::Error })
 }
 
 fn show(context: &Context, bomb: &Bomb, outcome: &Outcome, memory_bytes: u64) {
-    let Outcome { held, said, ms } = outcome;
+    let Outcome { verdict, said, ms } = outcome;
     if context.json {
-        let (name, attacks) = (bomb.name, bomb.attacks);
+        let (name, attacks, held) = (bomb.name, bomb.attacks, *verdict == Verdict::Held);
         outln!(
             "{}",
-            json!({ "name": name, "attacks": attacks, "held": held, "said": said, "ms": ms, "memory_bytes": memory_bytes })
+            json!({
+                "name": name, "attacks": attacks, "held": held, "verdict": verdict, "said": said, "ms": ms,
+                "memory_bytes": memory_bytes,
+            })
         );
         return;
     }
-    let mark = if *held { "held" } else { "NOT HELD" };
+    let mark = match verdict {
+        Verdict::Held => "held",
+        Verdict::NotHeld => "NOT HELD",
+        Verdict::NotTried => "NOT TRIED",
+    };
     let said = printable(said, SHOWN_BYTES_MAX);
-    outln!("{mark:<8} {:<48} {ms:>6} ms {:>5} MiB  {said}", bomb.name, memory_bytes >> 20);
+    outln!("{mark:<9} {:<48} {ms:>6} ms {:>5} MiB  {said}", bomb.name, memory_bytes >> 20);
 }
 
 /// What came of a bomb, and the most memory that its process and the compiler below it had, as far as was seen.
@@ -77,7 +87,7 @@ async fn in_a_child(bomb: &Bomb) -> anyhow::Result<(Outcome, u64)> {
             break None;
         }
     };
-    let lost = |said: String| Outcome { held: false, said, ms: 0 };
+    let lost = |said: String| Outcome { verdict: Verdict::NotHeld, said, ms: 0 };
     let outcome = match ended {
         None => lost(format!("it was stopped at {memory_bytes} bytes of memory, and may have {MEMORY_BYTES_MAX}")),
         Some(Err(_)) => lost(format!("it was stopped after {} s", BOMB_MAX.as_secs())),
@@ -98,22 +108,18 @@ fn tree_bytes(pid: Option<u32>) -> u64 {
 
 /// The process that holds one bomb: prints what came of it. Answers its exit code.
 pub fn child(name: &str) -> i32 {
-    match in_this_process(name) {
-        Ok(outcome) => {
-            outln!("{}", json!(outcome));
-            0
-        }
-        Err(error) => {
-            errln!("{error:#}");
-            1
-        }
-    }
+    let tried = in_this_process(name);
+    let code = i32::from(tried.is_err());
+    let not_tried = |error: anyhow::Error| Outcome { verdict: Verdict::NotTried, said: format!("{error:#}"), ms: 0 };
+    outln!("{}", json!(tried.unwrap_or_else(not_tried)));
+    code
 }
 
 fn in_this_process(name: &str) -> anyhow::Result<Outcome> {
     let bomb = corpus().into_iter().find(|bomb| bomb.name == name).with_context(|| format!("no bomb is `{name}`"))?;
     let ours = std::fs::Permissions::from_mode(0o700);
-    let cache = tempfile::Builder::new().prefix("longhaul-bombs-").permissions(ours).tempdir()?;
+    let cache = tempfile::Builder::new().prefix("longhaul-bombs-").permissions(ours).tempdir();
+    let cache = cache.context("no directory can be made for compiled code")?;
     let engine = bombs::engine(cache.path().to_owned(), own_program()?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     Ok(runtime.block_on(bombs::hold(&engine, &bomb)))

@@ -193,7 +193,13 @@ impl Launch {
             AnswerBody::Info(info) if info.context_tokens_max < self.config.context_tokens_max => {
                 Err(Trouble::Window(info.context_tokens_max))
             }
-            AnswerBody::Info(_) => Ok(running),
+            AnswerBody::Info(info) => {
+                if let Some(why) = info.unconfined {
+                    let (model, why) = (&self.name, calm(&why));
+                    tracing::warn!(%model, %why, "the process of a local model read its file with the powers of this user");
+                }
+                Ok(running)
+            }
             AnswerBody::Error(failure) => Err(Trouble::Said(failure)),
             AnswerBody::Token(_) | AnswerBody::Done(_) | AnswerBody::Tokens(_) => {
                 Err(Trouble::Broken("its process does not greet as the protocol says".to_owned()))
