@@ -391,17 +391,19 @@ fn an_act_outwards_after_words_of_the_web_is_asked_about_with_their_source() {
 }
 
 #[test]
-fn a_source_that_a_person_allowed_is_remembered_for_the_run_and_a_host_that_is_new_is_asked_about() {
+fn a_source_is_allowed_for_calls_like_the_one_that_asked_and_a_host_that_is_new_is_asked_about() {
     let web =
         |host: &str| json!({ "tool": "web", "function": "get", "arguments": { "url": format!("http://{host}/x") } });
     let lab = lab_heard(&json!([look(), web("localhost"), web("localhost"), post("a"), post("b")]), &json!([]), "");
     lab.run(&["run"]).expect(5);
     let asked = &open(&lab)[0];
     assert_eq!((&asked["subject"]["tool"], &asked["heard"]), (&json!("web"), &json!(["poster"])));
-    answer(&lab, &the_open(&lab), "a").expect(0);
-    // What the new host says is a source of its own, of which the first act outwards asks.
+    let said = answer(&lab, &the_open(&lab), "a").expect(0).stdout;
+    assert!(said.contains("`web.get` may be called") && said.contains("words from poster"), "{said}");
+    // Another tool was not meant. What the new host says is a source of its own.
     lab.run(&["resume"]).expect(5);
-    assert_eq!(open(&lab)[0]["heard"], json!(["web http://localhost"]));
+    assert_eq!(open(&lab)[0]["subject"]["tool"], json!("poster"));
+    assert_eq!(open(&lab)[0]["heard"], json!(["poster", "web http://localhost"]));
     answer(&lab, &the_open(&lab), "a").expect(0);
     lab.run(&["resume"]).expect(0);
     assert_eq!(posted(&lab), ["a", "b"]);
