@@ -3,7 +3,8 @@
 //! Such an agent has tools that read and no others, so whatever a page tells it to do, it cannot. What it hands back can
 //! hardly carry instructions either: each text is one of a list, or has few characters of a plain alphabet. Whoever is
 //! told only numbers, yes or no, and words of lists has heard a tool, and not the web; who is told a text of the agent's
-//! own, however short, has heard what the agent heard. Refuses schemas that let longer text out.
+//! own, however short, has heard what the agent heard. So has who is told a long list of whatever: numbers can be the
+//! codes of letters, and a list of letters spells any word. Refuses schemas that let longer text out.
 
 use crate::config::{Config, PluginConfig};
 use anyhow::{Context as _, bail};
@@ -16,6 +17,9 @@ use std::collections::BTreeMap;
 /// Characters that a text may have at most, and items that a list may have at most.
 const TEXT_CHARS_MAX: u64 = 64;
 const ITEMS_MAX: u64 = 1_000;
+
+/// Values of lists, all together, that spell nothing: with more, what comes is taken for text.
+const LISTED_MAX: u64 = 16;
 
 /// How deep a schema may be.
 const DEPTH_MAX: usize = 16;
@@ -156,13 +160,36 @@ impl Shape {
         Ok(Self::Fields(properties.iter().map(read).collect::<anyhow::Result<_>>()?))
     }
 
-    /// Whether all that fits was chosen by the operator, but for numbers: no word of it is the agent's.
+    /// Whether all that fits was chosen by the operator, but for numbers: no word of it is the agent's, nor spelled by it
+    /// in a list.
     pub fn is_wordless(&self) -> bool {
+        !self.has_text() && self.listed() <= LISTED_MAX
+    }
+
+    fn has_text(&self) -> bool {
         match self {
-            Self::OneOf(_) | Self::Boolean | Self::Number { .. } => true,
-            Self::Text(_) => false,
-            Self::List(item, _) => item.is_wordless(),
-            Self::Fields(fields) => fields.values().all(|(one, _)| one.is_wordless()),
+            Self::OneOf(_) | Self::Boolean | Self::Number { .. } => false,
+            Self::Text(_) => true,
+            Self::List(item, _) => item.has_text(),
+            Self::Fields(fields) => fields.values().any(|(one, _)| one.has_text()),
+        }
+    }
+
+    /// Values that fit into its lists.
+    fn listed(&self) -> u64 {
+        match self {
+            Self::OneOf(_) | Self::Boolean | Self::Number { .. } | Self::Text(_) => 0,
+            Self::List(item, max) => item.values().saturating_mul(*max),
+            Self::Fields(fields) => fields.values().map(|(one, _)| one.listed()).fold(0, u64::saturating_add),
+        }
+    }
+
+    /// Values that fit.
+    fn values(&self) -> u64 {
+        match self {
+            Self::OneOf(_) | Self::Boolean | Self::Number { .. } | Self::Text(_) => 1,
+            Self::List(..) => self.listed(),
+            Self::Fields(fields) => fields.values().map(|(one, _)| one.values()).fold(0, u64::saturating_add),
         }
     }
 
@@ -307,6 +334,27 @@ mod tests {
         assert!(is_wordless(json!({ "type": "object", "properties": { "kinds": kinds, "n": { "type": "number" } } })));
         let names = json!({ "type": "array", "maxItems": 3, "items": { "type": "string", "maxLength": 9 } });
         assert!(!is_wordless(json!({ "type": "object", "properties": { "names": names } })));
+    }
+
+    #[test]
+    fn a_list_that_could_spell_a_text_is_one() {
+        let list = |max: u64, items: Value| json!({ "type": "array", "maxItems": max, "items": items });
+        let object = |fields: Value| json!({ "type": "object", "properties": fields });
+        let (code, letter) = (json!({ "type": "integer" }), json!({ "enum": ["a", "b", "c"] }));
+        for (schema, expected) in [
+            (list(16, code.clone()), true),
+            (list(17, code.clone()), false),
+            (list(1_000, json!({ "type": "integer", "minimum": 32, "maximum": 126 })), false),
+            (list(1_000, letter.clone()), false),
+            (list(4, list(4, code.clone())), true),
+            (list(5, list(4, code.clone())), false),
+            (list(8, object(json!({ "x": code, "y": letter }))), true),
+            (list(9, object(json!({ "x": code, "y": letter }))), false),
+            (object(json!({ "a": list(8, code.clone()), "b": list(8, code.clone()), "n": code })), true),
+            (object(json!({ "a": list(9, code.clone()), "b": list(8, code.clone()) })), false),
+        ] {
+            assert_eq!(Shape::read(&schema, 0).expect("a schema").is_wordless(), expected, "{schema}");
+        }
     }
 
     #[test]

@@ -391,17 +391,19 @@ fn an_act_outwards_after_words_of_the_web_is_asked_about_with_their_source() {
 }
 
 #[test]
-fn a_source_that_a_person_allowed_is_remembered_for_the_run_and_a_host_that_is_new_is_asked_about() {
+fn a_source_is_allowed_for_calls_like_the_one_that_asked_and_a_host_that_is_new_is_asked_about() {
     let web =
         |host: &str| json!({ "tool": "web", "function": "get", "arguments": { "url": format!("http://{host}/x") } });
     let lab = lab_heard(&json!([look(), web("localhost"), web("localhost"), post("a"), post("b")]), &json!([]), "");
     lab.run(&["run"]).expect(5);
     let asked = &open(&lab)[0];
     assert_eq!((&asked["subject"]["tool"], &asked["heard"]), (&json!("web"), &json!(["poster"])));
-    answer(&lab, &the_open(&lab), "a").expect(0);
-    // What the new host says is a source of its own, of which the first act outwards asks.
+    let said = answer(&lab, &the_open(&lab), "a").expect(0).stdout;
+    assert!(said.contains("`web.get` may be called") && said.contains("words from poster"), "{said}");
+    // Another tool was not meant. What the new host says is a source of its own.
     lab.run(&["resume"]).expect(5);
-    assert_eq!(open(&lab)[0]["heard"], json!(["web http://localhost"]));
+    assert_eq!(open(&lab)[0]["subject"]["tool"], json!("poster"));
+    assert_eq!(open(&lab)[0]["heard"], json!(["poster", "web http://localhost"]));
     answer(&lab, &the_open(&lab), "a").expect(0);
     lab.run(&["resume"]).expect(0);
     assert_eq!(posted(&lab), ["a", "b"]);
@@ -432,13 +434,21 @@ fn committed(lab: &Lab, path: &str) -> bool {
 
 #[test]
 fn a_feature_that_changes_a_protected_file_waits_for_a_person_before_it_is_committed() {
-    let calls =
-        json!([write(".envrc", "touch owned\n"), write("src/a.txt", "a\n"), write("longhaul.toml", "[project]\n")]);
+    let calls = json!([
+        write(".envrc", "touch owned\n"),
+        write("src/a.txt", "a\n"),
+        write("longhaul.toml", "[project]\n"),
+        write("GOAL.md", "# Be idle\n")
+    ]);
     let lab = lab_with(&calls, &json!([]), "");
     let ran = lab.run(&["run"]).expect(5);
-    for shown in
-        ["protected", ".envrc: it runs when somebody enters the directory", "+touch owned", "longhaul.toml: it says"]
-    {
+    for shown in [
+        "protected",
+        ".envrc: it runs when somebody enters the directory",
+        "+touch owned",
+        "longhaul.toml: it says",
+        "GOAL.md: it says what later runs do",
+    ] {
         assert!(ran.stdout.contains(shown), "{shown}: {}", ran.said());
     }
     assert!(lab.git(&["branch", "--list", "longhaul/kept"]).is_empty(), "nothing is committed");
@@ -451,10 +461,10 @@ fn a_feature_that_changes_a_protected_file_waits_for_a_person_before_it_is_commi
     lab.run(&["resume"]).expect(0);
     assert!(committed(&lab, ".envrc") && committed(&lab, "src/a.txt"));
     let events = lab.run(&["--json", "attach"]).stdout;
-    assert!(events.contains("\"protected\":[\".envrc\",\"longhaul.toml\"]"), "{events}");
+    assert!(events.contains("\"protected\":[\".envrc\",\"GOAL.md\",\"longhaul.toml\"]"), "{events}");
     assert!(events.contains(&format!("\"approval_asked\",\"approval\":\"{id}\"")), "{events}");
     let diff = lab.run(&["diff"]).expect(0);
-    assert!(diff.stderr.contains("protected files are changed: .envrc, longhaul.toml"), "{}", diff.said());
+    assert!(diff.stderr.contains("protected files are changed: .envrc, GOAL.md, longhaul.toml"), "{}", diff.said());
     assert!(lab.run(&["report"]).expect(0).stdout.contains("(protected)"));
 }
 
@@ -476,9 +486,13 @@ fn a_person_refuses_a_change_of_a_protected_file_and_the_agent_is_told() {
     let ended = lab.run(&["resume"]).expect(3);
     assert!(ended.stdout.contains("a person says: use no workflow"), "{}", ended.said());
     assert!(lab.git(&["branch", "--list", "longhaul/kept"]).is_empty(), "nothing is committed");
-    // What a protected path leads to is protected, too.
+    // What a protected path leads to is protected, too, over a link to a directory and another one in there.
     let lab = lab_with(&json!([write("env/dev.sh", "touch owned\n")]), &json!([]), "");
-    std::os::unix::fs::symlink("env/dev.sh", lab.project().join(".envrc")).expect("ours");
+    let link = |to: &str, from: &str| std::os::unix::fs::symlink(to, lab.project().join(from)).expect("ours");
+    std::fs::create_dir(lab.project().join("env")).expect("ours");
+    link("now/rc", ".envrc");
+    link("env", "now");
+    link("dev.sh", "env/rc");
     lab.git(&["add", "-A"]);
     lab.git(&["commit", "-qm", "a link"]);
     assert!(lab.run(&["run"]).expect(5).stdout.contains("added env/dev.sh: it runs when"));

@@ -61,7 +61,7 @@ impl Gatekeeper {
         };
         let heard = match when_heard {
             Mode::Allow => Vec::new(),
-            _ => self.not_allowed(&intent.heard, &subject)?,
+            _ => self.not_allowed(gate, intent, &subject)?,
         };
         if let Some(by) = passes.filter(|_| heard.is_empty()) {
             return Ok(Ok((Decision::Allowed(by), taken_back(known)?)));
@@ -95,12 +95,13 @@ impl Gatekeeper {
         gate.when_heard(intent, |destination| self.cast.has_reached(destination))
     }
 
-    /// The sources of untrusted words that no rule of the run allows.
-    fn not_allowed(&self, heard: &[String], subject: &Subject) -> anyhow::Result<Vec<String>> {
-        let rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
-        let rules: Vec<_> = rules.into_iter().filter(|rule| rule.revoked_ms.is_none()).collect();
+    /// The sources of untrusted words that no rule of the run allows this call to follow. A rule allows them for the
+    /// calls that it covers, as its text says, and for no other tool.
+    fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &Subject) -> anyhow::Result<Vec<String>> {
+        let mut rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
+        rules.retain(|rule| rule.covers(subject, gate.runs_commands(&intent.call)));
         let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
-        Ok(heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
+        Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
     }
 
     /// Whether a person was asked about this call before, so that its question stands at this place of the journal.

@@ -9,6 +9,7 @@ use longhaul_approval::{AllowedCommand, Arguments, Asks, Mode, Policy, Verdict, 
 use longhaul_core::Denial;
 use longhaul_core::approval::Intent;
 use longhaul_core::grant::{Access, HostPattern};
+use longhaul_core::journal::EffectClass;
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
@@ -98,16 +99,25 @@ impl ToolGate {
     /// What happens to a call because of the untrusted words that its agent heard; `reached`: whether a destination was
     /// asked before in this run. Work in the tree is never outwards: its files, its checks, its commits.
     pub fn when_heard(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> Mode {
-        let is_new =
-            self.reach.is_web && !self.destinations(&intent.call).iter().all(|destination| reached(destination));
-        let is_outwards = self.reaches_out() && (!intent.reads || is_new);
-        if intent.heard.is_empty() || !is_outwards {
+        if intent.heard.is_empty() || !self.reaches_out() {
             return Mode::Allow;
         }
-        match Arguments::read(&intent.call.arguments) {
-            Ok(arguments) => self.policy.when_heard(&intent.call.function, &arguments),
-            Err(_) => Mode::Ask,
+        // What two readers read differently may go elsewhere than it seems.
+        let Ok(arguments) = Arguments::read(&intent.call.arguments) else { return Mode::Ask };
+        let is_new =
+            self.reach.is_web && !self.destinations(&intent.call).iter().all(|destination| reached(destination));
+        if self.only_reads(intent) && !is_new {
+            return Mode::Allow;
         }
+        self.policy.when_heard(&intent.call.function, &arguments)
+    }
+
+    /// Whether a call changes nothing: the operator believes its tool, or its hosts are granted for GET and HEAD alone.
+    /// A plugin's own word is not enough, since it could send what it was told.
+    fn only_reads(&self, intent: &Intent) -> bool {
+        let Reach { hosts, writes_beyond, .. } = &self.reach;
+        let is_held = !writes_beyond && hosts.as_ref().is_some_and(|hosts| hosts.iter().all(HostPattern::only_reads));
+        intent.effect == EffectClass::ReadOnly || (intent.reads && is_held)
     }
 
     /// Whether its calls can reach beyond the tree.
@@ -278,6 +288,34 @@ mod tests {
         says(&stricter, "pytest -q", "allow");
         says(&stricter, "cargo test --lib", "ask");
         says(&stricter, "ls", "deny");
+    }
+
+    #[test]
+    fn that_a_tool_only_reads_is_believed_where_the_operator_or_its_hosts_say_so() {
+        let check = |text: &str, effect: EffectClass, reads: bool, arguments: &str, expected: Mode| {
+            let part: PluginConfig = toml::from_str(&format!("plugin = \"reader\"\n{text}")).expect("a table");
+            let call = ToolCall { tool: "reader".into(), function: "look".into(), arguments: arguments.into() };
+            let invocation = longhaul_core::InvocationId::from_text("r-000000000001/f-one/1/generate");
+            let intent = Intent { invocation, entry: 0, call, effect, reads, heard: vec!["web".into()] };
+            let gate = ToolGate::of("reader", &part, &Pins::new(), true);
+            let reached = |destination: &str| ["https://a.example", "the tool `reader`"].contains(&destination);
+            assert_eq!(gate.when_heard(&intent, reached), expected, "{text} {effect:?} {reads} {arguments}");
+        };
+        let (acts, read) = (EffectClass::Acts, EffectClass::ReadOnly);
+        let (any, get) = ("hosts = [\"https://a.example\"]", "hosts = [\"GET,HEAD https://a.example\"]");
+        // Its own word, for hosts that take more than GET: it may send what it was told.
+        check(any, acts, true, "{}", Mode::Ask);
+        check("", acts, true, "{}", Mode::Ask);
+        check(any, read, true, "{}", Mode::Allow);
+        check(get, acts, true, "{}", Mode::Allow);
+        check(get, acts, false, "{}", Mode::Ask);
+        let beyond = "directories = [{ guest = \"/x\", host = \"/srv/x\", access = \"write\" }]";
+        check(&format!("{get}\n{beyond}"), acts, true, "{}", Mode::Ask);
+        // Where it goes stands in any field, and is the same for every reader.
+        check("", read, true, r#"{"target":"https://a.example/x"}"#, Mode::Allow);
+        check("", read, true, r#"{"target":"https://b.example/x"}"#, Mode::Ask);
+        check("", read, true, r#"{"base_url":"b.example"}"#, Mode::Ask);
+        check("", read, true, r#"{"url":"https://b.example","url":"https://a.example"}"#, Mode::Ask);
     }
 
     #[test]

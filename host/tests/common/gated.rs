@@ -57,7 +57,7 @@ directories = [{ guest = "/work", host = "tree", access = "write" }]
 
 [tools.web]
 plugin = "http-fetch"
-hosts = ["http://{server}", "http://localhost"]
+hosts = ["GET http://{server}", "GET http://localhost"]
 
 [evaluator]
 plugin = "lenient"

@@ -2,8 +2,9 @@
 //!
 //! `a` allows such a form for the rest of a run. A form lists the options that keep the program to what its name says:
 //! none of them starts another program, loads configuration or code by a path, writes a file that is named, or leads
-//! out of the tree. Build tools and test runners run what is in the tree, which a person who allows one knows. What the
-//! table does not know is allowed only in exactly the words that a person saw. Refuses abbreviated options.
+//! out of the tree. Build tools and test runners run what is in the tree, which a person who allows one knows; programs
+//! that only seem to read, but load a plugin, a compiler or a module from the tree, are named as such. What the table
+//! does not know is allowed only in exactly the words that a person saw. Refuses abbreviated options.
 
 /// One form of a command.
 #[derive(Debug)]
@@ -44,6 +45,7 @@ const READS: &str = "reads files of the tree";
 const READS_HISTORY: &str = "reads the history of a repository";
 const CHANGES_REPOSITORY: &str = "changes a repository of the tree, and sends nothing";
 const BUILDS: &str = "builds and runs what is in the tree";
+const LOADS: &str = "reads the tree, and may run code of it that its configuration or its directory names";
 const CHECKS: &str = "checks source files of the tree, and mends them where told";
 
 const CARGO: &str = "--workspace --all --lib --bins --tests --benches --examples --all-targets --all-features \
@@ -134,9 +136,11 @@ const FORMS: &[Form] = &[
     Form { command: "cargo doc", options: "--workspace --no-deps --all-features --locked --offline --quiet -q -p= --package=", rest: Nothing, does: BUILDS },
     // What stands behind `--` reaches the compiler, of which options choose a linker.
     Form { command: "cargo clippy", options: CARGO, rest: Lints, does: BUILDS },
-    Form { command: "cargo fmt", options: "--all --check -q -v -p= --package=", rest: Nothing, does: CHECKS },
-    Form { command: "cargo tree", options: "--workspace -i= -p= --package= -e= --depth= --locked --offline", rest: Nothing, does: READS },
-    Form { command: "cargo metadata", options: "--format-version= --no-deps --locked --offline", rest: Nothing, does: READS },
+    // An alias of the tree may stand in for `fmt`; all of cargo starts the compiler that `.cargo/config.toml` names, and
+    // rustup the tool chain that `rust-toolchain.toml` does.
+    Form { command: "cargo fmt", options: "--all --check -q -v -p= --package=", rest: Nothing, does: LOADS },
+    Form { command: "cargo tree", options: "--workspace -i= -p= --package= -e= --depth= --locked --offline", rest: Nothing, does: LOADS },
+    Form { command: "cargo metadata", options: "--format-version= --no-deps --locked --offline", rest: Nothing, does: LOADS },
     // Without `--config-file` and `--tool-config-file`.
     Form { command: "cargo nextest run", options: "--workspace --all-features --locked --offline --lib --tests --no-fail-fast --no-capture --release -E= -p= --package= --features= --test= --profile= --retries= -j= --color=", rest: PathsAndOwnArguments, does: BUILDS },
     // Pytest without `-p`, `-c`, `-o`, `--rootdir`, `--confcutdir`, `--pyargs`, `--basetemp` and what writes reports.
@@ -145,16 +149,18 @@ const FORMS: &[Form] = &[
     Form { command: "python3 -m pytest", options: PYTEST, rest: Paths, does: BUILDS },
     Form { command: "python -m unittest", options: "-v -q -f -b -k=", rest: Paths, does: BUILDS },
     Form { command: "python3 -m unittest", options: "-v -q -f -b -k=", rest: Paths, does: BUILDS },
-    Form { command: "python -m compileall", options: "-q -f", rest: Paths, does: CHECKS },
+    // Python looks for a module in the directory that it starts in, and mypy loads plugins.
+    Form { command: "python -m compileall", options: "-q -f", rest: Paths, does: LOADS },
     Form { command: "ruff check", options: "--fix --diff -q --select= --ignore= --output-format= --no-cache --statistics", rest: Paths, does: CHECKS },
     Form { command: "ruff format", options: "--check --diff -q --no-cache", rest: Paths, does: CHECKS },
     Form { command: "black", options: "--check --diff -q -l= --line-length=", rest: Paths, does: CHECKS },
-    Form { command: "mypy", options: "--strict --ignore-missing-imports --no-incremental --pretty --show-error-codes", rest: Paths, does: CHECKS },
+    Form { command: "mypy", options: "--strict --ignore-missing-imports --no-incremental --pretty --show-error-codes", rest: Paths, does: LOADS },
     // Go without `-exec`, `-toolexec`, `-vettool`, `-o`, `-C`, `-overlay`, `-modfile`, flags of compilers and profiles.
     Form { command: "go test", options: GO, rest: Paths, does: BUILDS },
     Form { command: "go build", options: "-v -race -tags= -x -n -a", rest: Paths, does: BUILDS },
-    Form { command: "go vet", options: "-v -tags= -json", rest: Paths, does: CHECKS },
-    Form { command: "go list", options: "-m -json -f= -deps -test", rest: Paths, does: READS },
+    // Go compiles what uses C, and asks git about the tree by the configuration that lies there.
+    Form { command: "go vet", options: "-v -tags= -json", rest: Paths, does: LOADS },
+    Form { command: "go list", options: "-m -json -f= -deps -test", rest: Paths, does: LOADS },
     Form { command: "go fmt", options: "-n -x", rest: Paths, does: CHECKS },
     Form { command: "gofmt", options: "-l -d -w -s", rest: Paths, does: CHECKS },
     // Scripts and targets do different things, so a rule is for the ones that were allowed.
@@ -350,6 +356,18 @@ mod tests {
             assert_eq!(FORMS.iter().position(|form| form.command == one.command), Some(at), "{}", one.command);
             let is_option = |option: &str| option.starts_with('-') && option.trim_end_matches('=').len() > 1;
             assert!(one.options.split_whitespace().all(is_option), "{}", one.command);
+        }
+    }
+
+    #[test]
+    fn a_person_is_told_of_each_form_that_may_run_code_of_the_tree() {
+        const RUN: &[&str] = &[
+            "cargo", "python", "python3", "mypy", "pytest", "npm", "pnpm", "yarn", "make", "node", "eslint", "prettier",
+        ];
+        for form in FORMS {
+            let program = form.words().next().unwrap_or_default();
+            let runs = RUN.contains(&program) || (program == "go" && form.command != "go fmt");
+            assert_eq!(matches!(form.does, BUILDS | LOADS), runs, "{}: {}", form.command, form.does);
         }
     }
 

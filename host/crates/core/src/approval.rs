@@ -23,8 +23,7 @@ pub struct Intent {
     pub call: ToolCall,
     /// The class of its effect.
     pub effect: EffectClass,
-    /// Whether its tool says that it only reads. The adversary is whoever wrote the words that the agent heard, and not
-    /// the tool, so the claim counts here.
+    /// Whether its tool says that it only reads. Who decides looks at what else speaks for that.
     pub reads: bool,
     /// The sources of untrusted words that the agent has heard, sorted.
     pub heard: Vec<String>,

@@ -142,6 +142,12 @@ impl HostPattern {
         self.methods.is_empty() || self.methods.iter().any(|one| one == method)
     }
 
+    /// Whether no request may change anything there, as far as its method says.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        !self.methods.is_empty() && self.methods.iter().all(|one| matches!(one.as_str(), "GET" | "HEAD"))
+    }
+
     /// Scheme, host and port, without methods.
     #[must_use]
     pub fn origin(&self) -> String {
@@ -293,6 +299,9 @@ mod tests {
         let read_only = pattern("GET,HEAD https://a.com");
         let allowed = ["GET", "HEAD", "POST", "get"].map(|method| read_only.allows(method));
         assert_eq!((allowed, read_only.covers("https", "a.com")), ([true, true, false, false], true));
+        let reads =
+            ["GET,HEAD https://a.com", "https://a.com", "GET,QUERY https://a.com"].map(|one| pattern(one).only_reads());
+        assert_eq!(reads, [true, false, false]);
     }
 
     #[test]

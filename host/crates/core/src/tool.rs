@@ -5,10 +5,11 @@ use crate::journal::{EffectClass, JournalError, Question};
 use crate::memory::Trust;
 use crate::store::Batch;
 use crate::work::{CheckReport, Outcome, Task};
-use crate::{Denial, InvocationId, LimitHit, Outage};
+use crate::{Denial, Digest, InvocationId, LimitHit, Outage};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 mod line;
 
@@ -81,14 +82,13 @@ impl ToolCall {
         crate::text::truncate(&format!("{}.{} {}", self.tool, self.function, self.arguments), 160)
     }
 
-    /// Where its arguments say that it goes: `https://example.com`, for each address in a field that is named so.
+    /// Where its arguments say that it goes: `https://example.com`, for each text that begins like an address, and for
+    /// each in a field that is named so. What is no address there is kept as it is: it is like no other.
     #[must_use]
     pub fn origins(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        collect_origins(&serde_json::from_str(&self.arguments).unwrap_or_default(), &mut found);
-        found.sort();
-        found.dedup();
-        found
+        let mut found = BTreeSet::new();
+        collect_origins(&serde_json::from_str(&self.arguments).unwrap_or_default(), false, &mut found);
+        bounded(found)
     }
 
     /// The arguments, read strictly. None at all are an empty object.
@@ -101,37 +101,62 @@ impl ToolCall {
     }
 }
 
-/// Fields that hold an address.
-const ADDRESS_FIELDS: [&str; 8] = ["url", "uri", "href", "link", "address", "endpoint", "urls", "links"];
+/// Ends of the names of fields that hold an address: letters in lower case, without the `s` of several.
+const ADDRESS_FIELDS: [&str; 14] = [
+    "url", "uri", "href", "link", "address", "addresse", "endpoint", "host", "hostname", "domain", "server", "webhook",
+    "origin", "target",
+];
 
-/// Origins that are collected of one call.
+/// Schemes that readers of addresses take without slashes, or with slashes that lean the other way.
+const LENIENT_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+
+/// Characters in which a scheme and its slashes are looked for; the longest registered scheme has 36.
+const SCHEME_CHARS_MAX: usize = 64;
+
+/// Origins of one call that are told apart, and bytes of one that are shown. What is over is told by its digest, so that
+/// no two lists and no two addresses look alike.
 const ORIGINS_MAX: usize = 32;
+const ORIGIN_BYTES_MAX: usize = 200;
 
-fn collect_origins(value: &Value, found: &mut Vec<String>) {
+/// Arguments come from a reader that allows 128 levels.
+fn collect_origins(value: &Value, is_address: bool, found: &mut BTreeSet<String>) {
     match value {
+        Value::String(text) if text.trim().is_empty() => {}
+        Value::String(text) if is_address || begins_like_address(text) => found.extend([origin(text)]),
         Value::Object(fields) => {
             for (name, value) in fields {
-                match value {
-                    Value::String(text) if is_address_field(name) => push_origin(text, found),
-                    Value::Array(texts) if is_address_field(name) => {
-                        texts.iter().filter_map(Value::as_str).for_each(|text| push_origin(text, found));
-                    }
-                    other => collect_origins(other, found),
+                if begins_like_address(name) {
+                    found.insert(origin(name));
                 }
+                collect_origins(value, is_address_field(name), found);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect_origins(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_origins(item, is_address, found)),
         _ => {}
     }
 }
 
 fn is_address_field(name: &str) -> bool {
-    ADDRESS_FIELDS.contains(&name.to_ascii_lowercase().as_str())
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let one = letters.strip_suffix('s').unwrap_or(&letters);
+    ADDRESS_FIELDS.iter().any(|field| one.ends_with(field) || letters.ends_with(field))
 }
 
-/// The scheme and authority of an address, without a user. What is no address is kept as it is: it is like no other.
-fn push_origin(text: &str, found: &mut Vec<String>) {
-    let origin = match text.split_once("://") {
+/// Whether some reader takes a text for an address. Browsers pass over spaces in front, and over tabs and line breaks
+/// everywhere.
+fn begins_like_address(text: &str) -> bool {
+    let seen = text.chars().filter(|c| !c.is_control()).skip_while(|c| c.is_whitespace());
+    let start: String = seen.take(SCHEME_CHARS_MAX).collect();
+    let Some((scheme, rest)) = start.split_once(':') else { return false };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let is_lenient = LENIENT_SCHEMES.iter().any(|one| scheme.eq_ignore_ascii_case(one));
+    is_scheme && (rest.starts_with("//") || is_lenient)
+}
+
+/// The scheme and authority of an address, without a user.
+fn origin(text: &str) -> String {
+    let origin = match text.trim().split_once("://") {
         Some((scheme, rest)) => {
             let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
             let host = authority.rsplit('@').next().unwrap_or_default();
@@ -139,9 +164,20 @@ fn push_origin(text: &str, found: &mut Vec<String>) {
         }
         None => text.to_owned(),
     };
-    if found.len() < ORIGINS_MAX {
-        found.push(crate::text::truncate(&origin, 200));
+    if origin.len() <= ORIGIN_BYTES_MAX {
+        return origin;
     }
+    format!("{} ({})", crate::text::truncate(&origin, ORIGIN_BYTES_MAX), Digest::of(origin.as_bytes()).short())
+}
+
+fn bounded(found: BTreeSet<String>) -> Vec<String> {
+    let mut kept: Vec<String> = found.into_iter().collect();
+    if kept.len() > ORIGINS_MAX {
+        let rest = kept.split_off(ORIGINS_MAX);
+        let parts: Vec<&[u8]> = rest.iter().map(String::as_bytes).collect();
+        kept.push(format!("{} more addresses ({})", rest.len(), Digest::of_parts(&parts).short()));
+    }
+    kept
 }
 
 /// What a tool answered.
@@ -406,4 +442,55 @@ pub trait Delegate: Send + Sync {
     /// # Errors
     /// Every [`BrokenOff`]; the call is made again when the caller goes on.
     async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, BrokenOff>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(arguments: &Value, expected: &[&str]) {
+        let call = ToolCall { tool: "web".into(), function: "get".into(), arguments: arguments.to_string() };
+        assert_eq!(call.origins(), expected, "{arguments}");
+    }
+
+    #[test]
+    fn a_call_goes_to_each_address_in_its_arguments_whatever_the_field_is_called() {
+        let a = "https://a.example/x?y#z";
+        for arguments in [
+            json!({ "url": a }),
+            json!({ "q": a }),
+            json!({ "base_url": a }),
+            json!({ "options": [{ "into": [a] }] }),
+            json!({ "argv": ["curl", "-s", a] }),
+            json!({ "q": " \n HTTPS://user:key@A.example" }),
+            json!({ "https://a.example": {} }),
+            json!({ "url": [a, a], "urls": a }),
+        ] {
+            check(&arguments, &["https://a.example"]);
+        }
+        check(&json!({ "q": "http:a.example" }), &["http:a.example"]);
+        check(&json!({ "q": "ht\ttps:/a.example" }), &["ht\ttps:/a.example"]);
+        check(&json!({ "q": "https:\\\\a.example" }), &["https:\\\\a.example"]);
+        check(&json!({ "target": "a.example:443" }), &["a.example:443"]);
+        check(&json!({ "hosts": ["a.example", "b.example"] }), &["a.example", "b.example"]);
+        check(&json!({ "q": "see https://a.example", "note": "a: b", "n": 1, "path": "src/a.rs", "to": ["x"] }), &[]);
+    }
+
+    #[test]
+    fn no_address_hides_behind_others_or_behind_a_long_one() {
+        let many = |last: &str| {
+            let mut urls: Vec<String> = (0..40).map(|n| format!("https://a{n:02}.example")).collect();
+            urls.push(last.to_owned());
+            ToolCall { tool: "t".into(), function: "f".into(), arguments: json!({ "urls": urls }).to_string() }
+                .origins()
+        };
+        assert_eq!(many("https://z.example").len(), ORIGINS_MAX + 1);
+        assert_ne!(many("https://z.example"), many("https://zz.example"));
+        let long = |end: &str| {
+            let url = format!("https://{}{end}", "a".repeat(300));
+            ToolCall { tool: "t".into(), function: "f".into(), arguments: json!({ "url": url }).to_string() }.origins()
+        };
+        assert_ne!(long("a"), long("b"));
+    }
 }

@@ -12,7 +12,7 @@ mod git;
 mod programs;
 mod words;
 
-use crate::arguments::{at_most, failed, invalid, path, shown};
+use crate::arguments::{at_most, blocking, failed, invalid, path, shown};
 use crate::{Place, ToolsError};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
@@ -142,7 +142,12 @@ impl HostTool for Shell {
     }
 
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
-        let program = self.program(call)?;
+        let mut program = self.program(call)?;
+        if git::is_git(Path::new(&program.argv[0])) {
+            let tree = self.place.tree.clone();
+            let named = blocking(move || git::named_in(&tree).map_err(failed)).await?;
+            git::add(&mut program.env, named);
+        }
         let report = run(&self.place.host, &program).await.map_err(failed)?;
         self.note_level(report.level);
         Ok(told(&report, &program, &call.tool))
@@ -194,10 +199,7 @@ impl Shell {
         limits.wall_ms_max = asked.timeout_ms.unwrap_or(u64::MAX).clamp(1, limits.wall_ms_max);
         let cwd = PathBuf::from(path(&asked.cwd)?);
         self.check_cwd(&cwd)?;
-        let ShellSettings { mut env, sandbox_min, .. } = self.settings.clone();
-        if git::is_git(&found) {
-            git::switch_off(&mut env, &self.place.tree, &cwd).map_err(failed)?;
-        }
+        let ShellSettings { env, sandbox_min, .. } = self.settings.clone();
         let level_min = sandbox_min.unwrap_or(self.place.host.level_min);
         let tree = Some(self.place.tree.clone());
         Ok(Program { cwd, env, read, tree, level_min, limits, ..Program::new(format!("`{word}`"), argv) })

@@ -40,6 +40,20 @@ impl Attempt {
         Self { tool: "git", function, ..Self::shell(name, arguments, told) }
     }
 
+    /// Git as a program of the shell, on repositories that an agent made.
+    fn shell_git(
+        name: &'static str,
+        prepare: fn(&Lab),
+        arguments: fn(&Lab) -> Value,
+        told: &'static [&'static str],
+    ) -> Self {
+        Self { settings: json!({ "programs": ["git"] }), ..Self::shell(name, arguments, told) }.after(prepare)
+    }
+
+    fn told(self, told: &'static [&'static str]) -> Self {
+        Self { told, ..self }
+    }
+
     fn after(self, prepare: fn(&Lab)) -> Self {
         Self { prepare, ..self }
     }
@@ -380,20 +394,167 @@ async fn a_race_for_the_place_to_start_in_gains_nothing() {
     lab.untouched("a race");
 }
 
+/// The machine's git, in a directory of the tree.
+fn git_in(lab: &Lab, dir: &str, args: &[&str]) {
+    let ran = std::process::Command::new("git").args(args).current_dir(lab.tree().join(dir)).output().unwrap();
+    assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// A repository with one commit and a change, which git sees by its content alone.
+fn repository(lab: &Lab, dir: &str) {
+    lab.write(&format!("{dir}/a.txt"), "one\n");
+    git_in(lab, dir, &["init", "-q"]);
+    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
+        git_in(lab, dir, &["config", key, value]);
+    }
+    git_in(lab, dir, &["add", "-A"]);
+    git_in(lab, dir, &["commit", "-q", "-m", "start"]);
+    lab.write(&format!("{dir}/a.txt"), "two\n");
+}
+
+/// Adds to the configuration of a repository.
+fn configure(lab: &Lab, dir: &str, more: &[u8]) {
+    let path = lab.tree().join(dir).join(".git/config");
+    let before = std::fs::read(&path).unwrap();
+    std::fs::write(path, [before.as_slice(), more].concat()).unwrap();
+}
+
+/// Gives a repository a filter and an alias, which say so where they are started.
+fn make_evil(lab: &Lab, dir: &str) {
+    lab.write(&format!("{dir}/.git/info/attributes"), "*.txt filter=evil\n");
+    configure(lab, dir, b"[filter \"evil\"] clean = \"echo EVIL >&2; cat\"\n[alias] st = !echo EVIL\n");
+}
+
+/// `e` with a repository within it that has a filter.
+fn nested(lab: &Lab) {
+    repository(lab, "e");
+    repository(lab, "e/sub");
+    git_in(lab, "e", &["add", "sub"]);
+    git_in(lab, "e", &["commit", "-q", "-m", "sub"]);
+    make_evil(lab, "e/sub");
+}
+
+/// `e` with its repository in another place, [`MOVED`] for programs in the sandbox.
+fn moved(lab: &Lab) {
+    repository(lab, "e");
+    make_evil(lab, "e");
+    std::fs::rename(lab.tree().join("e/.git"), lab.tree().join("g")).unwrap();
+}
+
+const MOVED: &str = "/tmp/work/g";
+
+#[tokio::test]
+async fn git_finds_nothing_to_start_in_a_repository_that_is_not_where_it_seems() {
+    let fine = &["\"success\":true"];
+    let add = |_: &Lab| json!({ "argv": ["git", "add", "a.txt"], "cwd": "e" });
+    let git = Attempt::shell_git;
+    check(vec![
+        git("a file that names its place", by_file, add, fine),
+        git("its alias", by_file, |_| json!({ "argv": ["git", "st"], "cwd": "e" }), &["\"success\":false"]),
+        git(
+            "a file that names what is shared",
+            |lab| {
+                moved(lab);
+                lab.write("e/.git/HEAD", "ref: refs/heads/main\n");
+                lab.write("e/.git/commondir", MOVED);
+            },
+            add,
+            fine,
+        ),
+        git(
+            "a link",
+            |lab| {
+                moved(lab);
+                lab.link(MOVED, "e/.git");
+            },
+            add,
+            fine,
+        ),
+        git(
+            "a configuration that is a link",
+            |lab| {
+                repository(lab, "e");
+                make_evil(lab, "e");
+                std::fs::rename(lab.tree().join("e/.git/config"), lab.tree().join("innocent")).unwrap();
+                lab.link("/tmp/work/innocent", "e/.git/config");
+            },
+            add,
+            &["is no file of at most 1 MiB, so git is not started"],
+        ),
+        git(
+            "words of an option",
+            moved,
+            |_| json!({ "argv": ["git", "--git-dir", "../g", "--work-tree", ".", "add", "a.txt"], "cwd": "e" }),
+            fine,
+        ),
+    ])
+    .await;
+}
+
+fn by_file(lab: &Lab) {
+    moved(lab);
+    lab.write("e/.git", &format!("gitdir: {MOVED}\n"));
+}
+
+#[tokio::test]
+async fn git_finds_nothing_to_start_in_a_repository_within_another() {
+    let fine = &["\"success\":true"];
+    let git = |name, arguments: fn(&Lab) -> Value| Attempt::shell_git(name, nested, arguments, fine);
+    check(vec![
+        git("its state", |_| json!({ "argv": ["git", "status"], "cwd": "e" })),
+        git("its differences", |_| json!({ "argv": ["git", "diff"], "cwd": "e" })),
+        git("adding all", |_| json!({ "argv": ["git", "add", "-A"], "cwd": "e" })),
+        git("a commit of all", |_| json!({ "argv": ["git", "commit", "-a", "-m", "x"], "cwd": "e" })),
+        git("its state by words", |_| json!({ "argv": ["git", "-C", "sub", "status"], "cwd": "e" })),
+        git("its alias", |_| json!({ "argv": ["git", "-C", "e/sub", "st"] })).told(&["\"success\":false"]),
+        git("a configuration that includes another", |_| json!({ "argv": ["git", "status"], "cwd": "e" }))
+            .after(|lab| {
+                nested(lab);
+                configure(lab, "e/sub", b"[include] path = more\n");
+            })
+            .told(&["`e/sub/.git/config` includes other configuration"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn git_starts_no_filter_by_a_name_that_is_hard_to_read() {
+    let add = |_: &Lab| json!({ "argv": ["git", "add", "a.txt"], "cwd": "e" });
+    let git = |name, prepare: fn(&Lab), told: &'static [&'static str]| Attempt::shell_git(name, prepare, add, told);
+    check(vec![
+        git(
+            "a name in two parts",
+            |lab| {
+                repository(lab, "e");
+                lab.write("e/.git/info/attributes", "*.txt filter=sub.evil\n");
+                configure(lab, "e", b"[filter.sub \"evil\"] clean = \"echo EVIL >&2; cat\"\n");
+            },
+            &["\"success\":true"],
+        ),
+        git(
+            "a name that is no text",
+            |lab| {
+                repository(lab, "e");
+                std::fs::write(lab.tree().join("e/.git/info/attributes"), b"*.txt filter=\xff\n").unwrap();
+                configure(lab, "e", b"[filter \"\xff\"] clean = \"echo EVIL >&2; cat\"\n");
+            },
+            &["is no text in UTF-8, so git is not started"],
+        ),
+        git(
+            "a hook of the garbage collection",
+            |lab| {
+                repository(lab, "e");
+                configure(lab, "e", b"[gc] recentObjectsHook = \"echo EVIL\"\n");
+            },
+            &["remove gc.recentObjectsHook from it"],
+        ),
+    ])
+    .await;
+}
+
 /// A repository that an agent made in its tree, with everything in its configuration that git would start.
 fn evil_repository(lab: &Lab) {
-    lab.write("evil/a.txt", "one\n");
-    let git = |args: &[&str]| {
-        let ran = std::process::Command::new("git").args(args).current_dir(lab.tree().join("evil")).output().unwrap();
-        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    };
-    git(&["init", "-q"]);
-    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
-        git(&["config", key, value]);
-    }
-    git(&["add", "-A"]);
-    git(&["commit", "-q", "-m", "start"]);
-    lab.write("evil/a.txt", "two\n");
+    repository(lab, "evil");
     lab.write("evil/.git/info/attributes", "*.txt filter=evil diff=evil\n");
     let mut config = String::new();
     for (section, key) in [
@@ -413,9 +574,7 @@ fn evil_repository(lab: &Lab) {
         config.push_str(&format!("[{section}] {key} = \"{bang}touch $PWD/mark-{key}; cat\"\n"));
     }
     config.push_str("[commit] gpgSign = true\n[log] showSignature = true\n");
-    let path = lab.tree().join("evil/.git/config");
-    let before = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(path, before + &config).unwrap();
+    configure(lab, "evil", config.as_bytes());
     for hook in ["pre-commit", "post-commit", "post-index-change"] {
         use std::os::unix::fs::PermissionsExt;
         lab.write(&format!("evil/.git/hooks/{hook}"), "#!/bin/sh\ntouch $PWD/mark-hook\n");

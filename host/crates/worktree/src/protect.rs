@@ -7,8 +7,9 @@
 
 use crate::glob::Glob;
 use crate::names::IGNORED_BY_HFS;
-use crate::scan::{Base, Change, Kind, Mode, Scan};
+use crate::scan::{Base, Change, Entry, Kind, Mode, Scan};
 use crate::{Project, Tree, TreeError};
+use git2::Repository;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -72,6 +73,9 @@ pub const PROTECTED: &[(&str, &str)] = &[
     (".mcp.json", "starts servers for another agent"),
     ("**/.cargo/config", "replaces programs that cargo starts, in an editor too"),
     ("**/.cargo/config.toml", "replaces programs that cargo starts, in an editor too"),
+    ("rust-toolchain", "chooses the compiler, which may lie in the tree, in an editor too"),
+    ("rust-toolchain.toml", "chooses the compiler, which may lie in the tree, in an editor too"),
+    (".tool-versions", "chooses programs, which may lie in the tree, when somebody enters the directory"),
     (".npmrc", "says whom packages are fetched from, and with which secrets"),
     (".yarnrc", "says whom packages are fetched from, and what runs in place of yarn"),
     (".yarnrc.yml", "says whom packages are fetched from, and what runs in place of yarn"),
@@ -79,6 +83,9 @@ pub const PROTECTED: &[(&str, &str)] = &[
     (".pypirc", "says whom packages are sent to"),
     ("pip.conf", "says whom packages are fetched from"),
 ];
+
+/// Links that Linux follows on the way to one file.
+const LINKS_MAX: usize = 40;
 
 /// Which files are protected. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -131,6 +138,18 @@ impl Protected {
         paths.iter().filter(|path| self.why(path.as_bytes()).is_some()).cloned().collect()
     }
 
+    /// What these links lead to, each for the reason of the link.
+    fn behind(&self, repo: &Repository, links: &[(&Vec<u8>, &Entry)]) -> Result<Self, TreeError> {
+        let mut rules = Vec::new();
+        for (path, entry) in links {
+            let Some(why) = self.why(path) else { continue };
+            let blob = repo.find_blob(entry.id).map_err(TreeError::git("read a blob"))?;
+            let target = pattern_of(&String::from_utf8_lossy(&target_of(path, blob.content())));
+            rules.extend([Rule::of(&target, why), Rule::of(&format!("{target}/**"), why)]);
+        }
+        Ok(Self { rules: rules.into(), allowed: Arc::clone(&self.allowed) })
+    }
+
     fn why(&self, path: &[u8]) -> Option<&str> {
         let steps = Cell::new(0);
         let path = folded(path);
@@ -146,7 +165,7 @@ impl Protected {
 
 impl Tree {
     /// What differs from the commit `parent`, and the changes among it of protected files: also of files that a
-    /// protected path of the commit leads to by a symbolic link.
+    /// protected path of the commit leads to by symbolic links, over as many as a system follows.
     ///
     /// # Errors
     /// As [`Tree::scan`].
@@ -159,17 +178,19 @@ impl Tree {
         let scan = self.scan(project, parent)?;
         let repo = project.repo()?;
         let base = Base::read(&repo, parent, self.caps())?;
-        let links = base.files.iter().filter(|(_, entry)| entry.mode == Mode::Link);
-        let mut led_to = Vec::new();
-        for (path, entry) in links {
-            let Some(why) = rules.why(path) else { continue };
-            let blob = repo.find_blob(entry.id).map_err(TreeError::git("read a blob"))?;
-            let target = pattern_of(&String::from_utf8_lossy(&target_of(path, blob.content())));
-            led_to.extend([Rule::of(&target, why), Rule::of(&format!("{target}/**"), why)]);
-        }
-        let links = Protected { rules: led_to.into(), allowed: Arc::clone(&rules.allowed) };
+        let mut links: Vec<_> = base.files.iter().filter(|(_, entry)| entry.mode == Mode::Link).collect();
         let mut found = rules.among(&scan.changes);
-        found.extend(links.among(&scan.changes));
+        let mut reached = rules.clone();
+        for _ in 0..LINKS_MAX {
+            let (followed, others): (Vec<_>, Vec<_>) =
+                links.into_iter().partition(|(path, _)| reached.why(path).is_some());
+            links = others;
+            if followed.is_empty() {
+                break;
+            }
+            reached = reached.behind(&repo, &followed)?;
+            found.extend(reached.among(&scan.changes));
+        }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found.dedup_by(|a, b| a.path == b.path);
         Ok((scan, found))
@@ -274,6 +295,9 @@ mod tests {
                 ".pre-commit-config.yml",
                 ".devcontainer/Dockerfile",
                 "docs/CODEOWNERS",
+                "rust-toolchain.toml",
+                "crates/a/rust-toolchain",
+                ".tool-versions",
                 "plugins",
                 "deploy.sh",
             ],

@@ -2,10 +2,12 @@
 //!
 //! The tree of a run has no `.git`, but an agent can make one, and write into it which monitor, hook, pager, filter or
 //! driver git starts. So every program gets the settings below by its environment, which git puts above all files. Git
-//! itself also gets one for each filter, driver and alias that the repositories on its way name. Refuses a repository
-//! whose configuration includes other files: what stands in those is not looked for.
+//! itself also gets one for each filter, driver and alias that any repository in the tree names: git runs in nested
+//! ones too. Refuses a repository whose configuration includes other files, since what stands in those is not looked
+//! for, and one that names what no setting takes back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Settings that start nothing, each with the value that git takes for none.
@@ -25,6 +27,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("protocol.file.allow", "user"),
     ("gpg.program", "false"),
     ("gpg.ssh.program", "false"),
+    ("gpg.ssh.defaultKeyCommand", "false"),
     ("gpg.x509.program", "false"),
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),
@@ -34,6 +37,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
     ("init.templateDir", ""),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
     ("safe.bareRepository", "explicit"),
 ];
 
@@ -50,9 +55,42 @@ const VARIABLES: &[(&str, &str)] = &[
     ("GIT_PROTOCOL_FROM_USER", "0"),
 ];
 
-/// Settings of one repository that are switched off, and bytes of its configuration that are read.
+/// What `[SECTION "NAME"] KEY` starts, with a value that starts nothing.
+const NAMED: &[(&str, &str, &str)] = &[
+    ("browser", "cmd", "false"),
+    ("browser", "path", "false"),
+    ("credential", "helper", ""),
+    ("diff", "command", ""),
+    ("diff", "textconv", "cat"),
+    ("difftool", "cmd", "false"),
+    ("difftool", "path", "false"),
+    ("filter", "clean", ""),
+    ("filter", "process", ""),
+    ("filter", "required", "false"),
+    ("filter", "smudge", ""),
+    ("hook", "command", "true"),
+    ("hook", "enabled", "false"),
+    ("man", "cmd", "false"),
+    ("man", "path", "false"),
+    ("merge", "driver", "false"),
+    ("mergetool", "cmd", "false"),
+    ("mergetool", "path", "false"),
+    ("remote", "receivepack", "false"),
+    ("remote", "uploadpack", "false"),
+    ("submodule", "update", "checkout"),
+    ("tar", "command", "false"),
+    ("trailer", "cmd", "true"),
+    ("trailer", "command", "true"),
+];
+
+/// Settings that are switched off in one tree, bytes of a configuration that are read, and entries of the tree that are
+/// looked at. A tree holds at most 200 000 files that are not ignored.
 const NAMED_MAX: usize = 500;
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
+const ENTRIES_MAX: usize = 500_000;
+
+/// Keys and values.
+pub(super) type Settings = BTreeSet<(String, String)>;
 
 /// The environment of every program, under what the operator set.
 pub(super) fn environment() -> BTreeMap<String, String> {
@@ -63,28 +101,35 @@ pub(super) fn environment() -> BTreeMap<String, String> {
     env
 }
 
-/// Whether a program is git, by its name.
+/// Whether a program is git, by its name or that of the file behind it.
 pub(super) fn is_git(program: &Path) -> bool {
-    program.file_name().is_some_and(|name| name == "git")
+    let is_named =
+        |path: &Path| path.file_name().is_some_and(|name| name == "git" || name.to_string_lossy().starts_with("git-"));
+    is_named(program) || program.canonicalize().is_ok_and(|real| is_named(&real))
 }
 
-/// Switches off what the repositories name that git would find from `cwd` up to the top of the tree.
+/// What the repositories of a tree name that git would start, switched off.
+///
+/// Nothing that leads to a repository is followed, be it a `.git` that is a file or a link, or a `commondir`: inside the
+/// sandbox it leads elsewhere than here. Whatever git could take for a repository is read, wherever it lies.
 ///
 /// # Errors
 /// What is wrong with such a repository, with the remedy.
-pub(super) fn switch_off(env: &mut BTreeMap<String, String>, tree: &Path, cwd: &Path) -> Result<(), String> {
-    let start = tree.join(cwd);
-    for directory in start.ancestors().take_while(|above| above.starts_with(tree)) {
-        for file in configurations(&directory.join(".git")) {
-            let named = named(&read(&file)?).map_err(|why| format!("`{}` {why}", shown(&file, tree)))?;
-            add(env, named);
-        }
+pub(super) fn named_in(tree: &Path) -> Result<Settings, String> {
+    let mut found = Settings::new();
+    for file in configurations(tree)? {
+        let named = read(&file).and_then(|text| named(&text));
+        found.extend(named.map_err(|why| format!("`{}` {why}", shown(&file, tree)))?);
     }
-    Ok(())
+    if found.len() > NAMED_MAX {
+        let count = found.len();
+        return Err(format!("repositories of the tree name {count} programs of at most {NAMED_MAX}; remove some"));
+    }
+    Ok(found)
 }
 
 /// Adds settings behind those that are there.
-fn add(env: &mut BTreeMap<String, String>, settings: impl IntoIterator<Item = (String, String)>) {
+pub(super) fn add(env: &mut BTreeMap<String, String>, settings: impl IntoIterator<Item = (String, String)>) {
     let mut count: usize = env.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0);
     for (key, value) in settings {
         env.insert(format!("GIT_CONFIG_KEY_{count}"), key);
@@ -94,71 +139,91 @@ fn add(env: &mut BTreeMap<String, String>, settings: impl IntoIterator<Item = (S
     env.insert("GIT_CONFIG_COUNT".to_owned(), count.to_string());
 }
 
-/// The files of configuration of a repository whose directory, or file that points to it, is `git`.
-fn configurations(git: &Path) -> Vec<PathBuf> {
-    let target = |file: &Path, start: &str| -> Option<PathBuf> {
-        let text = std::fs::read_to_string(file).ok()?;
-        Some(file.parent()?.join(text.trim().strip_prefix(start)?.trim()))
+/// The files of configuration of all that may be a repository, or the part that worktrees share.
+fn configurations(tree: &Path) -> Result<Vec<PathBuf>, String> {
+    let (mut found, mut waiting, mut seen) = (Vec::new(), vec![tree.to_owned()], 0);
+    while let Some(dir) = waiting.pop() {
+        let entries = entries(&dir).map_err(|error| {
+            format!("`{}` cannot be listed ({error}), so git is not started; remove it", shown(&dir, tree))
+        })?;
+        seen += entries.len();
+        if seen > ENTRIES_MAX {
+            return Err(format!("the tree has more than {ENTRIES_MAX} files, so git is not started; remove some"));
+        }
+        let is_repository = entries.iter().any(|(path, _)| is_named(path, &["HEAD", "refs"]));
+        for (path, is_dir) in entries {
+            if is_dir {
+                waiting.push(path);
+            } else if is_repository && is_named(&path, &["config", "config.worktree"]) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What is in a directory, and whether it is one in turn. A directory that is gone by now has nothing.
+fn entries(dir: &Path) -> std::io::Result<Vec<(PathBuf, bool)>> {
+    let read = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read?,
     };
-    let directory = if git.is_file() { target(git, "gitdir:").unwrap_or_default() } else { git.to_owned() };
-    let common = target(&directory.join("commondir"), "");
-    let places = [Some(directory), common].into_iter().flatten();
-    let files = places.flat_map(|place| [place.join("config"), place.join("config.worktree")]);
-    files.filter(|file| file.is_file()).collect()
+    let entry = |entry: std::io::Result<std::fs::DirEntry>| -> std::io::Result<_> {
+        let entry = entry?;
+        Ok((entry.path(), entry.file_type()?.is_dir()))
+    };
+    read.take(ENTRIES_MAX + 1).map(entry).collect()
+}
+
+/// Whether a path ends in one of these names, on a file system without letter case too.
+fn is_named(path: &Path, names: &[&str]) -> bool {
+    path.file_name().is_some_and(|name| names.iter().any(|one| name.eq_ignore_ascii_case(one)))
 }
 
 fn read(file: &Path) -> Result<String, String> {
-    let is_short = file.metadata().is_ok_and(|found| found.len() <= CONFIG_BYTES_MAX);
-    let text = std::fs::read(file).ok().filter(|_| is_short);
-    let text = text.ok_or_else(|| format!("`{}` cannot be read, so git is not started; remove it", file.display()))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let refused = |what: &str| format!("{what}, so git is not started; remove it or write it anew");
+    let is_short = |found: std::fs::Metadata| found.is_file() && found.len() <= CONFIG_BYTES_MAX;
+    if !file.symlink_metadata().is_ok_and(is_short) {
+        return Err(refused("is no file of at most 1 MiB"));
+    }
+    let bytes = std::fs::read(file).map_err(|_| refused("cannot be read"))?;
+    // A name in other bytes could not be set by a variable that is text.
+    String::from_utf8(bytes).map_err(|_| refused("is no text in UTF-8"))
 }
 
 fn shown(file: &Path, tree: &Path) -> String {
     crate::arguments::shown(&file.strip_prefix(tree).unwrap_or(file).to_string_lossy())
 }
 
-/// What a configuration names that git would start, switched off. Every `[` may begin a section and every word before
-/// an `=` may be a key: more is switched off than git would read, and never less.
-fn named(text: &str) -> Result<BTreeSet<(String, String)>, String> {
+/// What a configuration names that git would start, switched off. Every `[` may begin a section and every word may be a
+/// key: more is switched off than git would read, and never less.
+fn named(text: &str) -> Result<Settings, String> {
     let lower = text.to_ascii_lowercase();
-    let mut found = BTreeSet::new();
-    let mut off = |key: String, value: &str| {
-        found.insert((key, value.to_owned()));
-    };
+    let mut found = Settings::new();
     for (section, name) in sections(text) {
-        match (section.as_str(), name) {
+        match (section.as_str(), &name) {
             ("include" | "includeif", _) => {
                 return Err("includes other configuration, so git is not started; remove [include] from it".to_owned());
             }
-            ("filter", Some(name)) => {
-                for (key, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
-                    off(format!("filter.{name}.{key}"), value);
-                }
-            }
-            ("diff", Some(name)) => {
-                off(format!("diff.{name}.textconv"), "cat");
-                if lower.contains("command") {
-                    off(format!("diff.{name}.command"), "");
-                }
+            // All that are named run, whatever is named last.
+            ("gc", _) if lower.contains("recentobjectshook") => {
+                return Err("names a hook, so git is not started; remove gc.recentObjectsHook from it".to_owned());
             }
             // With none at all git compares by itself; an empty one is an error of git's.
-            ("diff", None) if lower.contains("external") => off("diff.external".to_owned(), ""),
-            ("merge", Some(name)) => off(format!("merge.{name}.driver"), "false"),
-            ("credential", Some(name)) => off(format!("credential.{name}.helper"), ""),
-            ("alias", _) => keys(text).for_each(|key| off(format!("alias.{key}"), "")),
-            ("remote", Some(name)) => {
-                for key in ["uploadpack", "receivepack"] {
-                    off(format!("remote.{name}.{key}"), "false");
-                }
-            }
+            ("diff", None) if lower.contains("external") => found.extend([off("diff.external", "")]),
+            ("alias", None) => found.extend(keys(text).map(|key| off(&format!("alias.{key}"), ""))),
+            ("alias", Some(name)) => found.extend(keys(text).map(|key| off(&format!("alias.{name}.{key}"), ""))),
             _ => {}
         }
-    }
-    if found.len() > NAMED_MAX {
-        return Err(format!("names {} programs of at most {NAMED_MAX}, so git is not started", found.len()));
+        let Some(name) = name else { continue };
+        let of_section = NAMED.iter().filter(|(of, key, _)| *of == section && lower.contains(*key));
+        found.extend(of_section.map(|(_, key, value)| off(&format!("{section}.{name}.{key}"), value)));
     }
     Ok(found)
+}
+
+fn off(key: &str, value: &str) -> (String, String) {
+    (key.to_owned(), value.to_owned())
 }
 
 /// The sections that may begin anywhere in a text, in lower case, with the names in them.
@@ -166,23 +231,24 @@ fn sections(text: &str) -> impl Iterator<Item = (String, Option<String>)> {
     text.match_indices('[').filter_map(|(at, _)| section(&text[at + 1..]))
 }
 
-/// `filter "NAME"]` or `filter.name]`.
+/// `filter "NAME"]`, `filter.name]` or, for `name.NAME`, `filter.name "NAME"]`.
 fn section(text: &str) -> Option<(String, Option<String>)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.')))?;
     let (head, rest) = (text[..end].to_ascii_lowercase(), text[end..].trim_start());
+    let (section, dotted) = head.split_once('.').map_or((head.as_str(), None), |(section, name)| (section, Some(name)));
     if let Some(quoted) = rest.strip_prefix('"') {
-        let (mut name, mut chars) = (String::new(), quoted.chars());
+        let mut name = dotted.map(|dotted| format!("{dotted}.")).unwrap_or_default();
+        let mut chars = quoted.chars();
         loop {
             match chars.next()? {
-                '"' => return Some((head, Some(name))),
+                '"' => return Some((section.to_owned(), Some(name))),
                 '\\' => name.push(chars.next()?),
                 '\n' => return None,
                 char => name.push(char),
             }
         }
     }
-    let (section, name) = head.split_once('.').map_or((head.as_str(), None), |(a, b)| (a, Some(b.to_owned())));
-    Some((section.to_owned(), name))
+    Some((section.to_owned(), dotted.map(str::to_owned)))
 }
 
 /// Every word that may be a key.
@@ -206,12 +272,17 @@ mod tests {
             ("[filter \"evil\"]\n\tclean = x", "filter.evil.clean"),
             ("[core] [FILTER \"evil\"] clean=x", "filter.evil.clean"),
             ("[filter.evil]\nprocess = x", "filter.evil.process"),
+            ("[filter.Sub \"evil\"]\nclean = x", "filter.sub.evil.clean"),
             ("[filter \"a\\\"b\"]\nsmudge = x", "filter.a\"b.smudge"),
             ("# [core]\n[diff \"e\"]textconv=x", "diff.e.textconv"),
             ("[diff \"e\"]\nCommand=x", "diff.e.command"),
             ("[diff]\nexternal = x", "diff.external"),
             ("[merge \"e\"]\ndriver = x", "merge.e.driver"),
             ("[alias]\n\tst = !x", "alias.st"),
+            ("[alias \"st\"]\n\tcommand = !x", "alias.st.command"),
+            ("[alias \"a\"]\n\tb = !x", "alias.a.b"),
+            ("[hook \"e\"]\nevent = pre-commit\ncommand = x", "hook.e.command"),
+            ("[submodule \"e\"]\nupdate = !x", "submodule.e.update"),
             ("[credential \"https://a.example\"]\nhelper = !x", "credential.https://a.example.helper"),
             ("[remote \"o\"]\nuploadpack = x", "remote.o.uploadpack"),
         ] {
@@ -221,6 +292,8 @@ mod tests {
         for text in ["[include]\npath = x", "[core]\n[INCLUDEIF \"gitdir:/\"]\npath = x"] {
             assert!(named(text).expect_err(text).contains("remove [include]"), "{text}");
         }
+        let told = named("[gc]\nrecentObjectsHook = x").expect_err("no setting takes it back");
+        assert!(told.contains("remove gc.recentObjectsHook"), "{told}");
         assert!(named("[core]\nbare = false\n[branch \"main\"]\nremote = o").expect("plain").is_empty());
     }
 }
