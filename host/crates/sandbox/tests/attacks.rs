@@ -8,8 +8,12 @@ mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
 use longhaul_sandbox::{Input, Level, Output, Program, Room, run, start};
+use rustix::fs::{CWD, RenameFlags};
 use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Start a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
@@ -30,6 +34,9 @@ fn without_namespaces(is_root: bool) -> &'static [&'static str] {
 
 /// A kernel with a version of Landlock of the one that it has or before.
 const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
+
+/// Directories of a tree that change places with links.
+const PLACES: usize = 64;
 
 /// With a scratch directory on an overlay, and all but the lab read-only.
 const ON_AN_OVERLAY: &str = r#"
@@ -138,6 +145,48 @@ fn root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine() {
             continue;
         }
         assert_eq!(report, "new\n1000\n");
+    }
+}
+
+/// A program that goes on may put a link in the place of a directory, at any moment, while the files of its tree are
+/// handed over to the next one.
+#[test]
+fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_in_their_place() {
+    const STARTS: usize = 20;
+    if let Some(lab) = own_lab() {
+        let (tree, key) = (lab.join("tree"), lab.join("home/api-key"));
+        for number in 0..PLACES {
+            std::fs::create_dir_all(tree.join(format!("dir-{number}"))).unwrap();
+            symlink(lab.join("home"), tree.join(format!("link-{number}"))).unwrap();
+        }
+        let before = key.metadata().unwrap().uid();
+        let program = Program { level_min: Level::Landlock, tree: Some(tree.clone()), ..program(&["true"]) };
+        let is_over = AtomicBool::new(false);
+        let started = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    swap_places(&tree);
+                }
+            });
+            let start = |_| blocking(run(&host(&lab), &program)).map(|done| done.level);
+            let started: Result<Vec<Level>, _> = (0..STARTS).map(start).collect();
+            is_over.store(true, Ordering::Relaxed);
+            started.map_err(|error| error.to_string())
+        });
+        let is_kept = before == key.metadata().unwrap().uid();
+        return write_report(&lab, &format!("{:?} {is_kept}", started.map(|levels| levels.len())));
+    }
+    let test = "files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_in_their_place";
+    for report in as_each_user(test, |is_root| words(without_namespaces(is_root))) {
+        assert_eq!(report, format!("Ok({STARTS}) true"));
+    }
+}
+
+fn swap_places(tree: &Path) {
+    for number in 0..PLACES {
+        let [dir, link] = ["dir", "link"].map(|name| tree.join(format!("{name}-{number}")));
+        // Not every file system can. There is nothing to fear then.
+        let _ = rustix::fs::renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE);
     }
 }
 
