@@ -28,6 +28,9 @@ use tokio::process::{Child, ChildStdout, Command};
 /// pipe, and a disk may hold a process.
 pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
+/// How long keepers may take to end a program that no namespace takes along.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// How long a child may take until it says whether it can confine itself.
 const START: Duration = Duration::from_secs(30);
 
@@ -305,7 +308,7 @@ impl Launched {
         if !self.level.has_namespaces() {
             // Nothing takes the program along but its keepers, who are told so that nobody waits any more.
             let _ = self.control.shutdown().await;
-            if let Ok(status) = tokio::time::timeout(DRAIN, self.child.wait()).await {
+            if let Ok(status) = tokio::time::timeout(ENDING, self.child.wait()).await {
                 return Ok((Some(status?), Some(hit)));
             }
         }

@@ -181,6 +181,9 @@ attempt("tracing the parent", lambda: call(101 if X86 else 117, 16, os.getppid()
 attempt("being traced", lambda: call(101 if X86 else 117, 0, 0, 0, 0))
 attempt("reading memory of the parent", lambda: memory_of(os.getppid()))
 attempt("a signal to the host", lambda: os.kill(host, 0))
+if level == "landlock":
+    # Elsewhere it is the first process, which no signal ends.
+    attempt("a signal to the parent", lambda: os.kill(os.getppid(), 0))
 attempt("the environment of the host", lambda: read(f"/proc/{host}/environ") if level == "landlock" else deny(os.path.exists(f"/proc/{host}/environ") and host != os.getpid() and read(f"/proc/{host}/environ")))
 # Rights.
 attempt("the user root", lambda: deny(0 in os.getresuid() + os.getresgid() + tuple(os.getgroups())))

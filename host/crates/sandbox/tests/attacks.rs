@@ -14,6 +14,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Start a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
@@ -34,6 +35,25 @@ fn without_namespaces(is_root: bool) -> &'static [&'static str] {
 
 /// A kernel with a version of Landlock of the one that it has or before.
 const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
+
+/// Stops its keeper if it can, and starts processes each of which starts another one and ends: whoever looks for them
+/// and ends what is there meets those that are gone. They end by themselves in a minute.
+const CHAINS: &str = r#"
+import os, signal, time
+end = time.monotonic() + 60
+try:
+    os.kill(os.getppid(), signal.SIGSTOP)
+except PermissionError:
+    pass
+for _ in range(32):
+    if os.fork() == 0:
+        while time.monotonic() < end:
+            if os.fork():
+                os._exit(0)
+        os._exit(0)
+print("begun", flush=True)
+time.sleep(60)
+"#;
 
 /// Directories of a tree that change places with links.
 const PLACES: usize = 64;
@@ -180,6 +200,48 @@ fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_
     for report in as_each_user(test, |is_root| words(without_namespaces(is_root))) {
         assert_eq!(report, format!("Ok({STARTS}) true"));
     }
+}
+
+/// Once when its host lets it go, which ends its keeper without a word, and once at its deadline.
+#[test]
+fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
+    if let Some(lab) = own_lab() {
+        let host = host(&lab);
+        let chains =
+            |marker: &str| Program { level_min: Level::Landlock, ..program(&["python3", "-c", CHAINS, marker]) };
+        let [let_go, late] = ["let-go", "late"].map(|how| format!("longhaul-chains-{how}-{}", std::process::id()));
+        let level = blocking(async {
+            let program = Program { output: Output::Pipe, ..chains(&let_go) };
+            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let mut begun = [0; 6];
+            running.take_stdout().unwrap().read_exact(&mut begun).await.unwrap();
+            running.level()
+        });
+        let mut program = chains(&late);
+        (program.limits.wall_ms_max, program.limits.grace_ms) = (2_000, 0);
+        let done = blocking(run(&host, &program)).unwrap();
+        let hit = done.hit.map(|hit| hit.name);
+        let are_gone = [&let_go, &late].map(|marker| is_gone(marker));
+        return write_report(&lab, &format!("{level:?} {:?} {hit:?} {are_gone:?}", done.level));
+    }
+    let test = "without_namespaces_nothing_that_a_program_starts_outlives_it";
+    for report in as_each_user(test, |is_root| words(without_namespaces(is_root))) {
+        assert_eq!(report, "Landlock Landlock Some(\"wall_ms_max\") [true, true]");
+    }
+}
+
+/// Whether nobody has `marker` among its arguments, in a while. One look may miss those that come and go.
+fn is_gone(marker: &str) -> bool {
+    let is_there = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+        lines.any(|line| String::from_utf8_lossy(&line).contains(marker))
+    };
+    let started = Instant::now();
+    while is_there() && started.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (0..20).all(|_| !is_there())
 }
 
 fn swap_places(tree: &Path) {
