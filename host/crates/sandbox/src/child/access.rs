@@ -98,7 +98,11 @@ fn readable(spec: &Spec) -> Vec<PathBuf> {
 }
 
 fn changeable(spec: &Spec) -> Vec<PathBuf> {
-    let mut paths = vec![spec.scratch_inside().to_owned(), PathBuf::from("/dev/shm")];
+    let mut paths = vec![spec.scratch_inside().to_owned()];
+    if spec.level.has_namespaces() {
+        // The machine's has shared memory of all its programs.
+        paths.push("/dev/shm".into());
+    }
     paths.extend(spec.tree.iter().filter(|_| !spec.level.has_namespaces()).cloned());
     paths.extend(spec.write.iter().cloned());
     paths

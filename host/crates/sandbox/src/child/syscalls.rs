@@ -2,8 +2,9 @@
 //!
 //! A filter has one answer, so there are several. Calls that look into or change the kernel, other processes or mounts
 //! are not permitted. Calls that a library tries first and can do without are said not to exist, as are those of
-//! other instruction sets and newer ones than this list knows. Sockets are had of few families, and without a network
-//! of its own only as pairs that lead nowhere else.
+//! other instruction sets and newer ones than this list knows. Sockets are had of few families. A program without
+//! namespaces has them only as pairs that lead nowhere else, and reaches neither other processes nor what processes of
+//! the machine share.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -78,6 +79,40 @@ const NOT_PERMITTED_HERE: &[libc::c_long] = &[];
 const ABSENT: &[libc::c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
+/// Shared memory, message queues and semaphores, which every process of a user finds by their numbers and names.
+const SHARED: [libc::c_long; 18] = [
+    libc::SYS_mq_getsetattr,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_open,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_shmget,
+];
+
+/// Changes of the process that the first argument names; 0 is oneself.
+const OF_A_PROCESS: [libc::c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// Changes of what the second argument names, with the first argument by which that is a process.
+const OF_SOME_PROCESSES: [(libc::c_long, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+
 const NEW_NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -90,11 +125,16 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
     0x80,
 ];
 
-/// Refuses them to this process and all that it starts. Sockets it gets where it has a network of its own.
-pub(super) fn refuse(has_network: bool) -> io::Result<()> {
-    apply(&filter(not_permitted()?, libc::EPERM)?)?;
+/// Refuses them to this process and all that it starts. Where it has no namespaces of its own, sockets are refused too,
+/// and whatever acts on other processes.
+pub(super) fn refuse(has_namespaces: bool) -> io::Result<()> {
+    let mut refused = not_permitted()?;
+    if !has_namespaces {
+        refused.extend(of_others()?);
+    }
+    apply(&filter(refused, libc::EPERM)?)?;
     apply(&filter(ABSENT.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)?)?;
-    let sockets = [(libc::SYS_socket, sockets(has_network)?), (libc::SYS_socketpair, pairs(has_network)?)];
+    let sockets = [(libc::SYS_socket, sockets(has_namespaces)?), (libc::SYS_socketpair, pairs(has_namespaces)?)];
     apply(&filter(BTreeMap::from(sockets), libc::EAFNOSUPPORT)?)?;
     apply(&no_unknown_calls())
 }
@@ -112,6 +152,20 @@ fn not_permitted() -> io::Result<Rules> {
     // Asking and the usual one are harmless.
     let strange = rule(&[(0, SeccompCmpOp::Ne, 0), (0, SeccompCmpOp::Ne, u64::from(u32::MAX))])?;
     rules.insert(libc::SYS_personality, vec![strange]);
+    Ok(rules)
+}
+
+/// What acts on other processes of the machine, which Landlock does not look at. Threads too have numbers, so that only
+/// the calling one can be named.
+fn of_others() -> io::Result<Rules> {
+    let mut rules: Rules = SHARED.iter().map(|call| (*call, Vec::new())).collect();
+    for call in OF_A_PROCESS {
+        rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
+    }
+    for (call, of_a_process) in OF_SOME_PROCESSES {
+        let groups_and_users = rule(&[(0, SeccompCmpOp::Ne, of_a_process)])?;
+        rules.insert(call, vec![groups_and_users, rule(&[(1, SeccompCmpOp::Ne, 0)])?]);
+    }
     Ok(rules)
 }
 
