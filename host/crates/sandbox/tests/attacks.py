@@ -122,6 +122,34 @@ def removed(control, number, *part):
     return number
 
 
+def memory(take):
+    """512 MB beside a limit of 200 MB."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (200 << 20, limit[1]))
+    try:
+        return [take() for _ in range(8)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+
+
+def file_in_memory():
+    fd = os.memfd_create("own")
+    return fd, [os.write(fd, bytes(1 << 20)) for _ in range(64)]
+
+
+def segment():
+    number = returned(libc.shmget(0, 64 << 20, 0o1600))
+    attached = libc.shmat(number, None, 0)
+    ctypes.memset(attached, 1, 64 << 20)
+    libc.shmdt(ctypes.c_void_p(attached))
+    segments.append(number)
+    return number
+
+
+segments = []
+libc.shmat.restype = ctypes.c_void_p
+
+
 class Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
 
@@ -184,6 +212,15 @@ attempt("a mount", lambda: call(165 if X86 else 40, b"none", b"/tmp", b"tmpfs", 
 attempt("a mount of the new kind", lambda: call(430, b"tmpfs", 0))
 attempt("the end of a mount", lambda: call(166 if X86 else 39, b"/usr", 2))
 attempt("another root", lambda: os.chroot("/tmp" if level != "landlock" else "/usr"))
+# Memory.
+attempt("memory by files in memory", lambda: memory(file_in_memory))
+attempt("memory by a secret file in memory", lambda: call(447, 0))
+attempt("memory by segments that are not attached", lambda: memory(segment))
+for number in segments:
+    libc.shmctl(number, 0, None)
+if level != "landlock":
+    # What a database asks for.
+    returned(libc.shmget(0, 4096, 0o1600))
 # Other processes.
 attempt("the program of process 1", lambda: write("/proc/1/exe"))
 attempt("where the program of process 1 lies", lambda: os.readlink("/proc/1/exe"))

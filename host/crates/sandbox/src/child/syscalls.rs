@@ -75,9 +75,20 @@ const NOT_PERMITTED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, 
 #[cfg(not(target_arch = "x86_64"))]
 const NOT_PERMITTED_HERE: &[libc::c_long] = &[];
 
-/// `clone3` has its flags where no filter can look; libraries go on with `clone`.
-const ABSENT: &[libc::c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// `clone3` has its flags where no filter can look; libraries go on with `clone`. No limit of a program counts the pages
+/// of a file in memory; libraries, and browsers, go on with `/dev/shm`, which has a size.
+const ABSENT: &[libc::c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+];
+
+/// Bytes of one segment of shared memory, whose pages no limit counts while it is not attached. A namespace has 4096
+/// segments: together they have the size of `/dev/shm`. PostgreSQL asks for less than one page.
+const SEGMENT_BYTES_MAX: u64 = 64 << 10;
 
 /// Shared memory, message queues and semaphores, which every process of a user finds by their numbers and names.
 const SHARED: [libc::c_long; 18] = [
@@ -129,9 +140,7 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
 /// and whatever acts on other processes.
 pub(super) fn refuse(has_namespaces: bool) -> io::Result<()> {
     let mut refused = not_permitted()?;
-    if !has_namespaces {
-        refused.extend(of_others()?);
-    }
+    refused.extend(if has_namespaces { large_segments()? } else { of_others()? });
     apply(&filter(refused, libc::EPERM)?)?;
     apply(&filter(ABSENT.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)?)?;
     let sockets = [(libc::SYS_socket, sockets(has_namespaces)?), (libc::SYS_socketpair, pairs(has_namespaces)?)];
@@ -169,6 +178,11 @@ fn of_others() -> io::Result<Rules> {
     Ok(rules)
 }
 
+fn large_segments() -> io::Result<Rules> {
+    let large = rule_of(SeccompCmpArgLen::Qword, &[(1, SeccompCmpOp::Gt, SEGMENT_BYTES_MAX)])?;
+    Ok(BTreeMap::from([(libc::SYS_shmget, vec![large])]))
+}
+
 fn sockets(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     if !has_network {
         return Ok(Vec::new());
@@ -198,10 +212,17 @@ fn pairs(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     Ok(refused)
 }
 
-/// All of these conditions. The kernel takes 32 bits of these arguments.
-fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
+/// Conditions on arguments by their places, all of which must be so.
+type Conditions<'a> = &'a [(u8, SeccompCmpOp, u64)];
+
+/// Of arguments of which the kernel takes 32 bits.
+fn rule(conditions: Conditions<'_>) -> io::Result<SeccompRule> {
+    rule_of(SeccompCmpArgLen::Dword, conditions)
+}
+
+fn rule_of(len: SeccompCmpArgLen, conditions: Conditions<'_>) -> io::Result<SeccompRule> {
     let conditions = conditions.iter().map(|(argument, compare, value)| {
-        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value).map_err(io::Error::other)
+        SeccompCondition::new(*argument, len.clone(), compare.clone(), *value).map_err(io::Error::other)
     });
     SeccompRule::new(conditions.collect::<io::Result<_>>()?).map_err(io::Error::other)
 }
