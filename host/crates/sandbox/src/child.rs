@@ -73,9 +73,9 @@ pub fn sandbox_child(spec_json: &str) -> i32 {
     }
 }
 
-/// Confines this very process to the descriptors that it has, by Landlock and seccomp: from now on it opens no file,
-/// makes no socket, signals nobody where Landlock holds signals (Linux 6.12), and is no longer root. Call it before any
-/// thread is started.
+/// Confines this very process to its standard descriptors, by Landlock and seccomp: all others are closed, and from now
+/// on it opens no file, makes no socket, starts threads and no process, signals nobody where Landlock holds signals
+/// (Linux 6.12), and is no longer root. Call it before any thread is started and any file is opened.
 ///
 /// # Errors
 /// When the system does not let it; part of it may hold then.

@@ -7,9 +7,12 @@
 mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
-use longhaul_sandbox::{Input, Level, Output, Program, Room, run, start};
+use longhaul_sandbox::{Input, Level, Output, Program, Room, confine_to_descriptors, run, start};
 use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io::Read as _;
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -202,6 +205,44 @@ fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_
     }
 }
 
+/// As the child that compiles components does it.
+#[test]
+fn a_process_that_keeps_to_its_descriptors_has_no_others_and_starts_nothing() {
+    const IS_CONFINED: &str = "LONGHAUL_CONFINED";
+    let test = "a_process_that_keeps_to_its_descriptors_has_no_others_and_starts_nothing";
+    if let Some(lab) = own_lab() {
+        if std::env::var_os(IS_CONFINED).is_some() {
+            return println!("\nconfined: {:?}", attempts_of_a_confined_process(&lab));
+        }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let done = command.args([test, "--exact", "--nocapture"]).env(IS_CONFINED, "1").output().unwrap();
+        let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        return write_report(&lab, &said.concat());
+    }
+    let errors = [Errno::BADF, Errno::ACCESS, Errno::PERM, Errno::PERM, Errno::NOSYS].map(|errno| errno.raw_os_error());
+    for report in as_each_user(test, |_| vec![]) {
+        assert!(report.contains(&format!("confined: ({errors:?}, true)\n")), "{report}");
+    }
+}
+
+/// The errors of what must be refused, and whether it has threads.
+fn attempts_of_a_confined_process(lab: &Path) -> ([i32; 5], bool) {
+    let seen = lab.join("granted/seen");
+    // It is closed behind the back of its owner, who must not do it again.
+    let left_open = ManuallyDrop::new(File::open(&seen).unwrap());
+    let parent = rustix::process::getppid();
+    confine_to_descriptors().unwrap();
+    let errors = [
+        left_open.metadata().map(drop).unwrap_err(),
+        File::open(&seen).map(drop).unwrap_err(),
+        Command::new("/bin/true").status().map(drop).unwrap_err(),
+        rustix::process::setpriority_process(parent, 0).unwrap_err().into(),
+        rustix::fs::memfd_create("more", rustix::fs::MemfdFlags::CLOEXEC).map(drop).unwrap_err().into(),
+    ];
+    let has_threads = std::thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok());
+    (errors.map(|error| error.raw_os_error().unwrap_or(0)), has_threads)
+}
+
 /// Once when its host lets it go, which ends its keeper without a word, and once at its deadline.
 #[test]
 fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
@@ -274,7 +315,7 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
             format!("{said}{limit:?}{errors}")
         });
         let mut new = String::new();
-        std::fs::File::open(lab.join("checkout/new")).unwrap().read_to_string(&mut new).unwrap();
+        File::open(lab.join("checkout/new")).unwrap().read_to_string(&mut new).unwrap();
         return write_report(&lab, &format!("{said}{new}"));
     }
     for report in as_each_user("a_program_reads_what_is_granted_and_changes_what_may_be_changed", |_| vec![]) {

@@ -175,13 +175,15 @@ pub(super) fn start_backend(spec: &Spec, control: OwnedFd) -> Result<Child, Fail
     command.current_dir("/").spawn().map_err(to("start the backend"))
 }
 
-/// This process, which starts nothing: it keeps its descriptors, and reaches nothing else.
+/// This process, which starts nothing: it keeps its standard descriptors, and reaches nothing else.
 pub(super) fn keep_to_descriptors() -> Result<(), Failed> {
+    raw::close_others().map_err(to("close descriptors"))?;
     identity::change().map_err(to("become an unprivileged user"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
     give_up_rights().map_err(to("give up rights"))?;
     access::restrict_to_none().map_err(to("restrict files with Landlock"))?;
-    syscalls::refuse(false).map_err(to("refuse system calls with seccomp"))
+    syscalls::refuse(false).map_err(to("refuse system calls with seccomp"))?;
+    syscalls::refuse_starts().map_err(to("refuse processes with seccomp"))
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {

@@ -75,6 +75,14 @@ const NOT_PERMITTED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, 
 #[cfg(not(target_arch = "x86_64"))]
 const NOT_PERMITTED_HERE: &[libc::c_long] = &[];
 
+/// Starts of a process or a program, besides `clone`.
+const STARTS: &[libc::c_long] = &[libc::SYS_execve, libc::SYS_execveat];
+
+#[cfg(target_arch = "x86_64")]
+const STARTS_HERE: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const STARTS_HERE: &[libc::c_long] = &[];
+
 /// `clone3` has its flags where no filter can look; libraries go on with `clone`. No limit of a program counts the pages
 /// of a file in memory; libraries, and browsers, go on with `/dev/shm`, which has a size.
 const ABSENT: &[libc::c_long] = &[
@@ -146,6 +154,14 @@ pub(super) fn refuse(has_namespaces: bool) -> io::Result<()> {
     let sockets = [(libc::SYS_socket, sockets(has_namespaces)?), (libc::SYS_socketpair, pairs(has_namespaces)?)];
     apply(&filter(BTreeMap::from(sockets), libc::EAFNOSUPPORT)?)?;
     apply(&no_unknown_calls())
+}
+
+/// Refuses this process to start another one, or another program. Threads it may have.
+pub(super) fn refuse_starts() -> io::Result<()> {
+    let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
+    let mut rules: Rules = STARTS.iter().chain(STARTS_HERE).map(|call| (*call, Vec::new())).collect();
+    rules.insert(libc::SYS_clone, vec![rule(&[(0, SeccompCmpOp::MaskedEq(thread), 0)])?]);
+    apply(&filter(rules, libc::EPERM)?)
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
