@@ -39,6 +39,10 @@ fn without_namespaces(is_root: bool) -> &'static [&'static str] {
 /// A kernel with a version of Landlock of the one that it has or before.
 const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
 
+fn kernel_with_landlock(version: &str) -> Vec<String> {
+    words(&["python3", "-c", OLDER_LANDLOCK, version])
+}
+
 /// Stops its keeper if it can, and starts processes each of which starts another one and ends: whoever looks for them
 /// and ends what is there meets those that are gone. They end by themselves in a minute.
 const CHAINS: &str = r#"
@@ -131,9 +135,10 @@ fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
         return write_report(&lab, &format!("{}\n{}", said(Level::Full), said(Level::Landlock)));
     }
     let test = "a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one";
-    let kernel = |version: &str| words(&["python3", "-c", OLDER_LANDLOCK, version]);
-    let alone = |version: &'static str| move |is_root| [kernel(version), words(without_namespaces(is_root))].concat();
-    for report in as_each_user(test, |_| kernel("5")) {
+    let alone = |version: &'static str| {
+        move |is_root| [kernel_with_landlock(version), words(without_namespaces(is_root))].concat()
+    };
+    for report in as_each_user(test, |_| kernel_with_landlock("5")) {
         assert_eq!(report, "full\nfull");
     }
     for report in as_each_user(test, alone("5")) {
@@ -144,6 +149,24 @@ fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
     }
     for report in as_each_user(test, alone("6")) {
         assert!(report.ends_with("\nlandlock"), "{report}");
+    }
+}
+
+/// Nothing but the file system and the filter holds there. Such a kernel is made of this one.
+#[test]
+fn without_landlock_namespaces_hold_where_the_operator_accepts_them_by_name() {
+    if let Some(lab) = own_lab() {
+        let refused = attack(&lab, Level::Full).unwrap_err().to_string();
+        let done = attack(&lab, Level::Namespaces).unwrap();
+        return write_report(&lab, &format!("{refused}\n{:?}\n{}{}", done.level, done.stderr, done.stdout));
+    }
+    let test = "without_landlock_namespaces_hold_where_the_operator_accepts_them_by_name";
+    for report in as_each_user(test, |_| kernel_with_landlock("0")) {
+        let (refused, rest) = report.split_once('\n').unwrap();
+        assert!(refused.contains("does not give the sandbox level `full`: cannot restrict files"), "{refused}");
+        assert!(refused.contains("this kernel does not offer it") && refused.contains("`sandbox_min`"), "{refused}");
+        assert!(rest.starts_with("Namespaces\n"), "{rest}");
+        check_refused(rest);
     }
 }
 
