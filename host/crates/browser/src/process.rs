@@ -97,7 +97,8 @@ fn name_of(socket: &str) -> &str {
 }
 
 fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Result<Program, BrowserError> {
-    let spec = Spec { argv: program::command(program), memory_bytes_max: settings.memory_bytes_max };
+    let real = program.canonicalize().map_err(not_started)?;
+    let spec = Spec { argv: program::command(&real), memory_bytes_max: settings.memory_bytes_max };
     let spec = serde_json::to_string(&spec).map_err(not_started)?;
     // The link leads to this very binary, whose path nobody sees.
     let argv = std::iter::once("/proc/self/exe".to_owned()).chain(around.child_args.clone()).chain([spec]).collect();
@@ -113,11 +114,44 @@ fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Resu
         file_bytes_max: settings.disk_bytes_max,
         disk_bytes_max: settings.disk_bytes_max,
     };
-    let real = program.canonicalize().map_err(not_started)?;
-    // A browser may lie in somebody's home, and has to see itself. What the system has, everybody sees.
-    let read = real.parent().filter(|dir| !dir.starts_with("/usr")).map(Path::to_owned).into_iter().collect();
+    // A browser may lie in somebody's home, among keys: it sees itself, and what browsers have beside them.
+    let starts = real.into_os_string().into_string().ok();
     // Without a network of its own it has none at all.
     let level_min = around.host.level_min.max(Level::Namespaces);
     let kind = ChildKind::Kept;
-    Ok(Program { kind, read, level_min, limits, ..Program::new("the browser", argv) })
+    Ok(Program { kind, starts, level_min, limits, ..Program::new("the browser", argv) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::grant::Grants;
+    use longhaul_core::supervisor::Unsupervised;
+    use longhaul_egress::{Caps, Guard};
+    use longhaul_sandbox::SandboxHost;
+    use std::path::PathBuf;
+
+    /// Shown as a tool chain, whose rule keeps homes out; see the tests of that.
+    #[test]
+    fn a_browser_in_a_home_is_shown_without_the_directory_that_it_lies_in() {
+        let home = tempfile::tempdir().expect("a directory");
+        let (program, link) = (home.path().join("chrome"), home.path().join("link"));
+        std::fs::write(&program, "").expect("written");
+        std::os::unix::fs::symlink(&program, &link).expect("made");
+        let host = SandboxHost {
+            program: PathBuf::from("/proc/self/exe"),
+            prefix_args: Vec::new(),
+            scratch: home.path().to_owned(),
+            hidden: Vec::new(),
+            checkout: None,
+            level_min: Level::Full,
+            redact: None,
+        };
+        let guard = Guard::new(Grants::default(), Caps::default());
+        let around = Around { host, child_args: Vec::new(), guard, supervisor: Arc::new(Unsupervised) };
+        let confined = confined(&around, &BrowserSettings::default(), &link).expect("a program");
+        let real = program.canonicalize().expect("its name");
+        assert!(confined.read.is_empty() && confined.write.is_empty(), "{confined:?}");
+        assert_eq!(confined.starts.as_deref(), real.to_str());
+    }
 }
