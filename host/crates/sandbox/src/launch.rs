@@ -276,7 +276,10 @@ impl Launched {
         let (status, hit) = self.wait(scratch, &program.limits).await?;
         let ended_for = self.entry.as_ref().and_then(|entry| entry.hit().cloned());
         let hit = hit.or(ended_for);
-        // What the program left running, where there is no namespace to take it along.
+        if status.is_some() {
+            self.group.disarm();
+        }
+        // What is still not gone.
         drop((self.group, self.control));
         let (stdout, stderr) = (self.stdout.end().await, self.stderr.end().await);
         let code = status.map_or(-1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
@@ -362,6 +365,11 @@ impl Group {
 
     pub(crate) fn pid(&self) -> Option<rustix::process::Pid> {
         self.0
+    }
+
+    /// The child has ended: the group has nobody any more, and its number may be another's.
+    pub(crate) fn disarm(&mut self) {
+        self.0 = None;
     }
 
     fn kill(&self) {

@@ -14,8 +14,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::mem::ManuallyDrop;
 use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -346,6 +347,61 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
         assert!(report.contains("No such file") && report.ends_with("new\nnew\n"), "{report}");
         assert!(!report.contains("\n0\n"), "it is not root: {report}");
     }
+}
+
+/// Its number may be that of another program by then, which root can bring about.
+#[test]
+fn a_program_that_has_ended_is_let_go_of() {
+    if let Some(lab) = own_lab() {
+        let host = host(&lab);
+        let mut program = Program { input: Input::Pipe, ..program(&["cat"]) };
+        program.limits.wall_ms_max = 3_000;
+        let said = blocking(async {
+            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let number = children().pop().unwrap();
+            drop(running.take_stdin());
+            let (first, _) = running.ended().await;
+            tokio::time::sleep(Duration::from_millis(3_500)).await;
+            let (then, _) = running.ended().await;
+            let other = start_with_number(number);
+            drop(running);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let is_kept = other.is_none_or(|mut other| {
+                let is_kept = other.try_wait().unwrap().is_none();
+                other.kill().unwrap();
+                other.wait().unwrap();
+                is_kept
+            });
+            format!("{first:?} {then:?} {is_kept}")
+        });
+        return write_report(&lab, &said);
+    }
+    for report in as_each_user("a_program_that_has_ended_is_let_go_of", |_| vec![]) {
+        assert_eq!(report, "None None true");
+    }
+}
+
+/// The numbers of this process's children.
+fn children() -> Vec<u32> {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>()).collect()
+}
+
+/// A program that leads a group of that number, where numbers can be chosen.
+fn start_with_number(number: u32) -> Option<Child> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
+        let mut other = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        if other.id() == number {
+            return Some(other);
+        }
+        // Somebody else was quicker.
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    None
 }
 
 #[test]
