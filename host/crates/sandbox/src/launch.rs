@@ -13,6 +13,7 @@ use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, Entry, Listed as _};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -97,6 +98,7 @@ impl Launch<'_> {
     /// Asks for the strongest level first, and for none below the least. A child that refuses has started nothing.
     pub(crate) async fn at_the_best_level(&self) -> Result<Launched, SandboxError> {
         self.check_program()?;
+        self.check_granted()?;
         let level_min = self.program.level_min;
         let tools = ToolChains::find(self.program, &self.path(), self.host);
         let mut reason = String::new();
@@ -127,6 +129,20 @@ impl Launch<'_> {
         };
         let absent = || SandboxError::NoProgram { name: self.program.name.clone(), program: program.to_owned() };
         if is_there { Ok(()) } else { Err(absent()) }
+    }
+
+    /// Looked for before any level is tried: one would be refused for it, and a lower one would go without.
+    fn check_granted(&self) -> Result<(), SandboxError> {
+        let Program { name, read, write, .. } = self.program;
+        let granted = read.iter().map(|path| ("read", path)).chain(write.iter().map(|path| ("write", path)));
+        for (setting, path) in granted {
+            let is_absent =
+                |error: std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            if without_dots(path).metadata().is_err_and(is_absent) {
+                return Err(SandboxError::Absent { name: name.clone(), setting, path: path.clone() });
+            }
+        }
+        Ok(())
     }
 
     fn path(&self) -> String {

@@ -405,6 +405,26 @@ fn start_with_number(number: u32) -> Option<Child> {
 }
 
 #[test]
+fn what_is_granted_and_is_not_there_is_named_at_every_level() {
+    let lab = lab(None);
+    let absent = lab.path().join("granted/absent");
+    for level_min in [Level::Full, Level::Landlock, Level::None] {
+        for setting in ["read", "write"] {
+            let mut program = Program { level_min, ..program(&["true"]) };
+            let grants = if setting == "read" { &mut program.read } else { &mut program.write };
+            grants.push(absent.clone());
+            let refused = blocking(run(&host(lab.path()), &program)).unwrap_err().to_string();
+            let expected = format!(
+                "`test` was not started: `{setting}` names `{}`, which is not there; create it or leave it out of \
+                 `{setting}`",
+                absent.display()
+            );
+            assert_eq!(refused, expected);
+        }
+    }
+}
+
+#[test]
 fn tool_chains_work_without_configuration() {
     let lab = lab(None);
     let tried = [
