@@ -25,9 +25,9 @@ pub enum BrowserError {
         looked_for: String,
     },
     /// The system does not let it be confined.
-    #[error("the browser was not started, since this system does not let it be confined: {why}; allow user namespaces")]
+    #[error("the browser was not started, since this system does not give {why}")]
     NoSandbox {
-        /// What the system said.
+        /// What it does not give, what it said, and what to do.
         why: String,
     },
     /// It did not come up.

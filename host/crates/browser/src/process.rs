@@ -24,6 +24,9 @@ pub(crate) const PIPE: &str = "../tmp/pipe";
 /// How long a browser may take until it speaks.
 const START: Duration = Duration::from_secs(20);
 
+/// The least that holds a browser, whatever is accepted for others: without a network of its own it has none at all.
+const LEVEL_MIN: Level = Level::Namespaces;
+
 /// Bytes of its complaints that are kept.
 const COMPLAINTS_BYTES_MAX: u64 = 8 << 10;
 
@@ -57,7 +60,7 @@ impl Process {
             Err(error) => {
                 server.abort();
                 return Err(match error {
-                    refused @ SandboxError::Refused { .. } => BrowserError::NoSandbox { why: refused.to_string() },
+                    SandboxError::Refused { level_min, why, .. } => no_sandbox(level_min, &why),
                     other => not_started(other),
                 });
             }
@@ -96,13 +99,26 @@ fn not_started(why: impl std::fmt::Display) -> BrowserError {
     BrowserError::NotStarted { why: why.to_string() }
 }
 
+/// In words of its own, since what other programs may do with less is not for a browser.
+fn no_sandbox(level_min: Level, why: &str) -> BrowserError {
+    let less = if level_min > LEVEL_MIN {
+        format!("accept less by name with `sandbox_min = \"{LEVEL_MIN}\"`")
+    } else {
+        "remove the tool: without namespaces there is no browser".to_owned()
+    };
+    BrowserError::NoSandbox {
+        why: format!("the sandbox level `{level_min}`: {why}; {}, or {less}", level_min.remedy()),
+    }
+}
+
 /// A socket's name in the directory that both sides have.
 fn name_of(socket: &str) -> &str {
     socket.rsplit('/').next().unwrap_or(socket)
 }
 
 fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Result<Program, BrowserError> {
-    let spec = Spec { argv: program::command(program), memory_bytes_max: settings.memory_bytes_max };
+    let real = program.canonicalize().map_err(not_started)?;
+    let spec = Spec { argv: program::command(&real), memory_bytes_max: settings.memory_bytes_max };
     let spec = serde_json::to_string(&spec).map_err(not_started)?;
     // The link leads to this very binary, whose path nobody sees.
     let argv = std::iter::once("/proc/self/exe".to_owned()).chain(around.child_args.clone()).chain([spec]).collect();
@@ -118,11 +134,56 @@ fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Resu
         file_bytes_max: settings.disk_bytes_max,
         disk_bytes_max: settings.disk_bytes_max,
     };
-    let real = program.canonicalize().map_err(not_started)?;
-    // A browser may lie in somebody's home, and has to see itself. What the system has, everybody sees.
-    let read = real.parent().filter(|dir| !dir.starts_with("/usr")).map(Path::to_owned).into_iter().collect();
-    // Without a network of its own it has none at all.
-    let level_min = around.host.level_min.max(Level::Namespaces);
+    // A browser may lie in somebody's home, among keys: it sees itself, and what browsers have beside them.
+    let starts = real.into_os_string().into_string().ok();
+    let level_min = around.host.level_min.max(LEVEL_MIN);
     let kind = ChildKind::Kept;
-    Ok(Program { kind, read, level_min, limits, ..Program::new("the browser", argv) })
+    Ok(Program { kind, starts, level_min, limits, ..Program::new("the browser", argv) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::grant::Grants;
+    use longhaul_core::supervisor::Unsupervised;
+    use longhaul_egress::{Caps, Guard};
+    use longhaul_sandbox::SandboxHost;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_browser_that_cannot_be_held_is_told_with_what_it_takes_and_nothing_less() {
+        let said = |level_min| no_sandbox(level_min, "cannot make namespaces: x").to_string();
+        let full = said(Level::Full);
+        assert!(
+            full.contains("does not give the sandbox level `full`: cannot make namespaces: x; allow user"),
+            "{full}"
+        );
+        assert!(full.ends_with("or accept less by name with `sandbox_min = \"namespaces\"`"), "{full}");
+        let least = said(Level::Namespaces);
+        assert!(least.contains("; allow user namespaces: ") && !least.contains("sandbox_min"), "{least}");
+    }
+
+    /// Shown as a tool chain, whose rule keeps homes out; see the tests of that.
+    #[test]
+    fn a_browser_in_a_home_is_shown_without_the_directory_that_it_lies_in() {
+        let home = tempfile::tempdir().expect("a directory");
+        let (program, link) = (home.path().join("chrome"), home.path().join("link"));
+        std::fs::write(&program, "").expect("written");
+        std::os::unix::fs::symlink(&program, &link).expect("made");
+        let host = SandboxHost {
+            program: PathBuf::from("/proc/self/exe"),
+            prefix_args: Vec::new(),
+            scratch: home.path().to_owned(),
+            hidden: Vec::new(),
+            checkout: None,
+            level_min: Level::Full,
+            redact: None,
+        };
+        let guard = Guard::new(Grants::default(), Caps::default());
+        let around = Around { host, child_args: Vec::new(), guard, supervisor: Arc::new(Unsupervised) };
+        let confined = confined(&around, &BrowserSettings::default(), &link).expect("a program");
+        let real = program.canonicalize().expect("its name");
+        assert!(confined.read.is_empty() && confined.write.is_empty(), "{confined:?}");
+        assert_eq!(confined.starts.as_deref(), real.to_str());
+    }
 }

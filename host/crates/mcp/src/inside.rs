@@ -45,7 +45,10 @@ fn run(spec: &Spec) -> io::Result<i32> {
         // Before the directory changes: the socket's path is relative to the one that we are started in.
         let socket = std::env::current_dir()?.join("../tmp").join(PROXY_SOCKET);
         let port = longhaul_sandbox::relay_to(&socket).map_err(|error| {
-            io::Error::other(format!("its hosts need a network namespace, and there is none ({error})"))
+            let remedy = longhaul_sandbox::Level::Namespaces.remedy();
+            io::Error::other(format!(
+                "its hosts need a network namespace, and there is none ({error}); {remedy}, or leave out its `hosts`"
+            ))
         })?;
         command.envs(PROXY_VARIABLES.map(|name| (name, format!("http://127.0.0.1:{port}"))));
         command.env("NODE_USE_ENV_PROXY", "1");

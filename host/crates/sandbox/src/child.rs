@@ -27,7 +27,7 @@ mod syscalls;
 use crate::spec::{CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::{Level, descriptors};
 #[cfg(target_os = "linux")]
-use linux::{confine, enter, keep_to_descriptors, start_backend};
+use linux::{confine, end_all_held, enter, keep_signals, keep_to_descriptors, start_backend};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
@@ -73,9 +73,9 @@ pub fn sandbox_child(spec_json: &str) -> i32 {
     }
 }
 
-/// Confines this very process to the descriptors that it has, by Landlock and seccomp: from now on it opens no file,
-/// makes no socket, signals nobody where Landlock holds signals (Linux 6.12), and is no longer root. Call it before any
-/// thread is started.
+/// Confines this very process to its standard descriptors, by Landlock and seccomp: all others are closed, and from now
+/// on it opens no file, makes no socket, starts threads and no process, signals nobody where Landlock holds signals
+/// (Linux 6.12), and is no longer root. Call it before any thread is started and any file is opened.
 ///
 /// # Errors
 /// When the system does not let it; part of it may hold then.
@@ -156,6 +156,7 @@ fn hold(spec: &Spec, input: Option<OwnedFd>) -> Result<(Child, UnixStream), Fail
 fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
     let _ = rustix::process::setpriority_process(None, spec.nice);
     limit(spec).map_err(|error| say(REFUSED, &format!("cannot set a limit: {error}")))?;
+    keep_signals(spec.level).map_err(|(doing, error)| say(REFUSED, &format!("cannot {doing}: {error}")))?;
     say(READY, "");
     let (program, arguments) = spec.argv.split_first().ok_or(FAILED)?;
     if let Err(error) = go_to(&spec.work(), &spec.cwd) {
@@ -265,13 +266,17 @@ fn wait_or_ask_to_end(mut child: Child, level: Level) -> i32 {
 
 /// What the program left running ends with us where there are namespaces, and by our hand where there are none.
 fn ended(code: i32, level: Level) -> i32 {
+    if level == Level::Landlock {
+        end_all_held();
+    }
     if !level.has_namespaces() {
         end_children();
     }
     code
 }
 
-/// Who leaves its parents becomes our child; see [`linux::enter`] and [`linux::confine`].
+/// Who leaves its parents becomes our child; see [`linux::enter`] and [`linux::confine`]. Whoever starts another process
+/// and ends, again and again, is never met by this alone.
 fn end_children() {
     const ROUNDS_MAX: usize = 1_000;
     for _ in 0..ROUNDS_MAX {
@@ -384,6 +389,14 @@ fn enter(spec: &Spec) -> Result<(), Failed> {
 fn confine(_spec: &Spec) -> Result<(), Failed> {
     Ok(())
 }
+
+#[cfg(not(target_os = "linux"))]
+fn keep_signals(_level: Level) -> Result<(), Failed> {
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_all_held() {}
 
 #[cfg(not(target_os = "linux"))]
 fn start_backend(_spec: &Spec, _control: OwnedFd) -> Result<Child, Failed> {

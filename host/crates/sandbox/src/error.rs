@@ -14,6 +14,19 @@ pub enum SandboxError {
         /// `argv[0]`.
         program: String,
     },
+    /// What it is granted is not there. No level could show it.
+    #[error(
+        "{name} was not started: `{setting}` names `{}`, which is not there; create it or leave it out of `{setting}`",
+        .path.display()
+    )]
+    Absent {
+        /// What is started.
+        name: String,
+        /// `read` or `write`.
+        setting: &'static str,
+        /// What it names.
+        path: std::path::PathBuf,
+    },
     /// This system confines less than must hold the program.
     #[error(
         "{name} was not started, since this system does not give the sandbox level `{level_min}`: {why}; {}, or accept \

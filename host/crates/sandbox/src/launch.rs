@@ -13,6 +13,7 @@ use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, Entry, Listed as _};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -27,6 +28,9 @@ use tokio::process::{Child, ChildStdout, Command};
 /// How long output is waited for after the program has ended, and the end after a kill: somebody else may hold the
 /// pipe, and a disk may hold a process.
 pub(crate) const DRAIN: Duration = Duration::from_secs(2);
+
+/// How long keepers may take to end a program that no namespace takes along.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// How long a child may take until it says whether it can confine itself.
 const START: Duration = Duration::from_secs(30);
@@ -94,6 +98,7 @@ impl Launch<'_> {
     /// Asks for the strongest level first, and for none below the least. A child that refuses has started nothing.
     pub(crate) async fn at_the_best_level(&self) -> Result<Launched, SandboxError> {
         self.check_program()?;
+        self.check_granted()?;
         let level_min = self.program.level_min;
         let tools = ToolChains::find(self.program, &self.path(), self.host);
         let mut reason = String::new();
@@ -124,6 +129,20 @@ impl Launch<'_> {
         };
         let absent = || SandboxError::NoProgram { name: self.program.name.clone(), program: program.to_owned() };
         if is_there { Ok(()) } else { Err(absent()) }
+    }
+
+    /// Looked for before any level is tried: one would be refused for it, and a lower one would go without.
+    fn check_granted(&self) -> Result<(), SandboxError> {
+        let Program { name, read, write, .. } = self.program;
+        let granted = read.iter().map(|path| ("read", path)).chain(write.iter().map(|path| ("write", path)));
+        for (setting, path) in granted {
+            let is_absent =
+                |error: std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            if without_dots(path).metadata().is_err_and(is_absent) {
+                return Err(SandboxError::Absent { name: name.clone(), setting, path: path.clone() });
+            }
+        }
+        Ok(())
     }
 
     fn path(&self) -> String {
@@ -273,7 +292,10 @@ impl Launched {
         let (status, hit) = self.wait(scratch, &program.limits).await?;
         let ended_for = self.entry.as_ref().and_then(|entry| entry.hit().cloned());
         let hit = hit.or(ended_for);
-        // What the program left running, where there is no namespace to take it along.
+        if status.is_some() {
+            self.group.disarm();
+        }
+        // What is still not gone.
         drop((self.group, self.control));
         let (stdout, stderr) = (self.stdout.end().await, self.stderr.end().await);
         let code = status.map_or(-1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
@@ -305,7 +327,7 @@ impl Launched {
         if !self.level.has_namespaces() {
             // Nothing takes the program along but its keepers, who are told so that nobody waits any more.
             let _ = self.control.shutdown().await;
-            if let Ok(status) = tokio::time::timeout(DRAIN, self.child.wait()).await {
+            if let Ok(status) = tokio::time::timeout(ENDING, self.child.wait()).await {
                 return Ok((Some(status?), Some(hit)));
             }
         }
@@ -359,6 +381,11 @@ impl Group {
 
     pub(crate) fn pid(&self) -> Option<rustix::process::Pid> {
         self.0
+    }
+
+    /// The child has ended: the group has nobody any more, and its number may be another's.
+    pub(crate) fn disarm(&mut self) {
+        self.0 = None;
     }
 
     fn kill(&self) {

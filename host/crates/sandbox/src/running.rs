@@ -17,12 +17,13 @@ use tokio::task::JoinHandle;
 
 /// A program that runs. Dropping it kills all that it started.
 pub struct Running {
+    // In this order: the group is killed while its number is still the child's, and the room goes when nobody is left
+    // in it.
+    group: Group,
+    watch: Watch,
     child: Child,
     /// Shown to others as long as it lives.
     entry: Option<Entry<Listing>>,
-    // In this order: the room goes when nobody is left in it.
-    _group: Group,
-    _watch: Watch,
     /// The child ends when this does.
     _control: UnixStream,
     input: Option<pipe::Sender>,
@@ -80,12 +81,21 @@ impl Running {
         if let Ok(status) = self.child.wait().await {
             self.exit_code = status.code();
         }
-        let ended_for = self.entry.as_ref().and_then(|entry| entry.hit()).map(|hit| name_of(&hit.name));
-        let hit = self.hit.lock().unwrap_or_else(PoisonError::into_inner).or(ended_for);
+        let hit = self.let_go();
         if self.said.is_none() {
             self.said = Some(self.stderr.take().await.text().0);
         }
         (hit, self.said.clone().unwrap_or_default())
+    }
+
+    /// What has ended meets no limit any more: its number may be another program's. Answers the limit that ended it.
+    fn let_go(&mut self) -> Option<&'static str> {
+        self.watch.0.abort();
+        self.group.disarm();
+        let ended_for = self.entry.take().and_then(|entry| entry.hit().map(|hit| name_of(&hit.name)));
+        let mut hit = self.hit.lock().unwrap_or_else(PoisonError::into_inner);
+        *hit = hit.or(ended_for);
+        *hit
     }
 }
 
@@ -99,10 +109,10 @@ pub async fn start(host: &SandboxHost, room: Room, program: &Program) -> Result<
     let watched = watch(room.path().to_owned(), program.limits.clone(), launched.group.pid(), Arc::clone(&hit));
     let watch = Watch(tokio::spawn(watched));
     Ok(Running {
+        group: launched.group,
+        watch,
         child: launched.child,
         entry: launched.entry,
-        _group: launched.group,
-        _watch: watch,
         _control: launched.control,
         input: launched.input,
         output: launched.piped_output,

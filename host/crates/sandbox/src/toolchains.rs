@@ -46,6 +46,28 @@ const INSTALLATIONS: [(&str, &[&str]); 8] = [
 /// What a virtual environment has.
 const ENVIRONMENT: [&str; 6] = ["bin", "include", "lib", "lib64", "pyvenv.cfg", "share"];
 
+/// By what a directory is known as that of Chromium, Chrome or one of their kin, which have no `bin`.
+const MARKS_OF_BROWSERS: [&str; 3] = ["icudtl.dat", "resources.pak", "headless_lib_data.pak"];
+
+/// Programs that scripts beside them start.
+const BROWSERS: [&str; 3] = ["brave", "chrome", "msedge"];
+
+/// What such a browser has beside its program, besides files whose names end in [`ENDS_IN_BROWSERS`].
+const IN_BROWSERS: [&str; 11] = [
+    "MEIPreload",
+    "PrivacySandboxAttestationsPreloaded",
+    "WidevineCdm",
+    "chrome_crashpad_handler",
+    "hyphen-data",
+    "icudtl.dat",
+    "locales",
+    "snapshot_blob.bin",
+    "swiftshader",
+    "v8_context_snapshot.bin",
+    "vk_swiftshader_icd.json",
+];
+const ENDS_IN_BROWSERS: [&str; 3] = [".pak", ".so", ".so.1"];
+
 /// What a program is given for its tool chains.
 #[derive(Debug, Default)]
 pub(crate) struct ToolChains {
@@ -164,7 +186,26 @@ impl Finder<'_> {
             if is_hidden {
                 return;
             }
+            if let Some(dir) = path.parent() {
+                self.of_browser(dir);
+            }
             at = std::fs::read_link(&path).ok().and_then(|target| Some(path.parent()?.join(target)));
+        }
+    }
+
+    /// What a browser has beside its program. The directory may be anybody's.
+    fn of_browser(&mut self, dir: &Path) {
+        if !MARKS_OF_BROWSERS.iter().any(|mark| dir.join(mark).is_file()) {
+            return;
+        }
+        let is_part = |name: &str| {
+            let is_known = IN_BROWSERS.contains(&name) || ENDS_IN_BROWSERS.iter().any(|end| name.ends_with(end));
+            is_known || BROWSERS.contains(&name) && is_program(&dir.join(name))
+        };
+        let names =
+            dir.read_dir().into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        for name in names.filter(|name| is_part(name)) {
+            self.add_part(dir, &name);
         }
     }
 
@@ -470,6 +511,20 @@ mod tests {
             let mut read = found(&host, "node", &[]).read;
             read.retain(|path| path.is_dir());
             assert_eq!(read, [at("node/bin"), at("node/lib"), at("tool/bin"), at("me/bin")]);
+        });
+    }
+
+    #[test]
+    fn a_browser_comes_with_what_browsers_have_and_nothing_else_that_lies_beside_it() {
+        let names = ["me/chrome", "me/icudtl.dat", "me/locales/x", "me/libEGL.so", "me/key", "me/lib/key", "me/.env"];
+        with_files(&names, |at| {
+            let mut host = host(&["/usr/bin".into()]);
+            host.homes = vec![at("me")];
+            let mut read = found(&host, at("me/chrome").to_str().expect("text"), &[]).read;
+            read.sort();
+            assert_eq!(read, ["me/chrome", "me/icudtl.dat", "me/libEGL.so", "me/locales"].map(at));
+            std::fs::remove_file(at("me/icudtl.dat")).expect("removed");
+            assert_eq!(found(&host, at("me/chrome").to_str().expect("text"), &[]).read, [at("me/chrome")]);
         });
     }
 

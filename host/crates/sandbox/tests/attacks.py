@@ -1,6 +1,6 @@
 # Tries to get out of the sandbox, each way once, and prints what came of it: a name and `refused` with the reason, or
 # `REACHED`. Arguments: the host's process, its port, the name of its abstract socket, and the lab's directory.
-import ctypes, errno, fcntl, os, socket, struct, sys
+import ctypes, errno, fcntl, os, resource, socket, struct, sys
 
 host, port, abstract, lab = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
 level = sys.argv[5]
@@ -106,6 +106,50 @@ def status(field):
     return line.split()[1]
 
 
+def scheduling():
+    # Its size, the usual scheduler, and nothing else.
+    return ctypes.create_string_buffer(struct.pack("IIQiIQQQ", 48, 0, 0, 0, 0, 0, 0, 0))
+
+
+def returned(answer):
+    if answer == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return answer
+
+
+def removed(control, number, *part):
+    control(number, *part, 0, None)
+    return number
+
+
+def memory(take):
+    """512 MB beside a limit of 200 MB."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (200 << 20, limit[1]))
+    try:
+        return [take() for _ in range(8)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+
+
+def file_in_memory():
+    fd = os.memfd_create("own")
+    return fd, [os.write(fd, bytes(1 << 20)) for _ in range(64)]
+
+
+def segment():
+    number = returned(libc.shmget(0, 64 << 20, 0o1600))
+    attached = libc.shmat(number, None, 0)
+    ctypes.memset(attached, 1, 64 << 20)
+    libc.shmdt(ctypes.c_void_p(attached))
+    segments.append(number)
+    return number
+
+
+segments = []
+libc.shmat.restype = ctypes.c_void_p
+
+
 class Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
 
@@ -168,6 +212,15 @@ attempt("a mount", lambda: call(165 if X86 else 40, b"none", b"/tmp", b"tmpfs", 
 attempt("a mount of the new kind", lambda: call(430, b"tmpfs", 0))
 attempt("the end of a mount", lambda: call(166 if X86 else 39, b"/usr", 2))
 attempt("another root", lambda: os.chroot("/tmp" if level != "landlock" else "/usr"))
+# Memory.
+attempt("memory by files in memory", lambda: memory(file_in_memory))
+attempt("memory by a secret file in memory", lambda: call(447, 0))
+attempt("memory by segments that are not attached", lambda: memory(segment))
+for number in segments:
+    libc.shmctl(number, 0, None)
+if level != "landlock":
+    # What a database asks for.
+    returned(libc.shmget(0, 4096, 0o1600))
 # Other processes.
 attempt("the program of process 1", lambda: write("/proc/1/exe"))
 attempt("where the program of process 1 lies", lambda: os.readlink("/proc/1/exe"))
@@ -181,6 +234,30 @@ attempt("tracing the parent", lambda: call(101 if X86 else 117, 16, os.getppid()
 attempt("being traced", lambda: call(101 if X86 else 117, 0, 0, 0, 0))
 attempt("reading memory of the parent", lambda: memory_of(os.getppid()))
 attempt("a signal to the host", lambda: os.kill(host, 0))
+if level == "landlock":
+    # Elsewhere it is the first process, which no signal ends; others are not in sight, and what is shared is its own.
+    attempt("a signal to the parent", lambda: os.kill(os.getppid(), 0))
+    for name, process in [("the host", host), ("the parent", os.getppid())]:
+        attempt(f"limits of {name}", lambda: resource.prlimit(process, resource.RLIMIT_CORE))
+        attempt(f"the priority of {name}", lambda: os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, process)))
+        attempt(f"the disk priority of {name}", lambda: call(251 if X86 else 30, 1, process, 2 << 13 | 4))
+        attempt(f"the processors of {name}", lambda: os.sched_setaffinity(process, os.sched_getaffinity(process)))
+        attempt(f"the scheduler of {name}", lambda: os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0)))
+        attempt(f"the parameters of the scheduler of {name}", lambda: os.sched_setparam(process, os.sched_param(0)))
+        attempt(f"the attributes of the scheduler of {name}", lambda: call(314 if X86 else 274, process, scheduling(), 0))
+    attempt("the priority of the user's processes", lambda: os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_USER, 0)))
+    attempt("the priority of another group", lambda: os.setpriority(os.PRIO_PGRP, os.getpgid(host), os.getpriority(os.PRIO_PGRP, os.getpgid(host))))
+    attempt("the disk priority of the user's processes", lambda: call(251 if X86 else 30, 3, os.getuid(), 2 << 13 | 4))
+    attempt("shared memory of the machine", lambda: removed(libc.shmctl, returned(libc.shmget(1, 4096, 0o1600))))
+    attempt("a queue of the machine", lambda: removed(libc.msgctl, returned(libc.msgget(1, 0o1600))))
+    attempt("semaphores of the machine", lambda: removed(libc.semctl, returned(libc.semget(1, 1, 0o1600)), 0))
+    attempt("a named queue of the machine", lambda: call(240 if X86 else 180, b"longhaul-attack", os.O_CREAT | os.O_RDWR, 0o600, None) and call(241 if X86 else 181, b"longhaul-attack"))
+    attempt("a file in the shared memory of the machine", lambda: write("/dev/shm/longhaul-attack"))
+    # Of oneself all of it is as usual.
+    resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+    os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
+    os.sched_setaffinity(0, os.sched_getaffinity(0))
+    os.sched_setscheduler(0, os.sched_getscheduler(0), os.sched_getparam(0))
 attempt("the environment of the host", lambda: read(f"/proc/{host}/environ") if level == "landlock" else deny(os.path.exists(f"/proc/{host}/environ") and host != os.getpid() and read(f"/proc/{host}/environ")))
 # Rights.
 attempt("the user root", lambda: deny(0 in os.getresuid() + os.getresgid() + tuple(os.getgroups())))

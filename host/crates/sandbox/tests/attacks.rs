@@ -7,9 +7,18 @@
 mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
-use longhaul_sandbox::{Input, Level, Output, Program, Room, run, start};
+use longhaul_sandbox::{Input, Level, Output, Program, Room, confine_to_descriptors, run, start};
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io::Read as _;
-use std::process::Command;
+use std::mem::ManuallyDrop;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Start a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
@@ -30,6 +39,32 @@ fn without_namespaces(is_root: bool) -> &'static [&'static str] {
 
 /// A kernel with a version of Landlock of the one that it has or before.
 const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
+
+fn kernel_with_landlock(version: &str) -> Vec<String> {
+    words(&["python3", "-c", OLDER_LANDLOCK, version])
+}
+
+/// Stops its keeper if it can, and starts processes each of which starts another one and ends: whoever looks for them
+/// and ends what is there meets those that are gone. They end by themselves in a minute.
+const CHAINS: &str = r#"
+import os, signal, time
+end = time.monotonic() + 60
+try:
+    os.kill(os.getppid(), signal.SIGSTOP)
+except PermissionError:
+    pass
+for _ in range(32):
+    if os.fork() == 0:
+        while time.monotonic() < end:
+            if os.fork():
+                os._exit(0)
+        os._exit(0)
+print("begun", flush=True)
+time.sleep(60)
+"#;
+
+/// Directories of a tree that change places with links.
+const PLACES: usize = 64;
 
 /// With a scratch directory on an overlay, and all but the lab read-only.
 const ON_AN_OVERLAY: &str = r#"
@@ -101,9 +136,10 @@ fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
         return write_report(&lab, &format!("{}\n{}", said(Level::Full), said(Level::Landlock)));
     }
     let test = "a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one";
-    let kernel = |version: &str| words(&["python3", "-c", OLDER_LANDLOCK, version]);
-    let alone = |version: &'static str| move |is_root| [kernel(version), words(without_namespaces(is_root))].concat();
-    for report in as_each_user(test, |_| kernel("5")) {
+    let alone = |version: &'static str| {
+        move |is_root| [kernel_with_landlock(version), words(without_namespaces(is_root))].concat()
+    };
+    for report in as_each_user(test, |_| kernel_with_landlock("5")) {
         assert_eq!(report, "full\nfull");
     }
     for report in as_each_user(test, alone("5")) {
@@ -114,6 +150,24 @@ fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
     }
     for report in as_each_user(test, alone("6")) {
         assert!(report.ends_with("\nlandlock"), "{report}");
+    }
+}
+
+/// Nothing but the file system and the filter holds there. Such a kernel is made of this one.
+#[test]
+fn without_landlock_namespaces_hold_where_the_operator_accepts_them_by_name() {
+    if let Some(lab) = own_lab() {
+        let refused = attack(&lab, Level::Full).unwrap_err().to_string();
+        let done = attack(&lab, Level::Namespaces).unwrap();
+        return write_report(&lab, &format!("{refused}\n{:?}\n{}{}", done.level, done.stderr, done.stdout));
+    }
+    let test = "without_landlock_namespaces_hold_where_the_operator_accepts_them_by_name";
+    for report in as_each_user(test, |_| kernel_with_landlock("0")) {
+        let (refused, rest) = report.split_once('\n').unwrap();
+        assert!(refused.contains("does not give the sandbox level `full`: cannot restrict files"), "{refused}");
+        assert!(refused.contains("this kernel does not offer it") && refused.contains("`sandbox_min`"), "{refused}");
+        assert!(rest.starts_with("Namespaces\n"), "{rest}");
+        check_refused(rest);
     }
 }
 
@@ -141,6 +195,128 @@ fn root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine() {
     }
 }
 
+/// A program that goes on may put a link in the place of a directory, at any moment, while the files of its tree are
+/// handed over to the next one.
+#[test]
+fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_in_their_place() {
+    const STARTS: usize = 20;
+    if let Some(lab) = own_lab() {
+        let (tree, key) = (lab.join("tree"), lab.join("home/api-key"));
+        for number in 0..PLACES {
+            std::fs::create_dir_all(tree.join(format!("dir-{number}"))).unwrap();
+            symlink(lab.join("home"), tree.join(format!("link-{number}"))).unwrap();
+        }
+        let before = key.metadata().unwrap().uid();
+        let program = Program { level_min: Level::Landlock, tree: Some(tree.clone()), ..program(&["true"]) };
+        let is_over = AtomicBool::new(false);
+        let started = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    swap_places(&tree);
+                }
+            });
+            let start = |_| blocking(run(&host(&lab), &program)).map(|done| done.level);
+            let started: Result<Vec<Level>, _> = (0..STARTS).map(start).collect();
+            is_over.store(true, Ordering::Relaxed);
+            started.map_err(|error| error.to_string())
+        });
+        let is_kept = before == key.metadata().unwrap().uid();
+        return write_report(&lab, &format!("{:?} {is_kept}", started.map(|levels| levels.len())));
+    }
+    let test = "files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_in_their_place";
+    for report in as_each_user(test, |is_root| words(without_namespaces(is_root))) {
+        assert_eq!(report, format!("Ok({STARTS}) true"));
+    }
+}
+
+/// As the child that compiles components does it.
+#[test]
+fn a_process_that_keeps_to_its_descriptors_has_no_others_and_starts_nothing() {
+    const IS_CONFINED: &str = "LONGHAUL_CONFINED";
+    let test = "a_process_that_keeps_to_its_descriptors_has_no_others_and_starts_nothing";
+    if let Some(lab) = own_lab() {
+        if std::env::var_os(IS_CONFINED).is_some() {
+            return println!("\nconfined: {:?}", attempts_of_a_confined_process(&lab));
+        }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let done = command.args([test, "--exact", "--nocapture"]).env(IS_CONFINED, "1").output().unwrap();
+        let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        return write_report(&lab, &said.concat());
+    }
+    let errors = [Errno::BADF, Errno::ACCESS, Errno::PERM, Errno::PERM, Errno::NOSYS].map(|errno| errno.raw_os_error());
+    for report in as_each_user(test, |_| vec![]) {
+        assert!(report.contains(&format!("confined: ({errors:?}, true)\n")), "{report}");
+    }
+}
+
+/// The errors of what must be refused, and whether it has threads.
+fn attempts_of_a_confined_process(lab: &Path) -> ([i32; 5], bool) {
+    let seen = lab.join("granted/seen");
+    // It is closed behind the back of its owner, who must not do it again.
+    let left_open = ManuallyDrop::new(File::open(&seen).unwrap());
+    let parent = rustix::process::getppid();
+    confine_to_descriptors().unwrap();
+    let errors = [
+        left_open.metadata().map(drop).unwrap_err(),
+        File::open(&seen).map(drop).unwrap_err(),
+        Command::new("/bin/true").status().map(drop).unwrap_err(),
+        rustix::process::setpriority_process(parent, 0).unwrap_err().into(),
+        rustix::fs::memfd_create("more", rustix::fs::MemfdFlags::CLOEXEC).map(drop).unwrap_err().into(),
+    ];
+    let has_threads = std::thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok());
+    (errors.map(|error| error.raw_os_error().unwrap_or(0)), has_threads)
+}
+
+/// Once when its host lets it go, which ends its keeper without a word, and once at its deadline.
+#[test]
+fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
+    if let Some(lab) = own_lab() {
+        let host = host(&lab);
+        let chains =
+            |marker: &str| Program { level_min: Level::Landlock, ..program(&["python3", "-c", CHAINS, marker]) };
+        let [let_go, late] = ["let-go", "late"].map(|how| format!("longhaul-chains-{how}-{}", std::process::id()));
+        let level = blocking(async {
+            let program = Program { output: Output::Pipe, ..chains(&let_go) };
+            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let mut begun = [0; 6];
+            running.take_stdout().unwrap().read_exact(&mut begun).await.unwrap();
+            running.level()
+        });
+        let mut program = chains(&late);
+        (program.limits.wall_ms_max, program.limits.grace_ms) = (2_000, 0);
+        let done = blocking(run(&host, &program)).unwrap();
+        let hit = done.hit.map(|hit| hit.name);
+        let are_gone = [&let_go, &late].map(|marker| is_gone(marker));
+        return write_report(&lab, &format!("{level:?} {:?} {hit:?} {are_gone:?}", done.level));
+    }
+    let test = "without_namespaces_nothing_that_a_program_starts_outlives_it";
+    for report in as_each_user(test, |is_root| words(without_namespaces(is_root))) {
+        assert_eq!(report, "Landlock Landlock Some(\"wall_ms_max\") [true, true]");
+    }
+}
+
+/// Whether nobody has `marker` among its arguments, in a while. One look may miss those that come and go.
+fn is_gone(marker: &str) -> bool {
+    let is_there = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+        lines.any(|line| String::from_utf8_lossy(&line).contains(marker))
+    };
+    let started = Instant::now();
+    while is_there() && started.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (0..20).all(|_| !is_there())
+}
+
+fn swap_places(tree: &Path) {
+    for number in 0..PLACES {
+        let [dir, link] = ["dir", "link"].map(|name| tree.join(format!("{name}-{number}")));
+        // Not every file system can. There is nothing to fear then.
+        let _ = rustix::fs::renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE);
+    }
+}
+
 #[test]
 fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
     if let Some(lab) = own_lab() {
@@ -163,13 +339,88 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
             format!("{said}{limit:?}{errors}")
         });
         let mut new = String::new();
-        std::fs::File::open(lab.join("checkout/new")).unwrap().read_to_string(&mut new).unwrap();
+        File::open(lab.join("checkout/new")).unwrap().read_to_string(&mut new).unwrap();
         return write_report(&lab, &format!("{said}{new}"));
     }
     for report in as_each_user("a_program_reads_what_is_granted_and_changes_what_may_be_changed", |_| vec![]) {
         assert!(report.starts_with("SECRET-input-kept\n"), "{report}");
         assert!(report.contains("No such file") && report.ends_with("new\nnew\n"), "{report}");
         assert!(!report.contains("\n0\n"), "it is not root: {report}");
+    }
+}
+
+/// Its number may be that of another program by then, which root can bring about.
+#[test]
+fn a_program_that_has_ended_is_let_go_of() {
+    if let Some(lab) = own_lab() {
+        let host = host(&lab);
+        let mut program = Program { input: Input::Pipe, ..program(&["cat"]) };
+        program.limits.wall_ms_max = 3_000;
+        let said = blocking(async {
+            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let number = children().pop().unwrap();
+            drop(running.take_stdin());
+            let (first, _) = running.ended().await;
+            tokio::time::sleep(Duration::from_millis(3_500)).await;
+            let (then, _) = running.ended().await;
+            let other = start_with_number(number);
+            drop(running);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let is_kept = other.is_none_or(|mut other| {
+                let is_kept = other.try_wait().unwrap().is_none();
+                other.kill().unwrap();
+                other.wait().unwrap();
+                is_kept
+            });
+            format!("{first:?} {then:?} {is_kept}")
+        });
+        return write_report(&lab, &said);
+    }
+    for report in as_each_user("a_program_that_has_ended_is_let_go_of", |_| vec![]) {
+        assert_eq!(report, "None None true");
+    }
+}
+
+/// The numbers of this process's children.
+fn children() -> Vec<u32> {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>()).collect()
+}
+
+/// A program that leads a group of that number, where numbers can be chosen.
+fn start_with_number(number: u32) -> Option<Child> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
+        let mut other = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        if other.id() == number {
+            return Some(other);
+        }
+        // Somebody else was quicker.
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    None
+}
+
+#[test]
+fn what_is_granted_and_is_not_there_is_named_at_every_level() {
+    let lab = lab(None);
+    let absent = lab.path().join("granted/absent");
+    for level_min in [Level::Full, Level::Landlock, Level::None] {
+        for setting in ["read", "write"] {
+            let mut program = Program { level_min, ..program(&["true"]) };
+            let grants = if setting == "read" { &mut program.read } else { &mut program.write };
+            grants.push(absent.clone());
+            let refused = blocking(run(&host(lab.path()), &program)).unwrap_err().to_string();
+            let expected = format!(
+                "`test` was not started: `{setting}` names `{}`, which is not there; create it or leave it out of \
+                 `{setting}`",
+                absent.display()
+            );
+            assert_eq!(refused, expected);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
-# Starts a program on a kernel whose Landlock says that it is an older version: a filter hands the question for the
-# version to a process that answers it. Arguments: the version, and the program with its arguments.
-import ctypes, os, socket, struct, sys
+# Starts a program on a kernel whose Landlock says that it is an older version, or, as version 0, that there is none: a
+# filter hands the question for the version to a process that answers it. Arguments: the version, and the program with its
+# arguments.
+import ctypes, errno, os, socket, struct, sys
 
 CREATE_RULESET, SECCOMP = 444, 317 if os.uname().machine == "x86_64" else 277
 NEW_LISTENER, RECEIVE, SEND = 8, 0xC0502100, 0xC0182101
@@ -30,7 +31,8 @@ def answer(listener, version):
         question = ctypes.create_string_buffer(80)
         if libc.ioctl(listener, RECEIVE, question) != 0:
             return
-        reply = ctypes.create_string_buffer(struct.pack("QqiI", *struct.unpack_from("Q", question), version, 0, 0))
+        value, error = (version, 0) if version > 0 else (0, -errno.ENOSYS)
+        reply = ctypes.create_string_buffer(struct.pack("QqiI", *struct.unpack_from("Q", question), value, error, 0))
         libc.ioctl(listener, SEND, reply)
 
 

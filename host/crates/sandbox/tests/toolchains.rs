@@ -119,6 +119,26 @@ fn a_directory_of_programs_shows_nothing_of_the_home_or_the_checkout_around_it()
     }
 }
 
+/// As its archive unfolds where somebody has unfolded it without a directory of its own.
+#[test]
+fn a_browser_in_a_home_shows_what_browsers_have_and_no_key_beside_it() {
+    if let Some(lab) = own_lab() {
+        let home = lab.join("home");
+        for (name, mode) in [("chrome", 0o755), ("icudtl.dat", 0o644), ("locales/en.pak", 0o644)] {
+            make(&home.join(name), &format!("{name}\n"), mode);
+        }
+        let mut program = Program::new("`test`", words(&["/bin/sh", "-c", READ_ALL, "sh", home.to_str().unwrap()]));
+        program.starts = Some(home.join("chrome").display().to_string());
+        let done = blocking(run(&host(&lab), &program)).unwrap();
+        return write_report(&lab, &format!("{:?}\n{}", done.level, done.stdout));
+    }
+    for report in as_each_user("a_browser_in_a_home_shows_what_browsers_have_and_no_key_beside_it", |_| vec![]) {
+        let mut lines: Vec<&str> = report.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["Full", "chrome", "end", "icudtl.dat", "locales/en.pak"], "{report}");
+    }
+}
+
 #[test]
 fn an_environment_in_the_checkout_runs_and_shows_nothing_beside_it() {
     if let Some(lab) = own_lab() {

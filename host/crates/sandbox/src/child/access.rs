@@ -58,6 +58,17 @@ fn restrict_to(spec: &Spec) -> Result<RulesetStatus, landlock::RulesetError> {
     Ok(status.ruleset)
 }
 
+/// Keeps the signals of this thread, and of all that it starts, among these. Where the kernel holds no signals, that is
+/// an error and nothing is kept.
+pub(super) fn keep_signals() -> io::Result<()> {
+    require_scopes()?;
+    let kept = || {
+        let signals = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal)?;
+        signals.create()?.restrict_self()
+    };
+    enforced(kept().map(|status| status.ruleset))
+}
+
 /// Restricts this process to the files, sockets and processes that it has.
 pub(super) fn restrict_to_none() -> io::Result<()> {
     let no_rules = || {
@@ -87,7 +98,11 @@ fn readable(spec: &Spec) -> Vec<PathBuf> {
 }
 
 fn changeable(spec: &Spec) -> Vec<PathBuf> {
-    let mut paths = vec![spec.scratch_inside().to_owned(), PathBuf::from("/dev/shm")];
+    let mut paths = vec![spec.scratch_inside().to_owned()];
+    if spec.level.has_namespaces() {
+        // The machine's has shared memory of all its programs.
+        paths.push("/dev/shm".into());
+    }
     paths.extend(spec.tree.iter().filter(|_| !spec.level.has_namespaces()).cloned());
     paths.extend(spec.write.iter().cloned());
     paths

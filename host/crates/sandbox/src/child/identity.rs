@@ -3,16 +3,21 @@
 use super::{Failed, to};
 use crate::USER_OF_ROOTS_PROGRAMS as UNPRIVILEGED;
 use crate::spec::Spec;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::path::Arg;
 use rustix::process::{DumpableBehavior, Gid, Uid, getegid, geteuid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 
 /// Their number inside.
 const INSIDE: u32 = 1_000;
+
+/// Directories within one another whose files are handed over. Each takes a descriptor, of which most systems give 1024.
+const DEPTH_MAX: usize = 256;
 
 /// Rights that changing the user takes.
 const CHANGING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
@@ -72,22 +77,62 @@ pub(super) fn stuck() -> Failed {
 
 /// Gives root's files of a directory to [`UNPRIVILEGED`], for file systems that cannot map owners. What is mounted at
 /// its `except` belongs to others.
+///
+/// Goes by descriptors and follows no link: a program that runs in the directory already may put another file in the
+/// place of one at any moment, and whatever is gone by then is left out.
 pub(super) fn hand_over(top: &Path, except: Option<&Path>) -> io::Result<()> {
-    let mut waiting = vec![top.to_owned()];
-    while let Some(path) = waiting.pop() {
-        if except == Some(&path) {
+    let except = except.map(rustix::fs::stat).transpose()?;
+    let mut open: Vec<Dir> = hand_over_entry(CWD, top, except.as_ref())?.into_iter().collect();
+    while let Some(dir) = open.last_mut() {
+        let Some(entry) = dir.next() else {
+            open.pop();
+            continue;
+        };
+        let entry = entry?;
+        if [c".", c".."].contains(&entry.file_name()) {
             continue;
         }
-        let found = rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)?;
-        if found.st_uid == 0 {
-            rustix::fs::chownat(CWD, &path, uid(), gid(), AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory {
-            let below = path.read_dir()?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>();
-            waiting.extend(below?);
+        let below = hand_over_entry(dir.fd()?, entry.file_name(), except.as_ref());
+        match below {
+            Ok(Some(_)) if open.len() >= DEPTH_MAX => return Err(too_deep(top)),
+            Ok(below) => open.extend(below),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+/// One entry of a directory, answered open where it is a directory itself.
+fn hand_over_entry(
+    dir: BorrowedFd<'_>,
+    name: impl Arg + Copy,
+    except: Option<&Stat>,
+) -> rustix::io::Result<Option<Dir>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let below = match rustix::fs::openat(dir, name, flags, Mode::empty()) {
+        Ok(below) => below,
+        // A file or a link.
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            if rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid == 0 {
+                rustix::fs::chownat(dir, name, uid(), gid(), AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let found = rustix::fs::fstat(&below)?;
+    if except.is_some_and(|except| (except.st_dev, except.st_ino) == (found.st_dev, found.st_ino)) {
+        return Ok(None);
+    }
+    if found.st_uid == 0 {
+        rustix::fs::fchown(&below, uid(), gid())?;
+    }
+    Dir::new(below).map(Some)
+}
+
+fn too_deep(top: &Path) -> io::Error {
+    io::Error::other(format!("`{}` has directories more than {DEPTH_MAX} deep; remove them", top.display()))
 }
 
 /// Pipes have owners too, which counts for programs that open `/dev/stderr`.

@@ -5,10 +5,11 @@ use super::{Failed, access, files, raw, syscalls, to};
 use crate::backend::Place;
 use crate::spec::{Role, SCRATCH, Spec};
 use crate::{Level, sealed};
+use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, socket_with};
-use rustix::process::{DumpableBehavior, Signal, getegid, geteuid, getpid, set_parent_process_death_signal};
+use rustix::process::{DumpableBehavior, Pid, Signal, getegid, geteuid, getpid, set_parent_process_death_signal};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -36,7 +37,27 @@ pub(super) fn enter(spec: &Spec) -> Result<(), Failed> {
         return enter_namespaces(spec);
     }
     take_over_orphans()?;
+    keep_signals(spec.level)?;
     Identity::hand_over_all(spec)
+}
+
+/// Where Landlock alone holds a program: keeps the signals of this thread, and of all that it starts, among these. The
+/// outer process does it, so that it can end all of them with [`end_all_held`]; the inner one does it as it confines
+/// itself; and whatever starts the program does it, so that no program stops or ends the inner process.
+pub(super) fn keep_signals(level: Level) -> Result<(), Failed> {
+    if level != Level::Landlock {
+        return Ok(());
+    }
+    access::keep_signals().map_err(to("restrict signals with Landlock"))
+}
+
+/// After [`keep_signals`]: ends all that it keeps but this process, at once and with all that they start meanwhile. A
+/// signal to everybody reaches nobody else.
+pub(super) fn end_all_held() {
+    // Where the first process can be reached, nothing is kept, and everybody would be the whole machine.
+    if rustix::process::test_kill_process(Pid::INIT) == Err(Errno::PERM) {
+        let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
+    }
 }
 
 /// What leaves its parents becomes our child, so that we can end it: nothing else takes it along.
@@ -154,13 +175,15 @@ pub(super) fn start_backend(spec: &Spec, control: OwnedFd) -> Result<Child, Fail
     command.current_dir("/").spawn().map_err(to("start the backend"))
 }
 
-/// This process, which starts nothing: it keeps its descriptors, and reaches nothing else.
+/// This process, which starts nothing: it keeps its standard descriptors, and reaches nothing else.
 pub(super) fn keep_to_descriptors() -> Result<(), Failed> {
+    raw::close_others().map_err(to("close descriptors"))?;
     identity::change().map_err(to("become an unprivileged user"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
     give_up_rights().map_err(to("give up rights"))?;
     access::restrict_to_none().map_err(to("restrict files with Landlock"))?;
-    syscalls::refuse(false).map_err(to("refuse system calls with seccomp"))
+    syscalls::refuse(false).map_err(to("refuse system calls with seccomp"))?;
+    syscalls::refuse_starts().map_err(to("refuse processes with seccomp"))
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
@@ -171,7 +194,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 fn give_up_rights() -> io::Result<()> {
     match rustix::thread::clear_ambient_capability_set() {
         // Older ones of gVisor know no such set.
-        Err(rustix::io::Errno::INVAL) => {}
+        Err(Errno::INVAL) => {}
         other => other?,
     }
     let mut sets = capabilities(None)?;

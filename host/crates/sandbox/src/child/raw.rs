@@ -7,14 +7,25 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
+/// The first descriptor after the standard ones.
+const FIRST_OTHER: u32 = 3;
+
+/// Descriptors are numbers of 31 bits, and gVisor refuses a larger one.
+const LAST: u32 = i32::MAX.unsigned_abs();
+
 /// Has every descriptor but the standard ones closed where another program is started: the host may have been given
 /// some by whoever started it, such as a terminal.
 pub(super) fn close_others_at_exec() -> io::Result<()> {
     const CLOEXEC: u32 = 4;
-    // Descriptors are numbers of 31 bits, and gVisor refuses a larger one.
-    const LAST: u32 = i32::MAX.unsigned_abs();
     // SAFETY: it takes numbers only, and closes nothing in this process.
-    checked(unsafe { libc::syscall(libc::SYS_close_range, 3_u32, LAST, CLOEXEC) })
+    checked(unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, LAST, CLOEXEC) })
+}
+
+/// Closes every descriptor but the standard ones: for a process that has opened none, and was left some.
+pub(super) fn close_others() -> io::Result<()> {
+    // SAFETY: it takes numbers only. Where the process does own one of them, what it does with that is an error, and it
+    // opens no other that could be taken for it.
+    checked(unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, LAST, 0_u32) })
 }
 
 /// A user namespace in which root is `user`: mounts that have it give root's files to `user`.

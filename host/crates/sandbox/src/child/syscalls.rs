@@ -2,8 +2,9 @@
 //!
 //! A filter has one answer, so there are several. Calls that look into or change the kernel, other processes or mounts
 //! are not permitted. Calls that a library tries first and can do without are said not to exist, as are those of
-//! other instruction sets and newer ones than this list knows. Sockets are had of few families, and without a network
-//! of its own only as pairs that lead nowhere else.
+//! other instruction sets and newer ones than this list knows. Sockets are had of few families. A program without
+//! namespaces has them only as pairs that lead nowhere else, and reaches neither other processes nor what processes of
+//! the machine share.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -74,9 +75,62 @@ const NOT_PERMITTED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, 
 #[cfg(not(target_arch = "x86_64"))]
 const NOT_PERMITTED_HERE: &[libc::c_long] = &[];
 
-/// `clone3` has its flags where no filter can look; libraries go on with `clone`.
-const ABSENT: &[libc::c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// Starts of a process or a program, besides `clone`.
+const STARTS: &[libc::c_long] = &[libc::SYS_execve, libc::SYS_execveat];
+
+#[cfg(target_arch = "x86_64")]
+const STARTS_HERE: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const STARTS_HERE: &[libc::c_long] = &[];
+
+/// `clone3` has its flags where no filter can look; libraries go on with `clone`. No limit of a program counts the pages
+/// of a file in memory; libraries, and browsers, go on with `/dev/shm`, which has a size.
+const ABSENT: &[libc::c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+];
+
+/// Bytes of one segment of shared memory, whose pages no limit counts while it is not attached. A namespace has 4096
+/// segments: together they have the size of `/dev/shm`. PostgreSQL asks for less than one page.
+const SEGMENT_BYTES_MAX: u64 = 64 << 10;
+
+/// Shared memory, message queues and semaphores, which every process of a user finds by their numbers and names.
+const SHARED: [libc::c_long; 18] = [
+    libc::SYS_mq_getsetattr,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_open,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_shmget,
+];
+
+/// Changes of the process that the first argument names; 0 is oneself.
+const OF_A_PROCESS: [libc::c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// Changes of what the second argument names, with the first argument by which that is a process.
+const OF_SOME_PROCESSES: [(libc::c_long, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
 const NEW_NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWUSER,
@@ -90,13 +144,24 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
     0x80,
 ];
 
-/// Refuses them to this process and all that it starts. Sockets it gets where it has a network of its own.
-pub(super) fn refuse(has_network: bool) -> io::Result<()> {
-    apply(&filter(not_permitted()?, libc::EPERM)?)?;
+/// Refuses them to this process and all that it starts. Where it has no namespaces of its own, sockets are refused too,
+/// and whatever acts on other processes.
+pub(super) fn refuse(has_namespaces: bool) -> io::Result<()> {
+    let mut refused = not_permitted()?;
+    refused.extend(if has_namespaces { large_segments()? } else { of_others()? });
+    apply(&filter(refused, libc::EPERM)?)?;
     apply(&filter(ABSENT.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS)?)?;
-    let sockets = [(libc::SYS_socket, sockets(has_network)?), (libc::SYS_socketpair, pairs(has_network)?)];
+    let sockets = [(libc::SYS_socket, sockets(has_namespaces)?), (libc::SYS_socketpair, pairs(has_namespaces)?)];
     apply(&filter(BTreeMap::from(sockets), libc::EAFNOSUPPORT)?)?;
     apply(&no_unknown_calls())
+}
+
+/// Refuses this process to start another one, or another program. Threads it may have.
+pub(super) fn refuse_starts() -> io::Result<()> {
+    let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
+    let mut rules: Rules = STARTS.iter().chain(STARTS_HERE).map(|call| (*call, Vec::new())).collect();
+    rules.insert(libc::SYS_clone, vec![rule(&[(0, SeccompCmpOp::MaskedEq(thread), 0)])?]);
+    apply(&filter(rules, libc::EPERM)?)
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -113,6 +178,25 @@ fn not_permitted() -> io::Result<Rules> {
     let strange = rule(&[(0, SeccompCmpOp::Ne, 0), (0, SeccompCmpOp::Ne, u64::from(u32::MAX))])?;
     rules.insert(libc::SYS_personality, vec![strange]);
     Ok(rules)
+}
+
+/// What acts on other processes of the machine, which Landlock does not look at. Threads too have numbers, so that only
+/// the calling one can be named.
+fn of_others() -> io::Result<Rules> {
+    let mut rules: Rules = SHARED.iter().map(|call| (*call, Vec::new())).collect();
+    for call in OF_A_PROCESS {
+        rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
+    }
+    for (call, of_a_process) in OF_SOME_PROCESSES {
+        let groups_and_users = rule(&[(0, SeccompCmpOp::Ne, of_a_process)])?;
+        rules.insert(call, vec![groups_and_users, rule(&[(1, SeccompCmpOp::Ne, 0)])?]);
+    }
+    Ok(rules)
+}
+
+fn large_segments() -> io::Result<Rules> {
+    let large = rule_of(SeccompCmpArgLen::Qword, &[(1, SeccompCmpOp::Gt, SEGMENT_BYTES_MAX)])?;
+    Ok(BTreeMap::from([(libc::SYS_shmget, vec![large])]))
 }
 
 fn sockets(has_network: bool) -> io::Result<Vec<SeccompRule>> {
@@ -144,10 +228,17 @@ fn pairs(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     Ok(refused)
 }
 
-/// All of these conditions. The kernel takes 32 bits of these arguments.
-fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
+/// Conditions on arguments by their places, all of which must be so.
+type Conditions<'a> = &'a [(u8, SeccompCmpOp, u64)];
+
+/// Of arguments of which the kernel takes 32 bits.
+fn rule(conditions: Conditions<'_>) -> io::Result<SeccompRule> {
+    rule_of(SeccompCmpArgLen::Dword, conditions)
+}
+
+fn rule_of(len: SeccompCmpArgLen, conditions: Conditions<'_>) -> io::Result<SeccompRule> {
     let conditions = conditions.iter().map(|(argument, compare, value)| {
-        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value).map_err(io::Error::other)
+        SeccompCondition::new(*argument, len.clone(), compare.clone(), *value).map_err(io::Error::other)
     });
     SeccompRule::new(conditions.collect::<io::Result<_>>()?).map_err(io::Error::other)
 }
