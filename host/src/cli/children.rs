@@ -76,7 +76,7 @@ fn model(args: &ModelArgs) -> i32 {
     let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
     // A file that somebody pulled by its digest is known; one of the user's own may be anybody's.
     let give_up_powers =
-        |_file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors().map_err(|error| error.to_string());
+        |file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors_and(file).map_err(|error| error.to_string());
     match serve(&args.file, &options, give_up_powers, std::io::stdin(), std::io::stdout()) {
         Ok(()) => 0,
         Err(error) => {

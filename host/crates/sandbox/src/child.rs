@@ -32,7 +32,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -80,7 +80,19 @@ pub fn sandbox_child(spec_json: &str) -> i32 {
 /// # Errors
 /// When the system does not let it; part of it may hold then.
 pub fn confine_to_descriptors() -> std::io::Result<()> {
-    keep_to_descriptors().map_err(|(doing, error)| std::io::Error::other(format!("cannot {doing}: {error}")))
+    confine_to(None)
+}
+
+/// The same, but for one descriptor more, such as that of a file which is a stranger's.
+///
+/// # Errors
+/// As [`confine_to_descriptors`].
+pub fn confine_to_descriptors_and(kept: BorrowedFd<'_>) -> std::io::Result<()> {
+    confine_to(Some(kept))
+}
+
+fn confine_to(kept: Option<BorrowedFd<'_>>) -> std::io::Result<()> {
+    keep_to_descriptors(kept).map_err(|(doing, error)| std::io::Error::other(format!("cannot {doing}: {error}")))
 }
 
 fn outer(spec: Spec, input: Option<OwnedFd>) -> i32 {
@@ -404,6 +416,6 @@ fn start_backend(_spec: &Spec, _control: OwnedFd) -> Result<Child, Failed> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn keep_to_descriptors() -> Result<(), Failed> {
+fn keep_to_descriptors(_kept: Option<BorrowedFd<'_>>) -> Result<(), Failed> {
     Err(("confine this process", std::io::Error::other("this system has no walls that longhaul knows")))
 }

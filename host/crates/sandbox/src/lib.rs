@@ -25,7 +25,7 @@ mod sealed;
 mod spec;
 mod toolchains;
 
-pub use child::{confine_to_descriptors, sandbox_child};
+pub use child::{confine_to_descriptors, confine_to_descriptors_and, sandbox_child};
 pub use error::SandboxError;
 pub use grant::{LeadsOut, granted};
 pub use launch::{run, run_in};

@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, soc
 use rustix::process::{DumpableBehavior, Pid, Signal, getegid, geteuid, getpid, set_parent_process_death_signal};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -175,9 +175,9 @@ pub(super) fn start_backend(spec: &Spec, control: OwnedFd) -> Result<Child, Fail
     command.current_dir("/").spawn().map_err(to("start the backend"))
 }
 
-/// This process, which starts nothing: it keeps its standard descriptors, and reaches nothing else.
-pub(super) fn keep_to_descriptors() -> Result<(), Failed> {
-    raw::close_others().map_err(to("close descriptors"))?;
+/// This process, which starts nothing: it keeps its standard descriptors and `kept`, and reaches nothing else.
+pub(super) fn keep_to_descriptors(kept: Option<BorrowedFd<'_>>) -> Result<(), Failed> {
+    raw::close_others(kept).map_err(to("close descriptors"))?;
     identity::change().map_err(to("become an unprivileged user"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(to("hide our memory"))?;
     give_up_rights().map_err(to("give up rights"))?;

@@ -4,7 +4,7 @@ use rustix::fs::CWD;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::thread::UnshareFlags;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// The first descriptor after the standard ones.
@@ -21,11 +21,19 @@ pub(super) fn close_others_at_exec() -> io::Result<()> {
     checked(unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, LAST, CLOEXEC) })
 }
 
-/// Closes every descriptor but the standard ones: for a process that has opened none, and was left some.
-pub(super) fn close_others() -> io::Result<()> {
+/// Closes every descriptor but the standard ones and `kept`: for a process that has opened no other, and was left some.
+pub(super) fn close_others(kept: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let kept = kept.and_then(|kept| u32::try_from(kept.as_raw_fd()).ok()).filter(|kept| *kept >= FIRST_OTHER);
+    if let Some(before) = kept.filter(|kept| *kept > FIRST_OTHER).map(|kept| kept - 1) {
+        close(FIRST_OTHER, before)?;
+    }
+    close(kept.map_or(FIRST_OTHER, |kept| kept + 1), LAST)
+}
+
+fn close(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: it takes numbers only. Where the process does own one of them, what it does with that is an error, and it
     // opens no other that could be taken for it.
-    checked(unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, LAST, 0_u32) })
+    checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
 }
 
 /// A user namespace in which root is `user`: mounts that have it give root's files to `user`.
