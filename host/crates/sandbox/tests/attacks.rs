@@ -8,14 +8,14 @@ mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
 use longhaul_sandbox::{Input, Level, Output, Program, Room, confine_to_descriptors, run, start};
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read as _;
 use std::mem::ManuallyDrop;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -45,9 +45,11 @@ fn kernel_with_landlock(version: &str) -> Vec<String> {
 }
 
 /// Stops its keeper if it can, and starts processes each of which starts another one and ends: whoever looks for them
-/// and ends what is there meets those that are gone. They end by themselves in a minute.
+/// and ends what is there meets those that are gone. All of them hold a file; they end by themselves in a minute.
 const CHAINS: &str = r#"
-import os, signal, time
+import fcntl, os, signal, time
+held = open("held", "w")
+fcntl.flock(held, fcntl.LOCK_EX)
 end = time.monotonic() + 60
 try:
     os.kill(os.getppid(), signal.SIGSTOP)
@@ -64,7 +66,7 @@ time.sleep(60)
 "#;
 
 /// Directories of a tree that change places with links.
-const PLACES: usize = 64;
+const PLACES: usize = 256;
 
 /// With a scratch directory on an overlay, and all but the lab read-only.
 const ON_AN_OVERLAY: &str = r#"
@@ -202,9 +204,11 @@ fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_
     const STARTS: usize = 20;
     if let Some(lab) = own_lab() {
         let (tree, key) = (lab.join("tree"), lab.join("home/api-key"));
-        for number in 0..PLACES {
-            std::fs::create_dir_all(tree.join(format!("dir-{number}"))).unwrap();
-            symlink(lab.join("home"), tree.join(format!("link-{number}"))).unwrap();
+        let place = |number| ["dir", "link"].map(|name| tree.join(format!("{name}-{number}")));
+        let places: Vec<[PathBuf; 2]> = (0..PLACES).map(place).collect();
+        for [dir, link] in &places {
+            std::fs::create_dir_all(dir).unwrap();
+            symlink(lab.join("home"), link).unwrap();
         }
         let before = key.metadata().unwrap().uid();
         let program = Program { level_min: Level::Landlock, tree: Some(tree.clone()), ..program(&["true"]) };
@@ -212,7 +216,7 @@ fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_
         let started = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    swap_places(&tree);
+                    swap(&places);
                 }
             });
             let start = |_| blocking(run(&host(&lab), &program)).map(|done| done.level);
@@ -271,22 +275,26 @@ fn attempts_of_a_confined_process(lab: &Path) -> ([i32; 5], bool) {
 #[test]
 fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
     if let Some(lab) = own_lab() {
-        let host = host(&lab);
-        let chains =
-            |marker: &str| Program { level_min: Level::Landlock, ..program(&["python3", "-c", CHAINS, marker]) };
-        let [let_go, late] = ["let-go", "late"].map(|how| format!("longhaul-chains-{how}-{}", std::process::id()));
+        let (host, tree) = (host(&lab), lab.join("tree"));
+        std::fs::create_dir(&tree).unwrap();
+        let mut program = Program {
+            level_min: Level::Landlock,
+            tree: Some(tree.clone()),
+            output: Output::Pipe,
+            ..program(&["python3", "-c", CHAINS])
+        };
         let level = blocking(async {
-            let program = Program { output: Output::Pipe, ..chains(&let_go) };
             let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
             let mut begun = [0; 6];
             running.take_stdout().unwrap().read_exact(&mut begun).await.unwrap();
             running.level()
         });
-        let mut program = chains(&late);
+        let is_gone_once_let_go = is_let_go_of(&tree.join("held"));
+        program.output = Output::Captured;
         (program.limits.wall_ms_max, program.limits.grace_ms) = (2_000, 0);
         let done = blocking(run(&host, &program)).unwrap();
+        let are_gone = [is_gone_once_let_go, is_let_go_of(&tree.join("held"))];
         let hit = done.hit.map(|hit| hit.name);
-        let are_gone = [&let_go, &late].map(|marker| is_gone(marker));
         return write_report(&lab, &format!("{level:?} {:?} {hit:?} {are_gone:?}", done.level));
     }
     let test = "without_namespaces_nothing_that_a_program_starts_outlives_it";
@@ -295,25 +303,23 @@ fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
     }
 }
 
-/// Whether nobody has `marker` among its arguments, in a while. One look may miss those that come and go.
-fn is_gone(marker: &str) -> bool {
-    let is_there = || {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let mut lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-        lines.any(|line| String::from_utf8_lossy(&line).contains(marker))
-    };
+/// Whether nobody holds a file any more, in a while: processes that come and go are in no list when it is looked at.
+fn is_let_go_of(held: &Path) -> bool {
     let started = Instant::now();
-    while is_there() && started.elapsed() < Duration::from_secs(20) {
+    while started.elapsed() < Duration::from_secs(20) {
+        let file = File::open(held).unwrap();
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return true;
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
-    (0..20).all(|_| !is_there())
+    false
 }
 
-fn swap_places(tree: &Path) {
-    for number in 0..PLACES {
-        let [dir, link] = ["dir", "link"].map(|name| tree.join(format!("{name}-{number}")));
+fn swap(places: &[[PathBuf; 2]]) {
+    for [dir, link] in places {
         // Not every file system can. There is nothing to fear then.
-        let _ = rustix::fs::renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE);
+        let _ = rustix::fs::renameat_with(CWD, dir, CWD, link, RenameFlags::EXCHANGE);
     }
 }
 
