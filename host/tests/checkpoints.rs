@@ -442,7 +442,12 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
     assert!(other.runs().is_empty());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
     assert!(shown.contains(&format!("signed by {key}, who is unknown here")), "{shown}");
-    import(&file, &["--signer", &key]).expect(0);
+    // Whom it is from, and what it asked for there, is told where a person reads it.
+    let taken = import(&file, &["--signer", &key]).expect(0);
+    let from = format!("the checkpoint is signed by {key}, who is unknown here\n");
+    let asked = "its longhaul.toml, which is not used here, asks for: [tools.poster] reaches http://127.0.0.1:";
+    assert!(taken.stderr.contains(&from) && taken.stderr.contains(asked), "{}", taken.said());
+    assert!(!taken.stdout.contains(&key), "{}", taken.said());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
     assert!(shown.contains("who is known here"), "{shown}");
 }
@@ -569,7 +574,9 @@ fn a_parked_run_is_taken_over_by_one_machine_and_no_more_by_the_other() {
     let ran = other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]);
     common::refused(&ran, &["not what its signer signed"]);
     server.ask(&["SET", &format!("longhaul:ckp:{run}"), &honest]);
-    other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]).expect(0);
+    let taken = other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]).expect(0);
+    assert!(taken.stderr.contains(&format!("the checkpoint is signed by {key}")), "{}", taken.said());
+    assert!(taken.stderr.contains("asks for: [checkpoints.redis] sends to redis://"), "{}", taken.said());
     gated::answer(&other, &gated::the_open(&other), "y").expect(0);
     other.run(&["resume"]).expect(0);
     assert_eq!(gated::posted(&lab), ["a"]);
