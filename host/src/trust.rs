@@ -2,8 +2,9 @@
 //!
 //! The file comes with the repository, so whoever writes to the repository writes it. Powers that are plain (see
 //! `powers.rs`) need no trust, so a project that works on its own tree is never asked about. A file that asks for less
-//! than was agreed to is trusted as it is; one that asks for more is not, and the difference is shown. Trust is of a
-//! place in this data directory, and in no repository. Refuses to ask anybody: surfaces do.
+//! than was agreed to is trusted as it is; one that asks for more is not, or that has lost a guard which runs had, and the
+//! difference is shown. Trust is of a place in this data directory, and in no repository. Refuses to ask anybody:
+//! surfaces do.
 
 use crate::config::Config;
 use crate::powers::{self, Power};
@@ -30,7 +31,7 @@ pub struct Agreed {
     pub directory: PathBuf,
     /// The digest of its powers.
     pub digest: Digest,
-    /// The powers that are not plain.
+    /// The powers that are not plain, and what holds runs back.
     pub powers: BTreeSet<Power>,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -45,7 +46,7 @@ pub struct Standing {
     pub digest: Digest,
     /// The powers that are not plain.
     pub powers: BTreeSet<Power>,
-    /// What it asks for beyond what was agreed to, in one line.
+    /// What it asks for beyond what was agreed to, and what holds runs back no more, in one line.
     pub beyond: Option<String>,
     /// Whether anything was agreed to before.
     pub is_new: bool,
@@ -58,10 +59,13 @@ pub struct Standing {
 pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> anyhow::Result<()> {
     let standing = standing(store, directory, &powers::of(config))?;
     let Some(beyond) = standing.beyond.filter(|_| !standing.is_trusted) else { return Ok(()) };
-    let (verb, since) = if standing.is_new { ("asks for powers", "") } else { ("asks for more powers", " since") };
+    let asks = match (standing.is_new, beyond.starts_with('+')) {
+        (true, _) => "asks for powers that nobody here agreed to",
+        (false, true) => "asks for more powers that nobody here agreed to since",
+        (false, false) => "holds runs back less than it did when somebody agreed to it",
+    };
     bail!(Fault::conflict(format!(
-        "longhaul.toml {verb} that nobody here agreed to{since} ({beyond}); look at them and agree with \
-         `longhaul trust`, or in a script add --trust"
+        "longhaul.toml {asks} ({beyond}); look at it and agree with `longhaul trust`, or in a script add --trust"
     )))
 }
 
@@ -79,7 +83,8 @@ pub fn standing(store: &dyn Store, directory: &Path, powers: &BTreeSet<Power>) -
     let asked: BTreeSet<Power> = powers.iter().filter(|power| !power.is_plain).cloned().collect();
     let before = agreed(store, directory)?;
     let agreed = before.as_ref().map(|before| before.powers.clone()).unwrap_or_default();
-    let beyond = powers::difference(agreed.intersection(&asked), &asked);
+    let lost = agreed.iter().filter(|guard| guard.is_guard() && is_lost(guard, powers));
+    let beyond = powers::difference(agreed.intersection(&asked).chain(lost), &asked);
     Ok(Standing {
         is_trusted: beyond.is_none() || trusts_all(),
         digest,
@@ -87,6 +92,31 @@ pub fn standing(store: &dyn Store, directory: &Path, powers: &BTreeSet<Power>) -
         beyond,
         is_new: before.is_none(),
     })
+}
+
+/// Whether a guard is gone, while what it guarded is there.
+fn is_lost(guard: &Power, powers: &BTreeSet<Power>) -> bool {
+    let has_one_table = !guard.table.contains('.');
+    !powers.contains(guard) && (has_one_table || powers.iter().any(|power| power.table == guard.table))
+}
+
+/// Keeps the guards of a file that needed nobody's agreement, so that somebody is asked when one is lost.
+///
+/// # Errors
+/// The store's.
+pub async fn keep_guards(
+    store: &dyn Store,
+    directory: &Path,
+    powers: &BTreeSet<Power>,
+    at_ms: u64,
+) -> anyhow::Result<()> {
+    let mut kept = agreed(store, directory)?.map(|before| before.powers).unwrap_or_default();
+    let guards: BTreeSet<Power> = powers.iter().filter(|power| power.is_guard()).cloned().collect();
+    if guards.is_subset(&kept) || standing(store, directory, powers)?.beyond.is_some() {
+        return Ok(());
+    }
+    kept.extend(guards);
+    agree(store, directory, &kept, at_ms).await.map(drop)
 }
 
 /// Agrees to the powers of a file.
@@ -102,7 +132,7 @@ pub async fn agree(
     let agreed = Agreed {
         directory: directory.to_owned(),
         digest: powers::digest(powers),
-        powers: powers.iter().filter(|power| !power.is_plain).cloned().collect(),
+        powers: powers.iter().filter(|power| power.is_agreed_on()).cloned().collect(),
         at_ms,
     };
     store.commit(Batch::new().put(Table::States, key(directory), serde_json::to_vec(&agreed)?)).await?;
@@ -177,5 +207,55 @@ mod tests {
         );
         assert!(withdraw(&store, place).await.expect("gone"));
         assert!(!stands(&one).is_trusted);
+    }
+
+    /// A question, a protected path or a quarantine that was taken out of the file used to go unasked.
+    #[tokio::test]
+    async fn what_held_runs_back_and_is_gone_is_asked_about() {
+        let reader = "agents = [\"reader\"]\n[agents.reader]\nplugin = \"react\"\n";
+        let schema = "schema = { type = \"object\", properties = { n = { type = \"integer\" } }, required = [\"n\"] }";
+        let tool = "[tools.t]\nplugin = \"t\"\nhosts = [\"https://a.example\"]\n";
+        let cases = [
+            (
+                format!("{tool}approval = {{ default = \"ask\" }}"),
+                tool.to_owned(),
+                "[tools.t] asks a person before calls",
+            ),
+            ("[plan]\naccept = \"ask\"".into(), String::new(), "[plan] asks a person to agree to a plan"),
+            ("[protect]\npaths = [\"/deploy/**\"]".into(), String::new(), "[protect] protects `/deploy/**`"),
+            (
+                format!("{reader}quarantine = true\n{schema}"),
+                reader.to_owned(),
+                "[agents.reader] hears untrusted words in quarantine",
+            ),
+        ];
+        for (with, without, lost) in cases {
+            let (store, place) = (MemoryStore::new(), Path::new("/p"));
+            let (with, without) = (powers_of(&with), powers_of(&without));
+            // What reaches on is agreed to; what does not is kept when a run begins.
+            if standing(&store, place, &with).expect("read").is_trusted {
+                keep_guards(&store, place, &with, 1).await.expect("kept");
+            } else {
+                agree(&store, place, &with, 1).await.expect("kept");
+            }
+            assert!(standing(&store, place, &with).expect("read").is_trusted, "{lost}");
+            let now = standing(&store, place, &without).expect("read");
+            assert_eq!((now.is_trusted, now.beyond), (false, Some(format!("- {lost}"))));
+            keep_guards(&store, place, &without, 2).await.expect("nothing is kept of it");
+            assert!(!standing(&store, place, &without).expect("read").is_trusted, "{lost}");
+            agree(&store, place, &without, 3).await.expect("kept");
+            assert!(standing(&store, place, &without).expect("read").is_trusted, "{lost}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_guard_goes_with_what_it_guarded() {
+        let (store, place) = (MemoryStore::new(), Path::new("/p"));
+        let tool = "[tools.t]\nplugin = \"t\"\nhosts = [\"https://a.example\"]\napproval = { default = \"deny\" }";
+        agree(&store, place, &powers_of(tool), 1).await.expect("kept");
+        assert!(standing(&store, place, &powers_of("")).expect("read").is_trusted);
+        let refused = powers_of(&tool.replace("deny", "ask"));
+        let beyond = standing(&store, place, &refused).expect("read").beyond;
+        assert_eq!(beyond.as_deref(), Some("- [tools.t] refuses calls"));
     }
 }

@@ -490,9 +490,9 @@ fn check_alike(record: &RunRecord, config: &Config) -> anyhow::Result<()> {
              bring the file that it began with"
         );
     }
-    let granted = |config: &Config| -> BTreeSet<Power> {
-        powers::of(config).into_iter().filter(|power| power.kind != PowerKind::Endpoint).collect()
-    };
+    // What holds a run back here does so whatever it began with.
+    let is_granted = |power: &Power| !matches!(power.kind, PowerKind::Endpoint | PowerKind::Guard);
+    let granted = |config: &Config| -> BTreeSet<Power> { powers::of(config).into_iter().filter(is_granted).collect() };
     if let Some(difference) = powers::difference(&granted(config), &granted(&pinned)) {
         bail!(
             "the run began with other powers than longhaul.toml gives here ({difference}); bring the file that it began \

@@ -131,9 +131,10 @@ async fn send(context: &Context, standing: &Standing) -> anyhow::Result<()> {
 
 fn show(standing: &Standing, tell: impl Fn(&str)) {
     if standing.powers.is_empty() {
-        return tell(&format!("{FILE} asks for nothing beyond the tree of a run"));
+        tell(&format!("{FILE} asks for nothing beyond the tree of a run"));
+    } else {
+        tell(&format!("{FILE} asks for:"));
     }
-    tell(&format!("{FILE} asks for:"));
     for power in &standing.powers {
         tell(&format!("  {power}"));
     }
@@ -158,7 +159,8 @@ async fn list(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for file in &files {
-        outln!("{}  {} powers", file.directory.display(), file.powers.len());
+        let powers = file.powers.iter().filter(|power| !power.is_guard()).count();
+        outln!("{}  {powers} powers", file.directory.display());
     }
     for signer in &signers {
         outln!("signer {signer}");

@@ -126,7 +126,7 @@ impl Service {
 fn countable(config: &Config) -> BTreeSet<Power> {
     let is_grant = |power: &Power| match power.kind {
         PowerKind::Tool => granted(&power.what).is_some(),
-        PowerKind::Tree | PowerKind::Check => false,
+        PowerKind::Tree | PowerKind::Check | PowerKind::Guard => false,
         _ => true,
     };
     powers::of(config).into_iter().filter(is_grant).collect()

@@ -233,6 +233,12 @@ impl Service {
         world.audit.note(What::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
     }
 
+    /// Keeps what holds the runs of a project back, which is asked about when it is gone.
+    pub(super) async fn keep_guards(&self, directory: &Path, config: &Config) -> anyhow::Result<()> {
+        let world = &self.world;
+        trust::keep_guards(&*world.store, directory, &powers::of(config), world.clock.now_ms()).await
+    }
+
     /// Says in the audit log what a run may do.
     pub(super) async fn note_began(&self, record: &RunRecord, config: &Config) -> anyhow::Result<()> {
         let powers = powers::of(config).iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
