@@ -16,6 +16,7 @@ use longhaul_core::text::printable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 
 /// Longest text of one power, in bytes.
 const POWER_BYTES_MAX: usize = 400;
@@ -86,7 +87,14 @@ impl fmt::Display for Power {
 /// All powers of a configuration, in order.
 #[must_use]
 pub fn of(config: &Config) -> BTreeSet<Power> {
-    found::Powers::of(config).0
+    found::of(config, None)
+}
+
+/// The same for the configuration of a project, whose own files that a command or a table with grants names are told by
+/// their digests: who changes them changes what is started.
+#[must_use]
+pub fn of_project(config: &Config, directory: &Path) -> BTreeSet<Power> {
+    found::of(config, Some(directory))
 }
 
 /// The digest of what an agreement keeps.
@@ -258,6 +266,53 @@ mod tests {
         for path in ["./evil.wasm", "/tmp/evil.wasm"] {
             assert_eq!(tool(path, ""), [format!("[tools.t] is the plugin `{path}`")]);
         }
+    }
+
+    /// A script behind a command could be changed by whoever writes to the repository, and nobody was asked.
+    #[test]
+    fn a_file_of_the_project_that_a_command_names_is_told_by_its_digest() {
+        let (folder, outside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let project = folder.path().canonicalize().expect("there");
+        for (file, text) in [("tell.sh", "one"), ("lib/server.py", "one"), ("evil.wasm", "one"), ("free.wasm", "one")] {
+            std::fs::create_dir_all(project.join(file).parent().expect("a folder")).expect("ours");
+            std::fs::write(project.join(file), text).expect("ours");
+        }
+        std::fs::write(outside.path().join("theirs"), "one").expect("ours");
+        std::os::unix::fs::symlink(outside.path().join("theirs"), project.join("link")).expect("ours");
+        let text = format!(
+            "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n\
+             [notify]\ncommand = [\"sh\", \"-c\", \"exec ./tell.sh \\\"$@\\\"\"]\n\
+             [notify.email]\nto = [\"a@b.example\"]\nfrom = \"a@b.example\"\nsendmail = [\"./link\", {:?}]\n\
+             [mcp.m]\ncommand = [\"python3\", \"server.py\", \"../missing\"]\ndirectory = \"lib\"\n\
+             [tools.t]\nplugin = \"./evil.wasm\"\nhosts = [\"https://a.example\"]\n\
+             [tools.u]\nplugin = \"./free.wasm\"\n",
+            outside.path().join("theirs")
+        );
+        let config = Config::parse(&text).expect("it is read");
+        let told = || -> Vec<String> {
+            let more = of_project(&config, &project).into_iter().filter(|power| !of(&config).contains(power));
+            more.map(|power| power.to_string()).collect()
+        };
+        let line = |table: &str, file: &str, text: &str| {
+            format!("[{table}] uses {file} of the project, {}", Digest::of(text.as_bytes()))
+        };
+        let all = |server: &str| {
+            let mut all = vec![
+                line("mcp.m", "lib/server.py", server),
+                line("notify", "tell.sh", "one"),
+                line("notify.email", "link", "one"),
+                line("tools.t", "evil.wasm", "one"),
+            ];
+            all.sort();
+            all
+        };
+        let mut before = told();
+        before.sort();
+        assert_eq!(before, all("one"));
+        std::fs::write(project.join("lib/server.py"), "two").expect("ours");
+        let mut after = told();
+        after.sort();
+        assert_eq!(after, all("two"));
     }
 
     #[test]

@@ -49,7 +49,9 @@ fn started(config: &Config, project: &Path) -> Vec<(String, String)> {
     let plugins = plugins.map(|(table, part)| (table, part.plugin.as_str()));
     let servers = config.mcp.iter().flat_map(|(name, server)| words(format!("mcp.{name}"), &server.command));
     let notified = config.notify.iter().flat_map(|notify| words("notify".to_owned(), &notify.command));
-    let named = plugins.chain(servers).chain(notified);
+    let mails = config.notify.iter().filter_map(|notify| notify.email.as_ref());
+    let mailed = mails.flat_map(|email| words("notify.email".to_owned(), &email.sendmail));
+    let named = plugins.chain(servers).chain(notified).chain(mailed);
     let own = named.filter_map(|(table, word)| Some((own_file(word, project)?, format!("is started by [{table}]"))));
     own.collect()
 }

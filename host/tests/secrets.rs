@@ -279,6 +279,60 @@ fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     assert!(grants.contains("no run used these grants") || grants.contains("was used by some run"), "{grants}");
 }
 
+/// What lies behind an agreement could be exchanged, and nobody was asked.
+#[test]
+fn what_is_changed_behind_an_agreement_is_asked_about_again() {
+    let (port, seen) = echo();
+    let lab = lab(port, "");
+    let (file, script) = (lab.project().join("longhaul.toml"), lab.project().join("tell.sh"));
+    let text = std::fs::read_to_string(&file).expect("there").replace(", token = { secret = \"github\" }", "");
+    let text = text.replace("secrets = []", "approval = { default = \"ask\" }");
+    let agreed = format!("{text}[protect]\npaths = [\"/deploy/**\"]\n[notify]\ncommand = [\"sh\", \"./tell.sh\"]\n");
+    let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
+    let commit = || {
+        lab.git(&["add", "-A"]);
+        lab.git(&["commit", "-qm", "a change"]);
+    };
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text).expect("ours");
+        commit();
+    };
+    std::fs::write(&script, "true\n").expect("ours");
+    write(&file, &agreed);
+    run(&["trust", "--trust"]).expect(0);
+    let stood = run(&["--json", "trust"]).expect(0).stdout;
+    assert!(stood.contains("\"is_trusted\":true"), "{stood}");
+    for (from, to, expected) in [
+        (
+            "plugin = \"poster\"",
+            "plugin = \"./evil.wasm\"",
+            "powers that nobody here agreed to since (+ [tools.poster] is the plugin `./evil.wasm`",
+        ),
+        (
+            "approval = { default = \"ask\" }",
+            "",
+            "holds runs back less than it did when somebody agreed to it (- [tools.poster] asks a person before calls)",
+        ),
+        ("paths = [\"/deploy/**\"]", "", "(- [protect] protects `/deploy/**`)"),
+        ("\"sh\", ", "\"bash\", ", "(+ [notify] starts `bash ./tell.sh` outside the sandbox)"),
+    ] {
+        write(&file, &agreed.replacen(from, to, 1));
+        refused(&run(&["run"]), &[expected]);
+        write(&file, &agreed);
+    }
+    write(&script, "touch it-ran\n");
+    refused(&run(&["run"]), &["since (+ [notify] uses tell.sh of the project, "]);
+    write(&script, "true\n");
+    let stood = run(&["--json", "trust"]).expect(0).stdout;
+    assert!(stood.contains("\"is_trusted\":true"), "{stood}");
+    // Another repository in the place of this one, with the very same files but one.
+    std::fs::remove_dir_all(lab.project()).expect("ours");
+    lab.make_project("project", &agreed, "# Another goal\n");
+    write(&script, "true\n");
+    refused(&run(&["run"]), &["asks for powers that nobody here agreed to (+ "]);
+    assert!(lab.runs().is_empty() && seen.lock().expect("nobody panicked").is_empty());
+}
+
 /// Whoever writes two files and starts needs no question.
 #[test]
 fn a_project_that_was_made_here_or_keeps_to_its_tree_is_never_asked_about() {

@@ -124,6 +124,11 @@ async fn agree(context: &Context, yes: bool) -> anyhow::Result<Exit> {
 }
 
 async fn send(context: &Context, standing: &Standing) -> anyhow::Result<()> {
+    // It is known from then on, so this is when somebody is told what else is or was called so.
+    let wanted = SecurityAsk::Project { directory: context.project.clone() };
+    if let SecurityDone::Project { told, .. } = context.security(wanted).await? {
+        told.iter().for_each(|told| errln!("{told}"));
+    }
     // What was shown, and nothing that the file asks for since.
     let (directory, digest) = (context.project.clone(), Some(standing.digest));
     context.security(SecurityAsk::Trust { directory, digest }).await.map(drop)

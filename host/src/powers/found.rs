@@ -8,10 +8,13 @@ use super::{Power, PowerKind};
 use crate::config::{Config, DirectoryConfig, FILE, PluginConfig};
 use crate::toolbox::built_in;
 use longhaul_core::Digest;
+use longhaul_core::digest::Digester;
 use longhaul_core::grant::Access;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
 
 const SHELL: &str = "builtin:shell";
 const BROWSER: &str = "builtin:browser";
@@ -77,6 +80,14 @@ const SHELL_SETTINGS: &str = "programs read env_inherit sandbox_min env limits a
 const BROWSER_SETTINGS: &str = "program text_bytes_max load_ms_max call_ms_max idle_ms_max wall_ms_max browsers_max traffic_bytes_max \
      memory_bytes_max processes_max disk_bytes_max";
 
+/// All powers of a configuration, with the digests of the files of a project where one is named.
+pub(super) fn of(config: &Config, project: Option<&Path>) -> BTreeSet<Power> {
+    let project = project.map(|project| project.canonicalize().unwrap_or_else(|_| project.to_owned()));
+    let mut powers = Powers { found: BTreeSet::new(), project };
+    powers.of_all(config);
+    powers.found
+}
+
 fn tables<'a>(whole: &'a Value, name: &str) -> Vec<(&'a String, &'a Value)> {
     whole[name].as_object().into_iter().flatten().collect()
 }
@@ -133,43 +144,45 @@ fn is_loopback(address: &str) -> bool {
 
 /// What was found so far.
 #[derive(Default)]
-pub(super) struct Powers(pub(super) BTreeSet<Power>);
+struct Powers {
+    found: BTreeSet<Power>,
+    /// Whose own files are looked at; none: no files are.
+    project: Option<PathBuf>,
+}
 
 impl Powers {
     /// Goes through all tables.
-    pub(super) fn of(config: &Config) -> Self {
-        let mut found = Self::default();
+    fn of_all(&mut self, config: &Config) {
         for (table, part) in config.parts() {
-            found.of_part(&table, part);
+            self.of_part(&table, part);
         }
         // Generic values, since each crate has its own types for these and only their names matter here.
         let whole = serde_json::to_value(config).unwrap_or_default();
         for (name, check) in tables(&whole, "checks") {
-            found.of_check(&format!("checks.{name}"), check);
+            self.of_check(&format!("checks.{name}"), check);
         }
         for (name, server) in tables(&whole, "mcp") {
-            found.of_server(&format!("mcp.{name}"), server);
+            self.of_server(&format!("mcp.{name}"), server);
         }
         for (name, model) in tables(&whole, "models") {
-            found.of_model(&format!("models.{name}"), model);
+            self.of_model(&format!("models.{name}"), model);
         }
-        found.of_goal(&config.project.goal);
-        found.of_notify(&whole["notify"]);
-        found.of_endpoints(&whole);
-        found.of_walls(&whole);
+        self.of_goal(&config.project.goal);
+        self.of_notify(&whole["notify"]);
+        self.of_endpoints(&whole);
+        self.of_walls(&whole);
         for (table, reviewed) in ONCE {
-            found.of_others(table, &whole[table], reviewed);
+            self.of_others(table, &whole[table], reviewed);
         }
-        found.of_others(FILE, &whole, TABLES);
-        found
+        self.of_others(FILE, &whole, TABLES);
     }
 
     fn add(&mut self, kind: PowerKind, table: &str, what: impl Into<String>) {
-        self.0.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: false });
+        self.found.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: false });
     }
 
     fn add_plain(&mut self, kind: PowerKind, table: &str, what: impl Into<String>) {
-        self.0.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: true });
+        self.found.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: true });
     }
 
     fn add_guard(&mut self, table: &str, what: impl Into<String>) {
@@ -183,6 +196,9 @@ impl Powers {
             self.add(PowerKind::Tool, table, what);
         } else {
             self.add_plain(PowerKind::Tool, table, what);
+        }
+        if reaches_on(part) && is_file(&part.plugin) {
+            self.of_own_files(PowerKind::Tool, table, [part.plugin.as_str()], None);
         }
         for (what, names) in [("tool", &part.tools), ("agent", &part.agents)] {
             for name in names {
@@ -285,6 +301,29 @@ impl Powers {
         }
     }
 
+    /// Files of the project that words name, beside it or a directory of it. What those start or read themselves is not
+    /// looked for.
+    fn of_own_files<'a>(
+        &mut self,
+        kind: PowerKind,
+        table: &str,
+        words: impl IntoIterator<Item = &'a str>,
+        directory: Option<&str>,
+    ) {
+        let Some(project) = self.project.clone() else { return };
+        let places = [Some(project.clone()), directory.map(|directory| project.join(directory))];
+        let places: Vec<PathBuf> = places.into_iter().flatten().collect();
+        let mut files = BTreeSet::new();
+        for name in words.into_iter().flat_map(names_in).collect::<BTreeSet<&str>>() {
+            files.extend(places.iter().filter_map(|place| own_file(&project, &place.join(name))));
+        }
+        for file in files {
+            let digest =
+                digest_of(&project.join(&file)).map_or_else(|error| error.to_string(), |digest| digest.to_string());
+            self.add(kind, table, format!("uses {file} of the project, {digest}"));
+        }
+    }
+
     fn of_shell(&mut self, table: &str, settings: &Value) {
         if let Some(programs) = words(&settings["programs"]) {
             self.add_plain(PowerKind::Check, table, format!("may start {programs} in the sandbox"));
@@ -357,6 +396,7 @@ impl Powers {
             let directory = server["directory"].as_str().unwrap_or("tree");
             self.add(PowerKind::Command, table, format!("starts `{command}` in {directory}"));
         }
+        self.of_own_files(PowerKind::Command, table, texts(&server["command"]), server["directory"].as_str());
         if let Some(url) = server["url"].as_str() {
             self.add(PowerKind::Host, table, format!("reaches {}", address(url, false)));
         }
@@ -435,9 +475,11 @@ impl Powers {
         if let Some(command) = words(&notify["command"]) {
             self.add(PowerKind::Command, "notify", format!("starts `{command}` outside the sandbox"));
         }
+        self.of_own_files(PowerKind::Command, "notify", texts(&notify["command"]), None);
         if let Some(command) = words(&notify["email"]["sendmail"]) {
             self.add(PowerKind::Command, "notify.email", format!("starts `{command}` outside the sandbox"));
         }
+        self.of_own_files(PowerKind::Command, "notify.email", texts(&notify["email"]["sendmail"]), None);
         if let Some(webhook) = notify["webhook"].as_str() {
             self.add(PowerKind::Host, "notify", format!("posts to {}", address(webhook, true)));
         }
@@ -515,6 +557,32 @@ fn is_file(plugin: &str) -> bool {
     plugin.starts_with(['.', '/'])
 }
 
+/// Words of a command that may name a file: the whole one, and the parts that a shell would read of it.
+fn names_in(word: &str) -> impl Iterator<Item = &str> {
+    let ends = |char: char| char.is_whitespace() || "\"'`;&|()<>=,".contains(char);
+    std::iter::once(word).chain(word.split(ends))
+}
+
+/// The path from the top of a project of a file that it holds, or holds a link to.
+fn own_file(project: &Path, place: &Path) -> Option<String> {
+    let file = place.canonicalize().ok().filter(|file| file.is_file())?;
+    let is_inside = |path: &&Path| path.starts_with(project) && !leads_out_of_itself(path);
+    let inside = [file.as_path(), place].into_iter().find(is_inside)?.strip_prefix(project).ok()?;
+    // Without the `.` that a word may begin with.
+    let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
+    Some(inside.to_str()?.to_owned())
+}
+
+fn digest_of(file: &Path) -> io::Result<Digest> {
+    let (mut file, mut digester, mut buffer) = (File::open(file)?, Digester::default(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(digester.finish()),
+            length => digester.update(&buffer[..length]),
+        }
+    }
+}
+
 /// Whether a path may lead out of the project.
 pub(crate) fn leads_out(path: &Path) -> bool {
     path.is_absolute() || leads_out_of_itself(path)
@@ -559,7 +627,7 @@ mod tests {
         let mut found = Powers::default();
         let table = json!({ "known": 1, "off": false, "none": null, "empty": [], "new": ["x"], "newer": true });
         found.of_others("tools.t", &table, "known older");
-        let told: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let told: Vec<String> = found.found.iter().map(ToString::to_string).collect();
         assert_eq!(told, ["[tools.t] new = [\"x\"]", "[tools.t] newer = true"]);
     }
 }
