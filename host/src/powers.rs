@@ -113,7 +113,18 @@ pub fn difference<'a>(
     let (before, after): (BTreeSet<&Power>, BTreeSet<&Power>) =
         (before.into_iter().collect(), after.into_iter().collect());
     let lines = after.difference(&before).map(|power| format!("+ {power}"));
-    let lines: Vec<String> = lines.chain(before.difference(&after).map(|power| format!("- {power}"))).collect();
+    bounded(lines.chain(before.difference(&after).map(|power| format!("- {power}"))).collect())
+}
+
+/// The same of two sets of lines.
+#[must_use]
+pub fn differing_lines(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Option<String> {
+    let line = |sign: &str, line: &String| format!("{sign} {}", printable(line, POWER_BYTES_MAX));
+    let lines = after.difference(before).map(|added| line("+", added));
+    bounded(lines.chain(before.difference(after).map(|gone| line("-", gone))).collect())
+}
+
+fn bounded(lines: Vec<String>) -> Option<String> {
     let more = lines.len().saturating_sub(SHOWN_MAX);
     let shown = lines.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
     match (lines.is_empty(), more) {

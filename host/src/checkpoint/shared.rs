@@ -156,7 +156,11 @@ impl Shared {
         let missing = || format!("`{key}` is not on the server; `longhaul checkpoint list --shared` shows what is");
         let snapshot = Snapshot::read(&bytes.with_context(missing)?)?;
         if snapshot.run.as_str() != key {
-            bail!("what is on the server as `{key}` is run {}; it is not taken over", snapshot.run);
+            bail!(
+                "what is on the server as `{key}` is run {}; it is not taken over; whoever has {key} leaves it there again \
+                 with `longhaul resume {key}` and `longhaul pause {key}`",
+                snapshot.run
+            );
         }
         restore(snapshot).await
     }
