@@ -128,6 +128,36 @@ fn a_secret_stays_with_the_tool_and_the_host_that_it_was_set_for() {
     assert!(seen.lock().expect("nobody panicked").is_empty());
 }
 
+/// One that was set before anything was granted it used to be for every tool and every host that the file came to name.
+#[test]
+fn a_secret_that_nothing_is_granted_yet_is_set_for_a_tool_and_a_host() {
+    let (port, seen) = echo();
+    let lab = lab(port, "");
+    let here = format!("http://127.0.0.1:{port}");
+    let set = |more: &[&str]| lab.run(&[&["secrets", "set", "github"], more].concat());
+    let nobody =
+        ["grants the secret `github` to nobody yet", "longhaul secrets set github --tool NAME --host https://HOST"];
+    refused(&set(&[]), &nobody);
+    refused(&set(&["--host", &here]), &nobody);
+    refused(&set(&["--tool", "poster"]), &["[tools.poster] is not granted the secret `github` yet", "add --host"]);
+    refused(&set(&["--tool", "gone"]), &["there is no [tools.gone]"]);
+    assert_eq!(lab.run(&["secrets", "list"]).expect(0).stdout, "");
+    lab.set_secret_for(&["secrets", "set", "github", "--tool", "poster", "--host", &here], TOKEN);
+    assert_eq!(lab.run(&["secrets", "list"]).expect(0).stdout, format!("github  [tools.poster], to {here}\n"));
+    let file = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    let grant = |host: &str| {
+        let granted = format!("secrets = [{{ name = \"github\", hosts = [\"{host}\"] }}]");
+        std::fs::write(&file, text.replace("secrets = []", &granted)).expect("ours");
+        lab.git(&["commit", "-qam", "a grant"]);
+    };
+    grant("https://evil.example");
+    refused(&lab.run(&["run"]), &["is bound to [tools.poster]", "would send it to https://evil.example"]);
+    grant(&here);
+    lab.run(&["run"]).expect(0);
+    assert_eq!(*seen.lock().expect("nobody panicked"), [format!("Bearer {TOKEN}")]);
+}
+
 #[test]
 fn a_secret_that_is_not_there_or_goes_elsewhere_is_refused_with_its_line() {
     let (port, seen) = echo();
@@ -208,7 +238,8 @@ fn a_key_that_programs_print_is_neither_stored_nor_told() {
     std::fs::write(lab.project().join("check.py"), check).expect("ours");
     lab.git(&["add", "-A"]);
     lab.git(&["commit", "-q", "-m", "leaks"]);
-    lab.set_secret("github", TOKEN);
+    let host = "https://api.github.com";
+    lab.set_secret_for(&["secrets", "set", "github", "--tool", "shell", "--host", host], TOKEN);
     let ran = lab.run(&["run"]);
     let journal = |invocation| ["--json", "journal", "-i", invocation];
     let (generated, judged) = (journal("f-one/1/generate"), journal("f-one/1/judge"));
