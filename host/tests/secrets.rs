@@ -364,6 +364,28 @@ fn what_is_changed_behind_an_agreement_is_asked_about_again() {
     assert!(lab.runs().is_empty() && seen.lock().expect("nobody panicked").is_empty());
 }
 
+/// A goal outside of the project used to be read for a run that is there, and told to models, before anybody was asked.
+#[test]
+fn a_goal_that_is_read_again_is_one_that_somebody_agreed_to() {
+    let plain = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\
+                 [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n";
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n";
+    let lab = Lab::new(plain, goal);
+    let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
+    run(&["run"]).expect(0);
+    let other = goal.replace("id: one", "id: two");
+    std::fs::write(lab.path("other.md"), other).expect("ours");
+    let moved = plain.replace("name = \"kept\"", "name = \"kept\"\ngoal = \"../other.md\"");
+    std::fs::write(lab.project().join("longhaul.toml"), moved).expect("ours");
+    lab.git(&["commit", "-qam", "another goal"]);
+    let ran = run(&["resume", "--reread-goal"]);
+    refused(&ran, &["asks for powers that nobody here agreed to (+ [project] reads ../other.md as the goal)"]);
+    assert_eq!(ran.stdout, "", "nothing was read");
+    assert_eq!(lab.newest().expect("a run")["features"].as_array().map(Vec::len), Some(1));
+    let read = run(&["resume", "--reread-goal", "--trust"]);
+    assert!(read.stdout.contains("added: two"), "{}", read.said());
+}
+
 /// Whoever writes two files and starts needs no question.
 #[test]
 fn a_project_that_was_made_here_or_keeps_to_its_tree_is_never_asked_about() {
