@@ -31,6 +31,15 @@ pub enum What {
         /// What it may do beyond its tree.
         powers: Vec<String>,
     },
+    /// A run went on with powers that it had not before.
+    RunWentOn {
+        /// The run.
+        run: RunId,
+        /// The project's directory.
+        directory: PathBuf,
+        /// Those that came to it.
+        powers: Vec<String>,
+    },
     /// A person answered an approval.
     ApprovalAnswered {
         /// The run.
@@ -229,6 +238,25 @@ impl AuditLog {
         rows.iter().map(|(_, bytes)| Ok(serde_json::from_slice(bytes)?)).collect()
     }
 
+    /// Secrets that runs were handed, with the table that was.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn secrets_used(&self) -> anyhow::Result<BTreeSet<(RunId, String, String)>> {
+        let (mut found, mut after) = (BTreeSet::new(), None::<Vec<u8>>);
+        loop {
+            let page = self.store.scan(Table::States, &prefix(), after.as_deref(), PAGE)?;
+            let Some((end, _)) = page.last() else { return Ok(found) };
+            after = Some(end.clone());
+            // One that cannot be read is what `verify` tells of.
+            let records = page.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Record>(bytes).ok());
+            found.extend(records.filter_map(|record| match record.what {
+                What::SecretUsed { run, table, secret } => Some((run, table, secret)),
+                _ => None,
+            }));
+        }
+    }
+
     /// Looks at every record, from the first, and for one that has the digest that somebody kept.
     ///
     /// # Errors
@@ -333,6 +361,9 @@ mod tests {
             log.secret_used(&RunId::from_text("r-1"), "tools.x", "github").await.expect("kept");
         }
         log.secret_used(&RunId::from_text("r-2"), "tools.x", "github").await.expect("kept");
-        assert_eq!(log.verify(None).expect("read").records, 2);
+        noted(&log, 1).await;
+        let used = ["r-1", "r-2"].map(|run| (RunId::from_text(run), "tools.x".to_owned(), "github".to_owned()));
+        assert_eq!(log.secrets_used().expect("read"), BTreeSet::from(used));
+        assert_eq!(log.verify(None).expect("read").records, 3);
     }
 }

@@ -11,8 +11,9 @@ mod found;
 pub(crate) use found::leads_out;
 
 use crate::config::Config;
-use longhaul_core::Digest;
+use longhaul_core::store::Key;
 use longhaul_core::text::printable;
+use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -95,6 +96,13 @@ pub fn of(config: &Config) -> BTreeSet<Power> {
 #[must_use]
 pub fn of_project(config: &Config, directory: &Path) -> BTreeSet<Power> {
     found::of(config, Some(directory))
+}
+
+/// The row of what a run may do that went on by a file which gives more than the one it began with. It is not under the
+/// run's own name: no checkpoint brings it along.
+#[must_use]
+pub fn key_of_run(run: &RunId) -> Key {
+    Key::of("run-powers").and(run.as_str())
 }
 
 /// The digest of what an agreement keeps.
@@ -246,7 +254,7 @@ mod tests {
         assert_eq!(hook("https://x.example"), ["[notify] posts to https://x.example"]);
         assert_ne!(hook("https://x.example/a"), hook("https://x.example/b"));
         let server = |address: &str| asked(&format!("[mcp.m]\nurl = \"{address}\""));
-        assert_eq!(server("https://x.example/mine/mcp"), ["[mcp.m] reaches https://x.example/mine/mcp"]);
+        assert_eq!(server("https://x.example/mine/mcp"), ["[mcp.m] sends calls to https://x.example/mine/mcp"]);
         for keyed in [
             "https://x.example/s/2fa8c1d97b6e4405a1b2/mcp",
             "https://x.example/mcp?key=hunter2",

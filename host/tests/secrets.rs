@@ -6,6 +6,7 @@ mod common;
 use common::lab::{Lab, Ran};
 use common::refused;
 use common::terminal::Terminal;
+use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -27,7 +28,8 @@ fn echo() -> (u16, Arc<Mutex<Vec<String>>>) {
             let said = head.iter().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or("none").to_owned();
             let body = format!("{{\"said\":\"{said}\"}}");
             let answer = format!(
-                "HTTP/1.1 200 OK\r\nx-said: {said}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                "HTTP/1.1 200 OK\r\nx-said: {said}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+                 connection: close\r\n\r\n{body}",
                 body.len()
             );
             came.lock().expect("nobody panicked").push(said);
@@ -306,8 +308,71 @@ fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     run(&["audit", "verify"]).expect(0);
     // Grants against what runs did.
     let grants = run(&["audit"]).expect(0).stdout;
-    assert!(grants.contains(&format!("used    [tools.poster] reaches GET http://127.0.0.1:{port}")), "{grants}");
-    assert!(grants.contains("no run used these grants") || grants.contains("was used by some run"), "{grants}");
+    let of_run = format!(
+        ": used 1 of 2 grants\n  used         [agents.code] calls the tool `poster`\n  \
+         use unknown  [tools.poster] reaches GET http://127.0.0.1:{port}\n"
+    );
+    assert_eq!(grants.matches(&of_run).count(), 2, "{of_run}\n{grants}");
+    let of_all = format!(
+        "nothing tells whether a run used these grants:\n  [tools.poster] reaches GET http://127.0.0.1:{port}\n\
+         no run used these grants; take them out of longhaul.toml:\n  [notify] starts `touch {}` outside the sandbox\n",
+        ran.display()
+    );
+    assert!(grants.ends_with(&of_all), "{of_all}\n{grants}");
+}
+
+/// One call of a tool used to count as a use of all its hosts and secrets, and a power that came with a resume as none.
+#[test]
+fn a_grant_is_told_used_only_where_a_record_says_so() {
+    let (port, seen) = echo();
+    let here = format!("http://127.0.0.1:{port}");
+    let config = format!(
+        "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\ntools = [\"web\", \"poster\", \"idle\"]\n\
+         settings = {{ calls = [\
+         {{ tool = \"web\", function = \"get\", arguments = {{ url = \"{here}/x\" }} }}, \
+         {{ tool = \"poster\", function = \"look\", arguments = {{ text = \"a\" }} }}] }}\n\
+         [tools.web]\nplugin = \"http-fetch\"\nhosts = [\"GET {here}\", \"https://never.example\"]\n\
+         [tools.poster]\nplugin = \"poster\"\nhosts = [\"GET {here}\"]\n\
+         secrets = [{{ name = \"github\", hosts = [\"{here}\"] }}]\napproval = {{ when_heard = \"allow\" }}\n\
+         settings = {{ server = \"127.0.0.1:{port}\", token = {{ secret = \"github\" }} }}\n\
+         [tools.idle]\nplugin = \"http-fetch\"\nhosts = [\"https://idle.example\"]\n\
+         [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n"
+    );
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n";
+    let lab =
+        Lab::new(&config, &format!("{goal}\n## Feature: the second\n- id: two\n- criterion: it is fine\n\nDo it.\n"));
+    lab.set_secret("github", TOKEN);
+    lab.run(&["run", "--sessions", "1"]).expect(4);
+    assert_eq!(seen.lock().expect("nobody panicked").len(), 2);
+    let idle = "[tools.idle] reaches https://idle.example:443".to_owned();
+    let used = [
+        format!("[tools.web] reaches GET {here}"),
+        "[agents.code] calls the tool `poster`".to_owned(),
+        "[agents.code] calls the tool `web`".to_owned(),
+    ];
+    let unknown = [
+        format!("[tools.poster] reaches GET {here}"),
+        "[tools.web] reaches https://never.example:443".to_owned(),
+        format!("[tools.poster] sends the secret `github` to {here} in `authorization`"),
+        "[tools.poster] lets calls pass after untrusted words were heard".to_owned(),
+    ];
+    let unused = [idle.clone(), "[agents.code] calls the tool `idle`".to_owned()];
+    let grants = lab.json(&["audit"]);
+    let run = &grants["runs"][0];
+    assert_eq!((&run["used"], &run["unknown"], &run["unused"]), (&json!(used), &json!(unknown), &json!(unused)));
+    assert_eq!((&grants["unknown"], &grants["unused"]), (&json!(unknown), &json!(unused)));
+    // A file that gives more when the run goes on.
+    let more = config.replace("[\"https://idle.example\"]", "[\"https://idle.example\", \"https://later.example\"]");
+    std::fs::write(lab.project().join("longhaul.toml"), more).expect("ours");
+    lab.git(&["commit", "-qam", "more"]);
+    lab.run(&["resume"]).expect(0);
+    let grants = lab.json(&["audit"]);
+    let later = "[tools.idle] reaches https://later.example:443".to_owned();
+    let unused = [idle, later.clone(), "[agents.code] calls the tool `idle`".to_owned()];
+    assert_eq!(grants["runs"][0]["unused"], json!(unused));
+    let log = lab.run(&["audit", "log"]).expect(0).stdout;
+    let went_on = log.lines().find(|line| line.contains("run went on")).unwrap_or_else(|| panic!("{log}"));
+    assert!(went_on.contains(&later) && !went_on.contains("idle.example"), "{went_on}");
 }
 
 /// What lies behind an agreement could be exchanged, and nobody was asked.

@@ -585,6 +585,10 @@ pub(crate) fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
             page.into_iter().for_each(|(key, _)| batch.push(Op::Delete(name.table(), Key::from_bytes(key))));
         }
     }
+    let powers = powers::key_of_run(run);
+    if world.store.get(Table::States, &powers)?.is_some() {
+        batch.push(Op::Delete(Table::States, powers));
+    }
     Ok(batch)
 }
 

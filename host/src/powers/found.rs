@@ -398,7 +398,7 @@ impl Powers {
         }
         self.of_own_files(PowerKind::Command, table, texts(&server["command"]), server["directory"].as_str());
         if let Some(url) = server["url"].as_str() {
-            self.add(PowerKind::Host, table, format!("reaches {}", address(url, false)));
+            self.add(PowerKind::Host, table, format!("sends calls to {}", address(url, false)));
         }
         if let Some(secret) = server["bearer"].as_str() {
             self.add(PowerKind::Secret, table, format!("sends the secret `{secret}`"));

@@ -243,6 +243,15 @@ impl Service {
         trust::keep_guards(&*world.store, directory, id, &powers, world.clock.now_ms()).await
     }
 
+    /// Says in the audit log which powers a run went on with that it had not before.
+    pub(super) async fn note_more(&self, record: &RunRecord, powers: Vec<String>) -> anyhow::Result<()> {
+        if powers.is_empty() {
+            return Ok(());
+        }
+        let (run, directory) = (record.run.clone(), record.directory.clone());
+        self.world.audit.note(What::RunWentOn { run, directory, powers }).await
+    }
+
     /// Says in the audit log what a run may do.
     pub(super) async fn note_began(&self, record: &RunRecord, config: &Config) -> anyhow::Result<()> {
         let powers = powers::of_project(config, &record.directory);
