@@ -1,9 +1,9 @@
 //! The audit log: who was let do what, as a chain of records of which each has the digest of the one before.
 //!
 //! A record that is changed, moved or taken out breaks the chain at its number. Records that are cut off at the end do not:
-//! whoever wants to see that keeps the digest of the last record elsewhere, and hands it to `longhaul audit verify`. The
-//! log is no wall against whoever can write the store as this user; it is what such a change leaves a trace in. Values of
-//! secrets are in no record. Refuses to rewrite anything.
+//! whoever wants to see that keeps the digest of the last record elsewhere, as each backup does, and hands it to `longhaul
+//! audit verify`. The log is no wall against whoever can write the store as this user; it is what such a change leaves a
+//! trace in. Values of secrets are in no record. Refuses to rewrite anything.
 
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, RunId};
@@ -57,6 +57,9 @@ pub enum What {
         run: RunId,
         /// The rule.
         rule: String,
+        /// What it allows, in words. Records of before have none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
     },
     /// A rule holds no more.
     RuleRevoked {
