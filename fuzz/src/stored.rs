@@ -92,7 +92,7 @@ pub(crate) fn backup(bytes: &[u8]) {
     let home = Home::find(Some(above.join("home"))).expect("a path");
     // What is read is nobody's: no archive of the fuzzer's has a signature that fits.
     let accepts = Accepts { unsigned: true, signer: None };
-    let restored = backup::restore(&file, &home, &accepts, Keeps::default(), |_, _, _| {
+    let restored = backup::restore(&file, &home, &accepts, Keeps::default(), |_, _, _, _| {
         Ok(Prepared { read: NOTHING_READ, ..Prepared::default() })
     });
     let left: Vec<_> = fs::read_dir(&above).expect("ours").map(|entry| entry.expect("readable").file_name()).collect();

@@ -1,9 +1,9 @@
 //! The audit log: who was let do what, as a chain of records of which each has the digest of the one before.
 //!
 //! A record that is changed, moved or taken out breaks the chain at its number. Records that are cut off at the end do not:
-//! whoever wants to see that keeps the digest of the last record elsewhere, and hands it to `longhaul audit verify`. The
-//! log is no wall against whoever can write the store as this user; it is what such a change leaves a trace in. Values of
-//! secrets are in no record. Refuses to rewrite anything.
+//! whoever wants to see that keeps the digest of the last record elsewhere, as each backup does, and hands it to `longhaul
+//! audit verify`. The log is no wall against whoever can write the store as this user; it is what such a change leaves a
+//! trace in. Values of secrets are in no record. Refuses to rewrite anything.
 
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, RunId};
@@ -31,6 +31,15 @@ pub enum What {
         /// What it may do beyond its tree.
         powers: Vec<String>,
     },
+    /// A run went on with powers that it had not before.
+    RunWentOn {
+        /// The run.
+        run: RunId,
+        /// The project's directory.
+        directory: PathBuf,
+        /// Those that came to it.
+        powers: Vec<String>,
+    },
     /// A person answered an approval.
     ApprovalAnswered {
         /// The run.
@@ -48,6 +57,9 @@ pub enum What {
         run: RunId,
         /// The rule.
         rule: String,
+        /// What it allows, in words. Records of before have none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
     },
     /// A rule holds no more.
     RuleRevoked {
@@ -229,6 +241,25 @@ impl AuditLog {
         rows.iter().map(|(_, bytes)| Ok(serde_json::from_slice(bytes)?)).collect()
     }
 
+    /// Secrets that runs were handed, with the table that was.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn secrets_used(&self) -> anyhow::Result<BTreeSet<(RunId, String, String)>> {
+        let (mut found, mut after) = (BTreeSet::new(), None::<Vec<u8>>);
+        loop {
+            let page = self.store.scan(Table::States, &prefix(), after.as_deref(), PAGE)?;
+            let Some((end, _)) = page.last() else { return Ok(found) };
+            after = Some(end.clone());
+            // One that cannot be read is what `verify` tells of.
+            let records = page.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Record>(bytes).ok());
+            found.extend(records.filter_map(|record| match record.what {
+                What::SecretUsed { run, table, secret } => Some((run, table, secret)),
+                _ => None,
+            }));
+        }
+    }
+
     /// Looks at every record, from the first, and for one that has the digest that somebody kept.
     ///
     /// # Errors
@@ -333,6 +364,9 @@ mod tests {
             log.secret_used(&RunId::from_text("r-1"), "tools.x", "github").await.expect("kept");
         }
         log.secret_used(&RunId::from_text("r-2"), "tools.x", "github").await.expect("kept");
-        assert_eq!(log.verify(None).expect("read").records, 2);
+        noted(&log, 1).await;
+        let used = ["r-1", "r-2"].map(|run| (RunId::from_text(run), "tools.x".to_owned(), "github".to_owned()));
+        assert_eq!(log.secrets_used().expect("read"), BTreeSet::from(used));
+        assert_eq!(log.verify(None).expect("read").records, 3);
     }
 }

@@ -12,8 +12,9 @@
 //! | `manifest.json` | each of these with its length, digest and mode, and the signer's key |
 //! | `manifest.json.minisig` | the signature of the manifest; the last entry, so a file that was cut off has none |
 //!
-//! Who restores names the signer, or says that it is unsigned. What acts by itself (API tokens, `server.toml`, trust in
-//! projects) is not put back unless that is asked for. The key that signs is in no archive.
+//! The manifest says where the audit log stood, and the restored one must have that record. Who restores names the signer,
+//! or says that it is unsigned. What acts by itself (API tokens, `server.toml`, trust in projects) is not put back unless
+//! that is asked for. The key that signs is in no archive.
 //!
 //! Left out is what can be made again (compiled code, copies for checks, models), and the tree of a run that was being
 //! worked on, which would not fit the store: such a run goes on from what was committed. Refuses to write over a file, to
@@ -25,6 +26,7 @@ mod restore;
 pub use archive::{Parts, Written, write};
 pub use restore::{Keeps, Prepared, Restored, restore};
 
+use crate::audit::Verified;
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
@@ -65,11 +67,37 @@ pub struct Manifest {
     pub has_secrets: bool,
     /// What is not in it and cannot be made again.
     pub left_out: Vec<String>,
+    /// Where the audit log stood just before the store was copied; none: it was written by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditHead>,
     /// The public key that the manifest is signed by; none: it is unsigned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
     /// All other entries.
     pub files: Vec<Entry>,
+}
+
+/// The end of an audit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditHead {
+    /// Records of its chain.
+    pub records: u64,
+    /// The digest of the last of them.
+    pub last: Digest,
+    /// Whether the chain breaks behind that record.
+    pub is_broken: bool,
+}
+
+impl AuditHead {
+    /// What a look at the whole log gave.
+    pub fn of(verified: &Verified) -> Self {
+        Self { records: verified.records, last: verified.last, is_broken: verified.broken.is_some() }
+    }
+
+    /// The digest of a record that a log which goes on from here has.
+    pub fn expected(&self) -> Option<Digest> {
+        (self.records > 0).then_some(self.last)
+    }
 }
 
 /// One file of an archive.

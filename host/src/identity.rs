@@ -2,8 +2,9 @@
 //!
 //! The name in `longhaul.toml` is chosen by whoever wrote the repository, so nothing may hang on it: secrets, memory,
 //! decisions, progress and what MCP servers were accepted as are found by the id. A place holds a checkout for as long as
-//! its repository has the commit that was seen there last; another repository in its place is another project. Nothing of
-//! this is in the repository, where anybody could copy it.
+//! its repository has the commit that was seen there last; another repository in its place is another project. A directory
+//! without a repository, as an ask needs none, is known by its place alone: SECURITY.md says so. Nothing of this is in the
+//! repository, where anybody could copy it.
 //!
 //! A data directory of before knew projects by name. The checkout that a name's oldest run was in keeps what is kept
 //! under the name: its id is the name, which no id that is drawn can be equal to. Refuses to say by itself that two

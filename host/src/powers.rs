@@ -2,19 +2,22 @@
 //! tools. Imports compare them, trust is given to them, and people are shown them.
 //!
 //! A power is *plain* when it reaches nothing that a run without any configuration could not reach: the run's own tree,
-//! tools over it, checks in the full sandbox, a provider's own address. `powers/found.rs` goes through the tables. Refuses
-//! to grant anything: that is `config.rs`.
+//! tools over it, checks in the full sandbox, a provider's own address. A *guard* is the opposite of a power: a wall that
+//! the file makes higher. It is listed beside them, so that somebody is asked before it goes. `powers/found.rs` goes
+//! through the tables. Refuses to grant anything: that is `config.rs`.
 
 mod found;
 
 pub(crate) use found::leads_out;
 
 use crate::config::Config;
-use longhaul_core::Digest;
+use longhaul_core::store::Key;
 use longhaul_core::text::printable;
+use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 
 /// Longest text of one power, in bytes.
 const POWER_BYTES_MAX: usize = 400;
@@ -44,6 +47,8 @@ pub enum PowerKind {
     Tool,
     /// A wall that is lower than it is by default.
     Wall,
+    /// A wall that is higher than it is by default.
+    Guard,
 }
 
 /// One power.
@@ -59,6 +64,20 @@ pub struct Power {
     pub is_plain: bool,
 }
 
+impl Power {
+    /// Whether an agreement keeps it: more of a power, and less of a guard, is asked about.
+    #[must_use]
+    pub fn is_agreed_on(&self) -> bool {
+        !self.is_plain || self.is_guard()
+    }
+
+    /// Whether it holds a run back.
+    #[must_use]
+    pub fn is_guard(&self) -> bool {
+        self.kind == PowerKind::Guard
+    }
+}
+
 impl fmt::Display for Power {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Names and words come from a file that somebody else may have written.
@@ -69,13 +88,27 @@ impl fmt::Display for Power {
 /// All powers of a configuration, in order.
 #[must_use]
 pub fn of(config: &Config) -> BTreeSet<Power> {
-    found::Powers::of(config).0
+    found::of(config, None)
 }
 
-/// The digest of the powers that are not plain.
+/// The same for the configuration of a project, whose own files that a command or a table with grants names are told by
+/// their digests: who changes them changes what is started.
+#[must_use]
+pub fn of_project(config: &Config, directory: &Path) -> BTreeSet<Power> {
+    found::of(config, Some(directory))
+}
+
+/// The row of what a run may do that went on by a file which gives more than the one it began with. It is not under the
+/// run's own name: no checkpoint brings it along.
+#[must_use]
+pub fn key_of_run(run: &RunId) -> Key {
+    Key::of("run-powers").and(run.as_str())
+}
+
+/// The digest of what an agreement keeps.
 #[must_use]
 pub fn digest(powers: &BTreeSet<Power>) -> Digest {
-    let lines: Vec<String> = powers.iter().filter(|power| !power.is_plain).map(unabridged).collect();
+    let lines: Vec<String> = powers.iter().filter(|power| power.is_agreed_on()).map(unabridged).collect();
     Digest::of(lines.join("\n").as_bytes())
 }
 
@@ -88,7 +121,18 @@ pub fn difference<'a>(
     let (before, after): (BTreeSet<&Power>, BTreeSet<&Power>) =
         (before.into_iter().collect(), after.into_iter().collect());
     let lines = after.difference(&before).map(|power| format!("+ {power}"));
-    let lines: Vec<String> = lines.chain(before.difference(&after).map(|power| format!("- {power}"))).collect();
+    bounded(lines.chain(before.difference(&after).map(|power| format!("- {power}"))).collect())
+}
+
+/// The same of two sets of lines.
+#[must_use]
+pub fn differing_lines(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Option<String> {
+    let line = |sign: &str, line: &String| format!("{sign} {}", printable(line, POWER_BYTES_MAX));
+    let lines = after.difference(before).map(|added| line("+", added));
+    bounded(lines.chain(before.difference(after).map(|gone| line("-", gone))).collect())
+}
+
+fn bounded(lines: Vec<String>) -> Option<String> {
     let more = lines.len().saturating_sub(SHOWN_MAX);
     let shown = lines.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
     match (lines.is_empty(), more) {
@@ -138,7 +182,6 @@ mod tests {
             assert!(found.iter().any(|power| power == expected), "{expected}\n{found:#?}");
         };
         one("[notify]\ncommand = [\"sh\", \"-c\", \"id\"]", "[notify] starts `sh -c id` outside the sandbox");
-        one("[notify]\nwebhook = \"https://u:p@x.example/s3cret\"", "[notify] posts to https://x.example");
         one("[mcp.m]\ncommand = [\"server\", \"a b\"]", "[mcp.m] starts `server 'a b'` in tree");
         one(
             "[mcp.m]\ncommand = [\"x\"]\nenv = { LD_PRELOAD = \"/tmp/a.so\" }",
@@ -185,7 +228,7 @@ mod tests {
         one(check, "[checks.unit] sees /home/u/venv/bin/pytest in the sandbox, with its tool chain");
         // A key is as good as sent where the repository names the address.
         let model = "[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"https://x.example/v1\"\n";
-        one(model, "[models.m] sends prompts to https://x.example");
+        one(model, "[models.m] sends prompts to https://x.example/v1");
         one(
             &format!("{model}api_key_env = \"OPENAI_API_KEY\""),
             "[models.m] sends the variable `OPENAI_API_KEY` as its key",
@@ -197,7 +240,136 @@ mod tests {
         // Names that only begin like this machine's are others.
         one(
             "[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"http://127.0.0.1.x.example/v1\"",
-            "[models.m] sends prompts to http://127.0.0.1.x.example",
+            "[models.m] sends prompts to http://127.0.0.1.x.example/v1",
+        );
+    }
+
+    /// Another path on the same host used to be no difference.
+    #[test]
+    fn an_address_is_told_whole_and_what_may_be_a_key_in_it_by_its_digest() {
+        let short = |address: &str| Digest::of(address.as_bytes()).short();
+        let hook = |address: &str| asked(&format!("[notify]\nwebhook = \"{address}\""));
+        let secret = "https://u:p@x.example/s3cret";
+        assert_eq!(hook(secret), [format!("[notify] posts to https://x.example, {}", short(secret))]);
+        assert_eq!(hook("https://x.example"), ["[notify] posts to https://x.example"]);
+        assert_ne!(hook("https://x.example/a"), hook("https://x.example/b"));
+        let server = |address: &str| asked(&format!("[mcp.m]\nurl = \"{address}\""));
+        assert_eq!(server("https://x.example/mine/mcp"), ["[mcp.m] sends calls to https://x.example/mine/mcp"]);
+        for keyed in [
+            "https://x.example/s/2fa8c1d97b6e4405a1b2/mcp",
+            "https://x.example/mcp?key=hunter2",
+            "https://x.example/s/2fa8c1d97b6e4405a1b2/mcp?key=hunter2",
+        ] {
+            let told = server(keyed).concat();
+            assert!(told.ends_with(&format!(", {}", short(keyed))), "{told}");
+            assert!(!told.contains("2fa8") && !told.contains("hunter2"), "{told}");
+        }
+        let telemetry = |path: &str| asked(&format!("[telemetry]\notlp_endpoint = \"https://x.example/{path}\""));
+        assert_ne!(telemetry("mine"), telemetry("theirs"));
+    }
+
+    /// Another component in the place of one used to get all that its table grants.
+    #[test]
+    fn a_plugin_is_a_power_where_its_table_reaches_on_and_where_it_is_a_file() {
+        let tool = |plugin: &str, more: &str| asked(&format!("[tools.t]\nplugin = \"{plugin}\"\n{more}"));
+        let hosts = "hosts = [\"https://a.example\"]";
+        for more in [
+            hosts,
+            "secrets = [{ name = \"g\", hosts = [\"https://a.example\"] }]",
+            "directories = [{ guest = \"/k\", host = \"../keys\", access = \"read\" }]",
+        ] {
+            assert!(tool("web", more).contains(&"[tools.t] is the plugin `web`".to_owned()), "{more}");
+        }
+        let tree = "confirm_effects = true\ndirectories = [{ guest = \"/w\", access = \"write\" }]";
+        assert_eq!(tool("files", tree), Vec::<String>::new());
+        for path in ["./evil.wasm", "/tmp/evil.wasm"] {
+            assert_eq!(tool(path, ""), [format!("[tools.t] is the plugin `{path}`")]);
+        }
+    }
+
+    /// A script behind a command could be changed by whoever writes to the repository, and nobody was asked.
+    #[test]
+    fn a_file_of_the_project_that_a_command_names_is_told_by_its_digest() {
+        let (folder, outside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let project = folder.path().canonicalize().expect("there");
+        for (file, text) in [("tell.sh", "one"), ("lib/server.py", "one"), ("evil.wasm", "one"), ("free.wasm", "one")] {
+            std::fs::create_dir_all(project.join(file).parent().expect("a folder")).expect("ours");
+            std::fs::write(project.join(file), text).expect("ours");
+        }
+        std::fs::write(outside.path().join("theirs"), "one").expect("ours");
+        std::os::unix::fs::symlink(outside.path().join("theirs"), project.join("link")).expect("ours");
+        let text = format!(
+            "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n\
+             [notify]\ncommand = [\"sh\", \"-c\", \"exec ./tell.sh \\\"$@\\\"\"]\n\
+             [notify.email]\nto = [\"a@b.example\"]\nfrom = \"a@b.example\"\nsendmail = [\"./link\", {:?}]\n\
+             [mcp.m]\ncommand = [\"python3\", \"server.py\", \"../missing\"]\ndirectory = \"lib\"\n\
+             [tools.t]\nplugin = \"./evil.wasm\"\nhosts = [\"https://a.example\"]\n\
+             [tools.u]\nplugin = \"./free.wasm\"\n",
+            outside.path().join("theirs")
+        );
+        let config = Config::parse(&text).expect("it is read");
+        let told = || -> Vec<String> {
+            let more = of_project(&config, &project).into_iter().filter(|power| !of(&config).contains(power));
+            more.map(|power| power.to_string()).collect()
+        };
+        let line = |table: &str, file: &str, text: &str| {
+            format!("[{table}] uses {file} of the project, {}", Digest::of(text.as_bytes()))
+        };
+        let all = |server: &str| {
+            let mut all = vec![
+                line("mcp.m", "lib/server.py", server),
+                line("notify", "tell.sh", "one"),
+                line("notify.email", "link", "one"),
+                line("tools.t", "evil.wasm", "one"),
+            ];
+            all.sort();
+            all
+        };
+        let mut before = told();
+        before.sort();
+        assert_eq!(before, all("one"));
+        std::fs::write(project.join("lib/server.py"), "two").expect("ours");
+        let mut after = told();
+        after.sort();
+        assert_eq!(after, all("two"));
+    }
+
+    #[test]
+    fn what_is_asked_about_less_than_by_default_is_a_power_and_more_is_a_guard() {
+        let found = |more: &str| -> Vec<String> {
+            let powers = powers_of(more).into_iter();
+            let walls = powers.filter(|power| matches!(power.kind, PowerKind::Wall | PowerKind::Guard));
+            walls.map(|power| format!("{}{power}", if power.is_plain { "" } else { "! " })).collect()
+        };
+        let check = |more: &str, expected: &[&str]| assert_eq!(found(more), expected, "{more}");
+        let tool = |approval: &str| format!("[tools.t]\nplugin = \"t\"\napproval = {{ {approval} }}");
+        let browser = |approval: &str| format!("[tools.t]\nplugin = \"builtin:browser\"\napproval = {{ {approval} }}");
+        let server = "[mcp.m]\ncommand = [\"x\"]\napproval = { default = \"ask\", functions = { f = \"allow\" } }";
+        check(&tool("default = \"allow\""), &[]);
+        check(&tool("default = \"ask\""), &["[tools.t] asks a person before calls"]);
+        check(&tool("default = \"deny\""), &["[tools.t] asks a person before calls", "[tools.t] refuses calls"]);
+        check(&tool("functions = { f = \"ask\", g = \"allow\" }"), &["[tools.t] asks a person before calls of `f`"]);
+        check(
+            &tool(
+                "functions = { f = \"ask\" }, rules = [{ function = \"f\", where = { a = \"x*\" }, then = \"allow\" }]",
+            ),
+            &[
+                "! [tools.t] makes calls of `f` with {\"a\":\"x*\"} without a question",
+                "[tools.t] asks a person before calls of `f`",
+            ],
+        );
+        check(&tool("when_heard = \"deny\""), &["[tools.t] refuses calls after untrusted words were heard"]);
+        check(&browser("default = \"ask\""), &[]);
+        check(&browser("default = \"allow\""), &["! [tools.t] makes calls without a question"]);
+        check(&browser("functions = { open = \"allow\" }"), &["! [tools.t] makes calls of `open` without a question"]);
+        check(server, &["! [mcp.m] makes calls of `f` without a question", "[mcp.m] asks a person before calls"]);
+        check("[plan]\naccept = \"ask\"", &["[plan] asks a person to agree to a plan"]);
+        check("[protect]\npaths = [\"/deploy/**\"]", &["[protect] protects `/deploy/**`"]);
+        check("[run]\nsandbox_min = \"runsc\"", &["[run] sandbox_min = \"runsc\""]);
+        check(
+            "agents = [\"reader\"]\n[agents.reader]\nplugin = \"react\"\nquarantine = true\n\
+             schema = { type = \"object\", properties = { n = { type = \"integer\" } }, required = [\"n\"] }",
+            &["[agents.reader] hears untrusted words in quarantine"],
         );
     }
 

@@ -85,15 +85,24 @@ pub fn check_name(name: &str) -> anyhow::Result<()> {
 pub struct Bound {
     /// Tables of tools and servers, such as `tools.poster`; none: every one of the project.
     pub tables: Vec<String>,
-    /// Where it may go; none: wherever longhaul.toml says.
+    /// Where it may go. None: wherever longhaul.toml says, where no table is named either; otherwise nowhere, since it is
+    /// handed to the program of a server.
     pub hosts: Vec<HostPattern>,
+}
+
+impl Bound {
+    /// Whether it is bound to nobody and nothing.
+    fn is_free(&self) -> bool {
+        self.tables.is_empty() && self.hosts.is_empty()
+    }
 }
 
 impl std::fmt::Display for Bound {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let listed = |names: Vec<String>, all: &str| if names.is_empty() { all.to_owned() } else { names.join(", ") };
         let tables = listed(self.tables.iter().map(|table| format!("[{table}]")).collect(), "every tool");
-        let hosts = listed(self.hosts.iter().map(HostPattern::origin).collect(), "every host that it is granted");
+        let nowhere = if self.is_free() { "every host that it is granted" } else { "its program, and to no host" };
+        let hosts = listed(self.hosts.iter().map(HostPattern::origin).collect(), nowhere);
         write!(formatter, "{tables}, to {hosts}")
     }
 }
@@ -312,8 +321,8 @@ fn refuse_others(name: &str, bound: &Bound, wanting: &Wanting<'_>) -> anyhow::Re
             table.split_once('.').map_or(table, |(_, tool)| tool)
         );
     }
-    let covers = |host: &HostPattern| bound.hosts.iter().any(|known| covers(known, host));
-    if let Some(host) = wanting.hosts.iter().find(|host| !bound.hosts.is_empty() && !covers(host)) {
+    let covers = |host: &HostPattern| bound.is_free() || bound.hosts.iter().any(|known| covers(known, host));
+    if let Some(host) = wanting.hosts.iter().find(|host| !covers(host)) {
         bail!(
             "the secret `{name}` is bound to {bound}, and [{table}] would send it to {0}; if it may go there, run: \
              longhaul secrets set {name} --host {0}",
@@ -438,6 +447,19 @@ mod tests {
                 "{elsewhere}"
             );
         }
+    }
+
+    /// A server that is started was handed a value, and became one that it is sent to.
+    #[test]
+    fn a_secret_of_a_program_is_sent_to_no_host() {
+        let (_directory, vault) = vault();
+        let bound = Bound { tables: vec!["mcp.m".into()], hosts: Vec::new() };
+        assert_eq!(bound.to_string(), "[mcp.m], to its program, and to no host");
+        vault.set("key", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
+        assert!(vault.get("key", &wanting(ONE, "mcp.m", &[])).is_ok());
+        let elsewhere = hosts(&["https://evil.example"]);
+        let refused = vault.get("key", &wanting(ONE, "mcp.m", &elsewhere)).unwrap_err().to_string();
+        assert!(refused.contains("would send it to https://evil.example") && refused.contains("--host"), "{refused}");
     }
 
     #[test]

@@ -176,7 +176,10 @@ impl Signed {
         if self.is_of(bytes) {
             return Ok(());
         }
-        bail!("it is not what its signer signed: it is damaged, or was changed")
+        bail!(
+            "it is not what its signer signed ({}): it is damaged, or was changed; take it again from where it was made",
+            longhaul_core::text::printable(&self.signer, 80)
+        )
     }
 
     fn is_of(&self, bytes: &[u8]) -> bool {
@@ -290,14 +293,22 @@ pub fn admit(
     let signer = signer_of(home, signed, bytes).with_context(|| what.to_owned())?;
     match (&signer, &accepts.signer) {
         (Signer::Nobody, Some(named)) => {
-            bail!("{what} is unsigned, and not signed by {}", longhaul_core::text::printable(named, 80))
+            bail!(
+                "{what} is unsigned, and not signed by {}; take it again from where it was made, or if you know where it \
+                 is from, say --unsigned in place of --signer",
+                longhaul_core::text::printable(named, 80)
+            )
         }
         (Signer::Nobody, None) if accepts.unsigned => {}
         (Signer::Nobody, None) => {
             bail!("{what} is unsigned, so anybody may have written it; if you know where it is from, add --unsigned")
         }
         (Signer::Own { key } | Signer::Known { key } | Signer::Unknown { key }, Some(named)) if named != key => {
-            bail!("{what} is signed by {key}, and not by {}", longhaul_core::text::printable(named, 80))
+            bail!(
+                "{what} is signed by {key}, and not by {}; compare both with `longhaul trust key` where it was made, and \
+                 name the one that is shown there",
+                longhaul_core::text::printable(named, 80)
+            )
         }
         (Signer::Unknown { key }, None) => bail!(
             "{what} is signed by {key}, which is unknown here; compare it with `longhaul trust key` where it was \

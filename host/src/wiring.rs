@@ -17,12 +17,12 @@ use crate::secrets::known::KnownSecrets;
 use crate::signing::Signer;
 use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
-use longhaul_core::Clock;
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::model::Model;
 use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
+use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::{Adaptations, ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
 use longhaul_redis::{RedisMemory, SharedRuns};
@@ -146,10 +146,22 @@ impl World {
     }
 }
 
-/// Reads the store of a restored data directory from end to end, and removes what acts by itself and is not kept.
-pub fn prepare_store(directory: &Path, keeps: Keeps, signer: &Signer) -> anyhow::Result<Prepared> {
+/// Reads the store of a restored data directory from end to end, looks for the record with a digest in its audit log, and
+/// removes what acts by itself and is not kept.
+pub fn prepare_store(
+    directory: &Path,
+    keeps: Keeps,
+    signer: &Signer,
+    expect: Option<Digest>,
+) -> anyhow::Result<Prepared> {
     let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, Options::default())?);
-    let mut prepared = Prepared { read: store.read_all()?, powers: powers_in(&*store)?, dropped: Vec::new() };
+    let audit = AuditLog::new(Arc::clone(&store), Arc::new(MachineClock));
+    let mut prepared = Prepared {
+        read: store.read_all()?,
+        powers: powers_in(&*store)?,
+        dropped: Vec::new(),
+        audit: Some(audit.verify(expect)?),
+    };
     let mut batch = Batch::new();
     let mut drop = |prefix: &str, what: &str| -> anyhow::Result<()> {
         let rows = store.scan(Table::States, &Key::of(prefix), None, usize::MAX)?;
@@ -166,7 +178,6 @@ pub fn prepare_store(directory: &Path, keeps: Keeps, signer: &Signer) -> anyhow:
         drop("trust", "trusted files of projects; --with-commands keeps the trust")?;
         drop("letters", "notifications that were not sent yet; --with-commands keeps them")?;
     }
-    let audit = AuditLog::new(Arc::clone(&store), Arc::new(MachineClock));
     tokio::runtime::Handle::current().block_on(async {
         store.commit(batch).await?;
         audit.note(What::Restored { signer: signer.to_string() }).await

@@ -349,13 +349,20 @@ fn what_a_checkpoint_says_is_not_believed() {
     };
     refused(&|all| all["longhaul_checkpoint"] = json!(2), "has version 2, and this longhaul reads 1");
     refused(&|all| *all = json!({}), "no checkpoint of longhaul");
-    refused(&|all| all["run"] = json!("r-000000000000"), "its record says something else");
+    let again = "have the run exported again with `longhaul checkpoint export`";
+    refused(&|all| all["run"] = json!("r-000000000000"), "its record says something else (run r-");
+    refused(&|all| all["run"] = json!("r-000000000000"), again);
     // A run's name becomes a part of paths and of keys.
     for name in ["../../outside", "", "letters", "r-", "r-../../outside", "r-a/b"] {
         refused(&|all| all["run"] = json!(name), "is no name of a run");
+        refused(&|all| all["run"] = json!(name), again);
     }
-    refused(&|all| all["rows"][1]["key"] = json!("ci0wMDAwMDAAAA=="), "a row of something else");
+    let foreign = |all: &mut Value| all["rows"][1]["key"] = json!("ci0wMDAwMDAAAA==");
+    refused(&foreign, "a row of something else (");
+    refused(&foreign, "`r-000000\\x00\\x00`");
+    refused(&foreign, again);
     refused(&|all| all["rows"] = json!([]), "has no record of run");
+    refused(&|all| all["rows"] = json!([]), again);
     refused(
         &|all| all["commits"] = json!(["0123456789012345678901234567890123456789"]),
         "fetch `longhaul/kept` into it",
@@ -366,7 +373,13 @@ fn what_a_checkpoint_says_is_not_believed() {
     let config = other.project().join("longhaul.toml");
     let text = std::fs::read_to_string(&config).expect("there");
     std::fs::write(&config, format!("{text}\n[checks]\nfine = {{ argv = [\"false\"] }}\n")).expect("ours");
-    refused(&|_| {}, "[checks] or settings");
+    refused(&|_| {}, "[checks] or settings of plugins than longhaul.toml has here (- [checks.fine] argv = [\"false\"]");
+    let server = format!("server = \"{}\"", lab.fake.address);
+    std::fs::write(&config, text.replace(&server, "server = \"127.0.0.1:9\"")).expect("ours");
+    refused(&|_| {}, &format!("(+ [tools.poster.settings] {server}; "));
+    refused(&|_| {}, "- [tools.poster.settings] server = \"127.0.0.1:9\"");
+    std::fs::write(&config, text.replacen("name = \"kept\"", "name = \"other\"", 1)).expect("ours");
+    refused(&|_| {}, "is project `other`, and the run is of `kept`; name a checkout of that one with --project");
     std::fs::write(&config, text).expect("ours");
     other.import(file.to_str().expect("text")).expect(0);
     // Who was named once is known.
@@ -393,14 +406,15 @@ fn a_checkpoint_brings_no_configuration_along() {
     let renamed = forged(&whole, |record| {
         record["config"] = json!(format!("{}{evil}", config(record).replacen("name = \"", "name = \"not-", 1)));
     });
-    common::refused(&take(&renamed), &["nobody exported it so"]);
+    common::refused(&take(&renamed), &["nobody exported it so", "is of `not-kept`", "longhaul checkpoint export"]);
     let notified = forged(&whole, |record| record["config"] = json!(format!("{}{evil}", config(record))));
     common::refused(&take(&notified), &["other powers than longhaul.toml gives here (+ [notify] starts `touch"]);
     let shown = other.run(&["checkpoint", "show", path.to_str().expect("text")]).expect(0).stdout;
     assert!(shown.contains("unsigned") && shown.contains("[notify] starts `touch"), "{shown}");
     // Another component than the one that the file names.
     let swapped = forged(&whole, |record| record["pins"]["evaluator"]["plugin"] = json!("./evil.wasm"));
-    common::refused(&take(&swapped), &["the run has plugin `./evil.wasm` for [evaluator]"]);
+    let expected = ["the run has plugin `./evil.wasm` for [evaluator]", "write under [evaluator]: plugin = "];
+    common::refused(&take(&swapped), &expected);
     assert!(other.runs().is_empty() && !ran.exists());
     // What is taken goes on by the file that is here.
     take(&forged(&whole, |_| {})).expect(0);
@@ -433,7 +447,8 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
         let text = String::from_utf8_lossy(&whole).replacen(from, to, 1);
         assert_ne!(text.as_bytes(), whole, "{from}");
         std::fs::write(&changed, text).expect("ours");
-        common::refused(&import(&changed, &["--signer", &key]), &["not what its signer signed"]);
+        let signed = format!("not what its signer signed ({key})");
+        common::refused(&import(&changed, &["--signer", &key]), &[&signed, "longhaul checkpoint export"]);
     }
     let unsigned = forged(&serde_json::from_slice(&whole).expect("JSON"), |_| {});
     std::fs::write(&changed, unsigned.to_string()).expect("ours");
@@ -442,7 +457,12 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
     assert!(other.runs().is_empty());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
     assert!(shown.contains(&format!("signed by {key}, who is unknown here")), "{shown}");
-    import(&file, &["--signer", &key]).expect(0);
+    // Whom it is from, and what it asked for there, is told where a person reads it.
+    let taken = import(&file, &["--signer", &key]).expect(0);
+    let from = format!("the checkpoint is signed by {key}, who is unknown here\n");
+    let asked = "its longhaul.toml, which is not used here, asks for: [tools.poster] reaches http://127.0.0.1:";
+    assert!(taken.stderr.contains(&from) && taken.stderr.contains(asked), "{}", taken.said());
+    assert!(!taken.stdout.contains(&key), "{}", taken.said());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
     assert!(shown.contains("who is known here"), "{shown}");
 }
@@ -569,7 +589,9 @@ fn a_parked_run_is_taken_over_by_one_machine_and_no_more_by_the_other() {
     let ran = other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]);
     common::refused(&ran, &["not what its signer signed"]);
     server.ask(&["SET", &format!("longhaul:ckp:{run}"), &honest]);
-    other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]).expect(0);
+    let taken = other.run(&["checkpoint", "import", "--shared", &run, "--signer", &key]).expect(0);
+    assert!(taken.stderr.contains(&format!("the checkpoint is signed by {key}")), "{}", taken.said());
+    assert!(taken.stderr.contains("asks for: [checkpoints.redis] sends to redis://"), "{}", taken.said());
     gated::answer(&other, &gated::the_open(&other), "y").expect(0);
     other.run(&["resume"]).expect(0);
     assert_eq!(gated::posted(&lab), ["a"]);

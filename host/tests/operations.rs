@@ -5,7 +5,9 @@ mod common;
 
 use common::lab::{Lab, Started};
 use common::terminal::Terminal;
-use common::{DOER_CONFIG, repository};
+use common::{DOER_CONFIG, gated, repository};
+use longhaul_core::store::{Batch, Key, Op, Store as _, Table};
+use longhaul_store::{Options, RedbStore};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -356,6 +358,108 @@ fn a_backup_brings_no_commands_and_no_tokens_and_no_changed_byte() {
     assert_eq!(tokens("b"), "");
     restore("c", &file, &["--signer", &key, "--with-tokens", "--with-commands"]).expect(0);
     assert!(tokens("c").contains("author") && lab.path("c").join("server.toml").exists());
+}
+
+/// The rows of a data directory, as whoever can write its file changes them.
+fn change_rows(lab: &Lab, change: impl FnOnce(&RedbStore) -> Vec<Op>) {
+    let store = RedbStore::open(&lab.home(), Options::default()).expect("nobody has it");
+    let ops = change(&store);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(store.commit(Batch { ops })).expect("written");
+}
+
+#[test]
+fn an_audit_log_that_was_changed_or_cut_off_is_told_by_its_record() {
+    let lab = passing();
+    for name in ["one", "two", "three"] {
+        lab.run(&["token", "add", name, "--scope", "admin"]).expect(0);
+    }
+    let verify = |more: &[&str]| lab.run(&[&["audit", "verify"], more].concat());
+    let whole = lab.json(&["audit", "verify"]);
+    let last = whole["last"].as_str().expect("a digest").to_owned();
+    assert_eq!(whole["records"], 3, "{whole}");
+    assert!(verify(&["--expect", &last]).expect(0).stdout.contains(&last));
+    common::refused(&verify(&["--expect", &"0".repeat(64)]), &["no record with that digest", "or it is another log"]);
+    let row = |number: u64| Key::of("audit").number(number);
+    let get = |store: &RedbStore, number| store.get(Table::States, &row(number)).expect("read").expect("there");
+    change_rows(&lab, |store| {
+        let changed = String::from_utf8(get(store, 2)).expect("text").replace("\"two\"", "\"six\"");
+        vec![Op::Put(Table::States, row(2), changed.into_bytes())]
+    });
+    let how = "the audit log breaks at record 3: it does not follow record 2: one of the two was changed";
+    common::refused(&verify(&[]), &[how]);
+    common::refused(&verify(&["--expect", &last]), &[how]);
+    let broken: Value = serde_json::from_str(&lab.run(&["--json", "audit", "verify"]).stdout).expect("JSON");
+    assert_eq!((&broken["records"], &broken["broken"][0]), (&json!(2), &json!(3)), "{broken}");
+    change_rows(&lab, |store| {
+        let changed = String::from_utf8(get(store, 2)).expect("text").replace("\"six\"", "\"two\"");
+        vec![Op::Put(Table::States, row(2), changed.into_bytes())]
+    });
+    verify(&["--expect", &last]).expect(0);
+    // A tail that is missing shows only against a digest that was kept.
+    change_rows(&lab, |_| vec![Op::Delete(Table::States, row(3))]);
+    assert!(verify(&[]).expect(0).stdout.starts_with("2 records"));
+    common::refused(&verify(&["--expect", &last]), &["no record with that digest: records were cut off"]);
+}
+
+#[test]
+fn a_rule_is_in_the_audit_log_with_what_it_allows() {
+    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    gated::answer(&lab, &gated::the_open(&lab), "a").expect(0);
+    let log = lab.run(&["audit", "log"]).expect(0).stdout;
+    let made = log.lines().find(|line| line.contains("rule made")).unwrap_or_else(|| panic!("{log}"));
+    assert!(made.contains("text `poster.post` may be called with any arguments that are no command"), "{made}");
+}
+
+/// Somebody who can write an archive could leave the newest records of the audit log out of it.
+#[test]
+fn a_backup_whose_audit_log_is_another_one_is_refused() {
+    let lab = passing();
+    lab.run(&["token", "add", "one", "--scope", "admin"]).expect(0);
+    let (early, late) = (lab.path("early.backup"), lab.path("late.backup"));
+    let before = lab.json(&["backup", early.to_str().expect("text")]);
+    lab.run(&["token", "add", "two", "--scope", "admin"]).expect(0);
+    let after = lab.json(&["backup", late.to_str().expect("text")]);
+    assert_eq!((&before["audit"]["records"], &after["audit"]["records"]), (&json!(1), &json!(2)));
+    let state = std::cell::RefCell::new(Vec::new());
+    repacked(&early, |path, bytes| {
+        if path == "state.redb" {
+            state.borrow_mut().clone_from(&bytes);
+        }
+        Some(bytes)
+    });
+    let state = state.into_inner();
+    // With the digest of the older store in the manifest, which nobody signed.
+    let changed = repacked(&late, |path, bytes| match path {
+        "state.redb" => Some(state.clone()),
+        "manifest.json" => {
+            let mut manifest: Value = serde_json::from_slice(&bytes).expect("JSON");
+            manifest.as_object_mut().expect("an object").remove("signer");
+            manifest["rows"] = json!(0);
+            for entry in manifest["files"].as_array_mut().expect("a list").iter_mut() {
+                if entry["path"] == "state.redb" {
+                    entry["bytes"] = json!(state.len());
+                    entry["sha256"] = json!(longhaul_core::Digest::of(&state).to_string());
+                }
+            }
+            Some(serde_json::to_vec(&manifest).expect("JSON"))
+        }
+        "manifest.json.minisig" => None,
+        _ => Some(bytes),
+    });
+    let file = lab.path("changed.backup");
+    fs::write(&file, changed).expect("ours");
+    let home = lab.path("never");
+    let refused = lab.run_at(&home, &["restore", file.to_str().expect("text"), "--unsigned"]);
+    let last = after["audit"]["last"].as_str().expect("a digest");
+    let expected = ["its audit log is not the one that was backed up, whose record 2", "none of its 1 records", last];
+    common::refused(&refused, &expected);
+    assert!(!home.exists());
+    // As it was written it is put back, and its log goes on.
+    let key = after["signer"].as_str().expect("signed");
+    lab.run_at(&home, &["restore", late.to_str().expect("text"), "--signer", key]).expect(0);
+    lab.run_at(&home, &["audit", "verify", "--expect", last]).expect(0);
 }
 
 /// A backup, as far as it is read, with a file of this path, or for the kind `2` a link.

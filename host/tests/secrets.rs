@@ -6,6 +6,7 @@ mod common;
 use common::lab::{Lab, Ran};
 use common::refused;
 use common::terminal::Terminal;
+use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -27,7 +28,8 @@ fn echo() -> (u16, Arc<Mutex<Vec<String>>>) {
             let said = head.iter().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or("none").to_owned();
             let body = format!("{{\"said\":\"{said}\"}}");
             let answer = format!(
-                "HTTP/1.1 200 OK\r\nx-said: {said}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                "HTTP/1.1 200 OK\r\nx-said: {said}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+                 connection: close\r\n\r\n{body}",
                 body.len()
             );
             came.lock().expect("nobody panicked").push(said);
@@ -128,6 +130,36 @@ fn a_secret_stays_with_the_tool_and_the_host_that_it_was_set_for() {
     assert!(seen.lock().expect("nobody panicked").is_empty());
 }
 
+/// One that was set before anything was granted it used to be for every tool and every host that the file came to name.
+#[test]
+fn a_secret_that_nothing_is_granted_yet_is_set_for_a_tool_and_a_host() {
+    let (port, seen) = echo();
+    let lab = lab(port, "");
+    let here = format!("http://127.0.0.1:{port}");
+    let set = |more: &[&str]| lab.run(&[&["secrets", "set", "github"], more].concat());
+    let nobody =
+        ["grants the secret `github` to nobody yet", "longhaul secrets set github --tool NAME --host https://HOST"];
+    refused(&set(&[]), &nobody);
+    refused(&set(&["--host", &here]), &nobody);
+    refused(&set(&["--tool", "poster"]), &["[tools.poster] is not granted the secret `github` yet", "add --host"]);
+    refused(&set(&["--tool", "gone"]), &["there is no [tools.gone]"]);
+    assert_eq!(lab.run(&["secrets", "list"]).expect(0).stdout, "");
+    lab.set_secret_for(&["secrets", "set", "github", "--tool", "poster", "--host", &here], TOKEN);
+    assert_eq!(lab.run(&["secrets", "list"]).expect(0).stdout, format!("github  [tools.poster], to {here}\n"));
+    let file = lab.project().join("longhaul.toml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    let grant = |host: &str| {
+        let granted = format!("secrets = [{{ name = \"github\", hosts = [\"{host}\"] }}]");
+        std::fs::write(&file, text.replace("secrets = []", &granted)).expect("ours");
+        lab.git(&["commit", "-qam", "a grant"]);
+    };
+    grant("https://evil.example");
+    refused(&lab.run(&["run"]), &["is bound to [tools.poster]", "would send it to https://evil.example"]);
+    grant(&here);
+    lab.run(&["run"]).expect(0);
+    assert_eq!(*seen.lock().expect("nobody panicked"), [format!("Bearer {TOKEN}")]);
+}
+
 #[test]
 fn a_secret_that_is_not_there_or_goes_elsewhere_is_refused_with_its_line() {
     let (port, seen) = echo();
@@ -208,7 +240,8 @@ fn a_key_that_programs_print_is_neither_stored_nor_told() {
     std::fs::write(lab.project().join("check.py"), check).expect("ours");
     lab.git(&["add", "-A"]);
     lab.git(&["commit", "-q", "-m", "leaks"]);
-    lab.set_secret("github", TOKEN);
+    let host = "https://api.github.com";
+    lab.set_secret_for(&["secrets", "set", "github", "--tool", "shell", "--host", host], TOKEN);
     let ran = lab.run(&["run"]);
     let journal = |invocation| ["--json", "journal", "-i", invocation];
     let (generated, judged) = (journal("f-one/1/generate"), journal("f-one/1/judge"));
@@ -275,8 +308,147 @@ fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     run(&["audit", "verify"]).expect(0);
     // Grants against what runs did.
     let grants = run(&["audit"]).expect(0).stdout;
-    assert!(grants.contains(&format!("used    [tools.poster] reaches GET http://127.0.0.1:{port}")), "{grants}");
-    assert!(grants.contains("no run used these grants") || grants.contains("was used by some run"), "{grants}");
+    let of_run = format!(
+        ": used 1 of 2 grants\n  used         [agents.code] calls the tool `poster`\n  \
+         use unknown  [tools.poster] reaches GET http://127.0.0.1:{port}\n"
+    );
+    assert_eq!(grants.matches(&of_run).count(), 2, "{of_run}\n{grants}");
+    let of_all = format!(
+        "nothing tells whether a run used these grants:\n  [tools.poster] reaches GET http://127.0.0.1:{port}\n\
+         no run used these grants; take them out of longhaul.toml:\n  [notify] starts `touch {}` outside the sandbox\n",
+        ran.display()
+    );
+    assert!(grants.ends_with(&of_all), "{of_all}\n{grants}");
+}
+
+/// One call of a tool used to count as a use of all its hosts and secrets, and a power that came with a resume as none.
+#[test]
+fn a_grant_is_told_used_only_where_a_record_says_so() {
+    let (port, seen) = echo();
+    let here = format!("http://127.0.0.1:{port}");
+    let config = format!(
+        "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\ntools = [\"web\", \"poster\", \"idle\"]\n\
+         settings = {{ calls = [\
+         {{ tool = \"web\", function = \"get\", arguments = {{ url = \"{here}/x\" }} }}, \
+         {{ tool = \"poster\", function = \"look\", arguments = {{ text = \"a\" }} }}] }}\n\
+         [tools.web]\nplugin = \"http-fetch\"\nhosts = [\"GET {here}\", \"https://never.example\"]\n\
+         [tools.poster]\nplugin = \"poster\"\nhosts = [\"GET {here}\"]\n\
+         secrets = [{{ name = \"github\", hosts = [\"{here}\"] }}]\napproval = {{ when_heard = \"allow\" }}\n\
+         settings = {{ server = \"127.0.0.1:{port}\", token = {{ secret = \"github\" }} }}\n\
+         [tools.idle]\nplugin = \"http-fetch\"\nhosts = [\"https://idle.example\"]\n\
+         [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n"
+    );
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n";
+    let lab =
+        Lab::new(&config, &format!("{goal}\n## Feature: the second\n- id: two\n- criterion: it is fine\n\nDo it.\n"));
+    lab.set_secret("github", TOKEN);
+    lab.run(&["run", "--sessions", "1"]).expect(4);
+    assert_eq!(seen.lock().expect("nobody panicked").len(), 2);
+    let idle = "[tools.idle] reaches https://idle.example:443".to_owned();
+    let used = [
+        format!("[tools.web] reaches GET {here}"),
+        "[agents.code] calls the tool `poster`".to_owned(),
+        "[agents.code] calls the tool `web`".to_owned(),
+    ];
+    let unknown = [
+        format!("[tools.poster] reaches GET {here}"),
+        "[tools.web] reaches https://never.example:443".to_owned(),
+        format!("[tools.poster] sends the secret `github` to {here} in `authorization`"),
+        "[tools.poster] lets calls pass after untrusted words were heard".to_owned(),
+    ];
+    let unused = [idle.clone(), "[agents.code] calls the tool `idle`".to_owned()];
+    let grants = lab.json(&["audit"]);
+    let run = &grants["runs"][0];
+    assert_eq!((&run["used"], &run["unknown"], &run["unused"]), (&json!(used), &json!(unknown), &json!(unused)));
+    assert_eq!((&grants["unknown"], &grants["unused"]), (&json!(unknown), &json!(unused)));
+    // A file that gives more when the run goes on.
+    let more = config.replace("[\"https://idle.example\"]", "[\"https://idle.example\", \"https://later.example\"]");
+    std::fs::write(lab.project().join("longhaul.toml"), more).expect("ours");
+    lab.git(&["commit", "-qam", "more"]);
+    lab.run(&["resume"]).expect(0);
+    let grants = lab.json(&["audit"]);
+    let later = "[tools.idle] reaches https://later.example:443".to_owned();
+    let unused = [idle, later.clone(), "[agents.code] calls the tool `idle`".to_owned()];
+    assert_eq!(grants["runs"][0]["unused"], json!(unused));
+    let log = lab.run(&["audit", "log"]).expect(0).stdout;
+    let went_on = log.lines().find(|line| line.contains("run went on")).unwrap_or_else(|| panic!("{log}"));
+    assert!(went_on.contains(&later) && !went_on.contains("idle.example"), "{went_on}");
+}
+
+/// What lies behind an agreement could be exchanged, and nobody was asked.
+#[test]
+fn what_is_changed_behind_an_agreement_is_asked_about_again() {
+    let (port, seen) = echo();
+    let lab = lab(port, "");
+    let (file, script) = (lab.project().join("longhaul.toml"), lab.project().join("tell.sh"));
+    let text = std::fs::read_to_string(&file).expect("there").replace(", token = { secret = \"github\" }", "");
+    let text = text.replace("secrets = []", "approval = { default = \"ask\" }");
+    let agreed = format!("{text}[protect]\npaths = [\"/deploy/**\"]\n[notify]\ncommand = [\"sh\", \"./tell.sh\"]\n");
+    let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
+    let commit = || {
+        lab.git(&["add", "-A"]);
+        lab.git(&["commit", "-qm", "a change"]);
+    };
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text).expect("ours");
+        commit();
+    };
+    std::fs::write(&script, "true\n").expect("ours");
+    write(&file, &agreed);
+    run(&["trust", "--trust"]).expect(0);
+    let stood = run(&["--json", "trust"]).expect(0).stdout;
+    assert!(stood.contains("\"is_trusted\":true"), "{stood}");
+    for (from, to, expected) in [
+        (
+            "plugin = \"poster\"",
+            "plugin = \"./evil.wasm\"",
+            "powers that nobody here agreed to since (+ [tools.poster] is the plugin `./evil.wasm`",
+        ),
+        (
+            "approval = { default = \"ask\" }",
+            "",
+            "holds runs back less than it did when somebody agreed to it (- [tools.poster] asks a person before calls)",
+        ),
+        ("paths = [\"/deploy/**\"]", "", "(- [protect] protects `/deploy/**`)"),
+        ("\"sh\", ", "\"bash\", ", "(+ [notify] starts `bash ./tell.sh` outside the sandbox)"),
+    ] {
+        write(&file, &agreed.replacen(from, to, 1));
+        refused(&run(&["run"]), &[expected]);
+        write(&file, &agreed);
+    }
+    write(&script, "touch it-ran\n");
+    refused(&run(&["run"]), &["since (+ [notify] uses tell.sh of the project, "]);
+    write(&script, "true\n");
+    let stood = run(&["--json", "trust"]).expect(0).stdout;
+    assert!(stood.contains("\"is_trusted\":true"), "{stood}");
+    // Another repository in the place of this one, with the very same files but one.
+    std::fs::remove_dir_all(lab.project()).expect("ours");
+    lab.make_project("project", &agreed, "# Another goal\n");
+    write(&script, "true\n");
+    refused(&run(&["run"]), &["asks for powers that nobody here agreed to (+ "]);
+    assert!(lab.runs().is_empty() && seen.lock().expect("nobody panicked").is_empty());
+}
+
+/// A goal outside of the project used to be read for a run that is there, and told to models, before anybody was asked.
+#[test]
+fn a_goal_that_is_read_again_is_one_that_somebody_agreed_to() {
+    let plain = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\
+                 [evaluator]\nplugin = \"lenient\"\n[run.limits]\niterations_max = 1\n";
+    let goal = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n";
+    let lab = Lab::new(plain, goal);
+    let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
+    run(&["run"]).expect(0);
+    let other = goal.replace("id: one", "id: two");
+    std::fs::write(lab.path("other.md"), other).expect("ours");
+    let moved = plain.replace("name = \"kept\"", "name = \"kept\"\ngoal = \"../other.md\"");
+    std::fs::write(lab.project().join("longhaul.toml"), moved).expect("ours");
+    lab.git(&["commit", "-qam", "another goal"]);
+    let ran = run(&["resume", "--reread-goal"]);
+    refused(&ran, &["asks for powers that nobody here agreed to (+ [project] reads ../other.md as the goal)"]);
+    assert_eq!(ran.stdout, "", "nothing was read");
+    assert_eq!(lab.newest().expect("a run")["features"].as_array().map(Vec::len), Some(1));
+    let read = run(&["resume", "--reread-goal", "--trust"]);
+    assert!(read.stdout.contains("added: two"), "{}", read.said());
 }
 
 /// Whoever writes two files and starts needs no question.

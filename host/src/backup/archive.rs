@@ -1,6 +1,6 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
+use super::{AuditHead, Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
 use crate::home::Home;
 use crate::signing::SigningKey;
 use anyhow::{Context, bail};
@@ -25,6 +25,8 @@ pub struct Parts<'a> {
     pub active: Vec<RunId>,
     /// Whether secrets are in it.
     pub with_secrets: bool,
+    /// Where the audit log stands.
+    pub audit: AuditHead,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub now_ms: u64,
 }
@@ -46,6 +48,8 @@ pub struct Written {
     pub left_out: Vec<String>,
     /// The public key that it is signed by.
     pub signer: String,
+    /// Where the audit log stood.
+    pub audit: AuditHead,
 }
 
 /// Writes a data directory into a new file, mode 0600.
@@ -76,6 +80,7 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> anyhow::Result<Written> {
         rows,
         has_secrets: parts.with_secrets,
         left_out,
+        audit: Some(parts.audit),
         signer: Some(signer.clone()),
         files: writer.files,
     };
@@ -95,8 +100,9 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> anyhow::Result<Written> {
         })
         .with_context(|| format!("cannot make `{}`", file.display()))?;
     File::open(directory)?.sync_all()?;
-    let (file, files) = (file.to_owned(), manifest.files.len());
-    Ok(Written { file, bytes, files, rows, has_secrets: parts.with_secrets, left_out: manifest.left_out, signer })
+    let (file, files, audit) = (file.to_owned(), manifest.files.len(), parts.audit);
+    let (has_secrets, left_out) = (parts.with_secrets, manifest.left_out);
+    Ok(Written { file, bytes, files, rows, has_secrets, left_out, signer, audit })
 }
 
 struct Writer {

@@ -2,7 +2,8 @@
 //! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
 //! elsewhere, and more bytes than the disk has room for.
 
-use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
+use super::{AuditHead, Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
+use crate::audit::Verified;
 use crate::home::Home;
 use crate::signing::{self, Accepts, Signed, Signer};
 use anyhow::{Context, bail};
@@ -77,19 +78,22 @@ pub struct Prepared {
     pub powers: Vec<String>,
     /// What was removed.
     pub dropped: Vec<String>,
+    /// What a look at its audit log gave, before anything was added.
+    pub audit: Option<Verified>,
 }
 
-/// Makes a data directory of an archive. `prepare` reads a store from end to end, and removes of it what is not kept.
+/// Makes a data directory of an archive. `prepare` reads a store from end to end, looks for a record of its audit log, and
+/// removes of it what is not kept.
 ///
 /// # Errors
-/// The directory holds something, the archive is damaged or no archive of ours, its signer was not named, or there is no
-/// room. Nothing is left then.
+/// The directory holds something, the archive is damaged or no archive of ours, its signer was not named, its audit log is
+/// another one, or there is no room. Nothing is left then.
 pub fn restore(
     file: &Path,
     home: &Home,
     accepts: &Accepts,
     keeps: Keeps,
-    prepare: impl FnOnce(&Path, Keeps, &Signer) -> anyhow::Result<Prepared>,
+    prepare: impl FnOnce(&Path, Keeps, &Signer, Option<Digest>) -> anyhow::Result<Prepared>,
 ) -> anyhow::Result<Restored> {
     refuse_full(home.path())?;
     let above = home.path().parent().with_context(|| format!("`{}` has no parent", home.path().display()))?;
@@ -103,7 +107,10 @@ pub fn restore(
     compare(&manifest, &found).with_context(context)?;
     let signed = signed(&manifest, signature).with_context(context)?;
     let signer = signing::admit(home, "the backup", signed.as_ref(), &text, accepts).with_context(context)?;
-    let Prepared { read, powers, mut dropped } = prepare(staging.path(), keeps, &signer).with_context(context)?;
+    let expect = manifest.audit.as_ref().and_then(AuditHead::expected);
+    let prepared = prepare(staging.path(), keeps, &signer, expect).with_context(context)?;
+    let Prepared { read, powers, mut dropped, audit } = prepared;
+    refuse_other_log(&manifest, audit.as_ref()).with_context(context)?;
     dropped.extend(set_server_aside(staging.path(), keeps)?);
     if read.rows < manifest.rows {
         bail!("`{}` has {} rows of {}", file.display(), read.rows, manifest.rows);
@@ -126,6 +133,26 @@ fn signed(manifest: &Manifest, signature: Option<String>) -> anyhow::Result<Opti
         (None, Some(_)) => bail!("it has a signature by nobody: it was changed"),
         (None, None) => Ok(None),
     }
+}
+
+/// Refuses an audit log that does not go on from where it stood when the backup was made. One that was broken by then is
+/// put back as it was.
+fn refuse_other_log(manifest: &Manifest, audit: Option<&Verified>) -> anyhow::Result<()> {
+    let (Some(head), Some(found)) = (&manifest.audit, audit) else { return Ok(()) };
+    let is_whole = head.is_broken || found.broken.is_none();
+    if is_whole && found.has_expected != Some(false) {
+        return Ok(());
+    }
+    let how = match &found.broken {
+        Some((number, how)) => format!("it breaks at record {number}: {how}"),
+        None => format!("none of its {} records has that digest", found.records),
+    };
+    bail!(
+        "its audit log is not the one that was backed up, whose record {} has the digest {}: {how}; take the backup again \
+         from where it was made",
+        head.records,
+        head.last
+    )
 }
 
 /// Gives `server.toml` a name that nothing reads.

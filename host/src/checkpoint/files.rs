@@ -95,7 +95,11 @@ pub(super) fn plain(path: &str) -> anyhow::Result<PathBuf> {
         && !path.contains('\0')
         && parts.clone().all(|part| matches!(part, Component::Normal(name) if name != ".git"));
     if !is_plain {
-        bail!("the snapshot has a file `{}`, which would not be in the tree; it is not imported", path.escape_debug());
+        bail!(
+            "the checkpoint has a file `{}`, which would not be in the tree; it is not imported; have the run exported \
+             again with `longhaul checkpoint export`",
+            longhaul_core::text::printable(path, 200)
+        );
     }
     Ok(parts.collect())
 }

@@ -130,36 +130,39 @@ impl Shared {
         Ok(self.runs.list().await?)
     }
 
-    /// Takes a run over: its lease first, so that nobody goes on with it meanwhile, then what was left of it.
-    pub async fn take_over(
+    /// Takes a run over: its lease first, so that nobody goes on with it meanwhile, then what was left of it. Answers what
+    /// `restore` does.
+    pub async fn take_over<T>(
         &self,
         key: &str,
-        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<()>,
-    ) -> anyhow::Result<RunId> {
+        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         let lease = self.runs.acquire(key, &self.holder, self.lease_ms, true).await?;
         let taken = match self.restored(key, restore).await {
             // Only now: what is here of a run that could not be restored is not what others have come to.
-            Ok(run) => self.runs.claim(&lease).await.map(|()| run).map_err(anyhow::Error::from),
+            Ok(restored) => self.runs.claim(&lease).await.map(|()| restored).map_err(anyhow::Error::from),
             Err(error) => Err(error),
         };
         self.runs.release(&lease).await?;
         taken
     }
 
-    async fn restored(
+    async fn restored<T>(
         &self,
         key: &str,
-        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<()>,
-    ) -> anyhow::Result<RunId> {
+        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         let bytes = self.runs.get(key).await?;
         let missing = || format!("`{key}` is not on the server; `longhaul checkpoint list --shared` shows what is");
         let snapshot = Snapshot::read(&bytes.with_context(missing)?)?;
         if snapshot.run.as_str() != key {
-            bail!("what is on the server as `{key}` is run {}; it is not taken over", snapshot.run);
+            bail!(
+                "what is on the server as `{key}` is run {}; it is not taken over; whoever has {key} leaves it there again \
+                 with `longhaul resume {key}` and `longhaul pause {key}`",
+                snapshot.run
+            );
         }
-        let run = snapshot.run.clone();
-        restore(snapshot).await?;
-        Ok(run)
+        restore(snapshot).await
     }
 }
 

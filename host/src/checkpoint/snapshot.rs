@@ -23,6 +23,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
+use longhaul_egress::Redactor;
 use longhaul_graph::record;
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,16 @@ const BYTES_MAX: usize = 256 << 20;
 
 /// Hexadecimal digits of a digest.
 const DIGITS: usize = 64;
+
+/// What helps against a checkpoint that is not as it was exported.
+const EXPORT_AGAIN: &str = "copy it again, or have the run exported again with `longhaul checkpoint export`";
+
+/// What is said of one that cannot be read.
+const DAMAGED: &str =
+    "the checkpoint is damaged; copy it again, or have the run exported again with `longhaul checkpoint export`";
+
+/// Longest text of others in a message, in bytes.
+const SAID_BYTES_MAX: usize = 200;
 
 /// Of what a snapshot is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,11 +314,15 @@ impl Snapshot {
                 version.longhaul_checkpoint
             );
         }
-        let snapshot: Self = serde_json::from_slice(bytes).context("the checkpoint is damaged")?;
+        let snapshot: Self = serde_json::from_slice(bytes).context(DAMAGED)?;
         // A signature holds for what was read of it, and what was not read must not seem to be signed.
-        if snapshot.signed.is_some() && snapshot.write()? != bytes.trim_ascii_end() {
+        if let Some(Signed { signer, .. }) = &snapshot.signed
+            && snapshot.write()? != bytes.trim_ascii_end()
+        {
             bail!(
-                "the checkpoint is not what its signer signed: it is damaged, was changed, or is of a newer longhaul"
+                "the checkpoint is not what its signer signed ({}): it is damaged, was changed, or is of a newer \
+                 longhaul; {EXPORT_AGAIN}",
+                printable(signer, SAID_BYTES_MAX)
             );
         }
         Ok(snapshot)
@@ -363,20 +378,20 @@ pub async fn restore(
     let config = Config::read(&directory)?;
     if config.project.name != snapshot.project {
         bail!(
-            "`{}` is project `{}`, and the run is of `{}`",
+            "`{}` is project `{}`, and the run is of `{}`; name a checkout of that one with --project DIRECTORY",
             directory.display(),
             config.project.name,
-            snapshot.project
+            printable(&snapshot.project, SAID_BYTES_MAX)
         );
     }
-    check_alike(&record, &config)?;
+    check_alike(&record, &config, &world.secrets.redactor())?;
     // An ask needs no repository.
     if record.ask.is_none() {
         check_commits(snapshot, &directory)?;
     }
     let mut batch = removal(world, run)?;
     for bytes in &snapshot.content {
-        batch.blob(BASE64.decode(bytes).context("the checkpoint is damaged")?);
+        batch.blob(BASE64.decode(bytes).context(DAMAGED)?);
     }
     let pins = pins_here(world, &record, &config, &directory, &mut batch)?;
     let moved = serde_json::to_vec(&moved(&record, id, pins, &directory, &text))?;
@@ -397,11 +412,16 @@ type Rows = Vec<(Table, Key, Vec<u8>)>;
 fn rows(snapshot: &Snapshot) -> anyhow::Result<Rows> {
     let mut rows = Vec::new();
     for row in &snapshot.rows {
-        let key = BASE64.decode(&row.key).context("the checkpoint is damaged")?;
+        let key = BASE64.decode(&row.key).context(DAMAGED)?;
         if !key.starts_with(row.table.prefix(&snapshot.run).as_bytes()) {
-            bail!("the checkpoint of run {} has a row of something else; it is not imported", snapshot.run);
+            bail!(
+                "the checkpoint of run {} has a row of something else ({:?} `{}`); it is not imported; {EXPORT_AGAIN}",
+                snapshot.run,
+                row.table,
+                key.escape_ascii().to_string().chars().take(SAID_BYTES_MAX).collect::<String>()
+            );
         }
-        let value = BASE64.decode(&row.value).context("the checkpoint is damaged")?;
+        let value = BASE64.decode(&row.value).context(DAMAGED)?;
         rows.push((row.table.table(), Key::from_bytes(key), value));
     }
     Ok(rows)
@@ -410,13 +430,13 @@ fn rows(snapshot: &Snapshot) -> anyhow::Result<Rows> {
 /// The rows without what people allowed elsewhere.
 fn disowned(rows: Rows, snapshot: &Snapshot) -> anyhow::Result<Rows> {
     let run = &snapshot.run;
-    let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).context("the checkpoint is damaged"));
+    let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).context(DAMAGED));
     let blobs = blobs.map(|bytes| bytes.map(|bytes| (Digest::of(&bytes), bytes)));
     let blobs: BTreeMap<Digest, Vec<u8>> = blobs.collect::<anyhow::Result<_>>()?;
     let (journal, mut kept): (Rows, Rows) = rows.into_iter().partition(|(table, ..)| *table == Table::Journal);
     let mut journals: BTreeMap<InvocationId, Vec<Row>> = BTreeMap::new();
     for (_, key, value) in journal {
-        let name = invocation_of(&key).with_context(|| format!("the checkpoint of run {run} is damaged"))?;
+        let name = invocation_of(&key).context(DAMAGED)?;
         journals.entry(name).or_default().push((key.as_bytes().to_vec(), value));
     }
     let mut undecided: Vec<(InvocationId, u32)> = Vec::new();
@@ -454,15 +474,26 @@ fn is_run_name(run: &RunId) -> bool {
 /// What the run was begun with.
 fn record_of(snapshot: &Snapshot) -> anyhow::Result<RunRecord> {
     if !is_run_name(&snapshot.run) {
-        bail!("`{}` is no name of a run; the checkpoint is not imported", snapshot.run.as_str().escape_debug());
+        bail!(
+            "`{}` is no name of a run, such as r-3f9c02d1a4be; the checkpoint is not imported; {EXPORT_AGAIN}",
+            printable(snapshot.run.as_str(), SAID_BYTES_MAX)
+        );
     }
     let row = snapshot.rows.iter().find(|row| row.table == TableName::Runs);
-    let row = row.with_context(|| format!("the checkpoint has no record of run {}", snapshot.run))?;
-    let record: RunRecord = serde_json::from_slice(&BASE64.decode(&row.value)?).context("the checkpoint is damaged")?;
+    let row = row.with_context(|| format!("the checkpoint has no record of run {}; {EXPORT_AGAIN}", snapshot.run))?;
+    let record: RunRecord = serde_json::from_slice(&BASE64.decode(&row.value)?).context(DAMAGED)?;
     // An ask has no branch; whatever else says so would move one that is not its own.
     let branch = if record.ask.is_some() { String::new() } else { format!("longhaul/{}", record.project) };
     if record.run != snapshot.run || record.project != snapshot.project || record.branch != branch {
-        bail!("the checkpoint says that it is of run {}, and its record says something else", snapshot.run);
+        let said = [record.run.as_str(), &record.project, &record.branch].map(|said| printable(said, SAID_BYTES_MAX));
+        bail!(
+            "the checkpoint says that it is of run {}, and its record says something else (run {}, project `{}`, branch \
+             `{}`); {EXPORT_AGAIN}",
+            snapshot.run,
+            said[0],
+            said[1],
+            said[2]
+        );
     }
     Ok(record)
 }
@@ -471,28 +502,27 @@ fn record_of(snapshot: &Snapshot) -> anyhow::Result<RunRecord> {
 /// the two things that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must what it
 /// grants, or the run would go on with other powers than it began with. Only addresses that the host itself sends to, such
 /// as those of models, may be others on another machine.
-fn check_alike(record: &RunRecord, config: &Config) -> anyhow::Result<()> {
+fn check_alike(record: &RunRecord, config: &Config, redactor: &Redactor) -> anyhow::Result<()> {
     let pinned = record.config()?;
     if pinned.project.name != record.project {
         bail!(
             "the checkpoint is of project `{}`, and the longhaul.toml in it is of `{}`; nobody exported it so, and it is \
-             not imported",
+             not imported; {EXPORT_AGAIN}",
             record.project,
-            printable(&pinned.project.name, 80)
+            printable(&pinned.project.name, SAID_BYTES_MAX)
         );
     }
-    let mut theirs = config.clone();
-    theirs.checks = pinned.checks.clone();
-    theirs.keep_settings_of(&pinned);
-    if serde_json::to_value(&theirs)? != serde_json::to_value(config)? {
+    let (here, there) = (pinned_lines(config)?, pinned_lines(&pinned)?);
+    if let Some(difference) = powers::differing_lines(&here, &there) {
         bail!(
-            "the run began with other [checks] or settings of plugins than longhaul.toml has here; \
-             bring the file that it began with"
+            "the run began with other [checks] or settings of plugins than longhaul.toml has here ({}); \
+             bring the file that it began with",
+            redactor.scrub(&difference)
         );
     }
-    let granted = |config: &Config| -> BTreeSet<Power> {
-        powers::of(config).into_iter().filter(|power| power.kind != PowerKind::Endpoint).collect()
-    };
+    // What holds a run back here does so whatever it began with.
+    let is_granted = |power: &Power| !matches!(power.kind, PowerKind::Endpoint | PowerKind::Guard);
+    let granted = |config: &Config| -> BTreeSet<Power> { powers::of(config).into_iter().filter(is_granted).collect() };
     if let Some(difference) = powers::difference(&granted(config), &granted(&pinned)) {
         bail!(
             "the run began with other powers than longhaul.toml gives here ({difference}); bring the file that it began \
@@ -500,6 +530,23 @@ fn check_alike(record: &RunRecord, config: &Config) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// What a run pins of a configuration, a line a value.
+fn pinned_lines(config: &Config) -> anyhow::Result<BTreeSet<String>> {
+    let mut lines = BTreeSet::new();
+    for (name, check) in &config.checks {
+        lines.extend(lines_of(&format!("checks.{name}"), &serde_json::to_value(check)?));
+    }
+    for (table, part) in config.parts() {
+        lines.extend(lines_of(&format!("{table}.settings"), &serde_json::Value::Object(part.settings.clone())));
+    }
+    Ok(lines)
+}
+
+fn lines_of(table: &str, values: &serde_json::Value) -> Vec<String> {
+    let values = values.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    values.map(|(key, value)| format!("[{table}] {key} = {value}")).collect()
 }
 
 /// The record with the project, its file and its plugins as they are here, and with nothing that is done to models
@@ -538,6 +585,10 @@ pub(crate) fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
             page.into_iter().for_each(|(key, _)| batch.push(Op::Delete(name.table(), Key::from_bytes(key))));
         }
     }
+    let powers = powers::key_of_run(run);
+    if world.store.get(Table::States, &powers)?.is_some() {
+        batch.push(Op::Delete(Table::States, powers));
+    }
     Ok(batch)
 }
 
@@ -560,8 +611,11 @@ fn pins_here(
         let wanted = if table == PYTHON_CHECKS { Some("python") } else { config.part(table).map(|it| &*it.plugin) };
         let (name, digest) = (&pin.plugin, pin.digest.short());
         if wanted != Some(name) {
-            let wanted = wanted.unwrap_or("nothing");
-            bail!("the run has plugin `{}` for [{table}], and longhaul.toml here has `{wanted}`", printable(name, 80));
+            let (wanted, name) = (wanted.unwrap_or("nothing"), printable(name, SAID_BYTES_MAX));
+            bail!(
+                "the run has plugin `{name}` for [{table}], and longhaul.toml here has `{wanted}`; bring the file that it \
+                 began with, or if that one may play the part, write under [{table}]: plugin = \"{name}\""
+            );
         }
         if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == *name)
             && world.store.blob(&pin.digest)?.is_some()

@@ -49,19 +49,28 @@ async fn grants(context: &Context) -> anyhow::Result<Exit> {
         outln!("{}", serde_json::to_string(&grants)?);
         return Ok(Exit::Done);
     }
-    let Grants { unused, runs } = *grants;
+    let Grants { unused, unknown, runs } = *grants;
     for run in &runs {
-        outln!("run {}: used {} of {}", run.run, run.used.len(), counted(run.used.len() + run.unused.len(), "grant"));
-        run.used.iter().for_each(|power| outln!("  used    {power}"));
-        run.unused.iter().for_each(|power| outln!("  unused  {power}"));
+        let all = run.used.len() + run.unknown.len() + run.unused.len();
+        outln!("run {}: used {} of {}", run.run, run.used.len(), counted(all, "grant"));
+        run.used.iter().for_each(|power| outln!("  used         {power}"));
+        run.unknown.iter().for_each(|power| outln!("  use unknown  {power}"));
+        run.unused.iter().for_each(|power| outln!("  unused       {power}"));
     }
-    match (runs.is_empty(), unused.is_empty()) {
-        (true, _) => outln!("no runs yet"),
-        (false, true) => outln!("every grant of longhaul.toml was used by some run"),
-        (false, false) => {
-            outln!("no run used these grants; take them out of longhaul.toml:");
-            unused.iter().for_each(|power| outln!("  {power}"));
-        }
+    if runs.is_empty() {
+        outln!("no runs yet");
+        return Ok(Exit::Done);
+    }
+    if unused.is_empty() && unknown.is_empty() {
+        outln!("every grant of longhaul.toml was used by some run");
+    }
+    if !unknown.is_empty() {
+        outln!("nothing tells whether a run used these grants:");
+        unknown.iter().for_each(|power| outln!("  {power}"));
+    }
+    if !unused.is_empty() {
+        outln!("no run used these grants; take them out of longhaul.toml:");
+        unused.iter().for_each(|power| outln!("  {power}"));
     }
     Ok(Exit::Done)
 }

@@ -52,6 +52,8 @@ pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: Backup
         written.files
     );
     outln!("  signed by {0}; to restore it: longhaul restore FILE --signer {0}", written.signer);
+    let records = counted(written.audit.records, "record");
+    outln!("  its audit log has {records}; the digest of the last one: {}", written.audit.last);
     for left in &written.left_out {
         outln!("  left out: {left}");
     }

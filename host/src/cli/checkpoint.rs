@@ -244,30 +244,22 @@ async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
         } else {
             Box::new(read(&from)?)
         };
-        tell(context, &snapshot)?;
         CheckpointAsk::Import { snapshot, directory, replace, accepts }
     };
-    let Answer::Run { run } = ask(context, wanted).await? else { bail!("the service answered something else") };
+    let Answer::Imported { run, signer, powers } = ask(context, wanted).await? else {
+        bail!("the service answered something else")
+    };
     if context.json {
-        outln!("{}", serde_json::json!({ "run": run }));
-    } else {
-        outln!("run {run} is here; go on with it with `longhaul resume {run}`");
+        outln!("{}", serde_json::json!({ "run": run, "signer": signer, "powers": powers }));
+        return Ok(Exit::Done);
     }
+    // After it is taken: a refusal is one line, and nothing that was taken acts before a resume.
+    errln!("the checkpoint is {signer}");
+    for power in &powers {
+        errln!("its longhaul.toml, which is not used here, asks for: {power}");
+    }
+    outln!("run {run} is here; go on with it with `longhaul resume {run}`");
     Ok(Exit::Done)
-}
-
-/// Who signed what is about to be taken, and what it asks for, for people.
-fn tell(context: &Context, snapshot: &Snapshot) -> anyhow::Result<()> {
-    let (signed, bytes) = snapshot.clone().take_signature()?;
-    // One that was changed is refused with its reason.
-    let Ok(signer) = signing::signer_of(&context.home, signed.as_ref(), &bytes) else { return Ok(()) };
-    if !context.json {
-        tracing::info!("the checkpoint is {signer}");
-        for power in snapshot.powers()?.iter().filter(|power| !power.is_plain) {
-            tracing::info!("its longhaul.toml asks for: {power}");
-        }
-    }
-    Ok(())
 }
 
 fn read(from: &str) -> anyhow::Result<Snapshot> {

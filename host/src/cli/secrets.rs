@@ -2,14 +2,15 @@
 //! command line, which every user of the machine can read.
 
 use super::{Context, Exit, terminal};
-use crate::config::{Config, FILE};
-use crate::secrets::{Bound, Listed, Vault, check_name};
+use crate::config::{Config, FILE, PluginConfig};
+use crate::secrets::{Bound, Listed, SecretConfig, Vault, check_name};
 use crate::service::{SecurityAsk, SecurityDone};
 use crate::toolbox::mcp;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
+use longhaul_mcp::McpConfig;
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::io::{BufRead as _, Read as _};
@@ -22,7 +23,8 @@ pub enum Command {
     /// Keep a value for the project here, from standard input or a prompt that does not show it.
     ///
     /// It is bound to the tools that longhaul.toml grants it to now, and to their hosts; a file that is changed later
-    /// sends it nowhere else until it is set again.
+    /// sends it nowhere else until it is set again. Where the file grants it to nobody yet, name both with --tool and
+    /// --host.
     Set(SetArgs),
     /// List the names, and what each is bound to.
     List,
@@ -100,7 +102,23 @@ async fn set(context: &Context, vault: &Vault, args: SetArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// What was named; where nothing was, what longhaul.toml grants now.
+/// Who may have a value, and where it goes from there.
+struct Granted {
+    table: String,
+    hosts: Vec<HostPattern>,
+    /// Whether it is handed to a program, and no host is known.
+    is_program: bool,
+}
+
+impl Granted {
+    fn of_server(name: &str, server: &McpConfig) -> Self {
+        let is_program = !server.command.is_empty();
+        Self { table: format!("mcp.{name}"), hosts: mcp::sent_to(server), is_program }
+    }
+}
+
+/// What was named; where nothing was, what longhaul.toml grants now. Refuses to bind a value to everybody, or to send it
+/// everywhere, because nothing is granted yet.
 fn bound(
     context: &Context,
     name: &str,
@@ -112,36 +130,60 @@ fn bound(
         return Ok(Bound { tables: Vec::new(), hosts });
     }
     let config = Config::read(&context.project)?;
-    let servers = config.mcp.iter().map(|(server, it)| (format!("mcp.{server}"), it));
-    let mut granted: Vec<(String, Vec<HostPattern>)> = config
-        .parts()
-        .flat_map(|(table, part)| part.secrets.iter().map(move |secret| (table.clone(), secret)))
-        .filter(|(_, secret)| secret.name == name)
-        .map(|(table, secret)| (table, secret.hosts.clone()))
-        .chain(
-            servers
-                .filter(|(_, it)| it.secrets().any(|secret| secret == name))
-                .map(|(table, it)| (table, mcp::sent_to(it))),
-        )
-        .collect();
-    let is_named = |table: &str| tools.iter().any(|tool| table.split_once('.').is_some_and(|(_, name)| name == tool));
-    if let Some(tool) = tools.iter().find(|tool| !config.tools.contains_key(*tool) && !config.mcp.contains_key(*tool)) {
-        bail!("there is no [tools.{tool}] and no [mcp.{tool}] in {FILE}");
+    let granted = if tools.is_empty() { granted_now(&config, name) } else { granted_to(&config, name, &tools)? };
+    if granted.is_empty() {
+        bail!(
+            "{FILE} grants the secret `{name}` to nobody yet; say who may send it where: longhaul secrets set {name} \
+             --tool NAME --host https://HOST; or write first, under [tools.NAME]: \
+             secrets = [{{ name = \"{name}\", hosts = [\"https://HOST\"] }}]"
+        );
     }
-    if !tools.is_empty() {
-        granted.retain(|(table, _)| is_named(table));
-        let known: Vec<String> = granted.iter().map(|(table, _)| table.clone()).collect();
-        // A tool that is not granted it yet may be later.
-        let later = tools.iter().map(|tool| {
-            let kind = if config.tools.contains_key(tool) { "tools" } else { "mcp" };
-            format!("{kind}.{tool}")
-        });
-        let later: Vec<String> = later.filter(|table| !known.contains(table)).collect();
-        granted.extend(later.into_iter().map(|table| (table, Vec::new())));
+    if let Some(bare) = config.mcp.iter().find(|(server, it)| {
+        it.is_bare() && !hosts.is_empty() && granted.iter().any(|one| one.table == format!("mcp.{server}"))
+    }) {
+        bail!("[mcp.{}] runs outside of the sandbox, so nothing holds it to a host; remove --host", bare.0);
     }
-    let own_hosts = granted.iter().flat_map(|(_, hosts)| hosts.clone()).collect();
-    let tables = granted.into_iter().map(|(table, _)| table).collect();
-    Ok(Bound { tables, hosts: if hosts.is_empty() { own_hosts } else { hosts } })
+    let own_hosts: Vec<HostPattern> = granted.iter().flat_map(|one| one.hosts.clone()).collect();
+    let hosts = if hosts.is_empty() { own_hosts } else { hosts };
+    if let Some(one) = granted.iter().find(|one| hosts.is_empty() && !one.is_program) {
+        bail!(
+            "[{}] is not granted the secret `{name}` yet, so nobody can tell where it may go; add --host https://HOST",
+            one.table
+        );
+    }
+    Ok(Bound { tables: granted.into_iter().map(|one| one.table).collect(), hosts })
+}
+
+/// Tools and servers that longhaul.toml grants a secret now.
+fn granted_now(config: &Config, name: &str) -> Vec<Granted> {
+    let to_part = |(table, part): (String, &PluginConfig)| {
+        let secrets = part.secrets.iter().filter(|secret| secret.name == name);
+        let of = move |secret: &SecretConfig| Granted {
+            table: table.clone(),
+            hosts: secret.hosts.clone(),
+            is_program: false,
+        };
+        secrets.map(of).collect::<Vec<_>>()
+    };
+    let servers = config.mcp.iter().filter(|(_, server)| server.secrets().any(|secret| secret == name));
+    config.parts().flat_map(to_part).chain(servers.map(|(name, server)| Granted::of_server(name, server))).collect()
+}
+
+/// The tools and servers that were named, which may be granted it later.
+fn granted_to(config: &Config, name: &str, tools: &[String]) -> anyhow::Result<Vec<Granted>> {
+    let mut granted = granted_now(config, name);
+    granted.retain(|one| one.table.split_once('.').is_some_and(|(_, tool)| tools.iter().any(|named| named == tool)));
+    for tool in tools {
+        let later = match (config.tools.contains_key(tool), config.mcp.get(tool)) {
+            (true, _) => Granted { table: format!("tools.{tool}"), hosts: Vec::new(), is_program: false },
+            (false, Some(server)) => Granted::of_server(tool, server),
+            (false, None) => bail!("there is no [tools.{tool}] and no [mcp.{tool}] in {FILE}"),
+        };
+        if !granted.iter().any(|one| one.table == later.table) {
+            granted.push(later);
+        }
+    }
+    Ok(granted)
 }
 
 fn said(context: &Context, what: &str, name: &str) {

@@ -124,6 +124,11 @@ async fn agree(context: &Context, yes: bool) -> anyhow::Result<Exit> {
 }
 
 async fn send(context: &Context, standing: &Standing) -> anyhow::Result<()> {
+    // It is known from then on, so this is when somebody is told what else is or was called so.
+    let wanted = SecurityAsk::Project { directory: context.project.clone() };
+    if let SecurityDone::Project { told, .. } = context.security(wanted).await? {
+        told.iter().for_each(|told| errln!("{told}"));
+    }
     // What was shown, and nothing that the file asks for since.
     let (directory, digest) = (context.project.clone(), Some(standing.digest));
     context.security(SecurityAsk::Trust { directory, digest }).await.map(drop)
@@ -131,9 +136,10 @@ async fn send(context: &Context, standing: &Standing) -> anyhow::Result<()> {
 
 fn show(standing: &Standing, tell: impl Fn(&str)) {
     if standing.powers.is_empty() {
-        return tell(&format!("{FILE} asks for nothing beyond the tree of a run"));
+        tell(&format!("{FILE} asks for nothing beyond the tree of a run"));
+    } else {
+        tell(&format!("{FILE} asks for:"));
     }
-    tell(&format!("{FILE} asks for:"));
     for power in &standing.powers {
         tell(&format!("  {power}"));
     }
@@ -158,7 +164,8 @@ async fn list(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for file in &files {
-        outln!("{}  {} powers", file.directory.display(), file.powers.len());
+        let powers = file.powers.iter().filter(|power| !power.is_guard()).count();
+        outln!("{}  {powers} powers", file.directory.display());
     }
     for signer in &signers {
         outln!("signer {signer}");

@@ -6,23 +6,32 @@
 
 use super::{Power, PowerKind};
 use crate::config::{Config, DirectoryConfig, FILE, PluginConfig};
+use crate::toolbox::built_in;
+use longhaul_core::Digest;
+use longhaul_core::digest::Digester;
 use longhaul_core::grant::Access;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
 
 const SHELL: &str = "builtin:shell";
 const BROWSER: &str = "builtin:browser";
+
+/// Letters and digits from which on a part of a path may be a key.
+const KEY_CHARS_MIN: usize = 20;
 
 /// All tables.
 const TABLES: &str = "project run plan ask limits context compile planner evaluator agents tools mcp models checks telemetry \
      memory checkpoints protect notify";
 
 /// Tables that there is once, each with its keys. Caps on what is spent reach nothing.
-const ONCE: [(&str, &str); 9] = [
+const ONCE: [(&str, &str); 10] = [
     ("project", "name goal"),
     ("run", "strategy contract_by sandbox_min limits needs"),
     ("plan", "accept"),
+    ("protect", "paths allow"),
     ("ask", "model agent limits"),
     (
         "compile",
@@ -72,6 +81,14 @@ const SHELL_SETTINGS: &str = "programs read env_inherit sandbox_min env limits a
 const BROWSER_SETTINGS: &str = "program text_bytes_max load_ms_max call_ms_max idle_ms_max wall_ms_max browsers_max traffic_bytes_max \
      memory_bytes_max processes_max disk_bytes_max";
 
+/// All powers of a configuration, with the digests of the files of a project where one is named.
+pub(super) fn of(config: &Config, project: Option<&Path>) -> BTreeSet<Power> {
+    let project = project.map(|project| project.canonicalize().unwrap_or_else(|_| project.to_owned()));
+    let mut powers = Powers { found: BTreeSet::new(), project };
+    powers.of_all(config);
+    powers.found
+}
+
 fn tables<'a>(whole: &'a Value, name: &str) -> Vec<(&'a String, &'a Value)> {
     whole[name].as_object().into_iter().flatten().collect()
 }
@@ -98,6 +115,23 @@ fn origin(address: &str) -> String {
     format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default())
 }
 
+/// An address as people are shown it. Its user, what follows `?` or `#`, and parts of its path that may be keys are told
+/// by a digest of all of it alone; `hides_path`: the whole path is.
+fn address(text: &str, hides_path: bool) -> String {
+    let origin = origin(text);
+    let Some((_, rest)) = text.split_once("://") else { return origin };
+    let behind = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
+    let path = behind.split(['?', '#']).next().unwrap_or_default();
+    let shown: Vec<&str> = path.split('/').map(|part| if may_be_key(part) { "..." } else { part }).collect();
+    let told = if hides_path { origin } else { format!("{origin}{}", shown.join("/")) };
+    if told == text { told } else { format!("{told}, {}", Digest::of(text.as_bytes()).short()) }
+}
+
+fn may_be_key(part: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| part.as_bytes().iter().any(is);
+    part.len() >= KEY_CHARS_MIN && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+}
+
 fn is_loopback(address: &str) -> bool {
     let origin = origin(address);
     let authority = origin.split_once("://").map_or(origin.as_str(), |(_, rest)| rest);
@@ -111,47 +145,62 @@ fn is_loopback(address: &str) -> bool {
 
 /// What was found so far.
 #[derive(Default)]
-pub(super) struct Powers(pub(super) BTreeSet<Power>);
+struct Powers {
+    found: BTreeSet<Power>,
+    /// Whose own files are looked at; none: no files are.
+    project: Option<PathBuf>,
+}
 
 impl Powers {
     /// Goes through all tables.
-    pub(super) fn of(config: &Config) -> Self {
-        let mut found = Self::default();
+    fn of_all(&mut self, config: &Config) {
         for (table, part) in config.parts() {
-            found.of_part(&table, part);
+            self.of_part(&table, part);
         }
         // Generic values, since each crate has its own types for these and only their names matter here.
         let whole = serde_json::to_value(config).unwrap_or_default();
         for (name, check) in tables(&whole, "checks") {
-            found.of_check(&format!("checks.{name}"), check);
+            self.of_check(&format!("checks.{name}"), check);
         }
         for (name, server) in tables(&whole, "mcp") {
-            found.of_server(&format!("mcp.{name}"), server);
+            self.of_server(&format!("mcp.{name}"), server);
         }
         for (name, model) in tables(&whole, "models") {
-            found.of_model(&format!("models.{name}"), model);
+            self.of_model(&format!("models.{name}"), model);
         }
-        found.of_goal(&config.project.goal);
-        found.of_notify(&whole["notify"]);
-        found.of_endpoints(&whole);
-        found.of_walls(&whole);
+        self.of_goal(&config.project.goal);
+        self.of_notify(&whole["notify"]);
+        self.of_endpoints(&whole);
+        self.of_walls(&whole);
         for (table, reviewed) in ONCE {
-            found.of_others(table, &whole[table], reviewed);
+            self.of_others(table, &whole[table], reviewed);
         }
-        found.of_others(FILE, &whole, TABLES);
-        found
+        self.of_others(FILE, &whole, TABLES);
     }
 
     fn add(&mut self, kind: PowerKind, table: &str, what: impl Into<String>) {
-        self.0.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: false });
+        self.found.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: false });
     }
 
     fn add_plain(&mut self, kind: PowerKind, table: &str, what: impl Into<String>) {
-        self.0.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: true });
+        self.found.insert(Power { kind, table: table.to_owned(), what: what.into(), is_plain: true });
+    }
+
+    fn add_guard(&mut self, table: &str, what: impl Into<String>) {
+        self.add_plain(PowerKind::Guard, table, what);
     }
 
     fn of_part(&mut self, table: &str, part: &PluginConfig) {
-        self.add_plain(PowerKind::Tool, table, format!("is the plugin `{}`", part.plugin));
+        let what = format!("is the plugin `{}`", part.plugin);
+        // Another component in its place would have all that the table grants; one that is a file came with the project.
+        if reaches_on(part) || is_file(&part.plugin) {
+            self.add(PowerKind::Tool, table, what);
+        } else {
+            self.add_plain(PowerKind::Tool, table, what);
+        }
+        if reaches_on(part) && is_file(&part.plugin) {
+            self.of_own_files(PowerKind::Tool, table, [part.plugin.as_str()], None);
+        }
         for (what, names) in [("tool", &part.tools), ("agent", &part.agents)] {
             for name in names {
                 self.add_plain(PowerKind::Tool, table, format!("calls the {what} `{name}`"));
@@ -174,15 +223,18 @@ impl Powers {
             self.add(PowerKind::Command, table, format!("runs `{command}` in the sandbox without a question"));
         }
         let whole = serde_json::to_value(part).unwrap_or_default();
-        self.of_approval(table, &whole["approval"]);
+        let asks_by_default = built_in::always_asks(part) || part.plugin == BROWSER;
+        self.of_approval(table, &whole["approval"], asks_by_default);
         if part.confirm_effects {
             let what = "is believed what it says of its effects";
-            let reaches_on = !(part.hosts.is_empty() && part.secrets.is_empty());
-            if reaches_on || part.directories.iter().any(|given| !given.is_tree()) {
+            if reaches_on(part) {
                 self.add(PowerKind::Wall, table, what);
             } else {
                 self.add_plain(PowerKind::Wall, table, what);
             }
+        }
+        if part.quarantine {
+            self.add_guard(table, "hears untrusted words in quarantine");
         }
         match part.plugin.as_str() {
             SHELL => self.of_shell(table, &whole["settings"]),
@@ -193,13 +245,83 @@ impl Powers {
         self.of_others(table, &whole, PART);
     }
 
-    /// What passes although a person would be asked about it by default.
-    fn of_approval(&mut self, table: &str, policy: &Value) {
-        let rules = policy["rules"].as_array().into_iter().flatten();
-        for (which, said) in std::iter::once(("", policy)).chain(rules.map(|rule| (" that a rule names", rule))) {
-            if said["when_heard"] == "allow" {
-                self.add(PowerKind::Wall, table, format!("lets calls{which} pass after untrusted words were heard"));
+    /// What passes although a person would be asked about it otherwise, and what does not although it would.
+    fn of_approval(&mut self, table: &str, policy: &Value, asks_by_default: bool) {
+        let (default, functions) = (&policy["default"], tables(policy, "functions"));
+        let rules: Vec<(String, &Value)> =
+            policy["rules"].as_array().into_iter().flatten().map(|rule| (calls_of(rule), rule)).collect();
+        let asks = |mode: &Value| mode == "ask" || mode == "deny";
+        let default_asks = asks(default) || asks_by_default && default != "allow";
+        let something_asks = default_asks || functions.iter().any(|&(_, mode)| asks(mode));
+        self.of_mode(table, "calls", default, asks_by_default);
+        for (function, mode) in functions {
+            self.of_mode(table, &format!("calls of `{function}`"), mode, default_asks);
+        }
+        for (calls, rule) in &rules {
+            let then = &rule["then"];
+            // One that asks does so over a function that is allowed, too.
+            self.of_mode(table, calls, then, something_asks && then != "ask");
+        }
+        let heard = "after untrusted words were heard";
+        for (calls, said) in
+            std::iter::once(("calls", policy)).chain(rules.iter().map(|(calls, rule)| (&**calls, *rule)))
+        {
+            match said["when_heard"].as_str() {
+                Some("allow") => self.add(PowerKind::Wall, table, format!("lets {calls} pass {heard}")),
+                Some("deny") => self.add_guard(table, format!("refuses {calls} {heard}")),
+                Some("ask") if calls != "calls" => {
+                    self.add_guard(table, format!("asks a person before {calls} {heard}"));
+                }
+                _ => {}
             }
+        }
+    }
+
+    /// One mode of a policy; `asks_otherwise`: what happens to these calls where it is not written.
+    fn of_mode(&mut self, table: &str, calls: &str, mode: &Value, asks_otherwise: bool) {
+        match mode.as_str() {
+            Some("allow") if asks_otherwise => {
+                self.add(PowerKind::Wall, table, format!("makes {calls} without a question"));
+            }
+            Some("ask") if !asks_otherwise => self.add_guard(table, format!("asks a person before {calls}")),
+            Some("deny") => {
+                // Whoever refuses lets nothing pass that a question would hold.
+                self.add_guard(table, format!("asks a person before {calls}"));
+                self.add_guard(table, format!("refuses {calls}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// The least level of sandbox.
+    fn of_level(&mut self, table: &str, key: &str, level: &Value) {
+        if !is_whole(level) {
+            self.add(PowerKind::Wall, table, format!("{key} = {level}"));
+        } else if level == "runsc" {
+            self.add_guard(table, format!("{key} = {level}"));
+        }
+    }
+
+    /// Files of the project that words name, beside it or a directory of it. What those start or read themselves is not
+    /// looked for.
+    fn of_own_files<'a>(
+        &mut self,
+        kind: PowerKind,
+        table: &str,
+        words: impl IntoIterator<Item = &'a str>,
+        directory: Option<&str>,
+    ) {
+        let Some(project) = self.project.clone() else { return };
+        let places = [Some(project.clone()), directory.map(|directory| project.join(directory))];
+        let places: Vec<PathBuf> = places.into_iter().flatten().collect();
+        let mut files = BTreeSet::new();
+        for name in words.into_iter().flat_map(names_in).collect::<BTreeSet<&str>>() {
+            files.extend(places.iter().filter_map(|place| own_file(&project, &place.join(name))));
+        }
+        for file in files {
+            let digest =
+                digest_of(&project.join(&file)).map_or_else(|error| error.to_string(), |digest| digest.to_string());
+            self.add(kind, table, format!("uses {file} of the project, {digest}"));
         }
     }
 
@@ -213,9 +335,7 @@ impl Powers {
         for variable in texts(&settings["env_inherit"]) {
             self.add(PowerKind::Secret, table, format!("is handed the variable `{variable}`"));
         }
-        if !is_whole(&settings["sandbox_min"]) {
-            self.add(PowerKind::Wall, table, format!("sandbox_min = {}", settings["sandbox_min"]));
-        }
+        self.of_level(table, "sandbox_min", &settings["sandbox_min"]);
         self.of_others(table, settings, SHELL_SETTINGS);
     }
 
@@ -277,8 +397,9 @@ impl Powers {
             let directory = server["directory"].as_str().unwrap_or("tree");
             self.add(PowerKind::Command, table, format!("starts `{command}` in {directory}"));
         }
+        self.of_own_files(PowerKind::Command, table, texts(&server["command"]), server["directory"].as_str());
         if let Some(url) = server["url"].as_str() {
-            self.add(PowerKind::Host, table, format!("reaches {}", origin(url)));
+            self.add(PowerKind::Host, table, format!("sends calls to {}", address(url, false)));
         }
         if let Some(secret) = server["bearer"].as_str() {
             self.add(PowerKind::Secret, table, format!("sends the secret `{secret}`"));
@@ -303,28 +424,27 @@ impl Powers {
                 self.add(kind, table, format!("{verb} {given}"));
             }
         }
-        let level = &server["sandbox"];
-        if !is_whole(level) {
-            self.add(PowerKind::Wall, table, format!("sandbox = {level}"));
-        }
+        self.of_level(table, "sandbox", &server["sandbox"]);
         if let Some(digest) = server["tools"].as_str() {
             self.add(PowerKind::Wall, table, format!("takes the tools {digest} without a question"));
         }
         for function in texts(&server["read_only"]) {
             self.add(PowerKind::Wall, table, format!("takes `{function}` for one that only reads"));
         }
-        self.of_approval(table, &server["approval"]);
+        self.of_approval(table, &server["approval"], false);
         self.of_others(table, server, SERVER);
     }
 
     fn of_model(&mut self, table: &str, model: &Value) {
-        let address = model["base_url"].as_str().filter(|address| !is_usual_endpoint(address));
+        let base = model["base_url"].as_str().filter(|base| !is_usual_endpoint(base));
         let key = ["api_key_env", "api_key_file"].iter().find_map(|field| Some((*field, model[*field].as_str()?)));
-        match address {
-            Some(address) if key.is_none() && is_loopback(address) => {
-                self.add_plain(PowerKind::Endpoint, table, format!("asks {} without a key", origin(address)));
+        match base {
+            Some(base) if key.is_none() && is_loopback(base) => {
+                self.add_plain(PowerKind::Endpoint, table, format!("asks {} without a key", address(base, false)));
             }
-            Some(address) => self.add(PowerKind::Endpoint, table, format!("sends prompts to {}", origin(address))),
+            Some(base) => {
+                self.add(PowerKind::Endpoint, table, format!("sends prompts to {}", address(base, false)));
+            }
             None => {
                 let provider = model["provider"].as_str().unwrap_or_default();
                 self.add_plain(PowerKind::Endpoint, table, format!("asks {provider}"));
@@ -332,7 +452,7 @@ impl Powers {
         }
         match key {
             Some(("api_key_file", path)) => self.add(PowerKind::Secret, table, format!("reads a key from {path}")),
-            Some((_, variable)) if address.is_some() || !is_usual_key(variable) => {
+            Some((_, variable)) if base.is_some() || !is_usual_key(variable) => {
                 self.add(PowerKind::Secret, table, format!("sends the variable `{variable}` as its key"));
             }
             Some((_, variable)) => {
@@ -356,11 +476,13 @@ impl Powers {
         if let Some(command) = words(&notify["command"]) {
             self.add(PowerKind::Command, "notify", format!("starts `{command}` outside the sandbox"));
         }
+        self.of_own_files(PowerKind::Command, "notify", texts(&notify["command"]), None);
         if let Some(command) = words(&notify["email"]["sendmail"]) {
             self.add(PowerKind::Command, "notify.email", format!("starts `{command}` outside the sandbox"));
         }
+        self.of_own_files(PowerKind::Command, "notify.email", texts(&notify["email"]["sendmail"]), None);
         if let Some(webhook) = notify["webhook"].as_str() {
-            self.add(PowerKind::Host, "notify", format!("posts to {}", origin(webhook)));
+            self.add(PowerKind::Host, "notify", format!("posts to {}", address(webhook, true)));
         }
         if let Some(variable) = notify["webhook_env"].as_str() {
             self.add(PowerKind::Host, "notify", format!("posts to the address in the variable `{variable}`"));
@@ -379,9 +501,9 @@ impl Powers {
             ("memory.redis", &whole["memory"]["redis"]["url"]),
             ("checkpoints.redis", &whole["checkpoints"]["redis"]["url"]),
         ];
-        for (table, address) in endpoints {
-            if let Some(address) = address.as_str() {
-                self.add(PowerKind::Endpoint, table, format!("sends to {}", origin(address)));
+        for (table, endpoint) in endpoints {
+            if let Some(endpoint) = endpoint.as_str() {
+                self.add(PowerKind::Endpoint, table, format!("sends to {}", address(endpoint, false)));
             }
         }
         for (table, server) in
@@ -397,21 +519,67 @@ impl Powers {
         }
     }
 
-    /// What other tables lower; one that is not written changes nothing.
+    /// What other tables lower and raise; one that is not written changes nothing.
     fn of_walls(&mut self, whole: &Value) {
-        for table in ["run", "compile"] {
-            let min = &whole[table]["sandbox_min"];
-            // Of compilation any other level than `none` asks for the same, and off Linux there is only that.
-            let is_lower = if table == "compile" { min == "none" && IS_LINUX } else { !is_whole(min) };
-            if is_lower {
-                self.add(PowerKind::Wall, table, format!("sandbox_min = {min}"));
-            }
+        self.of_level("run", "sandbox_min", &whole["run"]["sandbox_min"]);
+        // Any other level than `none` asks for the same, and off Linux there is only that.
+        let compile = &whole["compile"]["sandbox_min"];
+        if compile == "none" && IS_LINUX {
+            self.add(PowerKind::Wall, "compile", format!("sandbox_min = {compile}"));
         }
-        for (field, value) in tables(whole, "protect") {
-            let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-            if !is_nothing {
-                self.add(PowerKind::Wall, "protect", format!("{field} = {value}"));
-            }
+        if whole["plan"]["accept"] == "ask" {
+            self.add_guard("plan", "asks a person to agree to a plan");
+        }
+        for path in texts(&whole["protect"]["paths"]) {
+            self.add_guard("protect", format!("protects `{path}`"));
+        }
+        for path in texts(&whole["protect"]["allow"]) {
+            self.add(PowerKind::Wall, "protect", format!("lets agents change `{path}` without a question"));
+        }
+    }
+}
+
+/// The calls that a rule of a policy names.
+fn calls_of(rule: &Value) -> String {
+    match rule["function"].as_str() {
+        Some(function) => format!("calls of `{function}` with {}", rule["where"]),
+        None => format!("calls with {}", rule["where"]),
+    }
+}
+
+/// Whether what a table grants reaches beyond the tree of a run.
+fn reaches_on(part: &PluginConfig) -> bool {
+    let is_beyond = |given: &DirectoryConfig| !given.is_tree();
+    !part.hosts.is_empty() || !part.secrets.is_empty() || part.directories.iter().any(is_beyond)
+}
+
+/// Whether a plugin is named by the path of its file.
+fn is_file(plugin: &str) -> bool {
+    plugin.starts_with(['.', '/'])
+}
+
+/// Words of a command that may name a file: the whole one, and the parts that a shell would read of it.
+fn names_in(word: &str) -> impl Iterator<Item = &str> {
+    let ends = |char: char| char.is_whitespace() || "\"'`;&|()<>=,".contains(char);
+    std::iter::once(word).chain(word.split(ends))
+}
+
+/// The path from the top of a project of a file that it holds, or holds a link to.
+fn own_file(project: &Path, place: &Path) -> Option<String> {
+    let file = place.canonicalize().ok().filter(|file| file.is_file())?;
+    let is_inside = |path: &&Path| path.starts_with(project) && !leads_out_of_itself(path);
+    let inside = [file.as_path(), place].into_iter().find(is_inside)?.strip_prefix(project).ok()?;
+    // Without the `.` that a word may begin with.
+    let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
+    Some(inside.to_str()?.to_owned())
+}
+
+fn digest_of(file: &Path) -> io::Result<Digest> {
+    let (mut file, mut digester, mut buffer) = (File::open(file)?, Digester::default(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(digester.finish()),
+            length => digester.update(&buffer[..length]),
         }
     }
 }
@@ -460,7 +628,7 @@ mod tests {
         let mut found = Powers::default();
         let table = json!({ "known": 1, "off": false, "none": null, "empty": [], "new": ["x"], "newer": true });
         found.of_others("tools.t", &table, "known older");
-        let told: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let told: Vec<String> = found.found.iter().map(ToString::to_string).collect();
         assert_eq!(told, ["[tools.t] new = [\"x\"]", "[tools.t] newer = true"]);
     }
 }

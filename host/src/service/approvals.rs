@@ -10,8 +10,12 @@ use longhaul_approval::{Approval, Asks, RunRule, Standing};
 use longhaul_core::RunId;
 use longhaul_core::approval::Decision;
 use longhaul_core::store::Batch;
+use longhaul_core::text::printable;
 use longhaul_harness::{Input, Lane, Refusal, RunStatus};
 use std::sync::Arc;
+
+/// Longest text of a rule in the audit log, in bytes.
+const RULE_BYTES_MAX: usize = 400;
 
 impl Service {
     /// Those of one run, or of all.
@@ -70,7 +74,8 @@ impl Service {
             self.note_answer(one).await?;
         }
         if let Some(rule) = &rule {
-            self.world.audit.note(What::RuleMade { run: run.clone(), rule: rule.id.clone() }).await?;
+            let text = printable(&rule.text(), RULE_BYTES_MAX);
+            self.world.audit.note(What::RuleMade { run: run.clone(), rule: rule.id.clone(), text }).await?;
         }
         for one in &answered {
             if self.is_last(one)? {

@@ -58,6 +58,7 @@ impl Service {
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;
+        self.keep_guards(&directory, &claimed.id, &config).await?;
         config.project.id.clone_from(&claimed.id);
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &Scope::Ask).await?;
         let created_ms = self.world.clock.now_ms();

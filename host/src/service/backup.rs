@@ -66,7 +66,8 @@ impl Service {
         let (world, active) = (Arc::clone(&self.world), self.active_runs());
         let written = tokio::task::spawn_blocking(move || {
             let now_ms = world.clock.now_ms();
-            let parts = backup::Parts { home: &world.home, store: &*world.store, active, with_secrets, now_ms };
+            let audit = backup::AuditHead::of(&world.audit.verify(None)?);
+            let parts = backup::Parts { home: &world.home, store: &*world.store, active, with_secrets, audit, now_ms };
             backup::write(&file, &parts)
         });
         written.await?

@@ -40,6 +40,7 @@ impl Service {
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;
+        self.keep_guards(&directory, &claimed.id, &config).await?;
         config.project.id.clone_from(&claimed.id);
         // What the operator hands over needs nobody's consent.
         let until = match config.plan.accept {

@@ -110,9 +110,7 @@ impl Service {
                 Ok(Answer::Snapshot { snapshot: Box::new(snapshot) })
             }
             CheckpointAsk::Import { snapshot, directory, replace, accepts } => {
-                let run = snapshot.run.clone();
-                self.import(*snapshot, &directory, replace, &accepts).await?;
-                Ok(Answer::Run { run })
+                self.import(*snapshot, &directory, replace, &accepts).await
             }
             CheckpointAsk::TakeOver { key, directory, replace, accepts } => {
                 // Held over the lease too: it is given back at the end, and must not be that of work begun meanwhile.
@@ -121,8 +119,7 @@ impl Service {
                 let _begins = self.turns.begin(&run);
                 self.refuse_active(&run)?;
                 let import = async |snapshot: Snapshot| self.admitted(snapshot, &directory, replace, &accepts).await;
-                let run = self.shared(&directory)?.take_over(&key, import).await?;
-                Ok(Answer::Run { run })
+                self.shared(&directory)?.take_over(&key, import).await
             }
         }
     }
@@ -159,7 +156,7 @@ impl Service {
         directory: &Path,
         replace: bool,
         accepts: &Accepts,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Answer> {
         let _alone = self.alone_with(&snapshot.run, directory).await?;
         let _begins = self.turns.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;
@@ -173,14 +170,16 @@ impl Service {
         directory: &Path,
         replace: bool,
         accepts: &Accepts,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Answer> {
         let (signed, bytes) = snapshot.take_signature()?;
         let signer = signing::admit(&self.world.home, "the checkpoint", signed.as_ref(), &bytes, accepts)?;
         let claimed = self.claimed(&directory.canonicalize()?, &Config::read(directory)?).await?;
         restore(&self.world, &snapshot, directory, &claimed.id, replace).await?;
         signing::remember(&self.world.home, &signer)?;
-        let (run, directory) = (snapshot.run, directory.to_owned());
-        self.world.audit.note(What::Imported { run, directory, signer: signer.to_string() }).await
+        let powers = snapshot.powers()?.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
+        let (run, directory, signer) = (snapshot.run, directory.to_owned(), signer.to_string());
+        self.world.audit.note(What::Imported { run: run.clone(), directory, signer: signer.clone() }).await?;
+        Ok(Answer::Imported { run, signer, powers })
     }
 
     /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is in

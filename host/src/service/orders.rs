@@ -39,7 +39,8 @@ impl Service {
             handle.input(resume).await?;
             return Ok(Answer::Run { run });
         }
-        self.expect_trust(&stored.record.directory, &stored.record.config_now()?)?;
+        let config = stored.record.config_now()?;
+        self.expect_trust(&stored.record.directory, &config)?;
         self.refuse_faults_of(&stored.record).await?;
         let stored = &self.told_of_answers(stored.clone()).await?;
         let is_told_anew = {
@@ -65,6 +66,7 @@ impl Service {
         }
         let bus = Bus::default();
         let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
+        self.note_went_on(&stored.record, &config).await?;
         self.activate(stored.clone(), stage, bus, first, until).await?;
         Ok(Answer::Run { run })
     }

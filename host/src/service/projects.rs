@@ -34,9 +34,8 @@ impl Service {
         let (directory, repository_is_new) =
             tokio::task::spawn_blocking(move || make(&place, &named, &config, fresh)).await??;
         let config = Config::read(&directory)?;
-        self.claimed(&directory, &config).await?;
         // What was written is ours, whatever the template asks for.
-        self.trust_powers(&directory, &powers::of(&config)).await?;
+        self.trust_powers(&directory, &config, &powers::of_project(&config, &directory)).await?;
         let record = ProjectRecord { project, directory, created_ms: self.world.clock.now_ms() };
         self.world.store.commit(record.put(Batch::new())?).await?;
         let ProjectRecord { project, directory, .. } = record;

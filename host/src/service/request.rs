@@ -417,6 +417,15 @@ pub enum Answer {
         /// Its name.
         run: RunId,
     },
+    /// A run came from elsewhere.
+    Imported {
+        /// Its name.
+        run: RunId,
+        /// Who signed it.
+        signer: String,
+        /// What the longhaul.toml in it asks for beyond the tree of a run. None of it counts here.
+        powers: Vec<String>,
+    },
     /// The goal is read again.
     Reread {
         /// The run.

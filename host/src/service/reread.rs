@@ -20,6 +20,8 @@ impl Service {
         let StoredRun { record, state } = self.ready(which).await?;
         record.expect_branch()?;
         let config = record.config_now()?;
+        // It says where the goal is, whose words models are told.
+        self.expect_trust(&record.directory, &config)?;
         let goal = machine::goal(&record.directory, &config)?;
         let now = self.written(&record, &config, &goal).await?;
         let before = self.written(&record, &config, &state.goal).await.ok().flatten();

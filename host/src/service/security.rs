@@ -155,11 +155,9 @@ impl Service {
             }
             SecurityAsk::Standing { directory } => {
                 let directory = place(&directory)?;
-                SecurityDone::Standing(Box::new(trust::standing(
-                    store,
-                    &directory,
-                    &powers::of(&Config::read(&directory)?),
-                )?))
+                let config = Config::read(&directory)?;
+                let powers = powers::of_project(&config, &directory);
+                SecurityDone::Standing(Box::new(trust::of_file(store, &directory, &config, &powers)?))
             }
             SecurityAsk::Expect { directory } => {
                 let directory = place(&directory)?;
@@ -217,25 +215,47 @@ impl Service {
     }
 
     async fn trust(&self, directory: &Path, digest: Option<Digest>) -> anyhow::Result<Standing> {
-        let powers = powers::of(&Config::read(directory)?);
+        let config = Config::read(directory)?;
+        let powers = powers::of_project(&config, directory);
         if digest.is_some_and(|shown| shown != powers::digest(&powers)) {
             bail!(Fault::conflict("longhaul.toml was changed since it was shown; look at it again"));
         }
-        self.trust_powers(directory, &powers).await?;
-        trust::standing(&*self.world.store, directory, &powers)
+        self.trust_powers(directory, &config, &powers).await?;
+        trust::of_file(&*self.world.store, directory, &config, &powers)
     }
 
     /// Agrees to powers, and says so in the audit log.
-    pub(super) async fn trust_powers(&self, directory: &Path, powers: &BTreeSet<Power>) -> anyhow::Result<()> {
-        let world = &self.world;
-        let agreed = trust::agree(&*world.store, directory, powers, world.clock.now_ms()).await?;
+    pub(super) async fn trust_powers(
+        &self,
+        directory: &Path,
+        config: &Config,
+        powers: &BTreeSet<Power>,
+    ) -> anyhow::Result<()> {
+        let (world, id) = (&self.world, self.claimed(directory, config).await?.id);
+        let agreed = trust::agree(&*world.store, directory, &id, powers, world.clock.now_ms()).await?;
         let powers = agreed.powers.iter().map(ToString::to_string).collect();
         world.audit.note(What::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
     }
 
+    /// Keeps what holds the runs of a project back, which is asked about when it is gone.
+    pub(super) async fn keep_guards(&self, directory: &Path, id: &str, config: &Config) -> anyhow::Result<()> {
+        let (world, powers) = (&self.world, powers::of_project(config, directory));
+        trust::keep_guards(&*world.store, directory, id, &powers, world.clock.now_ms()).await
+    }
+
+    /// Says in the audit log which powers a run went on with that it had not before.
+    pub(super) async fn note_more(&self, record: &RunRecord, powers: Vec<String>) -> anyhow::Result<()> {
+        if powers.is_empty() {
+            return Ok(());
+        }
+        let (run, directory) = (record.run.clone(), record.directory.clone());
+        self.world.audit.note(What::RunWentOn { run, directory, powers }).await
+    }
+
     /// Says in the audit log what a run may do.
     pub(super) async fn note_began(&self, record: &RunRecord, config: &Config) -> anyhow::Result<()> {
-        let powers = powers::of(config).iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
+        let powers = powers::of_project(config, &record.directory);
+        let powers = powers.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let (run, directory) = (record.run.clone(), record.directory.clone());
         self.world.audit.note(What::RunBegan { run, directory, powers }).await
     }

@@ -128,7 +128,8 @@ impl Lab {
         self.set_secret_for(&["secrets", "set", name, "--any-project"], value);
     }
 
-    fn set_secret_for(&self, args: &[&str], value: &str) {
+    /// The same, said in other words.
+    pub fn set_secret_for(&self, args: &[&str], value: &str) {
         let mut command = self.command(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
         child.stdin.take().expect("piped").write_all(format!("{value}\n").as_bytes()).expect("taken");

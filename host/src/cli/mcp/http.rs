@@ -51,7 +51,7 @@ impl Entry {
     ) -> anyhow::Result<Self> {
         if token.is_none() && !address.ip().is_loopback() {
             bail!(
-                "{address} can be reached by others; set a token with `longhaul secrets set mcp-token` and add --token mcp-token"
+                "{address} can be reached by others; set a token with `longhaul secrets set mcp-token --any-project` and add --token mcp-token"
             );
         }
         let token = token.map(|name| Token { vault: Vault::of(home), name });
