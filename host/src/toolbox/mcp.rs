@@ -30,8 +30,11 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     })
 }
 
-/// Where a server's bearer goes. What is in the environment of a command goes to the command.
+/// Where a server's secrets go: to its address, or through its program to the hosts that it reaches.
 pub fn sent_to(server: &McpConfig) -> Vec<HostPattern> {
+    if !server.command.is_empty() {
+        return server.hosts.clone();
+    }
     let url = server.url.as_deref().and_then(|url| {
         let (scheme, rest) = url.split_once("://")?;
         let authority = rest.split(['/', '?', '#']).next()?;
