@@ -114,7 +114,7 @@ pub struct Wanting<'a> {
     pub project: &'a str,
     /// The table of the tool or server.
     pub table: &'a str,
-    /// Where it would go; none where it goes into the environment of a server.
+    /// Where it would go; none where a program is handed it that reaches no host.
     pub hosts: &'a [HostPattern],
 }
 
