@@ -9,7 +9,9 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sendto, socket_with};
-use rustix::process::{DumpableBehavior, Pid, Signal, getegid, geteuid, getpid, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, getegid, geteuid, getpid, getppid, set_parent_process_death_signal,
+};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, set_capabilities};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -54,8 +56,10 @@ pub(super) fn keep_signals(level: Level) -> Result<(), Failed> {
 /// After [`keep_signals`]: ends all that it keeps but this process, at once and with all that they start meanwhile. A
 /// signal to everybody reaches nobody else.
 pub(super) fn end_all_held() {
-    // Where the first process can be reached, nothing is kept, and everybody would be the whole machine.
-    if rustix::process::test_kill_process(Pid::INIT) == Err(Errno::PERM) {
+    // Where the first process can be reached, or our parent, whose user is ours, nothing is kept, and everybody would be
+    // everything that this user runs.
+    let is_kept_from = |process| rustix::process::test_kill_process(process) == Err(Errno::PERM);
+    if is_kept_from(Pid::INIT) && getppid().is_none_or(is_kept_from) {
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
     }
 }
