@@ -335,7 +335,8 @@ async fn every(interval: Duration, monitor: Weak<Monitor>, act: fn(&Arc<Monitor>
     loop {
         turns.tick().await;
         let Some(monitor) = monitor.upgrade() else { return };
-        if tokio::task::spawn_blocking(move || act(&monitor)).await.is_err() {
+        // A look that has not begun is called off as the program ends.
+        if tokio::task::spawn_blocking(move || act(&monitor)).await.is_err_and(|error| error.is_panic()) {
             tracing::warn!("a look at what is used broke off");
         }
     }
