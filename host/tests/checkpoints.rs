@@ -448,7 +448,7 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
         assert_ne!(text.as_bytes(), whole, "{from}");
         std::fs::write(&changed, text).expect("ours");
         let signed = format!("not what its signer signed ({key})");
-        common::refused(&import(&changed, &["--signer", &key]), &[&signed, "longhaul checkpoint export"]);
+        common::refused(&import(&changed, &["--signer", &key]), &[&signed, "again"]);
     }
     let unsigned = forged(&serde_json::from_slice(&whole).expect("JSON"), |_| {});
     std::fs::write(&changed, unsigned.to_string()).expect("ours");
