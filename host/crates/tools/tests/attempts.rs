@@ -6,7 +6,7 @@
 #[path = "support/lab.rs"]
 mod lab;
 
-use lab::{Lab, SECRET};
+use lab::{Lab, SECRET, ended};
 use serde_json::{Value, json};
 
 /// What an agent asks for, and what it is told.
@@ -74,6 +74,7 @@ async fn check(attempts: Vec<Attempt>) {
         assert!(!told.contains(SECRET), "{name} read what is outside: {told:.2000}");
         assert!(!told.contains("EVIL"), "{name} started what it must not: {told:.2000}");
         lab.untouched(name);
+        ended(name, &arguments);
     }
 }
 

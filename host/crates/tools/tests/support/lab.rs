@@ -185,7 +185,7 @@ impl Lab {
         self.call("shell", "run", arguments, &json!({ "programs": programs })).await
     }
 
-    /// What lies outside is as it was, nobody was reached, and nothing is left running.
+    /// What lies outside is as it was, and nobody was reached.
     #[track_caller]
     pub fn untouched(&self, name: &str) {
         assert!(!self.at("outside/escaped").exists(), "{name} wrote outside");
@@ -193,23 +193,34 @@ impl Lab {
         assert!(self.listener.accept().is_err(), "{name} reached the machine");
         let refs = self.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]);
         assert_eq!(refs, "refs/heads/main\nrefs/heads/private\n", "{name} moved a branch");
-        // The kernel ends what was in a namespace after its first process: not at once.
-        for _ in 0..100 {
-            if running("77700").is_empty() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        panic!("{name} left {:?}", running("77700"));
     }
 }
 
-/// Command lines of processes that have this word.
-fn running(word: &str) -> Vec<String> {
+/// No `sleep` of these arguments runs any more. Each attempt has numbers of its own, since others run beside it.
+#[track_caller]
+pub fn ended(name: &str, arguments: &Value) {
+    let arguments = arguments.to_string();
+    let numbers = arguments.split(|letter: char| !letter.is_ascii_digit());
+    let marks: Vec<&str> = numbers.filter(|number| number.starts_with(MARK)).collect();
+    // The kernel ends what was in a namespace after its first process: not at once.
+    for _ in 0..100 {
+        if running(&marks).is_empty() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("{name} left {:?}", running(&marks));
+}
+
+/// How the seconds begin that attempts sleep for.
+const MARK: &str = "77700";
+
+/// Command lines of processes that sleep for one of these.
+fn running(marks: &[&str]) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines
         .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.starts_with("sleep ") && line.contains(word))
+        .filter(|line| line.starts_with("sleep ") && marks.iter().any(|mark| line.contains(mark)))
         .collect()
 }
