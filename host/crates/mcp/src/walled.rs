@@ -99,6 +99,7 @@ fn refused(name: &str, config: &McpConfig, error: &SandboxError) -> String {
              {}, or remove `hosts` of [mcp.{name}]",
             Level::Namespaces.remedy()
         ),
+        SandboxError::Absent { .. } => format!("{error}, under [mcp.{name}]"),
         _ => format!("{error}; or let it run bare, where it can read what you can: [mcp.{name}] sandbox = \"none\""),
     }
 }
