@@ -134,6 +134,11 @@ impl Words {
         !self.is_exact || self.filters.is_empty() || self.filters.iter().any(is_it)
     }
 
+    /// Whether no program of tests is asked for, as with `--doc`.
+    pub(super) fn is_of_comments(&self) -> bool {
+        self.targets.as_ref().is_some_and(|one| !one.lib && one.bins.is_empty() && one.tests.is_empty())
+    }
+
     /// The beginning of a name that the words choose.
     pub(super) fn chosen_name(&self) -> &str {
         let last = self.filters.first().and_then(|filter| filter.rsplit("::").next()).unwrap_or_default();

@@ -202,7 +202,7 @@ impl Search<'_> {
                 let rest = rest.strip_prefix("mut ").unwrap_or(rest);
                 span = trimmed(self.text, &(span.end - rest.len()..span.end));
             } else if let Some(rest) = CONVERSIONS.iter().find_map(|one| text.strip_suffix(*one)) {
-                span.end = span.start + rest.len();
+                span = trimmed(self.text, &(span.start..span.start + rest.len()));
             } else {
                 return span;
             }
@@ -223,7 +223,7 @@ impl Search<'_> {
             near(&self.text[one.clone()], count, random).into_iter().map(|with| (one.clone(), with)).collect()
         };
         if !made.is_own {
-            return made.literals.iter().flat_map(|one| change(one, self.count, random)).collect();
+            return made.literals.iter().flat_map(|one| change(one, self.count, &mut *random)).collect();
         }
         let (Some(first), Some(last)) = (made.literals.first(), made.literals.last()) else { return Vec::new() };
         let whole = first.start..last.end;
@@ -236,7 +236,7 @@ impl Search<'_> {
             }
             (whole.clone(), new)
         };
-        (0..self.count).map(|_| all(random)).filter(|(_, new)| *new != self.text[whole.clone()]).collect()
+        (0..self.count).map(|_| all(&mut *random)).filter(|(_, new)| *new != self.text[whole.clone()]).collect()
     }
 
     /// Finds the literals of a value: itself, or those of a list, a tuple or what is constructed of them.

@@ -280,7 +280,7 @@ fn literals(text: &str, copies: usize, true_one: usize, random: &mut StdRng) -> 
     if matches!(text, "true" | "false") {
         return Some(truths(text, copies, true_one, random));
     }
-    let mut values = match text.parse::<i64>() {
+    let mut values: Vec<String> = match text.parse::<i64>() {
         Ok(value) => {
             let first = value.checked_sub(i64::try_from(true_one).ok()?)?;
             let last = first.checked_add(i64::try_from(copies).ok()?)?;
