@@ -1,33 +1,41 @@
 //! `cargo test` and `cargo nextest run`.
 //!
 //! Two runs: the operator's own command, and the audit of the same sources with every test under another name beside
-//! twins that must fail. Both compile everything, dependencies too: what the first one left in `target` could tell the
-//! second one the tests as they were, by the code under test, its build script or its macros. Each program of tests
-//! says at first how many tests it has, so that one that the code ends early is noticed, and tests of pinned files must
-//! be reported, so that no manifest and no `mod` line of the work leaves them out; see [`expected`]. Open: a program
-//! can read its own tests' names and forge their lines, and then needs the expected values only to tell tests from
-//! twins. Refuses sources with fewer tests than the base commit has, and a run in which no test ran.
+//! twins that must fail, and a canary a file. Both compile everything, dependencies too: what the first one left in
+//! `target` could tell the second one the tests as they were, by the code under test, its build script or its macros.
+//! Each program of tests says at first how many tests it has, so that one that the code ends early is noticed, and
+//! tests of pinned files must be reported, so that no manifest and no `mod` line of the work leaves them out; see
+//! [`expected`]. Tests that only macros make keep their names, beside canaries. Open: a program can read its own tests'
+//! names and forge their lines, and then needs the expected values only to tell tests from twins. Refuses sources with
+//! fewer tests than the base commit has, a run in which no test ran, and one in which nothing failed that must. Leaves
+//! alone files that no program is made of, and vendored crates, whose digests cargo compares.
 
 mod expected;
 mod words;
 
-use self::expected::{Expected, expected};
-use super::clike::{Rewritten, Test, rewritten, tests};
+use self::expected::Plan;
+use self::words::{Words, auditing};
+use super::clike::{Rewriting, Rewritten, Test, rewritten, tests, with_canary};
 use super::{Check, Ended, Files, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use std::collections::BTreeMap;
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// Twins of one audit, if there are fewer tests than that: each is compiled. Of more tests each has one all the same.
 const TWINS_MAX: usize = 60;
 
 pub(crate) struct Cargo {
     argv: Vec<String>,
+    words: Words,
     is_nextest: bool,
+    /// All in Rust, by their paths, but for vendored crates.
     sources: BTreeMap<String, String>,
-    expected: Expected,
-    base_count: usize,
+    plan: Plan,
+    pinned: BTreeSet<String>,
+    base: Base,
     twins: bool,
     random: StdRng,
     stage: Stage,
@@ -39,78 +47,153 @@ enum Stage {
     Audit(BTreeMap<String, Rewritten>),
 }
 
+/// What the sources of the base commit have.
+#[derive(Debug, Default)]
+struct Base {
+    count: usize,
+    /// Whether types of the work are compared with others, or its code may be without the standard library.
+    is_special: bool,
+}
+
+impl Base {
+    fn of(files: &dyn Files) -> Self {
+        let vendored = Vendored::of(files);
+        let paths = files.base_paths().into_iter().filter(|path| path.ends_with(".rs") && !vendored.has(path));
+        let mut base = Self::default();
+        for text in paths.filter_map(|path| files.read_base(&path)) {
+            base.count += tests(&text).len();
+            base.is_special |= text.contains("PartialEq<") || text.contains("no_std");
+        }
+        base
+    }
+}
+
+/// Directories of crates with digests of their files. Of a file that the base commit has, it alone says so.
+struct Vendored {
+    base: BTreeSet<String>,
+    of_base: Vec<String>,
+    of_work: Vec<String>,
+}
+
+impl Vendored {
+    fn of(files: &dyn Files) -> Self {
+        let base: BTreeSet<String> = files.base_paths().into_iter().collect();
+        let of_base = Self::dirs(base.iter().map(String::as_str));
+        let of_work = Self::dirs(files.paths().iter().map(String::as_str));
+        Self { base, of_base, of_work }
+    }
+
+    fn dirs<'p>(paths: impl Iterator<Item = &'p str>) -> Vec<String> {
+        let dirs = paths.filter_map(|path| path.strip_suffix(".cargo-checksum.json"));
+        dirs.filter(|dir| dir.ends_with('/')).map(str::to_owned).collect()
+    }
+
+    fn has(&self, path: &str) -> bool {
+        let dirs = if self.base.contains(path) { &self.of_base } else { &self.of_work };
+        dirs.iter().any(|dir| path.starts_with(dir.as_str()))
+    }
+}
+
 impl Cargo {
     pub(crate) fn of(check: &Check<'_>) -> Self {
+        let vendored = Vendored::of(check.files);
         let read = |path: String| Some((path.clone(), check.files.read(&path)?));
-        let is_rust = |path: &String| path.ends_with(".rs");
-        let sources = check.files.paths().into_iter().filter(is_rust).filter_map(read);
+        let is_rust = |path: &String| path.ends_with(".rs") && !vendored.has(path);
+        let sources = check.files.paths().into_iter().filter(is_rust).filter_map(read).collect();
+        let pinned: BTreeSet<String> = check.files.pinned().into_iter().collect();
         Self {
             argv: check.argv.to_vec(),
+            words: Words::of(check.argv),
             is_nextest: check.argv.iter().any(|word| word == "nextest"),
-            sources: sources.filter(|(_, text)| text.contains("test")).collect(),
-            expected: expected(check.argv, check.files, &check.files.pinned().into_iter().collect()),
-            base_count: base_count(check.files),
+            sources,
+            plan: Plan::of(check.argv, check.files, &pinned),
+            pinned,
+            base: Base::of(check.files),
             twins: check.twins,
             random: StdRng::from_seed(check.seed),
             stage: Stage::Start,
         }
     }
 
+    /// Whether a program may be made of a file, so that it is no mere text to the tests.
+    fn is_built(&self, path: &str) -> bool {
+        let is_expected = || self.plan.expected.iter().any(|(of, _)| of == path);
+        self.plan.sources.is_empty() || self.plan.sources.contains(path) || is_expected()
+    }
+
     fn audit(&mut self, ended: &Ended) -> Step {
         if ended.exit_code != 0 {
             return Verdict::failed();
         }
-        let found: BTreeMap<&String, Vec<Test>> = self
-            .sources
-            .iter()
-            .map(|(path, text)| (path, tests(text)))
-            .filter(|(_, tests)| !tests.is_empty())
-            .collect();
-        let all: usize = found.values().map(Vec::len).sum();
-        if all < self.base_count {
-            let (now, base) = (count(all, "test"), self.base_count);
-            return Verdict::refused(format!("the sources have {now}, and {base} in the base commit; put them back"));
+        match self.audited() {
+            Ok(files) => {
+                let launch = Launch {
+                    argv: auditing(&self.argv, self.is_nextest),
+                    over: files.iter().map(|(path, file)| (path.clone(), file.text.clone().into_bytes())).collect(),
+                    is_read_whole: true,
+                    ..Launch::default()
+                };
+                self.stage = Stage::Audit(files);
+                Step::Launch(launch)
+            }
+            Err(why) => Verdict::refused(why),
         }
-        if all == 0 {
-            return Verdict::refused("there is no test, which shows nothing");
-        }
-        let twins = if self.twins { (TWINS_MAX / all).clamp(1, 4) } else { 0 };
-        let mut files = BTreeMap::new();
-        for (path, tests) in found {
-            files.insert(path.clone(), rewritten(&self.sources[path], &tests, twins, &mut self.random));
-        }
-        let launch = Launch {
-            argv: self.auditing(),
-            over: files.iter().map(|(path, file)| (path.clone(), file.text.clone().into_bytes())).collect(),
-            is_read_whole: true,
-            ..Launch::default()
-        };
-        self.stage = Stage::Audit(files);
-        Step::Launch(launch)
     }
 
-    /// The same command, which goes on after a failure and names each test.
-    fn auditing(&self) -> Vec<String> {
-        let mut words = self.argv.iter();
-        let own: Vec<&String> = words.by_ref().take_while(|word| *word != "--").collect();
-        let quiet = |word: &&String| !matches!(word.as_str(), "-q" | "--quiet" | "--nocapture" | "--show-output");
-        let mut argv: Vec<String> = own.into_iter().filter(quiet).cloned().collect();
-        argv.retain(|word| word != "--no-fail-fast" && word != "--fail-fast");
-        argv.push("--no-fail-fast".to_owned());
-        let rest: Vec<String> = words.filter(quiet).cloned().collect();
-        if !rest.is_empty() {
-            argv.push("--".to_owned());
-            argv.extend(rest);
+    /// The files of the audit.
+    fn audited(&mut self) -> Result<BTreeMap<String, Rewritten>, String> {
+        let all: usize = self.sources.values().map(|text| tests(text).len()).sum();
+        if all < self.base.count {
+            let (now, base) = (count(all, "test"), self.base.count);
+            return Err(format!("the sources have {now}, and {base} in the base commit; put them back"));
         }
-        argv
+        let is_chosen = |test: &Test| self.words.may_choose(&test.name);
+        let mut found: BTreeMap<String, Vec<Test>> = BTreeMap::new();
+        for (path, text) in self.sources.iter().filter(|(path, _)| self.is_built(path)) {
+            found.insert(path.clone(), tests(text).into_iter().filter(is_chosen).collect());
+        }
+        found.retain(|_, tests| !tests.is_empty());
+        let number: usize = found.values().map(Vec::len).sum();
+        if number == 0 {
+            return self.with_canaries();
+        }
+        let twins = if self.twins { (TWINS_MAX / number).clamp(1, 4) } else { 0 };
+        let crates: Vec<String> = self.plan.crates.iter().filter(|_| !self.base.is_special).cloned().collect();
+        let rewriting = Rewriting { twins, crates: &crates };
+        let mut files = BTreeMap::new();
+        for (path, tests) in found {
+            let file = rewritten(&self.sources[&path], &tests, &rewriting, &mut self.random);
+            files.insert(path, file);
+        }
+        Ok(files)
+    }
+
+    /// Pinned files with a canary each, where no test is known by its name: macros make them, or comments hold them.
+    fn with_canaries(&mut self) -> Result<BTreeMap<String, Rewritten>, String> {
+        let is_it = |path: &str| self.pinned.contains(path) && self.plan.sources.contains(path);
+        let mut files = BTreeMap::new();
+        for (path, text) in self.sources.iter().filter(|(path, _)| is_it(path)) {
+            files.insert(path.clone(), with_canary(text, self.words.chosen_name(), &mut self.random));
+        }
+        if files.is_empty() || self.words.is_of_comments() {
+            return Err("no test is found in its sources, which shows nothing; if its command tests something else, \
+                        set `evidence = \"exit\"` in its table of [checks]"
+                .to_owned());
+        }
+        Ok(files)
     }
 
     fn judge(&self, ended: &Ended, files: &BTreeMap<String, Rewritten>) -> Step {
-        let stream = if self.is_nextest { nextest(&ended.stderr) } else { libtest(&ended.stdout) };
-        let stream = match stream {
-            Ok(stream) => stream,
-            Err(why) => return Verdict::refused(format!("in the audit {why} (did the code end their process?)")),
-        };
+        match self.judged(ended, files) {
+            Ok(why) => Verdict::pass(why),
+            Err(why) => Verdict::refused(why),
+        }
+    }
+
+    fn judged(&self, ended: &Ended, files: &BTreeMap<String, Rewritten>) -> Result<String, String> {
+        let outcomes = if self.is_nextest { nextest(&ended.stderr) } else { libtest(&ended.stdout) };
+        let outcomes = outcomes.map_err(|why| format!("in the audit {why} (did the code end their process?)"))?;
+        let parts = by_part(&outcomes);
         let (mut renamed, mut failed) = (0, 0);
         for (path, file) in files {
             let reals: BTreeMap<&str, &str> = file
@@ -119,24 +202,23 @@ impl Cargo {
                 .filter(|(.., fails)| !fails)
                 .map(|(name, of, _)| (of.as_str(), name.as_str()))
                 .collect();
+            let is_run = |of: &str| reals.get(of).is_some_and(|real| parts.contains_key(real));
             for (name, of, must_fail) in &file.names {
-                match (stream.get(name.as_str()), must_fail) {
+                match (parts.get(name.as_str()), must_fail) {
                     (Some(true), false) => renamed += 1,
                     (Some(false), true) => failed += 1,
                     (Some(false), false) => {
-                        return Verdict::refused(format!(
-                            "`{of}` of {path} passed and does not pass under another name beside its twins; if its tests \
-                             share state, set `twins = false` in its table of [checks]"
+                        return Err(format!(
+                            "`{of}` of {path} passed and does not pass under another name beside its twins; if its \
+                             tests share state, set `twins = false` in its table of [checks]"
                         ));
                     }
-                    (Some(true), true) => {
-                        return Verdict::refused(format!("`{of}` of {path} passes where it must fail"));
-                    }
+                    (Some(true), true) => return Err(format!("`{of}` of {path} passes where it must fail")),
                     // A test that is not chosen, not compiled or ignored has no twin either.
-                    (None, false) if !self.expected.contains(&(path.clone(), of.clone())) => {}
-                    (None, true) if !reals.get(of.as_str()).is_some_and(|real| stream.contains_key(*real)) => {}
+                    (None, false) if !self.plan.expected.contains(&(path.clone(), of.clone())) => {}
+                    (None, true) if !is_run(of) => {}
                     (None, _) => {
-                        return Verdict::refused(format!(
+                        return Err(format!(
                             "in the audit `{of}` of {path} was not reported; if manifests or `mod` lines leave it out, \
                              put them back, choose tests by words of the command, or set `evidence = \"exit\"`"
                         ));
@@ -144,14 +226,27 @@ impl Cargo {
                 }
             }
         }
-        if renamed == 0 {
-            return Verdict::refused("no test was run, which shows nothing");
+        let is_known = files.values().flat_map(|file| &file.names).any(|(.., must_fail)| !must_fail);
+        let passed = if is_known { renamed } else { of_others(&outcomes, files)? };
+        if passed == 0 {
+            return Err("no test was run, which shows nothing".to_owned());
         }
-        let code = ended.exit_code;
-        if failed > 0 && code == 0 {
-            return Verdict::refused("in the audit tests failed, and its exit code is 0");
+        if failed == 0 || ended.exit_code == 0 {
+            return Err("in the audit tests that must fail did not end it with a failure".to_owned());
         }
-        Verdict::pass(format!("{} passed by name, where {failed} that must fail did", count(renamed, "test")))
+        let name = if is_known { "by name" } else { "under the names that they have" };
+        Ok(format!("{} passed {name}, where {failed} that must fail did", count(passed, "test")))
+    }
+}
+
+/// How many tests passed beside canaries.
+fn of_others(outcomes: &Outcomes, files: &BTreeMap<String, Rewritten>) -> Result<usize, String> {
+    let names: BTreeSet<&str> = files.values().flat_map(|file| &file.names).map(|(name, ..)| name.as_str()).collect();
+    let is_other = |name: &str| !name.split("::").any(|part| names.contains(part));
+    let others: Vec<_> = outcomes.iter().filter(|(name, _)| is_other(name)).collect();
+    match others.iter().find(|(_, passed)| !**passed) {
+        Some((name, _)) => Err(format!("`{name}` passed and does not pass beside tests that must fail")),
+        None => Ok(others.len()),
     }
 }
 
@@ -169,36 +264,110 @@ impl Runner for Cargo {
     }
 }
 
-fn base_count(files: &dyn Files) -> usize {
-    let paths = files.base_paths().into_iter().filter(|path| path.ends_with(".rs"));
-    paths.filter_map(|path| files.read_base(&path)).map(|text| tests(&text).len()).sum()
-}
-
-/// Whether each test passed, by the last part of its name.
+/// Whether each test passed, by its name with its modules. A test of several programs passes when it passes in each.
 type Outcomes = BTreeMap<String, bool>;
 
-/// The lines of libtest: `running 2 tests`, `test a::b ... ok`, `test result: ...`.
+/// By each part of the names: cases of a test are named below it.
+fn by_part(outcomes: &Outcomes) -> BTreeMap<&str, bool> {
+    let mut parts = BTreeMap::new();
+    for (name, passed) in outcomes {
+        name.split("::").for_each(|part| *parts.entry(part).or_insert(true) &= passed);
+    }
+    parts
+}
+
+/// `test a::b - should panic ... ok` or `test src/lib.rs - a (line 3) ... ok`, with what was printed before it.
+static TEST: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"test (\S+?(?: - \S+ \(line \d+\))?)(?: - .*?)? \.\.\. ?(.*)$").expect("a pattern of ours")
+});
+
+/// The lines of libtest: `running 2 tests`, `test a::b ... ok`, `test result: ...`. In one thread the end of a test's
+/// line comes behind whatever the test prints.
 fn libtest(stdout: &str) -> Result<Outcomes, String> {
-    let (mut outcomes, mut expected, mut seen) = (Outcomes::new(), None::<usize>, 0);
+    let (mut outcomes, mut running_one) = (Outcomes::new(), None::<Program>);
     for line in stdout.lines() {
         if let Some(number) = running(line) {
-            if expected.is_some() {
+            if running_one.is_some() {
                 return Err("a program of tests did not come to its end".to_owned());
             }
-            (expected, seen) = (Some(number), 0);
+            running_one = Some(Program { number, ..Program::default() });
         } else if line.starts_with("test result: ") {
-            if expected.take() != Some(seen) {
+            if !running_one.take().is_some_and(|mut program| program.is_whole(&mut outcomes)) {
                 return Err("a program of tests did not report each test".to_owned());
             }
-        } else if let Some((name, outcome)) = outcome(line) {
-            seen += 1;
-            record(&mut outcomes, name, outcome);
+        } else if let Some(program) = &mut running_one {
+            program.read(line, &mut outcomes);
         }
     }
-    match expected {
+    match running_one {
         None => Ok(outcomes),
         Some(_) => Err("a program of tests did not come to its end".to_owned()),
     }
+}
+
+/// What a program of tests has said.
+#[derive(Default)]
+struct Program {
+    /// How many tests it said that it has.
+    number: usize,
+    seen: usize,
+    /// A test whose line has not ended, and how that which was printed since ends.
+    open: Option<(String, Option<Outcome>)>,
+    /// Whether what follows is only what failed tests have printed.
+    is_over: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Outcome {
+    Passed,
+    Failed,
+    Ignored,
+}
+
+impl Program {
+    fn read(&mut self, line: &str, outcomes: &mut Outcomes) {
+        if self.is_over {
+            return;
+        }
+        if line == "failures:" {
+            self.settle(outcomes);
+            self.is_over = true;
+        } else if let Some(test) = TEST.captures(line) {
+            self.settle(outcomes);
+            let (name, rest) = (test[1].to_owned(), &test[2]);
+            match outcome(rest) {
+                Some(outcome) => self.tell(name, outcome, outcomes),
+                None => self.open = Some((name, late_outcome(rest))),
+            }
+        } else if let Some((_, found)) = &mut self.open {
+            *found = late_outcome(line).or(*found);
+        }
+    }
+
+    fn settle(&mut self, outcomes: &mut Outcomes) {
+        if let Some((name, Some(outcome))) = self.open.take() {
+            self.tell(name, outcome, outcomes);
+        }
+    }
+
+    fn tell(&mut self, name: String, outcome: Outcome, outcomes: &mut Outcomes) {
+        self.seen += 1;
+        match outcome {
+            Outcome::Passed => record(outcomes, name, true),
+            Outcome::Failed => record(outcomes, name, false),
+            Outcome::Ignored => {}
+        }
+    }
+
+    /// Whether each test was told, at the end.
+    fn is_whole(&mut self, outcomes: &mut Outcomes) -> bool {
+        self.settle(outcomes);
+        self.seen == self.number
+    }
+}
+
+fn record(outcomes: &mut Outcomes, name: String, passed: bool) {
+    *outcomes.entry(name).or_insert(true) &= passed;
 }
 
 fn running(line: &str) -> Option<usize> {
@@ -206,14 +375,20 @@ fn running(line: &str) -> Option<usize> {
     number.strip_suffix(" tests").or_else(|| number.strip_suffix(" test"))?.parse().ok()
 }
 
-/// The name, and whether it passed; none: it was ignored. What a test printed may stand before its line.
-fn outcome(line: &str) -> Option<(&str, Option<bool>)> {
-    let (before, outcome) = line.rsplit_once(" ... ")?;
-    let name = before[before.rfind("test ")? + 5..].split(" - ").next()?;
-    match outcome.split([',', ' ']).next()? {
-        "ok" => Some((name, Some(true))),
-        "FAILED" => Some((name, Some(false))),
-        "ignored" => Some((name, None)),
+fn outcome(text: &str) -> Option<Outcome> {
+    match text.split([',', ' ']).next()? {
+        "ok" => Some(Outcome::Passed),
+        "FAILED" => Some(Outcome::Failed),
+        "ignored" => Some(Outcome::Ignored),
+        _ => None,
+    }
+}
+
+/// The end of a line, behind what a test printed.
+fn late_outcome(line: &str) -> Option<Outcome> {
+    match (line.ends_with("ok"), line.ends_with("FAILED")) {
+        (true, _) => Some(Outcome::Passed),
+        (_, true) => Some(Outcome::Failed),
         _ => None,
     }
 }
@@ -226,8 +401,8 @@ fn nextest(stderr: &str) -> Result<Outcomes, String> {
         let (word, rest) = line.split_once(" [").unwrap_or_default();
         let name = rest.rsplit(' ').next().unwrap_or_default();
         match word {
-            "PASS" | "LEAK" => record(&mut outcomes, name, Some(true)),
-            "FAIL" | "SIGABRT" | "SIGSEGV" | "TIMEOUT" | "ABORT" => record(&mut outcomes, name, Some(false)),
+            "PASS" | "LEAK" => record(&mut outcomes, name.to_owned(), true),
+            "FAIL" | "SIGABRT" | "SIGSEGV" | "TIMEOUT" | "ABORT" => record(&mut outcomes, name.to_owned(), false),
             "Summary" => is_ended = true,
             _ => {}
         }
@@ -235,17 +410,11 @@ fn nextest(stderr: &str) -> Result<Outcomes, String> {
     if is_ended { Ok(outcomes) } else { Err("nextest did not come to its end".to_owned()) }
 }
 
-/// A test of several programs passes when it passes in each.
-fn record(outcomes: &mut Outcomes, name: &str, passed: Option<bool>) {
-    if let Some(passed) = passed {
-        let last = name.rsplit("::").next().unwrap_or(name).to_owned();
-        *outcomes.entry(last).or_insert(true) &= passed;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::{self, FakeFiles};
+    use crate::{EvidenceKind, Judge};
 
     #[track_caller]
     fn check(stdout: &str, expected: Result<&[(&str, bool)], &str>) {
@@ -259,19 +428,177 @@ mod tests {
     fn each_program_reports_as_many_tests_as_it_has() {
         let end = "test result: FAILED. 1 passed\n";
         let two = "running 2 tests\ntest a::b ... ok\nnoisetest c - should panic ... FAILED\n";
-        check(&format!("{two}{end}"), Ok(&[("b", true), ("c", false)]));
+        check(&format!("{two}{end}"), Ok(&[("a::b", true), ("c", false)]));
         check(two, Err("a program of tests did not come to its end"));
         check(&format!("{two}running 0 tests\n{end}"), Err("a program of tests did not come to its end"));
         check(&format!("running 3 tests\ntest a ... ok\n{end}"), Err("a program of tests did not report each test"));
         check(&format!("running 1 test\ntest a ... ignored, later\n{end}"), Ok(&[]));
         check("", Ok(&[]));
+        let of_comments = [("src/lib.rs - a (line 7)", true), ("src/lib.rs - a::b (line 3)", true)];
+        let lines = "test src/lib.rs - a::b (line 3) ... ok\ntest src/lib.rs - a (line 7) - compile fail ... ok\n";
+        check(&format!("running 2 tests\n{lines}{end}"), Ok(&of_comments));
+    }
+
+    #[test]
+    fn what_a_test_prints_may_stand_within_its_line() {
+        let end = "test result: FAILED. 1 passed\n";
+        let one =
+            |printed: &str| format!("running 2 tests\ntest a ... {printed}\ntest b ... ok\n\nfailures:\n\nok\n{end}");
+        check(&one("said\nok"), Ok(&[("a", true), ("b", true)]));
+        check(&one("said ... all is ok\nmoreFAILED"), Ok(&[("a", false), ("b", true)]));
+        check(&one("\nit is ok\nFAILED"), Ok(&[("a", false), ("b", true)]));
+        check(&one("said"), Err("a program of tests did not report each test"));
+    }
+
+    #[test]
+    fn cases_of_a_test_pass_where_all_of_them_do() {
+        let text = "running 3 tests\ntest it::a_1::case_1 ... ok\ntest it::a_1::case_2 ... FAILED\n\
+                    test it::b_2 ... ok\ntest result: FAILED. 2 passed\n";
+        let outcomes = libtest(text).unwrap();
+        let parts = by_part(&outcomes);
+        assert_eq!((parts["a_1"], parts["b_2"], parts["it"]), (false, true, false));
     }
 
     #[test]
     fn outcomes_of_nextest_count_once_its_summary_is_there() {
-        let text = "        PASS [   0.004s] demo tests::a\n        FAIL [   0.005s] (2/2) demo::it b\n     Summary [   0.0s] 2";
-        let expected = [("a".to_owned(), true), ("b".to_owned(), false)];
+        let text = "        PASS [   0.004s] demo tests::a\n        FAIL [   0.005s] (2/2) demo::it b\n     \
+                    Summary [   0.0s] 2";
+        let expected = [("tests::a".to_owned(), true), ("b".to_owned(), false)];
         assert_eq!(nextest(text), Ok(expected.into()));
         assert!(nextest("PASS [ 0.1s] demo a").is_err());
+    }
+
+    const MANIFEST: (&str, &str) = ("Cargo.toml", "[package]\nname = \"demo\"\nedition = \"2024\"\n");
+    const LIB: (&str, &str) = ("src/lib.rs", "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n");
+    const IT: &str = "#[test]\nfn adds() {\n    assert_eq!(demo::add(2, 3), 5);\n}\n";
+
+    /// A judge of a work whose first run ended well, and what it asks for or says then.
+    fn audit(argv: &str, base: &[(&str, &str)], now: &[(&str, &str)]) -> (Judge, Result<Launch, String>) {
+        let files = FakeFiles::of(&[&[MANIFEST, LIB][..], base].concat(), &[&[MANIFEST, LIB][..], now].concat());
+        let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
+        let mut judge = Judge::of(&fake::check(&argv, EvidenceKind::Cargo, &files));
+        assert!(matches!(judge.next(None), Step::Launch(_)));
+        let next = match judge.next(Some(Ended::default())) {
+            Step::Launch(launch) => Ok(launch),
+            Step::Judged(verdict) => Err(verdict.why),
+        };
+        (judge, next)
+    }
+
+    fn text(launch: &Launch, path: &str) -> String {
+        String::from_utf8(launch.over[path].clone()).unwrap()
+    }
+
+    /// The lines of tests of which those fail that `fails` says.
+    fn ran(names: &[String], fails: impl Fn(&str) -> bool) -> Ended {
+        let of = |name: &String| format!("test it::{name} ... {}\n", if fails(name) { "FAILED" } else { "ok" });
+        let lines: String = names.iter().map(of).collect();
+        let stdout = format!("running {} tests\n{lines}\ntest result: FAILED. x\n", names.len());
+        Ended { exit_code: 101, stdout, ..Ended::default() }
+    }
+
+    fn verdict(judge: &mut Judge, ended: Ended) -> (bool, String) {
+        match judge.next(Some(ended)) {
+            Step::Judged(verdict) => (verdict.passed, verdict.why),
+            Step::Launch(launch) => panic!("{launch:?}"),
+        }
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        tests(text).into_iter().map(|test| test.name).collect()
+    }
+
+    #[test]
+    fn fewer_tests_than_in_the_base_commit_are_no_pass() {
+        let two = format!("{IT}#[test]\nfn says() {{}}\n");
+        let why = audit("cargo test", &[("tests/it.rs", &*two)], &[("tests/it.rs", IT)]).1.unwrap_err();
+        assert!(why.contains("the sources have 1 test, and 2 in the base commit; put them back"), "{why}");
+        for now in
+            [&[("tests/it.rs", &*two)][..], &[("tests/it.rs", IT), ("tests/more.rs", "#[test]\nfn a() {}\n")][..]]
+        {
+            let launch = audit("cargo test", &[("tests/it.rs", &*two)], now).1.unwrap();
+            assert_eq!(launch.argv, ["cargo", "test", "--no-fail-fast"]);
+        }
+    }
+
+    #[test]
+    fn files_that_no_program_is_made_of_are_left_alone() {
+        let now = [
+            ("src/more.rs", "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() {}\n}\n"),
+            ("src/main.rs", "mod more;\n\n#[test]\nfn b() {}\n"),
+            ("tests/it.rs", IT),
+            ("tests/fixtures/sample.rs", IT),
+            ("tests/ui/pass.rs", IT),
+            ("tests/fixtures/other/Cargo.toml", "[package]\nname = \"other\"\n"),
+            ("tests/fixtures/other/src/lib.rs", IT),
+            ("vendor/other/.cargo-checksum.json", "{}"),
+            ("vendor/other/Cargo.toml", "[package]\nname = \"other\"\n"),
+            ("vendor/other/src/lib.rs", IT),
+        ];
+        let launch = audit("cargo test", &now, &now).1.unwrap();
+        assert_eq!(launch.over.keys().collect::<Vec<_>>(), ["src/main.rs", "src/more.rs", "tests/it.rs"]);
+        // What the work says to be vendored is not.
+        let hidden = [&now[..], &[("tests/.cargo-checksum.json", "{}")][..]].concat();
+        assert!(audit("cargo test", &now, &hidden).1.unwrap().over.contains_key("tests/it.rs"));
+    }
+
+    #[test]
+    fn a_canary_must_fail_also_without_twins() {
+        let text_of = |twins: bool| {
+            let files = FakeFiles::of(&[MANIFEST, LIB, ("tests/it.rs", IT)], &[MANIFEST, LIB, ("tests/it.rs", IT)]);
+            let argv = ["cargo", "test"].map(str::to_owned);
+            let mut judge = Judge::of(&Check { twins, ..fake::check(&argv, EvidenceKind::Cargo, &files) });
+            judge.next(None);
+            let Step::Launch(launch) = judge.next(Some(Ended::default())) else { panic!("no audit") };
+            (judge, text(&launch, "tests/it.rs"))
+        };
+        for (twins, number) in [(true, 6), (false, 2)] {
+            let (mut judge, text) = text_of(twins);
+            let names = names(&text);
+            assert_eq!(names.len(), number, "{text}");
+            let is_real = |name: &str| {
+                let body = text.split_once(&format!("fn {name}()")).unwrap().1.split_once('}').unwrap().0;
+                body.trim_start_matches([' ', '{', '\n']).starts_with("assert_eq!(demo::add(2, 3), 5);")
+            };
+            let (passed, why) = verdict(&mut judge, ran(&names, |name| !is_real(name)));
+            assert!(
+                passed && why == format!("1 test passed by name, where {} that must fail did", number - 1),
+                "{why}"
+            );
+            let (mut judge, _) = text_of(twins);
+            let (passed, why) = verdict(&mut judge, ran(&names, |_| false));
+            assert!(!passed && why.contains("`adds` of tests/it.rs passes where it must fail"), "{why}");
+            let (mut judge, _) = text_of(twins);
+            let real: Vec<String> = names.iter().filter(|name| is_real(name)).cloned().collect();
+            assert!(!verdict(&mut judge, ran(&real, |_| false)).0, "nothing that must fail shows nothing");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_asked_for_as_a_whole_is_found_in_the_audit() {
+        let two = format!("{IT}#[test]\nfn adds_all() {{}}\n");
+        let launch =
+            audit("cargo test adds -- --exact", &[("tests/it.rs", &*two)], &[("tests/it.rs", &*two)]).1.unwrap();
+        assert_eq!(launch.argv, ["cargo", "test", "adds", "--no-fail-fast"]);
+        let text = text(&launch, "tests/it.rs");
+        assert!(text.contains("fn adds_all()") && !text.contains("fn adds()"), "{text}");
+    }
+
+    #[test]
+    fn tests_that_macros_make_pass_beside_a_canary() {
+        let it = "demo::cases!(adds, 2, 3, 5);\n";
+        let (mut judge, launch) = audit("cargo test", &[("tests/it.rs", it)], &[("tests/it.rs", it)]);
+        let text = text(&launch.unwrap(), "tests/it.rs");
+        let names = [names(&text), vec!["adds".to_owned()]].concat();
+        assert!(names.len() == 2 && text.starts_with(it), "{text}");
+        let (passed, why) = verdict(&mut judge, ran(&names, |name| name != "adds"));
+        assert!(
+            passed && why.contains("1 test, which macros make, passed by name, where 1 that must fail did"),
+            "{why}"
+        );
+        let (mut judge, _) = audit("cargo test", &[("tests/it.rs", it)], &[("tests/it.rs", it)]);
+        assert!(!verdict(&mut judge, ran(&names[1..], |_| false)).0, "a canary that is not run shows nothing");
+        let why = audit("cargo test --doc", &[], &[]).1.unwrap_err();
+        assert!(why.contains("no test is found in its sources") && why.contains("evidence = \"exit\""), "{why}");
     }
 }

@@ -3,9 +3,11 @@
 //! Comments, strings and characters are covered first, so that brackets can be counted; what is then cut out and put in
 //! is the text itself. Refuses what it is not sure of: such a test keeps its name, and has no twin.
 
+mod twins;
+
 use rand::rngs::StdRng;
-use rand::seq::SliceRandom as _;
-use rand::{Rng, RngExt as _};
+use rand::seq::{IndexedRandom as _, SliceRandom as _};
+use rand::{Rng as _, RngExt as _};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -148,17 +150,35 @@ fn attributes_before(covered: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Gives each of `tests` another name, and so many twins each.
-pub(crate) fn rewritten(text: &str, tests: &[Test], twins: usize, random: &mut StdRng) -> Rewritten {
+/// How the tests of a file are rewritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rewriting<'a> {
+    /// Twins of each; the file has a canary also without any.
+    pub(crate) twins: usize,
+    /// The crates of the work; none where its types may be equal to others.
+    pub(crate) crates: &'a [String],
+}
+
+/// Gives each of `tests` another name and twins, and one of them a canary beside it: a test that fails by an assertion
+/// alone.
+pub(crate) fn rewritten(text: &str, tests: &[Test], rewriting: &Rewriting<'_>, random: &mut StdRng) -> Rewritten {
     let covered = covered(text);
     let (mut new, mut at) = (Rewritten::default(), 0);
+    let canary = beside_canary(tests, random).cloned();
     for test in tests {
         new.text.push_str(&text[at..test.whole.start]);
         let mut variants = vec![test.renamed(text, None, &fresh(&test.name, &mut new, false, random))];
         if !test.should_panic {
-            for edit in test.edits(text, &covered, twins, random) {
+            for edit in twins::edits(test, text, &covered, rewriting, random) {
                 variants.push(test.renamed(text, Some(&edit), &fresh(&test.name, &mut new, true, random)));
             }
+        }
+        if canary.as_ref() == Some(test) {
+            let name = fresh(&test.name, &mut new, true, random);
+            variants.push(match test.should_panic {
+                true => plain_canary(&name, random),
+                false => test.renamed(text, Some(&twins::failing(test, random)), &name),
+            });
         }
         variants.shuffle(random);
         new.text.push_str(&variants.join("\n"));
@@ -166,6 +186,28 @@ pub(crate) fn rewritten(text: &str, tests: &[Test], twins: usize, random: &mut S
     }
     new.text.push_str(&text[at..]);
     new
+}
+
+/// The test that a canary stands beside: one that is there for certain, if any is.
+fn beside_canary<'t>(tests: &'t [Test], random: &mut StdRng) -> Option<&'t Test> {
+    let is_there = |test: &&Test| !test.is_conditional;
+    let can_fail = |test: &&Test| !test.should_panic;
+    let there: Vec<&Test> = tests.iter().filter(is_there).collect();
+    let of = if there.is_empty() { tests.iter().collect() } else { there };
+    let failing: Vec<&Test> = of.iter().copied().filter(can_fail).collect();
+    if failing.is_empty() { of.choose(random).copied() } else { failing.choose(random).copied() }
+}
+
+/// A file with a test at its end that fails by an assertion alone, under a name that begins so.
+pub(crate) fn with_canary(text: &str, of: &str, random: &mut StdRng) -> Rewritten {
+    let mut new = Rewritten::default();
+    let name = fresh(of, &mut new, true, random);
+    new.text = format!("{text}\n{}\n", plain_canary(&name, random));
+    new
+}
+
+fn plain_canary(name: &str, random: &mut StdRng) -> String {
+    format!("#[test]\nfn {name}() {{\n    {}\n}}", twins::unequal(random))
 }
 
 /// The name that it had comes first: commands may choose tests by a part of it.
@@ -187,73 +229,16 @@ impl Test {
         whole.replace_range(self.named.start - self.whole.start..self.named.end - self.whole.start, name);
         whole
     }
+}
 
-    /// Edits each of which has the test fail for certain where it passed.
-    fn edits(&self, text: &str, covered: &[u8], twins: usize, random: &mut StdRng) -> Vec<Edit> {
-        let mut values: Vec<Edit> = Vec::new();
-        let mut others: Vec<Edit> = Vec::new();
-        for (name, arguments) in self.assertions(covered) {
-            let spans = split(covered, arguments.clone());
-            match (name, spans.as_slice()) {
-                ("assert_eq!(", [left, right, ..]) => {
-                    let literal = [right, left]
-                        .into_iter()
-                        .map(|span| trimmed(text, span))
-                        .find(|span| is_literal(&text[span.clone()]));
-                    if let Some(span) = literal {
-                        let new = near(&text[span.clone()], twins, random);
-                        values.extend(new.into_iter().map(|with| (span.clone(), with)));
-                    } else {
-                        others.push((arguments.start - name.len()..arguments.start, "assert_ne!(".to_owned()));
-                    }
-                }
-                ("assert!(", [condition, ..]) => {
-                    let span = trimmed(text, condition);
-                    others.push((span.clone(), format!("!({})", &text[span])));
-                }
-                _ => {}
-            }
-        }
-        values.shuffle(random);
-        values.truncate(twins);
-        if values.is_empty() {
-            others.shuffle(random);
-            values.extend(others.into_iter().take(1));
-        }
-        if values.is_empty() && twins > 0 {
-            let left: u32 = random.random_range(0..4_096);
-            let right = left + random.random_range(1..5);
-            values.push((self.body.start..self.body.start, format!(" assert_eq!({left}, {right});")));
-        }
-        values
-    }
+/// Attributes that make a test of a function, by the last name of their path: those of `tokio::test`, `rstest::rstest`.
+const TEST_ATTRIBUTES: [&str; 8] =
+    ["async_test", "gtest", "parameterized", "quickcheck", "rstest", "test", "test_case", "test_matrix"];
 
-    /// Assertions that are reached for certain: in the body itself, before anything that may leave it.
-    fn assertions(&self, covered: &[u8]) -> Vec<(&'static str, Range<usize>)> {
-        let mut found = Vec::new();
-        let (mut depth, mut at) = (0_usize, self.body.start);
-        while at < self.body.end {
-            let rest = &covered[at..self.body.end];
-            if rest.starts_with(b"return") || rest.starts_with(b"exit(") {
-                break;
-            }
-            let starts = at == self.body.start || !is_word(covered[at - 1]);
-            let name = ["assert_eq!(", "assert!("].into_iter().find(|name| rest.starts_with(name.as_bytes()));
-            if let (0, true, Some(name)) = (depth, starts, name)
-                && let Some(end) = closing(covered, at + name.len() - 1)
-            {
-                found.push((name, at + name.len()..end));
-                at = end;
-            }
-            match covered[at] {
-                b'(' | b'[' | b'{' => depth += 1,
-                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            at += 1;
-        }
-        found
-    }
+/// Whether an attribute makes a test of what it stands at.
+fn is_of_test(attribute: &str) -> bool {
+    let path = attribute.trim_start_matches("#[").split(['(', ']', '=']).next().unwrap_or_default().trim();
+    path.rsplit("::").next().is_some_and(|name| TEST_ATTRIBUTES.contains(&name.trim()))
 }
 
 fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
@@ -264,9 +249,7 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
         spans.push(at..end);
         at = end + blank(&covered[end..]);
     }
-    let is_test =
-        |one: &&str| matches!(one.trim_start_matches("#[").split(['(', ']']).next(), Some("test" | "tokio::test"));
-    attributes.iter().find(|one| is_test(one))?;
+    attributes.iter().find(|one| is_of_test(one))?;
     let keyword = find(covered, b"fn ", at).filter(|keyword| {
         covered[at..*keyword].iter().all(|byte| is_word(*byte) || byte.is_ascii_whitespace() || b"()".contains(byte))
     })?;
@@ -283,11 +266,12 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
         whole: start..end + 1,
         named: name..name_end,
         body: open + 1..end,
-        should_panic: attributes.iter().any(|one| one.contains("should_panic")),
-        is_conditional: spans
+        should_panic: attributes
             .iter()
-            .map(|span| String::from_utf8_lossy(&covered[span.clone()]))
-            .any(|one| is_condition(&one) || one.contains("cfg_attr") || one.contains("ignore")),
+            .any(|one| one.contains("should_panic") || one.contains("test_case") && one.contains("panics")),
+        is_conditional: spans.iter().map(|span| String::from_utf8_lossy(&covered[span.clone()])).any(|one| {
+            is_condition(&one) || ["cfg_attr", "ignore", "inconclusive"].iter().any(|word| one.contains(*word))
+        }),
         modules: Vec::new(),
     })
 }
@@ -531,20 +515,54 @@ mod tests {
         assert!(all.iter().all(|one| one.is_conditional));
     }
 
+    fn new(text: &str, twins: usize, seed: u8) -> Rewritten {
+        let rewriting = Rewriting { twins, crates: &[] };
+        rewritten(text, &tests(text), &rewriting, &mut StdRng::from_seed([seed; 32]))
+    }
+
     #[test]
     fn a_twin_differs_in_what_must_fail() {
-        let found = tests(FILE);
-        let new = rewritten(FILE, &found, 2, &mut StdRng::from_seed([7; 32]));
+        let new = new(FILE, 2, 7);
         let again = tests(&new.text);
         assert_eq!(again.len(), new.names.len());
         let count =
             |of: &str, fails: bool| new.names.iter().filter(|(_, one, must)| one == of && *must == fails).count();
-        assert_eq!((count("adds", false), count("adds", true)), (1, 2));
-        assert_eq!((count("refuses", false), count("refuses", true)), (1, 0));
-        assert_eq!((count("holds", true), count("leaves_early", true), count("waits", true)), (1, 1, 2));
-        assert_eq!(new.text.matches("assert_eq!(add(2, 3), 5, ").count(), 1);
+        assert_eq!((count("adds", false), count("refuses", false), count("refuses", true)), (1, 1, 0));
+        let twins = [("adds", 2), ("leaves_early", 1), ("holds", 1), ("waits", 2)];
+        assert!(twins.iter().all(|(of, number)| count(of, true) >= *number), "{:?}", new.names);
+        let failing: usize = twins.iter().map(|(of, _)| count(of, true)).sum();
+        assert_eq!(failing, 7, "a canary stands beside one of them: {:?}", new.names);
         assert!(new.text.contains("assert!(!(is_even(2)));"), "{}", new.text);
         assert!(new.text.contains("fn lifetime<'a>"), "{}", new.text);
+    }
+
+    #[test]
+    fn a_file_has_one_canary_also_without_twins() {
+        let panicking = "#[test]\n#[should_panic]\nfn refuses() { parse(); }\n";
+        for (text, tests, seed) in [(FILE, 6, 1), (FILE, 6, 2), (FILE, 6, 3), (panicking, 1, 4)] {
+            let new = new(text, 0, seed);
+            let failing: Vec<_> = new.names.iter().filter(|(.., fails)| *fails).collect();
+            assert_eq!((failing.len(), new.names.len()), (1, tests + 1), "{:?}", new.names);
+            assert!(tests == 1 || !["refuses", "elsewhere"].contains(&failing[0].1.as_str()), "{failing:?}");
+            let (_, rest) = new.text.split_once(&format!("fn {}()", failing[0].0)).unwrap();
+            let body = rest.split_once('{').unwrap().1.trim_start();
+            assert!(body.starts_with("assert_eq!("), "{body}");
+            assert!(!new.text.contains("assert_ne!") && !new.text.contains("(!(is_even"), "{}", new.text);
+        }
+        let Rewritten { text, names } = with_canary("a!();", "adds", &mut StdRng::from_seed([1; 32]));
+        assert!(text.starts_with("a!();\n#[test]\nfn adds_") && names.len() == 1 && names[0].2, "{text}");
+    }
+
+    #[test]
+    fn tests_of_other_attributes_are_tests_too() {
+        let text = "#[rstest]\n#[case(1, 2)]\nfn a(#[case] one: i32, #[case] two: i32) {}\n\
+                    #[test_case(1 => 2)]\n#[test_case(0 => panics \"no\"; \"of none\")]\nfn b(one: u8) -> u8 { one }\n\
+                    #[sqlx::test]\nasync fn c(pool: Pool) {}\n#[quickcheck]\nfn d(one: u8) -> bool { true }\n\
+                    #[test_case(0 => ignore)]\nfn e(one: u8) {}\n#[cfg(test)]\nfn f() {}\n#[bench]\nfn g() {}\n";
+        let found = tests(text);
+        let names: Vec<_> = found.iter().map(|test| test.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c", "d", "e"]);
+        assert!(found[1].should_panic && !found[0].should_panic && found[4].is_conditional && !found[2].is_conditional);
     }
 
     #[test]

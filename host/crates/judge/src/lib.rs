@@ -9,6 +9,8 @@
 
 mod cargo;
 mod clike;
+#[cfg(test)]
+mod fake;
 mod flags;
 mod go;
 mod junit;

@@ -1,22 +1,28 @@
 //! `node --test`.
 //!
 //! Two runs, each with a reporter that names every test: the operator's own command, and the audit, in which tests have
-//! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed.
+//! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed,
+//! and one is a canary, which fails by the assertions of its file.
 //! A file whose code ends the process is reported as passed by node, but its tests are not; and a hook of the code
 //! under test can skip them, so that one which is skipped or to be done must be so by the words of its own file. Names
-//! and values are found as text: a test whose name is put together, or which compares no literal, is only counted.
-//! Refuses test files with fewer tests than the base commit has, and a run in which no test with a name of its own
-//! passed. Open: the events lie in a file that the code can write to.
+//! and values are found as text: a test whose name is put together is only counted. Refuses test files with fewer tests
+//! than the base commit has, tests in TypeScript, and a run in which no test with a name of its own passed, or nothing
+//! can be made to fail. Open: the events lie in a file that the code can write to.
 
 mod marks;
+mod source;
+mod twins;
+mod words;
 
 use self::marks::Marks;
-use super::kind::base_name;
+use self::source::{Call, File};
+use self::words::{Words, beside, is_test_file, is_typescript};
+use super::clike::Edit;
 use super::{BESIDE, Check, Ended, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
-use regex::Regex;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,14 +34,13 @@ const REPORTER: &str = include_str!("reporter.mjs");
 /// Where the reporter writes, from the scratch directory.
 const EVENTS: &str = "judge/events";
 
-/// Calls that compare what comes first with what comes second.
-const COMPARISONS: [&str; 7] =
-    ["strictEqual(", "deepStrictEqual(", ".equal(", ".deepEqual(", ".toBe(", ".toEqual(", ".toStrictEqual("];
-
 pub(crate) struct Node {
     argv: Vec<String>,
+    words: Words,
     twins: bool,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, File>,
+    /// A file in TypeScript that the command runs.
+    typescript: Option<String>,
     base_count: usize,
     random: StdRng,
     stage: Stage,
@@ -44,14 +49,39 @@ pub(crate) struct Node {
 enum Stage {
     Start,
     Run,
-    Audit { names: BTreeMap<String, Name>, ran: usize },
+    Audit { names: Names, ran: usize },
 }
+
+/// Names of the audit.
+type Names = BTreeMap<String, Name>;
 
 /// What a name of the audit is.
 #[derive(Clone, Debug)]
 struct Name {
+    /// The name of the test that it was made of, or stands beside.
     of: String,
+    path: String,
     must_fail: bool,
+    /// Whether it fails by an assertion alone.
+    is_canary: bool,
+    /// Whether it is in its file for certain.
+    is_certain: bool,
+}
+
+/// The copies of a file, with tests under other names.
+#[derive(Debug)]
+struct Rewritten {
+    texts: Vec<String>,
+    names: Names,
+}
+
+/// The files of the audit.
+#[derive(Debug, Default)]
+struct Audit {
+    over: BTreeMap<String, Vec<u8>>,
+    names: Names,
+    /// The paths of those that the work does not have.
+    copies: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,15 +99,21 @@ struct Event {
 
 impl Node {
     pub(crate) fn of(check: &Check<'_>) -> Self {
-        let read = |path: String| Some((path.clone(), check.files.read(&path)?));
-        let base = check.files.base_paths().into_iter().filter(|path| is_test_file(path));
+        let words = Words::of(check.argv);
+        let paths = check.files.paths();
+        let is_test = |path: &String| (is_test_file(path) || words.choose_file(path)) && !is_typescript(path);
+        let base = check.files.base_paths().into_iter().filter(is_test);
+        let counted = base.filter_map(|path| check.files.read_base(&path)).map(|text| File::of(text).tests().count());
+        let read = |path: &String| Some((path.clone(), File::of(check.files.read(path)?)));
         Self {
             argv: check.argv.to_vec(),
             twins: check.twins,
-            files: check.files.paths().into_iter().filter(|path| is_test_file(path)).filter_map(read).collect(),
-            base_count: base.filter_map(|path| check.files.read_base(&path)).map(|text| named(&text).len()).sum(),
+            base_count: counted.sum(),
+            files: paths.iter().filter(|path| is_test(path)).filter_map(read).collect(),
+            typescript: words.typescript(&paths).cloned(),
             random: StdRng::from_seed(check.seed),
             stage: Stage::Start,
+            words,
         }
     }
 
@@ -107,59 +143,76 @@ impl Node {
         if ended.exit_code != 0 {
             return Verdict::failed();
         }
-        let events = match events(ended) {
-            Ok(events) => events,
-            Err(why) => return Verdict::refused(why),
-        };
-        let all: usize = self.files.values().map(|text| named(text).len()).sum();
-        if all < self.base_count {
-            let (now, base) = (count(all, "test"), self.base_count);
-            return Verdict::refused(format!(
-                "the test files have {now}, and {base} in the base commit; put them back"
+        match self.audited(ended) {
+            Ok((launch, names, ran)) => {
+                self.stage = Stage::Audit { names, ran };
+                Step::Launch(launch)
+            }
+            Err(why) => Verdict::refused(why),
+        }
+    }
+
+    /// The audit, what its names must do, and how many tests passed before.
+    fn audited(&mut self, ended: &Ended) -> Result<(Launch, Names, usize), String> {
+        if let Some(text) = &self.words.unread {
+            return Err(format!("`{text}` of its words is no pattern that can be read here"));
+        }
+        if let Some(path) = &self.typescript {
+            return Err(format!(
+                "{path} is in TypeScript, whose tests are not judged by name; compile them first, or set `evidence = \
+                 \"exit\"` in its table of [checks]"
             ));
         }
-        let passed = match self.passed(&events) {
-            Ok(passed) => passed,
-            Err(why) => return Verdict::refused(why),
-        };
-        let copies = if self.twins { (COPIES_MAX / self.files.len().max(1)).clamp(2, 5) } else { 1 };
-        let mut over = BTreeMap::new();
-        let (mut names, mut argv) = (BTreeMap::new(), self.argv.clone());
-        for (path, text) in &self.files {
-            let tests = named(text);
-            if !tests.iter().any(|test| passed.contains(test.name.as_str())) {
-                continue;
-            }
-            let (texts, kinds) = rewritten(text, &tests, &passed, copies, &mut self.random);
-            names.extend(kinds);
-            let mut texts = texts.into_iter().map(String::into_bytes);
-            over.extend(texts.next().map(|text| (path.clone(), text)));
+        let events = events(ended)?;
+        let all: usize = self.files.values().map(|file| file.tests().count()).sum();
+        if all < self.base_count {
+            let (now, base) = (count(all, "test"), self.base_count);
+            return Err(format!("the test files have {now}, and {base} in the base commit; put them back"));
+        }
+        let passed = self.passed(&events)?;
+        let Audit { over, names, copies } = self.rewrite(&passed);
+        if names.is_empty() {
+            return Err("no test passed that has a name of its own, which shows nothing".to_owned());
+        }
+        if !names.values().any(|name| name.must_fail) {
+            return Err("nothing in its tests can be made to fail, which shows nothing".to_owned());
+        }
+        let argv = self.words.auditing(&self.argv, copies.iter());
+        Ok((Launch { over, ..self.launch(&argv) }, names, passed.len()))
+    }
+
+    fn rewrite(&mut self, passed: &BTreeSet<&str>) -> Audit {
+        let has_passed = |file: &File| file.tests().any(|(name, _)| passed.contains(name));
+        let number = self.files.values().filter(|file| has_passed(file)).count();
+        let copies = if self.twins { (COPIES_MAX / number.max(1)).clamp(2, 5) } else { 1 };
+        let options = if self.words.is_only { "{ only: true }, " } else { "" };
+        let mut audit = Audit::default();
+        for (path, file) in self.files.iter().filter(|(_, file)| has_passed(file)) {
+            // A file that only others load is loaded once.
+            let copies = if self.words.choose_file(path) { copies } else { 1 };
+            let new = rewritten(path, file, passed, copies, options, &mut self.random);
+            audit.names.extend(new.names);
+            let mut texts = new.texts.into_iter().map(String::into_bytes);
+            audit.over.extend(texts.next().map(|text| (path.clone(), text)));
             for text in texts {
                 let copy = beside(path, self.random.next_u32());
-                if let Some(at) = argv.iter().position(|word| word.trim_start_matches("./") == path) {
-                    argv.insert(at + 1, copy.clone());
-                }
-                over.insert(copy, text);
+                audit.copies.push(copy.clone());
+                audit.over.insert(copy, text);
             }
         }
-        if passed.is_empty() || names.is_empty() {
-            return Verdict::refused("no test passed that has a name of its own, which shows nothing");
-        }
-        let launch = Launch { over, ..self.launch(&argv) };
-        self.stage = Stage::Audit { names, ran: passed.len() };
-        Step::Launch(launch)
+        audit
     }
 
     /// The names of the tests that passed. Each must be one, but for those that their files leave out themselves, or
     /// the words of the command.
     fn passed<'e>(&self, events: &'e [Event]) -> Result<BTreeSet<&'e str>, String> {
+        let told: BTreeSet<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let is_there =
+            |path: &str, file: &File| self.words.choose_file(path) || file.tests().any(|(name, _)| told.contains(name));
+        let there: Vec<_> = self.files.iter().filter(|(path, file)| is_there(path, file)).collect();
         let mut marks = Marks::default();
-        let is_told = |name: &str| events.iter().any(|event| event.name == name);
-        let is_there = |path: &str, text: &str| self.is_run(path) || named(text).iter().any(|test| is_told(&test.name));
-        let there: Vec<_> = self.files.iter().filter(|(path, text)| is_there(path, text)).collect();
-        there.iter().for_each(|(_, text)| marks.add(text));
-        let chosen = Chosen::of(&self.argv)?;
-        let is_free = |name: &str| marks.leave_out(name) || !chosen.holds(name);
+        there.iter().for_each(|(_, file)| marks.add(file));
+        let is_free = |name: &str| marks.leave_out(name) || !self.words.choose(name);
         for event in events.iter().filter(|event| !event.is_end) {
             let name = &event.name;
             if !event.is_shown && !is_free(name) {
@@ -172,87 +225,16 @@ impl Node {
             }
         }
         let shown = || events.iter().filter(|event| event.passed && event.is_shown).map(|event| event.name.as_str());
-        for (path, text) in there {
-            for Named { name, .. } in named(text) {
-                let is_missing = shown().filter(|one| *one == name).count() < marks.plain(&name).max(1);
-                if is_missing && !is_free(&name) && (self.is_run(path) || is_told(&name)) {
+        for (path, file) in there {
+            for (name, _) in file.tests() {
+                let is_missing = shown().filter(|one| *one == name).count() < marks.plain(name);
+                if is_missing && !is_free(name) && (self.words.choose_file(path) || told.contains(name)) {
                     return Err(format!("`{name}` of {path} was not reported (did the code end its process?)"));
                 }
             }
         }
         Ok(shown().collect())
     }
-
-    /// Whether the command runs a file for certain: it names no other.
-    fn is_run(&self, path: &str) -> bool {
-        let named = words_of(&self.argv);
-        named.is_empty() || named.iter().any(|word| word.trim_start_matches("./") == path)
-    }
-}
-
-/// Words of node that take the next one as theirs.
-const TAKES_A_WORD: [&str; 14] = [
-    "-r",
-    "--require",
-    "--import",
-    "--loader",
-    "--experimental-loader",
-    "-C",
-    "--conditions",
-    "--env-file",
-    "--test-concurrency",
-    "--test-name-pattern",
-    "--test-reporter",
-    "--test-reporter-destination",
-    "--test-shard",
-    "--test-skip-pattern",
-];
-
-/// The files and directories that a command names.
-fn words_of(argv: &[String]) -> Vec<&String> {
-    let pairs = argv.windows(2).filter(|pair| !TAKES_A_WORD.contains(&pair[0].as_str()));
-    pairs.map(|pair| &pair[1]).filter(|word| !word.starts_with('-')).collect()
-}
-
-/// Which tests the words of a command choose.
-struct Chosen {
-    patterns: Vec<Regex>,
-    /// Whether others may be left out besides, by marks and numbers.
-    is_open: bool,
-}
-
-impl Chosen {
-    fn of(argv: &[String]) -> Result<Self, String> {
-        let mut chosen = Self { patterns: Vec::new(), is_open: false };
-        for (at, word) in argv.iter().enumerate() {
-            let (option, value) =
-                word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
-            match option {
-                "--test-name-pattern" => {
-                    let value = value.or_else(|| argv.get(at + 1).map(String::as_str)).unwrap_or_default();
-                    chosen.patterns.push(pattern(value)?);
-                }
-                "--test-only" | "--test-shard" | "--test-skip-pattern" => chosen.is_open = true,
-                _ => {}
-            }
-        }
-        Ok(chosen)
-    }
-
-    /// Whether a test of this name must run. What a pattern says of the suites around it may leave it out.
-    fn holds(&self, name: &str) -> bool {
-        let is_chosen = |one: &Regex| one.is_match(name) && !one.as_str().contains('^');
-        !self.is_open && (self.patterns.is_empty() || self.patterns.iter().any(is_chosen))
-    }
-}
-
-/// `one` or `/one/i`, as node reads it.
-fn pattern(text: &str) -> Result<Regex, String> {
-    let written = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/'));
-    let (inner, flags) = written.unwrap_or((text, ""));
-    let flags: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();
-    let whole = if flags.is_empty() { inner.to_owned() } else { format!("(?{flags}-u){inner}") };
-    Regex::new(&whole).map_err(|_| format!("`{text}` of its words is no pattern that can be read here"))
 }
 
 impl Runner for Node {
@@ -269,42 +251,58 @@ impl Runner for Node {
     }
 }
 
-fn judged(ended: &Ended, names: &BTreeMap<String, Name>, ran: usize) -> Step {
-    let events = match events(ended) {
-        Ok(events) => events,
-        Err(why) => return Verdict::refused(format!("in the audit {why}")),
-    };
-    let mut failed = 0;
-    for (name, Name { of, must_fail }) in names {
-        let of_name: Vec<&Event> = events.iter().filter(|event| event.name == *name).collect();
-        if of_name.is_empty() {
-            return Verdict::refused(format!("in the audit `{of}` was not reported under another name"));
+fn judged(ended: &Ended, names: &Names, ran: usize) -> Step {
+    match outcome(ended, names) {
+        Ok((renamed, failed)) => Verdict::pass(format!(
+            "{} passed by name; {renamed} passed under other names too, where {failed} that must fail did",
+            count(ran, "test")
+        )),
+        Err(why) => Verdict::refused(why),
+    }
+}
+
+/// How many tests passed under other names, and how many failed that must.
+fn outcome(ended: &Ended, names: &Names) -> Result<(usize, usize), String> {
+    let events = events(ended).map_err(|why| format!("in the audit {why}"))?;
+    let mut told: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
+    events.iter().for_each(|event| told.entry(&event.name).or_default().push(event));
+    let known: BTreeSet<&str> = names.iter().filter(|(name, _)| told.contains_key(name.as_str())).map(of).collect();
+    let (mut renamed, mut failed, mut blind) = (0, 0, None);
+    for (name, Name { of, path, must_fail, is_canary, is_certain }) in names {
+        let Some(of_name) = told.get(name.as_str()) else {
+            // Of two tests that are called so one may be for another system.
+            if !is_certain && known.contains(of.as_str()) {
+                continue;
+            }
+            return Err(format!("in the audit `{of}` was not reported under another name"));
+        };
+        if of_name.iter().any(|event| !event.is_shown) {
+            return Err(format!("in the audit `{of}` was skipped or is to be done, as `{name}`"));
         }
-        if let Some(event) = of_name.iter().find(|event| !event.is_shown) {
-            let name = &event.name;
-            return Verdict::refused(format!("in the audit `{of}` was skipped or is to be done, as `{name}`"));
-        }
-        let passed = of_name.iter().all(|event| event.passed);
-        match (passed, must_fail) {
-            (true, true) => return Verdict::refused(format!("`{of}` passes with another expected value too")),
+        match (of_name.iter().all(|event| event.passed), must_fail) {
+            (true, true) if *is_canary => blind = Some(path),
+            (true, true) => return Err(format!("`{of}` passes with another expected value too")),
             (false, false) => {
-                return Verdict::refused(format!(
+                return Err(format!(
                     "`{of}` passed and does not pass under another name beside its twin; if its tests share state, set \
                      `twins = false` in its table of [checks]"
                 ));
             }
             (_, true) => failed += 1,
-            (_, false) => {}
+            (_, false) => renamed += 1,
         }
     }
-    if failed > 0 && ended.exit_code == 0 {
-        return Verdict::refused("in the audit tests failed, and its exit code is 0");
+    if let Some(path) = blind {
+        return Err(format!("a test of {path} that must fail passes (did the code change its assertions?)"));
     }
-    let renamed = names.len() - failed;
-    Verdict::pass(format!(
-        "{} passed by name; {renamed} passed under other names too, where {failed} that must fail did",
-        count(ran, "test")
-    ))
+    if failed == 0 || ended.exit_code == 0 {
+        return Err("in the audit tests that must fail did not end it with a failure".to_owned());
+    }
+    Ok((renamed, failed))
+}
+
+fn of<'n>((_, name): (&String, &'n Name)) -> &'n str {
+    &name.of
 }
 
 fn events(ended: &Ended) -> Result<Vec<Event>, &'static str> {
@@ -318,173 +316,198 @@ fn events(ended: &Ended) -> Result<Vec<Event>, &'static str> {
     }
 }
 
-/// As node finds them.
-fn is_test_file(path: &str) -> bool {
-    let name = base_name(path);
-    let Some((stem, "js" | "mjs" | "cjs")) = name.rsplit_once('.') else { return false };
-    let is_named = stem == "test"
-        || stem.starts_with("test-")
-        || [".test", "-test", "_test"].iter().any(|ending| stem.ends_with(ending))
-        || path.split('/').rev().skip(1).any(|dir| dir == "test");
-    is_named && !path.split('/').any(|dir| dir == "node_modules")
-}
-
-/// A name by which node finds the file too.
-fn beside(path: &str, number: u32) -> String {
-    let (dir, name) = path.rsplit_once('/').map_or(("", path), |(dir, name)| (dir, name));
-    let extension = name.rsplit('.').next().unwrap_or("js");
-    let slash = if dir.is_empty() { "" } else { "/" };
-    format!("{dir}{slash}twin_{number:08x}.test.{extension}")
-}
-
-/// A test whose name is written out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Named {
-    name: String,
-    /// Where the name stands, without its quotes.
-    at: usize,
-}
-
-/// `test('name', ...)` and `it('name', ...)`, at the start of a line.
-fn named(text: &str) -> Vec<Named> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let trimmed = line.trim_start();
-        let call = ["test(", "it("].into_iter().find_map(|call| trimmed.strip_prefix(call));
-        if let Some(rest) = call
-            && let Some(quote) = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"' | '`'))
-            && let Some((name, _)) = rest[1..].split_once(quote)
-            && !name.is_empty()
-            && !name.contains(['\\', '$'])
-        {
-            found.push(Named { name: name.to_owned(), at: start + line.len() - rest.len() + 1 });
-        }
-        start += line.len();
-    }
-    found
-}
-
-/// So many copies of the text with other names for what passed. In each a test expects another value, and in one, which
-/// may be any, the true one: no copy is one of twins alone, so that nothing but the value tells them.
+/// So many copies of a file with other names for what passed, and a canary in each. In each a test expects another
+/// value, and in one, which may be any, the true one: no copy is one of twins alone, so that nothing but the value
+/// tells them.
 fn rewritten(
-    text: &str,
-    tests: &[Named],
+    path: &str,
+    file: &File,
     passed: &BTreeSet<&str>,
     copies: usize,
+    options: &str,
     random: &mut StdRng,
-) -> (Vec<String>, BTreeMap<String, Name>) {
-    let before = text[..tests.first().map_or(0, |test| test.at)].to_owned();
-    let (mut texts, mut names) = (vec![before; copies], BTreeMap::new());
-    for (number, test) in tests.iter().enumerate() {
-        let end = tests.get(number + 1).map_or(text.len(), |next| next.at);
-        let body = &text[test.at + test.name.len()..end];
-        let is_renamed = passed.contains(test.name.as_str());
+) -> Rewritten {
+    let tests: Vec<(&str, &Call)> = file.tests().filter(|(name, _)| passed.contains(name)).collect();
+    let of_test = |of: &str, test: &Call, must_fail: bool, is_canary: bool| {
+        let (of, path, is_certain) = (of.to_owned(), path.to_owned(), test.is_certain);
+        Name { of, path, must_fail, is_canary, is_certain }
+    };
+    let (mut names, mut edits) = (Names::new(), vec![Vec::<Edit>::new(); copies]);
+    for (of, test) in &tests {
         let true_one = random.random_range(0..copies);
-        let bodies = with_values(body, copies, true_one).filter(|_| is_renamed);
-        for (copy, new) in texts.iter_mut().enumerate() {
-            if !is_renamed {
-                new.push_str(&text[test.at..end]);
-                continue;
+        let row = if copies > 1 { twins::row(file, test, copies, true_one, random) } else { None };
+        let end = test.written.as_ref().map_or(test.span.start, |written| written.end);
+        for (copy, edits) in edits.iter_mut().enumerate() {
+            let name = fresh(of, random);
+            edits.push((end..end, name[of.len()..].to_owned()));
+            let must_fail = row.as_ref().map_or(copy != true_one, |row| row.values[copy].1);
+            if row.is_some() || !must_fail {
+                names.insert(name, of_test(of, test, must_fail, false));
             }
-            let name = format!("{} {:08x}", test.name, random.next_u32());
-            new.push_str(&name);
-            new.push_str(bodies.as_ref().map_or(body, |bodies| &bodies[copy]));
-            let must_fail = copy != true_one;
-            if bodies.is_some() || !must_fail {
-                names.insert(name, Name { of: test.name.clone(), must_fail });
-            }
+            edits.extend(row.as_ref().map(|row| (row.span.clone(), row.values[copy].0.clone())));
         }
     }
-    (texts, names)
+    let certain: Vec<(&str, &Call)> = tests.iter().filter(|(_, test)| test.is_certain).copied().collect();
+    for edits in &mut edits {
+        let Some((of, test)) = certain.choose(random).or_else(|| tests.choose(random)) else { break };
+        let name = fresh(of, random);
+        if let Some(canary) = twins::canary(file, test, &name, options, random) {
+            edits.push((canary.at..canary.at, canary.text));
+            names.insert(name, of_test(of, test, true, true));
+        }
+    }
+    Rewritten { texts: edits.into_iter().map(|edits| edited(&file.text, edits)).collect(), names }
 }
 
-/// A body so many times: the first comparison in it with a literal has values in a row, of which that at `true_one` is
-/// the true one. Only a comparison that stands on a line of its own, where nothing before it may leave the body.
-fn with_values(body: &str, copies: usize, true_one: usize) -> Option<Vec<String>> {
-    let mut start = 0;
-    for line in body.split_inclusive('\n') {
-        let is_left = ["return", "if ", "if(", "for ", "for(", "while", "skip", "todo", "?"]
-            .iter()
-            .any(|word| line.contains(word));
-        if is_left {
-            return None;
-        }
-        let is_comparison = COMPARISONS.iter().any(|call| line.contains(call));
-        if is_comparison && let Some((at, literal)) = last_number(line.trim_end().trim_end_matches([';', ')', '}'])) {
-            let value: i64 = literal.parse().ok()?;
-            let first = value.checked_sub(i64::try_from(true_one).ok()?)?;
-            let with = |other: i64| {
-                let mut changed = body.to_owned();
-                changed.replace_range(start + at..start + at + literal.len(), &other.to_string());
-                changed
-            };
-            return (first..).take(copies).map(|other| Some(with(other))).collect();
-        }
-        start += line.len();
-    }
-    None
+/// The name that it had comes first: commands may choose tests by a part of it.
+fn fresh(of: &str, random: &mut StdRng) -> String {
+    format!("{of} {:08x}", random.next_u32())
 }
 
-/// The whole number that ends a text as an argument of its own: after a comma or an opening bracket.
-fn last_number(text: &str) -> Option<(usize, &str)> {
-    let text = text.trim_end();
-    let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
-    if digits == text.len() {
-        return None;
-    }
-    let at = if text[..digits].ends_with('-') { digits - 1 } else { digits };
-    let before = text[..at].trim_end();
-    (before.ends_with(',') || before.ends_with('(')).then_some((at, &text[at..]))
+/// A text with other parts, none of which overlap.
+fn edited(text: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    let mut new = text.to_owned();
+    edits.into_iter().for_each(|(span, with)| new.replace_range(span, &with));
+    new
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::{FakeFiles, check};
+    use crate::{EvidenceKind, Judge};
 
     const FILE: &str = "import test from 'node:test';\ntest('adds', () => {\n  assert.strictEqual(add(2, 3), 5);\n});\n\
-                        test(\"says\", () => {\n  assert.equal(/a/.test('b'), false);\n});\n  it(`is ${x}`, f);\n";
+                        test(\"says\", () => {\n  assert.equal(/a/.test('b'), said);\n});\n  it(`is ${x}`, f);\n\
+                        test('runs', (t) => {\n  run();\n});\n\
+                        after(() => { assert.equal(left, 7); });\n";
 
-    #[test]
-    fn names_that_are_written_out_are_found() {
-        let names: Vec<String> = named(FILE).into_iter().map(|test| test.name).collect();
-        assert_eq!(names, ["adds", "says"]);
-        assert!(named(FILE).iter().all(|test| FILE[test.at..].starts_with(&test.name)));
+    fn new(passed: &[&str], copies: usize) -> Rewritten {
+        let passed = passed.iter().copied().collect();
+        rewritten("a.test.js", &File::of(FILE.to_owned()), &passed, copies, "", &mut StdRng::from_seed([1; 32]))
+    }
+
+    /// How many names are of a test, must fail, and are canaries.
+    fn number(new: &Rewritten, of: &str, must_fail: bool, is_canary: bool) -> usize {
+        let is_it = |name: &&Name| name.of == of && name.must_fail == must_fail && name.is_canary == is_canary;
+        new.names.values().filter(is_it).count()
     }
 
     #[test]
     fn one_copy_of_a_test_has_the_true_value_and_the_others_are_twins() {
-        let (mut random, passed) = (StdRng::from_seed([1; 32]), BTreeSet::from(["adds", "says"]));
-        let (texts, names) = rewritten(FILE, &named(FILE), &passed, 1, &mut random);
-        assert!(texts[0].contains("strictEqual(add(2, 3), 5)") && names.len() == 2, "{texts:?}");
-        let (texts, names) = rewritten(FILE, &named(FILE), &passed, 4, &mut random);
+        let all = ["adds", "says", "runs"];
+        let Rewritten { texts, names } = new(&all, 1);
+        assert!(texts[0].contains("strictEqual(add(2, 3), 5)") && names.len() == 4, "{texts:?}");
+        let new_all = new(&all, 4);
+        let texts = &new_all.texts;
         let with_true = texts.iter().filter(|text| text.contains("strictEqual(add(2, 3), 5)")).count();
         assert!(with_true == 1 && texts.iter().all(|text| text.contains("strictEqual(add(2, 3), ")), "{texts:?}");
-        let failing = names.values().filter(|name| name.must_fail);
-        assert!(names.len() == 5 && failing.clone().count() == 3 && failing.clone().all(|name| name.of == "adds"));
-        let (texts, names) = rewritten(FILE, &named(FILE), &BTreeSet::from(["says"]), 2, &mut random);
-        assert!(names.len() == 1 && texts.iter().all(|text| text.contains("test('adds', ")), "{names:?}");
+        assert!(texts.iter().all(|text| text.contains("assert.equal(left, 7)")), "a hook stays: {texts:?}");
+        for (of, twins) in [("adds", 3), ("says", 3), ("runs", 0)] {
+            let found = (number(&new_all, of, false, false), number(&new_all, of, true, false));
+            assert_eq!(found, (1, twins), "{of}: {texts:?}");
+        }
+        let of_one = new(&["says"], 2);
+        assert!(of_one.texts.iter().all(|text| text.contains("test('adds', ")), "{of_one:?}");
+        assert_eq!(number(&of_one, "adds", false, false), 0, "{of_one:?}");
     }
 
     #[test]
-    fn words_choose_files_and_tests() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
-        assert!(words_of(&words("node --import ./setup.mjs --test --test-reporter=spec")).is_empty());
-        assert_eq!(words_of(&words("node --test --test-name-pattern add a.test.js ./b.js")), ["a.test.js", "./b.js"]);
-        let holds = |text: &str, name: &str| Chosen::of(&words(text)).unwrap().holds(name);
-        assert!(holds("node --test", "adds") && holds("node --test --test-name-pattern=/ADD/i", "adds"));
-        assert!(!holds("node --test --test-name-pattern add", "says") && !holds("node --test --test-only", "adds"));
-        assert!(Chosen::of(&words("node --test --test-name-pattern=(")).is_err());
+    fn each_copy_has_a_canary_also_without_twins() {
+        for copies in [1, 4] {
+            let new = new(&["adds", "says", "runs"], copies);
+            let canaries: Vec<_> = new.names.iter().filter(|(_, name)| name.is_canary).collect();
+            assert!(canaries.len() == copies && canaries.iter().all(|(_, name)| name.must_fail), "{new:?}");
+            for text in &new.texts {
+                let own: Vec<_> = canaries.iter().filter(|(name, _)| text.contains(name.as_str())).collect();
+                assert_eq!(own.len(), 1, "{text}");
+                let file = File::of(text.clone());
+                let (_, call) = file.tests().find(|(name, _)| *name == own[0].0.as_str()).unwrap();
+                assert!(file.text[call.span.clone()].contains("=> { assert."), "{text}");
+            }
+        }
+    }
+
+    /// Judges a work whose first run reports these tests, and hands over the audit.
+    fn audit(argv: &str, base: &[(&str, &str)], now: &[(&str, &str)], told: &[&str]) -> Result<Launch, String> {
+        let files = FakeFiles::of(base, now);
+        let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
+        let mut judge = Judge::of(&check(&argv, EvidenceKind::Node, &files));
+        assert!(matches!(judge.next(None), Step::Launch(_)));
+        match judge.next(Some(ran(told, 0))) {
+            Step::Launch(launch) => Ok(launch),
+            Step::Judged(verdict) => Err(verdict.why),
+        }
+    }
+
+    /// A run in which these tests pass, or fail where a `-` stands before the name.
+    fn ran(told: &[&str], exit_code: i32) -> Ended {
+        let of = |name: &&str| match name.strip_prefix('-') {
+            Some(name) => format!("{{\"name\":\"{name}\",\"passed\":false,\"is_shown\":true}}\n"),
+            None => format!("{{\"name\":\"{name}\",\"passed\":true,\"is_shown\":true}}\n"),
+        };
+        let events = told.iter().map(of).collect::<String>() + "{\"is_end\":true}\n";
+        Ended { exit_code, files: [(EVENTS.to_owned(), events.into_bytes())].into(), ..Ended::default() }
+    }
+
+    const TEST: &str = "const assert = require('assert');\ntest('adds', () => {\n  assert.equal(add(1), 2);\n});\n";
+
+    #[test]
+    fn fewer_tests_than_in_the_base_commit_are_no_pass() {
+        let two = format!("{TEST}test('says', f);\n");
+        let why = audit("node --test", &[("a.test.js", &*two)], &[("a.test.js", TEST)], &["adds"]).unwrap_err();
+        assert!(why.contains("the test files have 1 test, and 2 in the base commit"), "{why}");
+        for now in [&[("a.test.js", &*two)][..], &[("a.test.js", TEST), ("b.test.js", "it('says', f);\n")][..]] {
+            let launch = audit("node --test", &[("a.test.js", &*two)], now, &["adds", "says"]).unwrap();
+            assert!(launch.over.len() > 2 && launch.over.contains_key("a.test.js"), "{launch:?}");
+        }
     }
 
     #[test]
-    fn test_files_are_those_of_node() {
-        for path in ["a.test.js", "test/b.mjs", "test-x.cjs", "lib/c_test.js", "test.js"] {
-            assert!(is_test_file(path), "{path}");
-        }
-        for path in ["a.js", "testing/a.js", "node_modules/x/a.test.js", "a.test.ts"] {
-            assert!(!is_test_file(path), "{path}");
-        }
-        assert!(is_test_file(&beside("lib/a.test.js", 1)) && is_test_file(&beside("test.js", 1)));
+    fn a_test_may_be_missing_only_where_its_file_may_leave_it_out() {
+        let more =
+            "if (process.platform === 'win32') {\n  test('is of a system', f);\n}\n/*\ntest('is none', f);\n*/\n";
+        let text = format!("{more}{TEST}");
+        let now = [("a.test.js", &*text)];
+        audit("node --test", &now, &now, &["adds"]).unwrap();
+        let why = audit("node --test", &now, &now, &["is of a system"]).unwrap_err();
+        assert!(why.contains("`adds` of a.test.js was not reported"), "{why}");
+        // A directory is searched, so that a file in it cannot stay silent.
+        let two = [("test/a.test.js", TEST), ("test/own.test.js", "test('own', f);\n")];
+        let why = audit("node --test test/", &two, &two, &["own"]).unwrap_err();
+        assert!(why.contains("`adds` of test/a.test.js was not reported"), "{why}");
+    }
+
+    #[test]
+    fn files_are_those_that_the_command_names() {
+        let now = [("a.spec.js", TEST), ("b.ts", TEST)];
+        let launch = audit("node --test *.spec.js", &now, &now, &["adds"]).unwrap();
+        assert!(launch.over.len() == 5 && launch.over.keys().all(|path| path.ends_with(".spec.js")), "{launch:?}");
+        assert_eq!(launch.argv.last().map(String::as_str), Some("*.spec.js"));
+        let launch = audit("node --test ./a.spec.js", &now, &now, &["adds"]).unwrap();
+        assert_eq!(launch.argv.iter().filter(|word| word.ends_with(".spec.js")).count(), 5, "{launch:?}");
+        let why = audit("node --import tsx --test b.ts", &now, &now, &["adds"]).unwrap_err();
+        assert!(why.contains("b.ts is in TypeScript") && why.contains("evidence = \"exit\""), "{why}");
+    }
+
+    #[test]
+    fn what_must_fail_and_does_not_is_no_pass() {
+        let new = new(&["adds", "says", "runs"], 4);
+        let ended = |is_well: &dyn Fn(&Name) -> bool, exit_code| {
+            let of = |(name, of): (&String, &Name)| if is_well(of) { name.clone() } else { format!("-{name}") };
+            let told: Vec<String> = new.names.iter().map(of).collect();
+            ran(&told.iter().map(String::as_str).collect::<Vec<_>>(), exit_code)
+        };
+        let (renamed, failed) = outcome(&ended(&|name| !name.must_fail, 1), &new.names).unwrap();
+        assert_eq!((renamed, failed), (3, 10), "six twins and four canaries");
+        let why =
+            |is_well: &dyn Fn(&Name) -> bool, exit_code| outcome(&ended(is_well, exit_code), &new.names).unwrap_err();
+        assert!(why(&|_| true, 0).contains("passes with another expected value too"));
+        assert!(why(&|name| !name.must_fail || name.is_canary, 1).contains("that must fail passes"));
+        assert!(why(&|name| !name.must_fail, 0).contains("did not end it with a failure"));
+        assert!(why(&|_| false, 1).contains("does not pass under another name"));
+        let none = BTreeMap::new();
+        assert!(outcome(&ran(&[], 0), &none).is_err(), "nothing that must fail shows nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! Which tests of pinned files a command of cargo must run.
+//! Which tests of pinned files a command of cargo must run, and which files its programs are made of.
 //!
 //! Which packages and programs there are is told by the manifests of the base commit, and which files belong to them by
 //! the `mod` lines of its sources: the work may change both, and leave tests out so. Files that the base commit does
@@ -15,21 +15,45 @@ use toml::{Table, Value};
 /// Names of tests, each with its file.
 pub(super) type Expected = BTreeSet<(String, String)>;
 
+/// What a command tests.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Tests of pinned files that it must run.
+    pub(super) expected: Expected,
+    /// Files that programs are made of, in the base commit or in the work. Others with tests are read by tests.
+    pub(super) sources: BTreeSet<String>,
+    /// Names of the libraries of the work.
+    pub(super) crates: BTreeSet<String>,
+}
+
+impl Plan {
+    /// Of the words of a command.
+    pub(super) fn of(argv: &[String], files: &dyn Files, pinned: &BTreeSet<String>) -> Self {
+        let words = Words::of(argv);
+        let mut plan = Self { expected: expected(&words, &Sources::of(files, true), pinned), ..Self::default() };
+        for is_base in [true, false] {
+            let sources = Sources::of(files, is_base);
+            let manifests = sources.manifests();
+            let mut dirs = chosen_packages(&words, &sources, &manifests);
+            dirs.extend(chosen_packages(&words.of_all(), &sources, &manifests));
+            for dir in &dirs {
+                let Some(manifest) = manifests.get(dir) else { continue };
+                let package = Package { dir, manifest, sources: &sources, words: &words };
+                plan.sources.extend(package.sources());
+                plan.crates.extend(package.crates());
+            }
+        }
+        plan
+    }
+}
+
 /// Those of `pinned` files that the words choose.
-pub(super) fn expected(argv: &[String], files: &dyn Files, pinned: &BTreeSet<String>) -> Expected {
-    let words = Words::of(argv);
-    let sources = Sources::of(files);
-    let manifests: BTreeMap<String, Table> = sources
-        .paths
-        .iter()
-        .filter_map(|path| Some((path.strip_suffix("Cargo.toml")?.to_owned(), sources.text(path)?)))
-        .filter(|(dir, _)| dir.is_empty() || dir.ends_with('/'))
-        .filter_map(|(dir, text)| Some((dir, text.parse().ok()?)))
-        .collect();
+fn expected(words: &Words, sources: &Sources<'_>, pinned: &BTreeSet<String>) -> Expected {
+    let manifests = sources.manifests();
     let mut found = Expected::new();
-    for dir in chosen_packages(&words, &sources, &manifests) {
+    for dir in chosen_packages(words, sources, &manifests) {
         let Some(manifest) = manifests.get(&dir) else { continue };
-        let package = Package { dir: &dir, manifest, sources: &sources, words: &words };
+        let package = Package { dir: &dir, manifest, sources, words };
         let is_own = |path: &&String| {
             let below =
                 manifests.keys().filter(|other| path.starts_with(other.as_str())).max_by_key(|other| other.len());
@@ -41,7 +65,7 @@ pub(super) fn expected(argv: &[String], files: &dyn Files, pinned: &BTreeSet<Str
     found
 }
 
-/// Files as the base commit has them, else as the work has.
+/// Files as the base commit has them, else as the work has; or those of the work alone.
 struct Sources<'a> {
     files: &'a dyn Files,
     base: BTreeSet<String>,
@@ -49,14 +73,24 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    fn of(files: &'a dyn Files) -> Self {
-        let base: BTreeSet<String> = files.base_paths().into_iter().collect();
+    fn of(files: &'a dyn Files, is_base: bool) -> Self {
+        let base: BTreeSet<String> = if is_base { files.base_paths().into_iter().collect() } else { BTreeSet::new() };
         let paths = files.paths().into_iter().chain(base.iter().cloned()).collect();
         Self { files, base, paths }
     }
 
     fn text(&self, path: &str) -> Option<String> {
         if self.base.contains(path) { self.files.read_base(path) } else { self.files.read(path) }
+    }
+
+    /// By the directories of the packages, each with a `/` at its end.
+    fn manifests(&self) -> BTreeMap<String, Table> {
+        self.paths
+            .iter()
+            .filter_map(|path| Some((path.strip_suffix("Cargo.toml")?.to_owned(), self.text(path)?)))
+            .filter(|(dir, _)| dir.is_empty() || dir.ends_with('/'))
+            .filter_map(|(dir, text)| Some((dir, text.parse().ok()?)))
+            .collect()
     }
 }
 
@@ -188,6 +222,29 @@ impl Package<'_> {
         }
     }
 
+    /// The files of its programs, whatever the words choose.
+    fn sources(&self) -> BTreeSet<String> {
+        let listed = |key: &str| -> Vec<String> {
+            let listed = self.manifest.get(key).and_then(Value::as_array).into_iter().flatten();
+            listed
+                .filter_map(|one| one.get("path")?.as_str())
+                .map(|path| path.trim_start_matches("./").to_owned())
+                .collect()
+        };
+        let others = ["example", "bench"].into_iter().flat_map(|key| {
+            let found = self.found(key, "").into_iter().map(|(_, path)| path);
+            found.chain(listed(key)).collect::<Vec<String>>()
+        });
+        let roots = self.roots().into_iter().map(|root| root.path).chain(others);
+        roots.flat_map(|root| self.reached(&root)).map(|one| one.path).collect()
+    }
+
+    /// The names of its library and its programs.
+    fn crates(&self) -> Vec<String> {
+        let name = |key: &str| self.manifest.get(key)?.get("name")?.as_str();
+        [name("package"), name("lib")].into_iter().flatten().map(|name| name.replace('-', "_")).collect()
+    }
+
     fn tests_sources(&self) -> bool {
         self.words.targets.as_ref().is_none_or(|targets| targets.lib || !targets.bins.is_empty())
     }
@@ -254,7 +311,12 @@ impl Package<'_> {
 
     /// Programs as cargo finds them by their places: name and path.
     fn found(&self, key: &str, package: &str) -> Vec<(String, String)> {
-        let dir = if key == "bin" { "src/bin/" } else { "tests/" };
+        let dir = match key {
+            "bin" => "src/bin/",
+            "example" => "examples/",
+            "bench" => "benches/",
+            _ => "tests/",
+        };
         let own = self.sources.paths.iter().filter_map(|path| path.strip_prefix(self.dir));
         let named = |path: &str| {
             let name = path.strip_prefix(dir)?.strip_suffix(".rs")?;

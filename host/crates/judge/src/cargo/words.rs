@@ -111,15 +111,86 @@ impl Words {
         words
     }
 
+    /// As they are, for every package of the workspace.
+    pub(super) fn of_all(&self) -> Self {
+        Self { is_workspace: true, manifest: self.manifest.clone(), ..Self::default() }
+    }
+
     fn target(&mut self) -> &mut Targets {
         self.targets.get_or_insert_default()
     }
 
-    /// Whether a test is chosen by its name with its modules; `is_whole`: all of them are known.
+    /// Whether a test is chosen by its name with its modules; `is_whole`: all of them are known. The audit skips by
+    /// parts of names, also where the command asks for whole ones.
     pub(super) fn choose(&self, name: &str, is_whole: bool) -> bool {
         let fits = |filter: &String| if self.is_exact { is_whole && name == filter } else { name.contains(filter) };
-        !self.is_open && (self.filters.is_empty() || self.filters.iter().any(fits)) && !self.skips.iter().any(fits)
+        let is_skipped = self.skips.iter().any(|skip| name.contains(skip));
+        !self.is_open && (self.filters.is_empty() || self.filters.iter().any(fits)) && !is_skipped
     }
+
+    /// Whether a test of a name without its modules may be chosen.
+    pub(super) fn may_choose(&self, name: &str) -> bool {
+        let is_it = |filter: &String| filter.rsplit("::").next() == Some(name);
+        !self.is_exact || self.filters.is_empty() || self.filters.iter().any(is_it)
+    }
+
+    /// Whether no program of tests is asked for, as with `--doc`.
+    pub(super) fn is_of_comments(&self) -> bool {
+        self.targets.as_ref().is_some_and(|one| !one.lib && one.bins.is_empty() && one.tests.is_empty())
+    }
+
+    /// The beginning of a name that the words choose.
+    pub(super) fn chosen_name(&self) -> &str {
+        let last = self.filters.first().and_then(|filter| filter.rsplit("::").next()).unwrap_or_default();
+        let is_name = last.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+            && last.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name { last } else { "test" }
+    }
+}
+
+/// Options that an audit sets itself, or does without.
+const OF_AUDIT: [&str; 16] = [
+    "-q",
+    "-qq",
+    "--color",
+    "--exact",
+    "--fail-fast",
+    "--ff",
+    "--format",
+    "--max-fail",
+    "--nff",
+    "--no-capture",
+    "--no-fail-fast",
+    "--nocapture",
+    "--quiet",
+    "--retries",
+    "--show-output",
+    "--status-level",
+];
+
+/// The same command, which goes on after a failure and names each test. Names are not whole ones any more, and a
+/// configuration of nextest does not say what it tells.
+pub(super) fn auditing(argv: &[String], is_nextest: bool) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = argv.iter();
+    while let Some(word) = rest.next() {
+        let option = word.split_once('=').map_or(word.as_str(), |(option, _)| option);
+        if !OF_AUDIT.contains(&option) {
+            words.push(word.clone());
+        } else if option == word && (TAKES_A_WORD.contains(&option) || option == "--format") {
+            rest.next();
+        }
+    }
+    let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let mut new = words[..own].to_vec();
+    new.push("--no-fail-fast".to_owned());
+    if is_nextest {
+        new.extend(["--color=never", "--retries=0", "--status-level=pass"].map(str::to_owned));
+    }
+    if words.len() > own + 1 {
+        new.extend_from_slice(&words[own..]);
+    }
+    new
 }
 
 /// Whether a name fits a pattern with `*` and `?`, neither of which stands for a `/`.
@@ -155,6 +226,31 @@ mod tests {
         assert!(exact.choose("a::b", true) && !exact.choose("a::bc", true) && !exact.choose("b", false));
         assert!(!of("cargo nextest run -E test(a)").choose("a", true));
         assert_eq!(of("cargo test --doc").targets, Some(Targets::default()));
+    }
+
+    #[test]
+    fn the_audit_names_each_test() {
+        let audit = |text: &str| {
+            let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            auditing(&argv, argv.iter().any(|word| word == "nextest")).join(" ")
+        };
+        assert_eq!(
+            audit("cargo test -q a -- --exact --test-threads=1"),
+            "cargo test a --no-fail-fast -- --test-threads=1"
+        );
+        assert_eq!(audit("cargo test --color always -- -q --format terse"), "cargo test --no-fail-fast");
+        assert_eq!(
+            audit("cargo nextest run --status-level fail --retries=2 --nff -p a -- --exact b"),
+            "cargo nextest run -p a --no-fail-fast --color=never --retries=0 --status-level=pass -- b"
+        );
+    }
+
+    #[test]
+    fn whole_names_are_those_of_the_command_alone() {
+        let exact = of("cargo test a::b -- --exact --skip c");
+        assert!(exact.may_choose("b") && !exact.may_choose("bc") && of("cargo test a::b").may_choose("bc"));
+        assert!(!of("cargo test -- --exact --skip c").choose("cc", true), "the audit skips it");
+        assert_eq!((exact.chosen_name(), of("cargo test a::").chosen_name()), ("b", "test"));
     }
 
     #[test]
