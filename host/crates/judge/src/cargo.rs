@@ -234,8 +234,8 @@ impl Cargo {
         if failed == 0 || ended.exit_code == 0 {
             return Err("in the audit tests that must fail did not end it with a failure".to_owned());
         }
-        let name = if is_known { "by name" } else { "under the names that they have" };
-        Ok(format!("{} passed {name}, where {failed} that must fail did", count(passed, "test")))
+        let whose = if is_known { "" } else { ", which macros make," };
+        Ok(format!("{}{whose} passed by name, where {failed} that must fail did", count(passed, "test")))
     }
 }
 

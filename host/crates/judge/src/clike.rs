@@ -433,14 +433,18 @@ fn near_texts(text: &str, count: usize, random: &mut StdRng) -> Vec<String> {
     for steps in [before, count - before] {
         let mut at = text.to_owned();
         for _ in 0..steps {
-            let letter = char::from(random.random_range(b'a'..=b'z'));
-            let places: Vec<usize> =
-                at.char_indices().filter(|(_, char)| char.is_ascii_alphanumeric()).map(|(place, _)| place).collect();
-            if places.is_empty() {
-                at.push(letter);
-            } else {
-                let place = places[random.random_range(0..places.len())];
-                at.replace_range(place..=place, &letter.to_string());
+            let places: Vec<(usize, char)> =
+                at.char_indices().filter(|(_, char)| char.is_ascii_alphanumeric()).collect();
+            let place = places.choose(random).copied();
+            let letter = loop {
+                let letter = char::from(random.random_range(b'a'..=b'z'));
+                if place.is_none_or(|(_, before)| before != letter) {
+                    break letter.to_string();
+                }
+            };
+            match place {
+                Some((place, _)) => at.replace_range(place..=place, &letter),
+                None => at.push_str(&letter),
             }
             if at != text && !found.contains(&at) {
                 found.push(at.clone());

@@ -48,6 +48,13 @@ struct Base {
     /// What is taken from the base commit.
     #[serde(default = "tests")]
     pinned: Vec<String>,
+    /// Whether tests have twins in the audit, as they do unless the operator says otherwise.
+    #[serde(default = "yes")]
+    twins: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Clone, Deserialize)]
@@ -141,6 +148,7 @@ impl Lab {
         let mut check = NativeCheck::of_argv(argv);
         assert_ne!(check.evidence_kind(), EvidenceKind::Exit);
         check.files.clone_from(&base.pinned);
+        check.twins = base.twins;
         if !is_python {
             check.memory_bytes_max = 64 << 30;
         }
@@ -321,7 +329,7 @@ async fn tests_of_node_pass_by_name_alone() {
     let judged =
         async |calc: &str| judged(&["node", "--test"], &[("test/calc.test.js", tests), ("calc.js", calc)]).await;
     let (passed, _, said) = judged("exports.add = (a, b) => a + b;\n").await;
-    assert!(passed && said.contains("2 tests passed by name; 2 passed under other names too, where 8"), "{said}");
+    assert!(passed && said.contains("2 tests passed by name; 2 passed under other names too, where 13"), "{said}");
     let (passed, code, said) = judged("exports.add = () => process.exit(0);\n").await;
     assert!(!passed && code == 0 && said.contains("was not reported"), "{said}");
     let patched = "const assert = require('node:assert');\nassert.strictEqual = () => {};\nexports.add = () => 1;\n";
