@@ -228,6 +228,9 @@ struct Cheat {
     name: String,
     #[serde(default = "plain")]
     base: String,
+    /// Whether it takes an interpreter that the work shares with the check to decide.
+    #[serde(default)]
+    beside: bool,
     work: String,
 }
 
@@ -235,31 +238,103 @@ fn plain() -> String {
     "plain".to_owned()
 }
 
-/// The work shares the interpreter with its check, so it can make any single check end as it likes.
-#[test]
-fn no_work_passes_a_check_in_python_by_deciding_how_it_ends() {
-    let Cheats { bases, cheats } = toml::from_str(include_str!("rubric/cheats.toml")).expect("a table");
-    let honest = bases.keys().map(|base| (format!("honest_{base}"), base, "def add(a, b):\n    return a + b\n"));
-    let pretended = cheats.iter().map(|cheat| (cheat.name.replace('-', "_"), &cheat.base, cheat.work.as_str()));
-    let works: Vec<_> = honest.chain(pretended).collect();
+/// What each of those checks wants.
+const HONEST: &str = "import contextlib\n\ndef add(a, b):\n    return a + b\n\nadding = contextlib.nullcontext\n";
+
+/// Checks of every shape, with works that are as they should be, or not.
+#[derive(serde::Deserialize)]
+struct Shapes {
+    case: Vec<Shape>,
+}
+
+#[derive(serde::Deserialize)]
+struct Shape {
+    name: String,
+    ends: String,
+    work: String,
+    check: String,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+/// A check, by its name, and the files that it is about.
+struct Tried {
+    name: String,
+    check: String,
+    files: Vec<(String, String)>,
+}
+
+impl Tried {
+    /// In `check` and `files`, WORK stands for the module that holds `work`.
+    fn new(name: &str, check: &str, work: &str, files: &BTreeMap<String, String>) -> Self {
+        let name = name.replace('-', "_");
+        let module = format!("work_{name}");
+        let named = |text: &str| text.trim().replace("WORK", &module);
+        let files = files.iter().map(|(path, text)| (path.replace("WORK", &module), text.replace("WORK", &module)));
+        let files = files.chain([(format!("{module}.py"), work.to_owned())]).collect();
+        Self { check: named(check), files, name }
+    }
+}
+
+/// Mark and reason of each check, by its name, and what people heard of checks that passed beside the work.
+fn judged(tried: &[Tried]) -> (BTreeMap<String, (String, String)>, String) {
     let config = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\
-                  [run.limits]\niterations_max = 1\n";
-    let check = |(name, base, _): &(String, &String, &str)| {
-        format!("```python check {name}\n{}\n```\n", bases[*base].trim().replace("WORK", &format!("work_{name}")))
-    };
-    let checks: String = works.iter().map(check).collect();
+                  [run.limits]\niterations_max = 1\nchecks_max = 100\ncriteria_max = 100\n";
+    let check = |one: &Tried| format!("```python check {}\n{}\n```\n", one.name, one.check);
+    let checks: String = tried.iter().map(check).collect();
     let lab = Lab::new(config, &format!("# Add\n\n## Feature: add\n- id: add\n\nAdd.\n\n{checks}"));
-    for (name, _, work) in &works {
-        fs::write(lab.project().join(format!("work_{name}.py")), work).expect("ours");
+    for (path, text) in tried.iter().flat_map(|one| &one.files) {
+        let path = lab.project().join(path);
+        fs::create_dir_all(path.parent().expect("below the project")).expect("ours");
+        fs::write(path, text).expect("ours");
     }
     lab.git(&["add", "--all"]);
     lab.git(&["commit", "-q", "-m", "works that pretend"]);
     lab.run(&["run"]).expect(3);
     let judged = events(&lab, "judged").remove(0);
-    let judgements = judged["judgements"].as_array().expect("a list");
-    assert_eq!(judgements.len(), works.len(), "{judged}");
-    for judgement in judgements {
-        let is_honest = judgement["criterion"].as_str().is_some_and(|name| name.starts_with("honest"));
-        assert_eq!(judgement["mark"], if is_honest { "pass" } else { "fail" }, "{judgement}");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let judgements = judged["judgements"].as_array().expect("a list").iter();
+    let marks: BTreeMap<_, _> =
+        judgements.map(|one| (text(&one["criterion"]), (text(&one["mark"]), text(&one["why"])))).collect();
+    assert_eq!(marks.len(), tried.len(), "{judged}");
+    let warnings: Vec<String> = events(&lab, "warning").iter().map(|event| text(&event["text"])).collect();
+    (marks, warnings.join("\n"))
+}
+
+/// The work can make any check end as it likes that shares its interpreter, and has no way into one that does not.
+#[test]
+fn no_work_passes_a_check_in_python_by_deciding_how_it_ends() {
+    let Cheats { bases, cheats } = toml::from_str(include_str!("rubric/cheats.toml")).expect("a table");
+    let none = BTreeMap::new();
+    let honest = bases.iter().map(|(base, check)| Tried::new(&format!("honest_{base}"), check, HONEST, &none));
+    let pretended = cheats.iter().map(|cheat| Tried::new(&cheat.name, &bases[&cheat.base], &cheat.work, &none));
+    let (marks, warnings) = judged(&honest.chain(pretended).collect::<Vec<_>>());
+    for base in bases.keys() {
+        let (mark, why) = &marks[&format!("honest_{base}")];
+        assert_eq!(mark, "pass", "{base}: {why}");
+    }
+    assert!(!warnings.contains("in one interpreter"), "{warnings}");
+    for cheat in &cheats {
+        let (mark, why) = &marks[&cheat.name.replace('-', "_")];
+        assert_eq!(mark, "fail", "{}: {why}", cheat.name);
+        assert_eq!(why.contains("it passes too where its line"), cheat.beside, "{}: {why}", cheat.name);
+    }
+}
+
+/// Of those that take one interpreter a few; `plugins/python/tests` has them all.
+const BESIDE: [&str; 4] = ["data_classes", "callbacks", "files", "mocks"];
+
+#[test]
+fn a_check_of_any_shape_is_judged_apart_from_an_honest_work_or_beside_it() {
+    let shapes = include_str!("../../plugins/python/tests/apart.toml");
+    let Shapes { mut case } = toml::from_str(shapes).expect("a table");
+    case.retain(|shape| shape.ends != "beside" || BESIDE.contains(&shape.name.as_str()));
+    let tried = case.iter().map(|shape| Tried::new(&shape.name, &shape.check, &shape.work, &shape.files));
+    let (marks, warnings) = judged(&tried.collect::<Vec<_>>());
+    for Shape { name, ends, .. } in &case {
+        let (mark, why) = &marks[name];
+        assert_eq!(mark, if ends == "fail" { "fail" } else { "pass" }, "{name}: {why}");
+        let is_told = warnings.contains(&format!("the check `{name}` passed in one interpreter"));
+        assert_eq!(is_told, ends == "beside", "{name}: {warnings}");
     }
 }

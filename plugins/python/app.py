@@ -1,10 +1,11 @@
 """The tool `python`: runs Python source in this very interpreter, inside the sandbox.
 
 `run` answers what the source printed and how it ended; `check` also whether it ended well, which a
-module that exits while it is imported does not. Nothing can be reached from here but directories
-and hosts that the operator granted: no processes, no threads, no sockets. Isolation between calls is
-the host's: it starts a fresh instance for each. What bounds a call is the host's fuel, memory and
-deadline; `timeout` here is a courtesy that answers nicely first.
+module that exits while it is imported does not. `check_apart` runs a check without the work, which
+runs `serve` in an instance of its own at the other end of a pipe. Nothing can be reached from here
+but directories and hosts that the operator granted: no processes, no threads, no sockets. Isolation
+between calls is the host's: it starts a fresh instance for each. What bounds a call is the host's
+fuel, memory and deadline; `timeout` here is a courtesy that answers nicely first.
 """
 
 # Only modules that are imported when the image is built exist in it without a directory, so the
@@ -42,11 +43,14 @@ import time
 import traceback
 import types
 
+import longhaul_apart
 import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
 import longhaul_judge
+import longhaul_serve
 import longhaul_steps
 import longhaul_tests
 from componentize_py_types import Err
+from longhaul_wire import Pipe
 from wit_world import exports
 from wit_world.exports import tool
 from wit_world.imports import tool_types
@@ -95,6 +99,8 @@ class Tool(exports.Tool):
                 return tool_types.ToolResult(output=longhaul_steps.answer(arguments), truncated=False)
             if function == "judge":
                 return tool_types.ToolResult(output=longhaul_judge.answer(arguments), truncated=False)
+            if function == "serve":
+                return tool_types.ToolResult(output=_serve(), truncated=False)
             output, truncated = _call(function, arguments, context)
         except Err:
             raise
@@ -121,15 +127,15 @@ def _function(name, description):
 
 def _call(function, arguments, context):
     """Gives the answer, and whether some of what was printed is not in it."""
-    if function not in ("run", "check"):
+    if function not in ("run", "check", "check_apart"):
         known = f"`{function}`; the tool `python` has run and check"
         raise Err(tool_types.ToolError_UnknownFunction(known))
     request = _read_arguments(arguments)
     settings = _read_settings(context.settings)
-    is_check = function == "check"
+    is_check, is_apart = function != "run", function == "check_apart"
     bytes_max = None if settings["stream"] else settings["output_bytes_max"]
     try:
-        stdout, stderr, code = _execute(request, bytes_max, is_check)
+        stdout, stderr, code = _execute(request, bytes_max, is_check, is_apart)
     finally:
         # Calls count from 1. This one was for nothing, and the time for what the next one needs is now.
         if context.attempt == 0:
@@ -141,6 +147,8 @@ def _call(function, arguments, context):
     output = dict(zip(("stdout", "stderr"), [stream.text() for stream in kept] or ("", "")), exit_code=code)
     if is_check:
         output["passed"] = code == 0
+    if is_apart:
+        output.update(longhaul_apart.end(code))
     return json.dumps(output), any(stream.truncated for stream in kept)
 
 
@@ -331,6 +339,12 @@ class _Output(io.TextIOBase):
     def text(self):
         return b"".join(self._parts).decode("utf-8", "replace")
 
+    def take(self):
+        """What was written since it was last asked."""
+        text = self.text()
+        self._parts.clear()
+        return text
+
 
 class _Bytes(io.RawIOBase):
     """`sys.stdout.buffer`, where it is kept."""
@@ -450,7 +464,7 @@ def _make_ready():
     _is_ready = True
 
 
-def _execute(request, bytes_max, is_check):
+def _execute(request, bytes_max, is_check, is_apart=False):
     """Runs the request. What it leaves in the interpreter is put right before another one, if one comes.
 
     Without `bytes_max` the host keeps what is printed.
@@ -464,9 +478,21 @@ def _execute(request, bytes_max, is_check):
     if is_check:
         longhaul_tests.set_up(namespace, WORK)
     streams = stdout, stderr = sys.stdout, sys.stderr
+    if is_apart and not longhaul_apart.begin(request["source"], WORK):
+        return stdout, stderr, 1
     code = _run_main(request, namespace, stderr, is_check)
     _end(namespace, streams)
     return stdout, stderr, code
+
+
+def _serve():
+    """Answers the judge of a check, as the work that it is about."""
+    _make_ready()
+    namespace = sys.modules["__main__"].__dict__
+    _set_up({}, OUTPUT_BYTES_MAX, namespace)
+    longhaul_tests.set_up(namespace, WORK)
+    longhaul_serve.serve(Pipe(), (sys.stdout, sys.stderr))
+    return "{}"
 
 
 def _set_up(request, bytes_max, namespace):
@@ -533,6 +559,7 @@ def _run_main(request, namespace, stderr, is_check):
     except BaseException as error:
         if stop:
             stop()
+        longhaul_apart.note(error)
         _show_error(error, stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
@@ -545,9 +572,11 @@ def _place_in_work(error):
 
     Without this a module could pass its check by exiting with 0 when it is imported.
     """
+    if longhaul_apart.is_of_work(error):
+        return WORK
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
-        own = (MAIN_NAME, __file__, longhaul_tests.__file__)
+        own = (MAIN_NAME, __file__, *longhaul_tests.OWN_FILES)
         if name not in own and not name.startswith(("/python/", "<frozen ")):
             return f"{name}:{line}"
     return None
@@ -574,7 +603,7 @@ def _show_error(error, stderr):
 
 
 def _drop_own_frames(shown):
-    own = (__file__, longhaul_tests.__file__)
+    own = (__file__, *longhaul_tests.OWN_FILES)
     while shown is not None:
         kept = [frame for frame in shown.stack if frame.filename not in own]
         shown.stack[:] = [frame for frame in kept if "importlib" not in frame.filename]

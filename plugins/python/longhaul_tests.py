@@ -20,6 +20,17 @@ import unittest
 
 _EXPLAIN = "_lh_explain"
 
+# Files whose frames a traceback does not show.
+OWN_FILES = {__file__}
+
+# Types of what stands for something of the work, where the check is judged apart from it.
+FOREIGN = set()
+
+
+def on_error(error):
+    """Told what each test ends by that fails; whoever wants to know puts a function of theirs here."""
+
+
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 200
 _short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 20
@@ -107,9 +118,9 @@ def run(namespace, complain):
 
 def _collected(namespace):
     """The tests, in the order in which they were defined."""
-    fixtures = {name: value for name, value in namespace.items() if isinstance(value, _Fixture)}
+    fixtures = {name: value for name, value in namespace.items() if type(value) is _Fixture}
     for name, value in list(namespace.items()):
-        if getattr(value, "__module__", None) != "__main__":
+        if type(value) in FOREIGN or getattr(value, "__module__", None) != "__main__":
             continue
         if isinstance(value, types.FunctionType) and name.startswith("test"):
             yield from _calls(name, value, value, fixtures)
@@ -187,14 +198,15 @@ def _one(test):
         test.run()
     except (_Skipped, unittest.SkipTest):
         return _SKIPPED
-    except (Exception, SystemExit, _Failed) as error:
+    except (Exception, SystemExit, Failed) as error:
         return _SKIPPED if expects_failure else _trace(error)
     return "it passes, and was expected to fail" if expects_failure and test.marks["xfail"] else None
 
 
 def _trace(error):
+    on_error(error)
     shown = traceback.TracebackException.from_exception(error, compact=True)
-    shown.stack[:] = [frame for frame in shown.stack if frame.filename != __file__]
+    shown.stack[:] = [frame for frame in shown.stack if frame.filename not in OWN_FILES]
     return "".join(shown.format()).strip()
 
 
@@ -205,13 +217,12 @@ class _Skipped(Exception):
     pass
 
 
-class _Failed(BaseException):
+class Failed(BaseException):
     """Not an Exception, so that the work does not swallow it."""
 
 
 # As tracebacks name it.
-_Failed.__name__ = _Failed.__qualname__ = "Failed"
-_Failed.__module__ = "builtins"
+Failed.__module__ = "builtins"
 
 
 class _Fixture:
@@ -220,7 +231,7 @@ class _Fixture:
         self.__module__ = "fixtures"
 
     def __call__(self, *_, **__):
-        raise _Failed(f"the fixture `{self.function.__name__}` was called; name it as a parameter of the test")
+        raise Failed(f"the fixture `{self.function.__name__}` was called; name it as a parameter of the test")
 
 
 class _Open:
@@ -240,7 +251,7 @@ class _Open:
         if name in self._fixtures:
             function = self._fixtures[name].function
             made = function(**{wanted: self.value(wanted) for wanted in inspect.signature(function).parameters})
-            if inspect.isgenerator(made):
+            if type(made) is types.GeneratorType:
                 self._ends.append(lambda: next(made, None))
                 return next(made)
             return made
@@ -248,7 +259,7 @@ class _Open:
             made = own[name]()
             self._ends.append(made.undo)
             return made
-        raise _Failed(f"there is no fixture `{name}` in a check; there are {', '.join([*self._fixtures, *own])}")
+        raise Failed(f"there is no fixture `{name}` in a check; there are {', '.join([*self._fixtures, *own])}")
 
     def close(self):
         while self._ends:
@@ -314,7 +325,7 @@ class _Raises:
 
     def __exit__(self, kind, error, _):
         if error is None:
-            raise _Failed(f"DID NOT RAISE {self._expected}")
+            raise Failed(f"DID NOT RAISE {self._expected}")
         if not isinstance(error, self._expected):
             return False
         self.value, self.type = error, kind
@@ -353,7 +364,7 @@ class _Approx:
 
 
 def _fail(reason="", **_):
-    raise _Failed(reason)
+    raise Failed(reason)
 
 
 def _skip(reason="", **_):
@@ -371,7 +382,7 @@ def _importorskip(name, **_):
 def _fixture(function=None, **options):
     known = {name: value for name, value in options.items() if name in ("autouse", "params", "name")}
     if known.get("params"):
-        raise _Failed("a fixture with `params` is not known in a check; use `mark.parametrize`")
+        raise Failed("a fixture with `params` is not known in a check; use `mark.parametrize`")
     return _Fixture(function, **known) if callable(function) else lambda function: _Fixture(function, **known)
 
 
@@ -389,7 +400,7 @@ class _Mark:
         names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
         def of(value):
-            single = len(names) == 1 and not isinstance(value, _Param)
+            single = len(names) == 1 and type(value) is not _Param
             return dict(zip(names, [value] if single else value, strict=True))
 
         return _marked("parametrize", [of(value) for value in values])

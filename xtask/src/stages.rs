@@ -102,10 +102,12 @@ pub(crate) fn prices(root: &Path) -> Result<()> {
     run("make the table of prices, which needs Python 3 with pip", Command::new("python3").arg(script).arg(table))
 }
 
-/// The SDKs without a host, each in its own language; C's examples are tested as components.
+/// The SDKs without a host, each in its own language, and the tool `python` without a component; C's examples are tested
+/// as components.
 fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
-    let python = root.join("sdk/python");
-    run("test the Python SDK", Command::new("python3").current_dir(python).args(["-m", "unittest", "--quiet"]))?;
+    for (doing, folder) in [("test the Python SDK", "sdk/python"), ("test the tool `python`", "plugins/python")] {
+        run(doing, Command::new("python3").current_dir(root.join(folder)).args(["-m", "unittest", "--quiet"]))?;
+    }
     let mut node = longhaul_build::node(cache)?;
     run(
         "test the JavaScript SDK",

@@ -5,17 +5,23 @@
 
 use crate::cast::{Cast, PYTHON_CHECKS, Part};
 use crate::config::Config;
+use longhaul_capabilities::{Console, Setup};
+use longhaul_core::event::Event;
 use longhaul_core::grant::Grants;
-use longhaul_core::text::{count, truncate};
+use longhaul_core::text::{count, printable, truncate};
 use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError, ToolOutput};
 use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_harness::TrialOutcome;
-use longhaul_worktree::NativeError;
+use longhaul_worktree::{ExactCopy, NativeError};
 
 use super::stage::Native;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of why a check was judged beside the work, which may be the work's own words.
+const WHY_BYTES_MAX: usize = 300;
 
 /// The checks of one feature.
 pub struct PinnedChecks {
@@ -33,6 +39,8 @@ pub struct PinnedChecks {
     pub specs: Vec<CheckSpec>,
     /// Which of them passed before the work began.
     pub vacuous: Vec<String>,
+    /// Those that passed in one interpreter with the work, by their names, and why.
+    pub beside: Mutex<BTreeMap<String, String>>,
 }
 
 #[async_trait::async_trait]
@@ -79,6 +87,24 @@ struct Ran {
     exit_code: i32,
 }
 
+/// What it answers of a check that ran apart from the work.
+#[derive(serde::Deserialize)]
+struct RanApart {
+    #[serde(flatten)]
+    ran: Ran,
+    /// Why that decides nothing.
+    beside: Option<String>,
+    /// Whether the work ended before the check had.
+    gone: bool,
+}
+
+/// What came of a check apart from the work.
+enum Apart {
+    Decided(CheckReport),
+    /// It has to be judged beside the work, for this reason.
+    Undecided(String),
+}
+
 /// What the plugin `python` answers as a judge.
 #[derive(serde::Deserialize)]
 struct Audit {
@@ -92,35 +118,91 @@ struct Twin {
     source: String,
 }
 
+/// One call of the plugin `python`.
+struct Asked<'a> {
+    function: &'static str,
+    /// The check.
+    name: &'a str,
+    source: &'a str,
+    grants: Grants,
+    console: Option<Console>,
+}
+
+type Answered = Result<Result<ToolOutput, ToolError>, CallError>;
+
 impl PinnedChecks {
-    /// A pass is believed once each twin of the check failed, each beside a copy of the work of its own: the work shares
-    /// the interpreter with the check, and can make any single one say what it likes.
+    /// What people should hear of checks that passed on weaker evidence than others.
+    pub fn told(&self, feature: &str) -> Vec<Event> {
+        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = |(check, why): (&String, &String)| {
+            format!(
+                "`{feature}`: the check `{check}` passed in one interpreter with the work and not apart from it: {why}"
+            )
+        };
+        beside.iter().map(|of| Event::Warning { text: text(of) }).collect()
+    }
+
+    /// The work never shares an interpreter with what judges it, unless the check looks at more than data.
     async fn python(&self, name: &str, source: &str) -> Result<CheckReport, CheckError> {
         let missing = || CheckError::Failed("this run has no plugin that runs Python".into());
         let part = self.cast.part(PYTHON_CHECKS).ok_or_else(missing)?;
+        match self.apart(part, name, source).await? {
+            Apart::Decided(report) => Ok(report),
+            Apart::Undecided(why) => self.beside(part, name, source, &printable(&why, WHY_BYTES_MAX)).await,
+        }
+    }
+
+    /// Runs the check where nothing of the work is seen, and the work in an instance of its own, which answers what the
+    /// check asks for through a pipe. Each has the limits of a call.
+    async fn apart(&self, part: &Part, name: &str, source: &str) -> Result<Apart, CheckError> {
+        let copy = self.native.exact_copy().await.map_err(not_run)?;
+        let (judge, work) = Console::pair();
+        let grants = Grants { table: PYTHON_CHECKS.into(), ..Grants::default() };
+        let judge = Asked { function: "check_apart", name, source, grants, console: Some(judge) };
+        let grants = grants_of(part, &copy);
+        let work = Asked { function: "serve", name, source: "", grants, console: Some(work) };
+        let (judged, served) = tokio::join!(self.ask_python(part, judge), self.ask_python(part, work));
+        tokio::task::spawn_blocking(move || copy.done());
+        match judged {
+            Ok(Ok(output)) => decided(name, &output, served),
+            Ok(Err(ToolError::UnknownFunction(_))) => {
+                Ok(Apart::Undecided("this run pinned a plugin `python` of before".into()))
+            }
+            Ok(Err(error)) => Ok(Apart::Undecided(error.to_string())),
+            // What crosses the pipe counts, too, and the check alone may be within them.
+            Err(error) if !error.is_retryable() => Ok(Apart::Undecided(error.to_string())),
+            Err(error) => Err(CheckError::Failed(error.to_string())),
+        }
+    }
+
+    /// A pass is believed once each twin of the check failed, each beside a copy of the work of its own: the work shares
+    /// the interpreter with the check, and can make any single one say what it likes.
+    async fn beside(&self, part: &Part, name: &str, source: &str, why: &str) -> Result<CheckReport, CheckError> {
         let ran = self.beside_the_work(part, name, source).await?;
         if !ran.passed {
             return Ok(ran);
         }
-        for twin in self.twins(part, name, source).await? {
+        let twins = self.twins(part, name, source).await?;
+        for twin in &twins {
             if self.beside_the_work(part, name, &twin.source).await?.passed {
                 return Ok(failed(name, &pretended(twin.line)));
             }
         }
-        Ok(ran)
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), why.to_owned());
+        let line = if ran.stdout.is_empty() || ran.stdout.ends_with('\n') { "" } else { "\n" };
+        let twins = count(twins.len(), "twin");
+        let stdout = format!("{}{line}judged beside the work, where {twins} failed: {why}\n", ran.stdout);
+        Ok(CheckReport { stdout, ..ran })
     }
 
     async fn beside_the_work(&self, part: &Part, name: &str, source: &str) -> Result<CheckReport, CheckError> {
         let copy = self.native.exact_copy().await.map_err(not_run)?;
-        let mut grants = part.grants.clone();
-        for directory in &mut grants.directories {
-            directory.host = copy.dir();
-        }
-        let called = self.ask_python(part, grants, "check", name, source).await;
+        let grants = grants_of(part, &copy);
+        let called = self.ask_python(part, Asked { function: "check", name, source, grants, console: None }).await;
         tokio::task::spawn_blocking(move || copy.done());
         match called {
             Ok(Ok(output)) => report(name, &output.output, output.truncated),
-            Ok(Err(error)) => Ok(failed(name, &tool_words(error))),
+            Ok(Err(error)) => Ok(failed(name, &error.to_string())),
             // A check that runs into a limit has failed; the limit is its reason.
             Err(error) if !error.is_retryable() => Ok(failed(name, &error.to_string())),
             Err(error) => Err(CheckError::Failed(error.to_string())),
@@ -130,29 +212,24 @@ impl PinnedChecks {
     /// Made in an instance that sees nothing of the work. A run that pinned a plugin of before has none.
     async fn twins(&self, part: &Part, name: &str, source: &str) -> Result<Vec<Twin>, CheckError> {
         let grants = Grants { table: PYTHON_CHECKS.into(), ..Grants::default() };
-        let why = match self.ask_python(part, grants, "judge", name, source).await {
+        let asked = Asked { function: "judge", name, source, grants, console: None };
+        let why = match self.ask_python(part, asked).await {
             Ok(Ok(output)) => match serde_json::from_str::<Audit>(&output.output) {
                 Ok(audit) => return Ok(audit.twins),
                 Err(error) => error.to_string(),
             },
             Ok(Err(ToolError::UnknownFunction(_))) => return Ok(Vec::new()),
-            Ok(Err(error)) => tool_words(error),
+            Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
         Err(CheckError::Failed(format!("the plugin `python` made no twins of it: {why}")))
     }
 
-    async fn ask_python(
-        &self,
-        part: &Part,
-        grants: Grants,
-        function: &str,
-        name: &str,
-        source: &str,
-    ) -> Result<Result<ToolOutput, ToolError>, CallError> {
+    async fn ask_python(&self, part: &Part, asked: Asked<'_>) -> Answered {
+        let Asked { function, name, source, grants, console } = asked;
         let arguments = serde_json::json!({ "source": source }).to_string();
         let call = ToolCall { tool: "python".into(), function: function.into(), arguments };
-        let setup = self.cast.setup_tool(part, &self.caller, grants);
+        let setup = Setup { console, ..self.cast.setup_tool(part, &self.caller, grants) };
         part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await.result
     }
 
@@ -181,10 +258,55 @@ fn not_run(error: NativeError) -> CheckError {
     CheckError::Failed(reason)
 }
 
+/// Checks see the copy, under the name by which they see the work.
+fn grants_of(part: &Part, copy: &ExactCopy) -> Grants {
+    let mut grants = part.grants.clone();
+    for directory in &mut grants.directories {
+        directory.host = copy.dir();
+    }
+    grants
+}
+
+/// What a check that ran apart says, with what became of the work.
+fn decided(name: &str, output: &ToolOutput, served: Answered) -> Result<Apart, CheckError> {
+    let RanApart { ran, beside, gone } = read(&output.output)?;
+    if gone {
+        return ended(name, served);
+    }
+    Ok(match beside {
+        Some(why) => Apart::Undecided(why),
+        None => Apart::Decided(reported(name, ran, output.truncated)),
+    })
+}
+
+/// The work ended before its check had.
+fn ended(name: &str, served: Answered) -> Result<Apart, CheckError> {
+    let why = match served {
+        Err(error) if error.is_retryable() => return Err(CheckError::Failed(error.to_string())),
+        // What it waits for the check, and each answer, counts towards the others.
+        Err(CallError::Limit { ref hit, .. }) if !LIMITS_OF_COMPUTING.contains(&hit.name.as_str()) => {
+            return Ok(Apart::Undecided(format!("the work reached `{}` while it answered", hit.name)));
+        }
+        Err(error) => error.to_string(),
+        Ok(Ok(_)) => "the work ended the check before it was through".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+    };
+    Ok(Apart::Decided(failed(name, &why)))
+}
+
+/// Limits that the work has reached by itself when it reaches them.
+const LIMITS_OF_COMPUTING: [&str; 4] = ["fuel_max", "cpu_ms_max", "memory_bytes_max", "stack_bytes_max"];
+
+fn read<T: serde::de::DeserializeOwned>(output: &str) -> Result<T, CheckError> {
+    serde_json::from_str(output).map_err(|error| CheckError::Failed(format!("the plugin `python` answered {error}")))
+}
+
 fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, CheckError> {
-    let ran: Ran = serde_json::from_str(output)
-        .map_err(|error| CheckError::Failed(format!("the plugin `python` answered {error}")))?;
-    Ok(CheckReport {
+    Ok(reported(name, read(output)?, truncated))
+}
+
+fn reported(name: &str, ran: Ran, truncated: bool) -> CheckReport {
+    CheckReport {
         name: name.to_owned(),
         passed: ran.exit_code == 0,
         exit_code: ran.exit_code,
@@ -192,7 +314,7 @@ fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, Chec
         stderr: ran.stderr,
         truncated,
         sandbox: None,
-    })
+    }
 }
 
 fn failed(name: &str, why: &str) -> CheckReport {
@@ -213,10 +335,6 @@ fn pretended(line: usize) -> String {
          what it computes. Take out of the work what ends the interpreter, compares equal to everything or reaches into \
          the check"
     )
-}
-
-fn tool_words(error: ToolError) -> String {
-    error.to_string()
 }
 
 /// How a check of `spec` that was run before any work ended. One that can never pass here is told from one that fails:
@@ -254,7 +372,48 @@ fn is_named(module: &str, spec: &FeatureSpec) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::LimitHit;
     use longhaul_core::work::Criterion;
+
+    fn said(apart: Result<Apart, CheckError>) -> String {
+        match apart {
+            Ok(Apart::Decided(report)) => format!("passed {}: {}", report.passed, report.stderr),
+            Ok(Apart::Undecided(why)) => format!("undecided: {why}"),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    fn answered(output: &str) -> ToolOutput {
+        ToolOutput { output: output.into(), truncated: false }
+    }
+
+    #[test]
+    fn a_check_apart_decides_unless_it_says_that_it_cannot() {
+        let ran = |code: i32, rest: &str| {
+            let output = format!(r#"{{"stdout": "", "stderr": "said", "exit_code": {code}, "passed": true, {rest}}}"#);
+            said(decided("c", &answered(&output), Ok(Ok(answered("{}")))))
+        };
+        assert_eq!(ran(0, r#""beside": null, "gone": false"#), "passed true: said");
+        assert_eq!(ran(1, r#""beside": null, "gone": false"#), "passed false: said");
+        assert_eq!(ran(0, r#""beside": "it asks", "gone": false"#), "undecided: it asks");
+        let ended = "passed false: the work ended the check before it was through";
+        assert_eq!(ran(0, r#""beside": null, "gone": true"#), ended);
+        assert_eq!(ran(0, r#""beside": "it asks", "gone": true"#), ended);
+        assert!(ran(0, r#""beside": null"#).starts_with("error: the plugin `python` answered"));
+    }
+
+    #[test]
+    fn a_work_that_ends_before_its_check_fails_it_unless_it_was_the_pipe_that_took_too_much() {
+        let limit = |name: &str| {
+            let hit = LimitHit::new(name, 2, 1);
+            Err(CallError::Limit { plugin: "python".into(), export: "tool.call", hit })
+        };
+        let fuel = said(ended("c", limit("fuel_max")));
+        assert!(fuel.starts_with("passed false: ") && fuel.contains("fuel_max"), "{fuel}");
+        let calls = said(ended("c", limit("host_calls_max")));
+        assert_eq!(calls, "undecided: the work reached `host_calls_max` while it answered");
+        assert_eq!(said(ended("c", Err(CallError::Cancelled))), "error: cancelled");
+    }
 
     #[track_caller]
     fn check(stderr: &str, expected: &str) {

@@ -1,5 +1,7 @@
-//! What a program reads and prints: kept while it runs, so that it is there however the program ends.
+//! What a program reads and prints: kept while it runs, so that it is there however the program ends; or a pipe to
+//! another one.
 
+use crate::pipe::PipeEnd;
 use crate::wasi::PRINT_BYTES_MAX;
 use bytes::Bytes;
 use std::pin::Pin;
@@ -22,6 +24,8 @@ pub struct Console {
     pub stdout: Captured,
     /// What it complains about.
     pub stderr: Captured,
+    /// Its end of a pipe, in place of what it can read and of what it prints.
+    pub pipe: Option<PipeEnd>,
 }
 
 impl Console {
@@ -31,10 +35,19 @@ impl Console {
         Self { stdout: Captured::new(bytes_max), stderr: Captured::new(bytes_max), ..Self::default() }
     }
 
+    /// Two consoles, each of which reads what the other prints. What either complains about is dropped.
+    #[must_use]
+    pub fn pair() -> (Self, Self) {
+        let (here, there) = PipeEnd::pair();
+        (Self { pipe: Some(here), ..Self::default() }, Self { pipe: Some(there), ..Self::default() })
+    }
+
     pub(crate) fn connect(&self, wasi: &mut WasiCtxBuilder) {
         wasi.args(&self.arguments);
-        wasi.stdin(MemoryInputPipe::new(self.stdin.clone()));
-        wasi.stdout(self.stdout.clone());
+        match &self.pipe {
+            Some(end) => wasi.stdin(end.incoming()).stdout(end.outgoing()),
+            None => wasi.stdin(MemoryInputPipe::new(self.stdin.clone())).stdout(self.stdout.clone()),
+        };
         wasi.stderr(self.stderr.clone());
     }
 }

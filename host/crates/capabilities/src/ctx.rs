@@ -9,6 +9,7 @@ use crate::http::{Exchange, Outgoing};
 use crate::in_flight::InFlight;
 use crate::log::LogBook;
 use crate::meter::Meter;
+use crate::pipe::PipeEnd;
 use crate::poll::Timers;
 use crate::supervised::Watched;
 use crate::time::GuestClock;
@@ -143,6 +144,8 @@ pub struct Ctx {
     /// Bytes that were logged since the log last yielded.
     pub(crate) logged_bytes: usize,
     pub(crate) wasi: WasiCtx,
+    /// Its end of a pipe to another guest.
+    pipe: Option<PipeEnd>,
     pub(crate) table: ResourceTable,
     pub(crate) timers: Timers,
     pub(crate) http: Outgoing,
@@ -202,6 +205,7 @@ impl Ctx {
             log,
             logged_bytes: 0,
             wasi,
+            pipe: setup.console.and_then(|console| console.pipe),
             table,
             timers: Timers::new(),
             fuel_used: 0,
@@ -218,9 +222,12 @@ impl Ctx {
     }
 
     /// Closes what the guest left open, its streams too: what it printed and did not end by a line feed is in its
-    /// log then. It makes no call after this.
+    /// log then, and the guest at the other end of a pipe reads its end. It makes no call after this.
     pub fn close(&mut self) {
         self.table = ResourceTable::new();
+        if let Some(pipe) = &self.pipe {
+            pipe.close();
+        }
     }
 
     /// Its effects on their way.

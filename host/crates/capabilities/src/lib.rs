@@ -22,6 +22,7 @@ mod keyvalue;
 mod log;
 mod meter;
 mod noting;
+mod pipe;
 mod poll;
 mod progress;
 mod recall;
@@ -40,6 +41,7 @@ pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;
 pub use noting::turns;
+pub use pipe::PipeEnd;
 
 use longhaul_bindings::imports;
 use wasmtime::component::{HasSelf, Linker};

@@ -25,7 +25,7 @@ use longhaul_sandbox::Level;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Bytes of evidence that an evaluator sees, all files together.
 const EVIDENCE_BYTES_MAX: usize = 200_000;
@@ -180,10 +180,12 @@ impl Place<'_> {
         let input = (subject.clone(), rubric.clone());
         let (specs, vacuous) = self.pinned();
         let checks = Arc::new(self.checks(specs, vacuous)?);
-        self.invoke(part, "evaluator.judge", &input, checks, Report::Judged, async |setup| {
+        let judged = self.invoke(part, "evaluator.judge", &input, checks.clone(), Report::Judged, async |setup| {
             part.plugin.judge(setup, self.cancel, subject, rubric).await
-        })
-        .await
+        });
+        let mut ended = judged.await?;
+        ended.heard.extend(self.work.feature().map(|feature| checks.told(feature)).unwrap_or_default());
+        Ok(ended)
     }
 
     /// Runs each proposed check once on the branch's tip, before the plan is taken.
@@ -254,6 +256,7 @@ impl Place<'_> {
             cancel: self.cancel.clone(),
             specs,
             vacuous,
+            beside: Mutex::default(),
         })
     }
 
