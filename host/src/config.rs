@@ -17,6 +17,7 @@ use longhaul_approval::Policy;
 use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
+use longhaul_core::work::Evidence;
 use longhaul_engine::CompileLimits;
 use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
@@ -349,6 +350,16 @@ impl Config {
     pub fn exit_checks(&self) -> BTreeSet<String> {
         let is_exit = |check: &NativeCheck| check.evidence_kind() == EvidenceKind::Exit;
         self.checks.iter().filter(|(_, check)| is_exit(check)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What the pass of other native checks rests on that have no counterexamples.
+    pub fn weak_checks(&self) -> BTreeMap<String, Evidence> {
+        let weak = |check: &NativeCheck| match check.evidence_kind() {
+            EvidenceKind::Junit => Some(Evidence::Junit),
+            EvidenceKind::Exit => None,
+            _ => (!check.twins).then_some(Evidence::TestNames),
+        };
+        self.checks.iter().filter_map(|(name, check)| Some((name.clone(), weak(check)?))).collect()
     }
 
     /// What is kept of the project is found by this.

@@ -10,7 +10,7 @@ import ast
 import json
 import re
 
-from longhaul_twins import Edits, Source, changed, failing_assertion, shared_out
+from longhaul_twins import Edits, Source, changed, failing_assertion, is_source, shared_out
 
 # Twins of one check. A work that decides by lot gets through all of them in one of some twenty tries or fewer.
 TWINS_MAX = 8
@@ -21,9 +21,13 @@ def answer(arguments):
     source = Source(json.loads(arguments)["source"])
     if source.tree is None:
         return json.dumps({"twins": []})
-    chosen = list(shared_out(_edits(source), TWINS_MAX)) or [_failing_line(source)]
-    twins = [{"line": span[0], "source": changed(source.lines, [(span, text)]).decode()} for span, text in chosen]
-    return json.dumps({"twins": twins})
+    chosen = list(shared_out(_edits(source), TWINS_MAX))
+    twins = [(span[0], changed(source.lines, [(span, text)])) for span, text in chosen]
+    twins = [(line, text) for line, text in twins if is_source(text)]
+    if not twins:
+        span, text = _failing_line(source)
+        twins = [(span[0], changed(source.lines, [(span, text)]))]
+    return json.dumps({"twins": [{"line": line, "source": text.decode()} for line, text in twins]})
 
 
 def _edits(source):

@@ -23,8 +23,9 @@ const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-worktree) + pa
 /// Where else the user finds programs.
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-/// What tells of root's own tool chain and caches.
-const OF_ROOT: [&str; 4] = ["CARGO", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+/// What tells of root's own tool chain and caches, and that every runner of tests has to be there: on the user's PATH are
+/// those of the system alone.
+const NOT_FOR_THE_USER: [&str; 5] = ["CARGO", "CARGO_HOME", "CI", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
 
 /// What nextest is told by files, since the user has none of root's caches.
 const PROGRAMS: [&str; 6] =
@@ -58,7 +59,7 @@ pub(crate) fn test(root: &Path, cargo: impl Fn() -> Command, nextest: &Path) -> 
     let tools = tool_chain(root, &place)?;
     let path = std::env::join_paths(std::iter::once(tools).chain(PATH.map(PathBuf::from)));
     tests.current_dir(root).env("HOME", home).env("PATH", path.context("name the directories of programs")?);
-    for name in OF_ROOT {
+    for name in NOT_FOR_THE_USER {
         tests.env_remove(name);
     }
     Ok(run("run the tests as a user", &mut tests)?)

@@ -3,6 +3,7 @@
 //! It is made of what the store holds of the run, so the same run gives the same report, whenever it is asked for, and
 //! says when Longhaul runs as root. It judges nothing and changes nothing.
 
+mod basis;
 mod html;
 mod markdown;
 mod plot;
@@ -14,11 +15,12 @@ use crate::run::decisions::DECISIONS_MAX;
 use crate::run::ledger::LedgerView;
 use crate::service::{Answer, Carried, Request, Service, Status, Which};
 use anyhow::{Context as _, bail};
+use basis::{Basis, RestsOn};
 use clap::Args;
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, Used};
-use longhaul_core::work::{Evidence, FeatureStatus, Synthesis};
+use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_worktree::near_the_judge;
 use serde::Serialize;
@@ -201,6 +203,8 @@ struct Row {
     sessions: u32,
     depends_on: Vec<String>,
     vacuous: Vec<String>,
+    /// What its pass rests on: of the last verdict by which it passed, a criterion each.
+    evidence: Vec<Basis>,
     /// Criteria that passed by an exit code alone, which the code under test can choose.
     by_exit_code: Vec<String>,
     /// Files that it changed and that may change a verdict on it: tests, and those of a test runner.
@@ -272,7 +276,8 @@ impl Report {
 
 impl Row {
     fn of(feature: Feature, events: &[RunEvent]) -> Self {
-        let by_exit_code = by_exit_code(&feature.spec.id, events);
+        let evidence = basis::of(&feature, events);
+        let by_exit_code = by_exit_code(&evidence);
         let near_judge = near_judge(&feature.spec.id, events);
         let Feature { spec, status, why, attempts, sessions, vacuous, commit, used, .. } = feature;
         Self {
@@ -287,6 +292,7 @@ impl Row {
             sessions,
             depends_on: spec.depends_on,
             vacuous,
+            evidence,
             by_exit_code,
             near_judge,
             commit,
@@ -295,14 +301,9 @@ impl Row {
     }
 }
 
-/// Of the last verdict by which a feature passed.
-fn by_exit_code(feature: &str, events: &[RunEvent]) -> Vec<String> {
-    let passed = events.iter().rev().find_map(|event| match &event.event {
-        Event::Judged { feature: other, passed: true, evidence, .. } if other == feature => Some(evidence),
-        _ => None,
-    });
-    let of_exit = passed.into_iter().flatten().filter(|(_, evidence)| **evidence == Evidence::ExitCode);
-    of_exit.map(|(criterion, _)| criterion.clone()).collect()
+fn by_exit_code(evidence: &[Basis]) -> Vec<String> {
+    let of_exit = evidence.iter().filter(|basis| basis.rests_on == RestsOn::ExitCode);
+    of_exit.map(|basis| basis.criterion.clone()).collect()
 }
 
 fn near_judge(feature: &str, events: &[RunEvent]) -> Vec<String> {
@@ -402,7 +403,7 @@ mod tests {
     use crate::service::Summary;
     use longhaul_core::InvocationId;
     use longhaul_core::model::Usage;
-    use longhaul_core::work::{FeatureSpec, Judgement};
+    use longhaul_core::work::{Evidence, FeatureSpec, Judgement};
 
     fn used(tokens: u32) -> Used {
         Used { fuel: 5, usage: Usage { output_tokens: tokens, ..Usage::default() }, ..Used::default() }
@@ -435,7 +436,7 @@ mod tests {
                 round: 1,
                 passed: true,
                 judgements: Vec::<Judgement>::new(),
-                evidence: [("c1".to_owned(), Evidence::ExitCode)].into(),
+                evidence: [("c1".to_owned(), Evidence::ExitCode), ("c2".to_owned(), Evidence::Junit)].into(),
             },
             Event::Committed {
                 feature: "sum".into(),
@@ -533,6 +534,8 @@ mod tests {
         let markdown = markdown::write(&report);
         assert!(markdown.contains(r"Sum of \<numbers\> \| \*all\*"), "{markdown}");
         assert!(markdown.contains("(by an exit code alone: c1) (near the judge: conftest.py)"), "{markdown}");
+        let rests_on = "| sum | c2 | a report in the form of JUnit, which the code under test could write |";
+        assert!(markdown.contains(rests_on), "{markdown}");
         assert!(markdown.contains(r"use \<jiff\>") && !markdown.contains(&"x".repeat(101)), "{markdown}");
         assert!(
             markdown.contains(r"a\|b.py, conftest.py (reverted)") && markdown.contains("reverted to fedcba9876"),
@@ -541,6 +544,9 @@ mod tests {
         assert!(markdown.contains(r"a\|b.py") && markdown.contains("2023-11-14 22:13:26"), "{markdown}");
         let html = html::write(&report);
         assert!(html.contains("Sum of &lt;numbers&gt; | *all*") && !html.contains("<numbers>"), "{html}");
+        assert!(html.contains("<tr><td>sum<td>c2<td class=\"why\">a report in the form of JUnit, which"), "{html}");
+        let json = serde_json::to_value(&report).expect("JSON");
+        assert_eq!(json["features"][0]["evidence"][1]["rests_on"], "junit", "{json}");
         assert!(
             html.contains("<svg") && !html.contains("http://") && !html.contains("https://"),
             "it needs nothing else"

@@ -183,6 +183,7 @@ pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Confi
             categories: config.categories(),
             checks: config.checks.keys().cloned().collect(),
             exit_checks: config.exit_checks(),
+            weak_checks: config.weak_checks(),
             strategy: if record.ask.is_some() { Strategy::Ask } else { config.run.strategy },
             contract_by: config.run.contract_by.clone().filter(|_| record.ask.is_none()),
             plan: record.plan.clone().map(Box::new),

@@ -286,6 +286,10 @@ pub enum Evidence {
     VacuousCheck,
     /// As [`Evidence::Check`], by an exit code alone, which the code under test can choose.
     ExitCode,
+    /// As [`Evidence::Check`], by a report in the form of JUnit, which the code under test can write.
+    Junit,
+    /// As [`Evidence::Check`], by tests by name and canaries, without counterexamples: `twins = false`.
+    TestNames,
     /// The evaluator read the work.
     Reading,
 }
@@ -357,6 +361,17 @@ mod tests {
             let plan: Plan = serde_json::from_str(&kept).unwrap();
             assert_eq!((plan.steps[0].spec.id.as_str(), plan.steps[0].on_failure), ("a", expected));
         }
+    }
+
+    #[test]
+    fn evidence_of_earlier_journals_is_still_read() {
+        let kept = ["check", "vacuous_check", "exit_code", "reading"].map(|word| format!("\"{word}\""));
+        let read = kept.map(|word| serde_json::from_str::<Evidence>(&word).unwrap());
+        assert_eq!(read, [Evidence::Check, Evidence::VacuousCheck, Evidence::ExitCode, Evidence::Reading]);
+        assert_eq!(
+            serde_json::to_string(&[Evidence::Junit, Evidence::TestNames]).unwrap(),
+            r#"["junit","test_names"]"#
+        );
     }
 
     #[track_caller]

@@ -4,9 +4,10 @@
 //! A feature that only vacuous checks decide is judged by one criterion more, which says what the feature asks for.
 //! Refuses to let a feature pass by vacuous checks alone, unless a person said to take it so.
 
+use crate::input::Setup;
 use crate::state::{Consent, Feature};
 use longhaul_core::work::{CheckBody, Criterion, Evidence, FeatureSpec};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The id of the criterion that is judged where checks show nothing.
 const AS_ASKED: &str = "as-asked";
@@ -21,23 +22,30 @@ pub(crate) fn of(criteria: &[Criterion], vacuous: &[String], is_changed: bool) -
     criteria.iter().map(|criterion| (criterion.id.clone(), of(criterion))).collect()
 }
 
-/// The same, where a check that is named in `exit_checks` shows an exit code and no more.
+/// The same, where a check of the operator's shows less than tests and counterexamples.
 pub(crate) fn of_feature(
     feature: &Feature,
     criteria: &[Criterion],
     is_changed: bool,
-    exit_checks: &BTreeSet<String>,
+    setup: &Setup,
 ) -> BTreeMap<String, Evidence> {
     let mut evidence = of(criteria, &feature.vacuous, is_changed);
     for criterion in criteria {
         let check = feature.spec.checks.iter().find(|check| criterion.check.as_ref() == Some(&check.name));
-        let is_exit =
-            check.is_some_and(|check| matches!(&check.body, CheckBody::Native(name) if exit_checks.contains(name)));
-        if let Some(found) = evidence.get_mut(&criterion.id).filter(|found| is_exit && **found == Evidence::Check) {
-            *found = Evidence::ExitCode;
+        let weak = check.and_then(|check| weak(&check.body, setup));
+        if let (Some(weak), Some(found)) = (weak, evidence.get_mut(&criterion.id))
+            && *found == Evidence::Check
+        {
+            *found = weak;
         }
     }
     evidence
+}
+
+fn weak(body: &CheckBody, setup: &Setup) -> Option<Evidence> {
+    let CheckBody::Native(name) = body else { return None };
+    let is_exit = setup.exit_checks.contains(name);
+    is_exit.then_some(Evidence::ExitCode).or_else(|| setup.weak_checks.get(name).copied())
 }
 
 /// Whether nothing but vacuous checks decides.

@@ -6,7 +6,7 @@
 
 use crate::HarnessLimits;
 use longhaul_core::event::Used;
-use longhaul_core::work::{FeatureSpec, Outcome, Plan, PlanStep, Synthesis, Verdict};
+use longhaul_core::work::{Evidence, FeatureSpec, Outcome, Plan, PlanStep, Synthesis, Verdict};
 use longhaul_core::{Denial, Digest, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,6 +177,9 @@ pub struct Setup {
     /// Those of them whose pass rests on an exit code alone.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub exit_checks: BTreeSet<String>,
+    /// What the pass of others of them rests on that have no counterexamples. Runs of before have none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub weak_checks: BTreeMap<String, Evidence>,
     /// What becomes of a plan whose steps fail.
     pub strategy: Strategy,
     /// The agent that is asked, before the work on a feature begins, for criteria and checks that it

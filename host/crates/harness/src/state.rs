@@ -244,6 +244,12 @@ pub struct Feature {
     pub consent: Option<Consent>,
 }
 
+/// Why a feature passes that a person took as done: nobody judged it.
+pub const AS_A_PERSON_SAYS: &str = "true before the work began, as the operator says";
+
+/// Why a feature passes that the run before built to the letter: that run judged it.
+pub const BY_THE_RUN_BEFORE: &str = "judged to pass in the run before, and its checks still pass";
+
 /// The word of a person on a feature that only vacuous checks decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

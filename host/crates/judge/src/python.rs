@@ -16,14 +16,17 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const PARENT: &str = include_str!("python/parent.py");
+const PARENT: &str = include_str!("python/longhaul_parent.py");
 const REPORT: &str = include_str!("python/longhaul_report.py");
-const AUDIT: &str = include_str!("python/audit.py");
+const AUDIT: &str = include_str!("python/longhaul_audit.py");
 /// Shared with the plugin `python`, whose checks are audited as well.
 const TWINS: &str = include_str!("../../../../plugins/python/longhaul_twins.py");
 
 /// The plugin, as pytest is told it.
 const PLUGIN: [&str; 2] = ["-p", "longhaul_report"];
+
+/// The program that stands for unittest.
+const PROGRAM: &str = "../judge/longhaul_report.py";
 
 /// Bytes of test files of the base commit that are compared; more are not counted.
 const BASE_BYTES_MAX: usize = 8 << 20;
@@ -34,8 +37,7 @@ pub(crate) struct Python {
     twins: bool,
     pinned: Vec<String>,
     test_files: Vec<String>,
-    conftests: Vec<String>,
-    base_files: BTreeMap<String, String>,
+    base_files: BaseFiles,
     new_files: Vec<String>,
     random: StdRng,
     key: String,
@@ -84,24 +86,26 @@ struct Name {
 #[serde(rename_all = "snake_case")]
 enum NameKind {
     Real,
+    /// A real one that asks for its own name, so that it need not pass under another one.
+    Named,
+    /// A twin of such a test, which may not even be set up.
+    NamedTwin,
     Twin,
 }
 
 impl Python {
     pub(crate) fn of(check: &Check<'_>) -> Self {
         let paths = check.files.paths();
-        let of = |is: fn(&str) -> bool| paths.iter().filter(|path| is(path)).cloned().collect::<Vec<_>>();
         let pinned = check.files.pinned().into_iter().collect::<BTreeSet<_>>();
         let base = check.files.base_paths().into_iter().collect::<BTreeSet<_>>();
-        let test_files = of(is_test_file);
+        let test_files: Vec<String> = paths.into_iter().filter(|path| is_test_file(path)).collect();
         let new_files = test_files.iter().filter(|path| !base.contains(*path)).cloned().collect();
         Self {
             argv: check.argv.to_vec(),
             kind: check.kind,
             twins: check.twins,
             test_files,
-            conftests: of(|path| base_name(path) == "conftest.py"),
-            base_files: base_files(check.files, &pinned),
+            base_files: BaseFiles::of(check.files, &pinned),
             pinned: pinned.into_iter().collect(),
             new_files,
             random: StdRng::from_seed(check.seed),
@@ -117,13 +121,13 @@ impl Python {
             plan.extend(more.clone());
         }
         let files = [
-            ("parent.py", PARENT.to_owned()),
+            ("longhaul_parent.py", PARENT.to_owned()),
             ("longhaul_report.py", REPORT.to_owned()),
-            ("audit.py", AUDIT.to_owned()),
+            ("longhaul_audit.py", AUDIT.to_owned()),
             ("longhaul_twins.py", TWINS.to_owned()),
             ("plan.json", plan.to_string()),
         ];
-        let argv = [&self.interpreter(), "-I", "-S", "../judge/parent.py"].map(str::to_owned).to_vec();
+        let argv = [&self.interpreter(), "-I", "-S", "../judge/longhaul_parent.py"].map(str::to_owned).to_vec();
         Launch {
             argv,
             beside: files.into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect(),
@@ -147,7 +151,7 @@ impl Python {
     fn reporting(&self) -> Vec<String> {
         let mut argv = self.argv.clone();
         if let (EvidenceKind::Unittest, Some(at)) = (self.kind, python_module(&argv)) {
-            argv.splice(at - 1..=at, ["../judge/longhaul_report.py".to_owned()]);
+            argv.splice(at - 1..=at, [PROGRAM.to_owned()]);
         } else if let Some(at) = pytest_word(&argv) {
             argv.splice(at + 1..at + 1, PLUGIN.map(str::to_owned));
         }
@@ -166,7 +170,7 @@ impl Python {
     fn auditing(&self, prepared: &Prepared) -> Vec<String> {
         let mut argv = self.reporting();
         if self.kind == EvidenceKind::Unittest {
-            return argv.iter().map(|word| module_of(word, &prepared.files)).collect();
+            return without_patterns(argv).iter().map(|word| module_of(word, &prepared.files)).collect();
         }
         let start = pytest_word(&argv).map_or(0, |at| at + 1);
         let words = argv.split_off(start);
@@ -200,7 +204,7 @@ impl Python {
         }
         let wholly: Vec<&String> = passed.keys().filter(|name| !others.contains(*name)).collect();
         let more = json!({
-            "test_files": self.test_files, "conftests": self.conftests, "base_files": self.base_files,
+            "test_files": self.test_files, "base_files": self.base_files.changed, "same": self.base_files.same,
             "new_files": self.new_files, "passed": wholly, "twins": self.twins,
         });
         let launch = self.launch("prepare", self.collecting(), &more);
@@ -251,20 +255,25 @@ impl Python {
         let of = |name: &str| {
             tests.iter().filter(move |(id, _)| last_name(id) == name).map(|(_, outcome)| *outcome).collect::<Vec<_>>()
         };
+        let mut renamed = 0;
         for (name, Name { kind, of: test }) in &prepared.names {
             let outcomes = of(name);
             if outcomes.is_empty() {
                 return Verdict::refused(format!("in the audit {} was not reported", told(*kind, test)));
             }
+            let passed = outcomes.iter().all(|outcome| *outcome == Outcome::Passed);
             let is_right = match kind {
-                NameKind::Real => outcomes.iter().all(|outcome| *outcome == Outcome::Passed),
+                NameKind::Real => passed,
+                NameKind::Named => true,
+                NameKind::NamedTwin => !passed,
                 NameKind::Twin => outcomes.contains(&Outcome::Failed),
             };
+            renamed += usize::from(passed && matches!(kind, NameKind::Real | NameKind::Named));
             if !is_right {
                 return Verdict::refused(wrong(*kind, test));
             }
         }
-        let (Prepared { renamed, renamable, .. }, made) = (prepared, prepared.names.len() - prepared.renamed);
+        let (renamable, made) = (prepared.renamable, prepared.names.len() - prepared.renamed);
         let of_all = if renamed < renamable { format!(" of {renamable}") } else { String::new() };
         Verdict::pass(format!(
             "{} passed by name; {renamed}{of_all} passed under other names too, where {made} that must fail did",
@@ -306,20 +315,36 @@ impl Runner for Python {
 fn told(kind: NameKind, test: &str) -> String {
     match (kind, test) {
         (_, "") => "a canary".to_owned(),
-        (NameKind::Real, test) => format!("`{test}` under another name"),
-        (NameKind::Twin, test) => format!("a twin of `{test}`"),
+        (NameKind::Real | NameKind::Named, test) => format!("`{test}` under another name"),
+        (NameKind::Twin | NameKind::NamedTwin, test) => format!("a twin of `{test}`"),
     }
 }
 
 fn wrong(kind: NameKind, test: &str) -> String {
     match (kind, test) {
         (_, "") => "a test that must fail passed".to_owned(),
-        (NameKind::Real, test) => format!(
+        (NameKind::Real | NameKind::Named, test) => format!(
             "`{test}` passed and does not pass under another name beside its twins; if its tests share state, set \
              `twins = false` in its table of [checks]"
         ),
-        (NameKind::Twin, test) => format!("`{test}` passes with another expected value too"),
+        (NameKind::Twin | NameKind::NamedTwin, test) => format!(
+            "`{test}` passes with another expected value too; if it is to, set `twins = false` in its table of [checks]"
+        ),
     }
+}
+
+/// The words of unittest without those that choose tests by their names, which are others in the audit.
+fn without_patterns(mut argv: Vec<String>) -> Vec<String> {
+    // A wrapper before it may have a `-k` of its own.
+    let own = argv.iter().position(|word| word == PROGRAM).map_or(argv.len(), |at| at + 1);
+    let (words, mut is_pattern) = (argv.split_off(own), false);
+    for word in words {
+        let was_pattern = std::mem::replace(&mut is_pattern, word == "-k");
+        if !was_pattern && !word.starts_with("-k") {
+            argv.push(word);
+        }
+    }
+    argv
 }
 
 /// `tests.test_a.TestX.test_y` names a method that has another name in the audit: its module is run.
@@ -347,20 +372,51 @@ fn is_test_file(path: &str) -> bool {
 }
 
 /// Test files of the base commit that may differ now.
-fn base_files(files: &dyn Files, pinned: &BTreeSet<String>) -> BTreeMap<String, String> {
-    let (mut found, mut bytes) = (BTreeMap::new(), 0);
-    for path in files.base_paths() {
-        if !is_test_file(&path) || pinned.contains(&path) {
-            continue;
+#[derive(Default)]
+struct BaseFiles {
+    /// Those that do, as they were.
+    changed: BTreeMap<String, String>,
+    /// Those that do not.
+    same: Vec<String>,
+}
+
+impl BaseFiles {
+    fn of(files: &dyn Files, pinned: &BTreeSet<String>) -> Self {
+        let (mut found, mut bytes) = (Self::default(), 0);
+        for path in files.base_paths() {
+            let is_of_tests = is_test_file(&path) || base_name(&path) == "conftest.py";
+            if !is_of_tests || pinned.contains(&path) {
+                continue;
+            }
+            let Some(text) = files.read_base(&path) else { continue };
+            bytes += text.len();
+            if bytes > BASE_BYTES_MAX {
+                break;
+            }
+            if files.read(&path).as_deref() == Some(text.as_str()) {
+                found.same.push(path);
+            } else if is_test_file(&path) {
+                found.changed.insert(path, text);
+            }
         }
-        let Some(text) = files.read_base(&path) else { continue };
-        bytes += text.len();
-        if bytes > BASE_BYTES_MAX {
-            break;
-        }
-        if files.read(&path).as_deref() != Some(text.as_str()) {
-            found.insert(path, text);
-        }
+        found
     }
-    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(argv: &str, expected: &str) {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(without_patterns(words(argv)), words(expected), "{argv}");
+    }
+
+    #[test]
+    fn the_audit_of_unittest_chooses_no_test_by_its_name() {
+        let program = format!("timeout -k 5 60 python3 {PROGRAM}");
+        check(&format!("{program} -k adds -v -kmore tests.test_a -k -v"), &format!("{program} -v tests.test_a"));
+        check("python3 -m pytest -k adds", "python3 -m pytest -k adds");
+    }
 }

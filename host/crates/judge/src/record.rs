@@ -56,7 +56,7 @@ pub(crate) enum Outcome {
     Failed,
     /// Skipped, or expected to fail.
     Skipped,
-    /// It was set up or taken down with an error, or it was reported in part.
+    /// It was set up with an error, taken down with one after its call passed, or reported in part.
     Broken,
 }
 
@@ -89,6 +89,9 @@ fn outcome(phases: &[(&str, &str)]) -> Outcome {
     let is_skipped = |outcomes: &BTreeSet<&str>| only(outcomes, "skipped") || only(outcomes, "xfailed");
     if is_skipped(&setup) || is_skipped(&call) && only(&setup, "passed") {
         Outcome::Skipped
+    } else if only(&setup, "passed") && only(&call, "failed") && !teardown.is_empty() {
+        // What is taken down may look at what the test left.
+        Outcome::Failed
     } else if !only(&setup, "passed") || !only(&teardown, "passed") || call.is_empty() {
         Outcome::Broken
     } else if only(&call, "passed") {
@@ -127,6 +130,9 @@ mod tests {
         check(&all[1..], Outcome::Broken);
         check(&[all[0], all[2]], Outcome::Broken);
         check(&[all[0], ("call", "failed"), all[1], all[2]], Outcome::Failed);
+        check(&[all[0], ("call", "failed"), ("teardown", "failed")], Outcome::Failed);
+        check(&[all[0], ("call", "failed")], Outcome::Broken);
+        check(&[all[0], all[1], ("teardown", "failed")], Outcome::Broken);
         check(&[all[0], ("call", "rerun"), all[0], all[1], all[2]], Outcome::Passed);
         check(&[("setup", "skipped"), all[2]], Outcome::Skipped);
         check(&[all[0], ("call", "xfailed"), all[2]], Outcome::Skipped);

@@ -55,6 +55,7 @@ fn page(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<p class=\"about\">{}.</p>", escaped(&ledger_words(&report.ledger)))?;
     plots(report, to)?;
     features(report, to)?;
+    evidence(report, to)?;
     commits(report, to)?;
     decisions(report, to)?;
     lines(to, "Contexts", &report.resets)?;
@@ -139,6 +140,20 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
             used_words(&row.used),
             escaped(&why),
         )?;
+    }
+    writeln!(to, "</table>")
+}
+
+fn evidence(report: &Report, to: &mut String) -> std::fmt::Result {
+    if report.features.iter().all(|row| row.evidence.is_empty()) {
+        return Ok(());
+    }
+    writeln!(to, "<h2>What passes rest on</h2>\n<table><tr><th>feature<th>criterion<th>evidence</tr>")?;
+    for row in &report.features {
+        for basis in &row.evidence {
+            let (feature, criterion) = (escaped(&row.id), escaped(&basis.criterion));
+            writeln!(to, "<tr><td>{feature}<td>{criterion}<td class=\"why\">{}</tr>", basis.rests_on.words())?;
+        }
     }
     writeln!(to, "</table>")
 }

@@ -42,6 +42,7 @@ fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
         }
     }
     features(report, to)?;
+    evidence(report, to)?;
     commits(report, to)?;
     agents(report, to)?;
     decisions(report, to)?;
@@ -77,6 +78,19 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
             used_words(&row.used),
             plain(&format!("{}{vacuous}{by_exit}{near}", row.why)),
         )?;
+    }
+    Ok(())
+}
+
+fn evidence(report: &Report, to: &mut String) -> std::fmt::Result {
+    if report.features.iter().all(|row| row.evidence.is_empty()) {
+        return Ok(());
+    }
+    writeln!(to, "\n## What passes rest on\n\n| feature | criterion | evidence |\n|---|---|---|")?;
+    for row in &report.features {
+        for basis in &row.evidence {
+            writeln!(to, "| {} | {} | {} |", plain(&row.id), plain(&basis.criterion), basis.rests_on.words())?;
+        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::action::EndStatus;
 use crate::input::{Setup, Wanted};
 use crate::limits::HarnessLimits;
 use crate::plan;
-use crate::state::{BlockedBy, Consent, Counts, Lane, Note, Phase, Wait, WaitFor};
+use crate::state::{AS_A_PERSON_SAYS, BlockedBy, Consent, Counts, Lane, Note, Phase, Wait, WaitFor};
 use longhaul_core::RunId;
 use longhaul_core::event::Event;
 use longhaul_core::text::truncate;
@@ -176,7 +176,7 @@ impl Turn<'_> {
         feature.answers.push(Note { about: feature.why.clone(), text: answer });
         keep_last(&mut feature.answers, answers_max);
         match is_done {
-            true => self.set_status(id, Passing, "true before the work began, as the operator says"),
+            true => self.set_status(id, Passing, AS_A_PERSON_SAYS),
             false => self.set_status(id, NotStarted, "its question was answered"),
         }
         self.settle_or_reopen();

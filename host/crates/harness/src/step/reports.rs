@@ -9,7 +9,7 @@ use crate::action::{EndStatus, Job, Work};
 use crate::evidence;
 use crate::input::{Failure, Report, Strategy};
 use crate::plan::{self, Accepted};
-use crate::state::{BlockedBy, Cap, Consent, Feature, Lane, Phase, Session, WaitFor};
+use crate::state::{BY_THE_RUN_BEFORE, BlockedBy, Cap, Consent, Feature, Lane, Phase, Session, WaitFor};
 use crate::texts;
 use longhaul_core::event::{Event, ProposedCriterion, Used};
 use longhaul_core::text::count;
@@ -186,7 +186,7 @@ impl Turn<'_> {
         feature.vacuous.clone_from(&vacuous);
         let is_offered = feature.offered.is_some();
         if self.passed_before(&session.feature) {
-            self.set_status(&session.feature, Passing, "judged to pass in the run before, and its checks still pass");
+            self.set_status(&session.feature, Passing, BY_THE_RUN_BEFORE);
             return self.end_session(&session);
         }
         for check in vacuous {
@@ -274,8 +274,7 @@ impl Turn<'_> {
         };
         let is_consented = feature.consent == Some(Consent::Given) && session.is_changed;
         let shows = is_consented || !evidence::is_vacuous(criteria, &feature.vacuous, session.is_changed);
-        let exit_checks = &self.state.setup.exit_checks;
-        let evidence = evidence::of_feature(feature, criteria, session.is_changed, exit_checks);
+        let evidence = evidence::of_feature(feature, criteria, session.is_changed, &self.state.setup);
         let all_pass = verdict.passes(criteria);
         let judgements = texts::judgements(criteria, verdict, bytes_max);
         let issues = texts::issues(&judgements, verdict, issues_max, bytes_max);

@@ -88,10 +88,9 @@ fn a_change_that_only_a_vacuous_check_decides_is_judged_by_what_was_asked_for() 
 }
 
 /// A feature that the native check `cargo-test` decides.
-fn judged_natively(exit_checks: &[&str]) -> Option<Evidence> {
+fn judged_natively(setup: Setup) -> Option<Evidence> {
     let check = CheckSpec { name: "t".into(), body: CheckBody::Native("cargo-test".into()) };
     let Input::Begin { run, goal, context, limits, .. } = begin(HarnessLimits::default()) else { unreachable!() };
-    let setup = Setup { exit_checks: exit_checks.iter().map(|name| (*name).to_owned()).collect(), ..setup() };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
     bench.report(Report::Planned(plan(vec![FeatureSpec { checks: vec![check], ..checked("a", &[]) }])));
     bench.report(prepared(&[]));
@@ -104,9 +103,15 @@ fn judged_natively(exit_checks: &[&str]) -> Option<Evidence> {
 }
 
 #[test]
-fn a_pass_by_an_exit_code_alone_is_told_as_such() {
-    assert_eq!(judged_natively(&["cargo-test"]), Some(Evidence::ExitCode));
-    assert_eq!(judged_natively(&["another"]), Some(Evidence::Check));
+fn a_pass_by_less_than_tests_and_counterexamples_is_told_as_such() {
+    let by_exit_code = |name: &str| Setup { exit_checks: [name.to_owned()].into(), ..setup() };
+    assert_eq!(judged_natively(by_exit_code("cargo-test")), Some(Evidence::ExitCode));
+    assert_eq!(judged_natively(by_exit_code("another")), Some(Evidence::Check));
+    for weak in [Evidence::Junit, Evidence::TestNames] {
+        let setup = |name: &str| Setup { weak_checks: [(name.to_owned(), weak)].into(), ..setup() };
+        assert_eq!(judged_natively(setup("cargo-test")), Some(weak));
+        assert_eq!(judged_natively(setup("another")), Some(Evidence::Check));
+    }
 }
 
 #[test]

@@ -155,10 +155,9 @@ def _snapshot():
 
 
 def _process_state():
-    handlers = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGUSR1)
+    # Handlers of signals are the work's own: what sends one is looked at.
     return {
         "sys.setprofile": repr(sys.getprofile()),
-        "signal handlers": [repr(signal.getsignal(number)) for number in handlers],
         "an interval timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0 or signal.getitimer(signal.ITIMER_PROF)[0] > 0,
     }
 
@@ -233,6 +232,9 @@ class _Plugin:
         return nodeid if self._root == "." else os.path.normpath(os.path.join(self._root, nodeid))
 
     def pytest_runtest_logreport(self, report):
+        # Of the parts of a test those that fail say something of it.
+        if type(report).__name__ == "SubtestReport" and not report.failed:
+            return
         outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
         self._channel.tell(id=self._id(report.nodeid), when=report.when, outcome=outcome)
 
@@ -267,15 +269,29 @@ def _main(arguments):
         path = os.path.relpath(os.path.realpath(getattr(module, "__file__", None) or "?"), os.path.realpath("."))
         return "%s::%s::%s" % (path, kind.__qualname__.replace(".", "::"), getattr(test, "_testMethodName", "?"))
 
+    # Tests by what is set up for several of them, as the runner names it.
+    together = {}
+
+    def skipped(id):
+        channel.tell(id=id, when="setup", outcome="skipped")
+        channel.tell(id=id, when="teardown", outcome="passed")
+
     class Result(unittest.TextTestResult):
+        _outcome = None
+
         def startTest(self, test):
             super().startTest(test)
             self._outcome = "passed"
             channel.tell(id=id_of(test), when="setup", outcome="passed")
 
         def stopTest(self, test):
-            channel.tell(id=id_of(test), when="call", outcome=self._outcome)
-            channel.tell(id=id_of(test), when="teardown", outcome="passed")
+            # Python 3.12.1 does not start a test that a decorator skips.
+            if self._outcome is None:
+                skipped(id_of(test))
+            else:
+                channel.tell(id=id_of(test), when="call", outcome=self._outcome)
+                channel.tell(id=id_of(test), when="teardown", outcome="passed")
+            self._outcome = None
             super().stopTest(test)
 
         def addError(self, test, err):
@@ -292,7 +308,11 @@ def _main(arguments):
             super().addSubTest(test, subtest, err)
 
         def addSkip(self, test, reason):
-            self._outcome = "skipped"
+            # Of a test whose parts are skipped and fail, the failure counts.
+            if self._outcome == "passed":
+                self._outcome = "skipped"
+            for one in together.pop(test.id(), ()):
+                skipped(one)
             super().addSkip(test, reason)
 
         def addExpectedFailure(self, test, err):
@@ -316,16 +336,24 @@ def _main(arguments):
         def run(self, test):
             if _TOLD["mode"] != "collect":
                 self.failfast = self.failfast and not is_audit
+                for one in tests_in(test):
+                    kind = type(one)
+                    name = "%s.%s" % (kind.__module__, kind.__qualname__)
+                    together.setdefault("setUpClass (%s)" % name, []).append(id_of(one))
+                    together.setdefault("setUpModule (%s)" % kind.__module__, []).append(id_of(one))
                 return super().run(test)
             channel.tell(args=[])
             for one in tests_in(test):
                 if type(one).__module__ == "unittest.loader":
                     channel.tell(broken=one.id().rpartition(".")[2])
                     continue
+                # A file can add what the work makes, which is a stub here.
+                if not isinstance(one, unittest.TestCase):
+                    continue
                 method = getattr(one, getattr(one, "_testMethodName", ""), None)
                 marks = [getattr(target, name, False) for target in (one, method)
                          for name in ("__unittest_skip__", "__unittest_expecting_failure__")]
-                channel.tell(id=id_of(one), skips=any(marks), fixtures=["setUp", "setUpClass", "setUpModule"])
+                channel.tell(id=id_of(one), skips=any(marks), fixtures=[])
             return Result(self.stream, False, 0)
 
     # As `python -m unittest` has it: the directory that it is started in.

@@ -137,11 +137,11 @@ def prepare(plan):
     """What is expected and how it is audited; the work is not imported for that."""
     # Left out so far: nothing beside this file is imported otherwise.
     sys.path.insert(0, HERE)
-    import audit
+    import longhaul_audit
 
     sys.stdout.flush()
     _, collected = observe(plan, plan["argv"], "collect")
-    return 0, audit.prepared(plan, collected)
+    return 0, longhaul_audit.prepared(plan, collected)
 
 
 sys.exit(main())
