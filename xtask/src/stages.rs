@@ -58,6 +58,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let nextest = stages.run("nextest", || tool(&cache, "cargo-nextest", NEXTEST))?;
     let deny = stages.run("deny", || tool(&cache, "cargo-deny", DENY))?;
     let browser = stages.run("browser", browser::directory)?;
+    let go = stages.run("go", || Ok(longhaul_build::go(&cache)?))?;
     stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
     stages.run("licences", || {
         // Advisories need a database from elsewhere; see CONTRIBUTING.md.
@@ -87,7 +88,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let as_user = stages.run("tests as a user", || as_user::test(root, || with(cargo(root), &[&nextest]), &nextest));
     stages.run("tests", || {
         let tools: Vec<&Path> =
-            [Some(&nextest), browser.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+            [Some(&nextest), browser.as_ref(), go.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
         let mut tests = with(cargo(root), &tools);
         run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
     })?;
