@@ -294,8 +294,9 @@ fn judged(tried: &[Tried]) -> (BTreeMap<String, (String, String)>, String) {
     let judged = events(&lab, "judged").remove(0);
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let judgements = judged["judgements"].as_array().expect("a list").iter();
-    let marks: BTreeMap<_, _> =
-        judgements.map(|one| (text(&one["criterion"]), (text(&one["mark"]), text(&one["why"])))).collect();
+    // A criterion that is made of a check has `-` where its name has `_`.
+    let named = |one: &Value| text(&one["criterion"]).replace('-', "_");
+    let marks: BTreeMap<_, _> = judgements.map(|one| (named(one), (text(&one["mark"]), text(&one["why"])))).collect();
     assert_eq!(marks.len(), tried.len(), "{judged}");
     let warnings: Vec<String> = events(&lab, "warning").iter().map(|event| text(&event["text"])).collect();
     (marks, warnings.join("\n"))
