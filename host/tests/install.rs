@@ -313,6 +313,8 @@ fn at_terminal(author: &Author, directory: &str, arguments: &[&str]) -> String {
     command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
     command.arg(env!("CARGO_BIN_EXE_longhaul")).args(arguments).current_dir(author.path(directory));
     command.env("LONGHAUL_HOME", author.path("home")).env("TERM", "xterm").env("LONGHAUL_LOG", "debug");
+    // Nobody is there to answer a question about the file of the project.
+    command.env("LONGHAUL_TRUST", "all");
     let output = command.stdin(Stdio::null()).output().expect("it starts");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
