@@ -48,7 +48,7 @@ pub struct Written {
     pub left_out: Vec<String>,
     /// The public key that it is signed by.
     pub signer: String,
-    /// Where the audit log stood.
+    /// Head of the audit log when the backup was made.
     pub audit: AuditHead,
 }
 

@@ -130,7 +130,7 @@ pub struct Limits {
     /// Time on processors of each process, in seconds. Default 30.
     pub cpu_seconds_max: u64,
     /// Memory that each process may write to and shares with nobody, in bytes. Default 1 GiB. It may reserve 256 GiB of
-    /// address space more, as Node, Go and Java do, but not at `runsc`, which counts all of that. All of its processes
+    /// address space more, as Node and Go do, but not at `runsc`, which counts all of that. All of its processes
     /// together, with what they share, may have four times as much, which is looked at each half second.
     pub memory_bytes_max: u64,
     /// Bytes kept of each output; the middle is left out. Default 1 000 000.

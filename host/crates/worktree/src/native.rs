@@ -32,7 +32,7 @@ use std::io::ErrorKind;
 pub struct NativeReport {
     /// What everybody sees.
     pub report: CheckReport,
-    /// What held it; of several runs, the least.
+    /// Sandbox level of the check; the least of several runs.
     pub sandbox: Level,
     /// How long it took.
     pub wall_ms: u64,

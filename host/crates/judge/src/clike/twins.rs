@@ -101,7 +101,7 @@ struct Assertion {
     whole: Range<usize>,
     /// Its first argument, of `assert!`.
     condition: Option<Range<usize>>,
-    /// What is compared: two, or none.
+    /// Both compared expressions, or none.
     sides: Vec<Range<usize>>,
     /// What comes after what is compared.
     rest: Range<usize>,

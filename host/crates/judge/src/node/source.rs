@@ -42,7 +42,7 @@ pub(super) struct Call {
     pub(super) kind: Kind,
     /// From its first word to its closing bracket.
     pub(super) span: Range<usize>,
-    /// What is called: `test.only`.
+    /// Name of the called function: `test.only`.
     pub(super) callee: Range<usize>,
     /// Its first argument.
     pub(super) first: Range<usize>,
