@@ -2,6 +2,8 @@
 //!
 //! Example 01 needs a model and minutes, so what is run of it is its recording, by example 02.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,7 +30,7 @@ fn prints_what_its_readme_says(example: &str) {
         .current_dir(&root)
         .env("LONGHAUL", env!("CARGO_BIN_EXE_longhaul"))
         .env("LONGHAUL_PLUGINS", root.join("target/plugins"))
-        .env("LONGHAUL_CACHE", root.join("target/test-cache"))
+        .env("LONGHAUL_CACHE", common::test_cache())
         .output()
         .expect("a shell is there");
     let (printed, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

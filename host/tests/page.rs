@@ -1,7 +1,7 @@
 //! The web page: what it computes, and a person at it in a real browser, against the real server.
 //!
 //! Chromium has to be there, which `cargo xtask test` sees to; Node.js is fetched where it is missing. `playwright-core`
-//! and `axe-core` are installed by npm into `target/test-cache`, in the versions of `page/package-lock.json`. Pictures
+//! and `axe-core` are installed by npm into the cache of the tests, in the versions of `page/package-lock.json`. Pictures
 //! are kept in `target/test-artifacts/page`.
 
 mod common;

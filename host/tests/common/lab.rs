@@ -84,7 +84,7 @@ impl Lab {
     pub fn empty() -> Self {
         let directory = tempfile::Builder::new().prefix("longhaul-").tempdir().expect("a directory");
         private(directory.path());
-        let cache = shared_cache();
+        let cache = super::test_cache();
         Self { fake: Fake::start(), cache, outputs: AtomicU32::new(0), directory }
     }
 
@@ -357,13 +357,6 @@ pub fn interrupt(pid: u32) {
 fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
     let _ = rustix::process::kill_process(pid, signal);
-}
-
-/// Compiled plugins, kept between tests: the interpreter takes long.
-fn shared_cache() -> PathBuf {
-    let cache = repository().join("target/test-cache");
-    let _ = fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache);
-    cache
 }
 
 fn private(directory: &Path) {

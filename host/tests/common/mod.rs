@@ -22,11 +22,22 @@ pub mod web;
 use fake::answer_to;
 use lab::{Lab, Ran};
 use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The top of the repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the repository").to_owned()
+}
+
+/// Compiled plugins and installed programs of others, kept between tests, since they take long. A cache has one user, and
+/// root's tests are run once more as another one.
+pub fn test_cache() -> PathBuf {
+    let user = rustix::process::geteuid();
+    let name = if user.is_root() { "cache".to_owned() } else { format!("cache-{user}") };
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache);
+    cache
 }
 
 /// `longhaul.toml` of a project whose agent is `doer`; `{server}` stands for the fake server's address.

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 pub fn modules(lists: &str) -> PathBuf {
     let lists = repository().join(lists);
     let lock = fs::read(lists.join("package-lock.json")).expect("the lock file is there");
-    let cache = repository().join("target/test-cache");
-    fs::create_dir_all(&cache).expect("ours");
-    let site = cache.join(format!("node-{:016x}", super::python::fnv(&lock)));
+    let site = super::test_cache().join(format!("node-{:016x}", super::python::fnv(&lock)));
     // Tests of several processes want it at once.
     let held = File::create(site.with_extension("lock")).expect("ours");
     held.lock().expect("locked");

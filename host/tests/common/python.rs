@@ -9,9 +9,7 @@ use std::process::Command;
 pub fn site(list: &str) -> PathBuf {
     let list = repository().join(list);
     let text = fs::read(&list).expect("the list is there");
-    let cache = repository().join("target/test-cache");
-    fs::create_dir_all(&cache).expect("ours");
-    let site = cache.join(format!("python-{:016x}", fnv(&text)));
+    let site = super::test_cache().join(format!("python-{:016x}", fnv(&text)));
     // Tests of several processes want it at once.
     let lock = File::create(site.with_extension("lock")).expect("ours");
     lock.lock().expect("locked");
