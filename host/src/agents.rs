@@ -39,6 +39,7 @@ use crate::home::Home;
 use crate::notify::Mail;
 use attempt::Start;
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
+use longhaul_core::fault;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Clock, Name};
 use longhaul_schedule::{Action, Input, Outcome, State, Task, TaskId, TaskStatus, edit, step};
@@ -103,7 +104,7 @@ impl Desk {
     }
 
     /// Answers what is asked of agents; `hands` execute.
-    pub(crate) async fn agents(&self, wanted: AgentAsk, hands: &dyn Hands) -> anyhow::Result<AgentSaid> {
+    pub(crate) async fn agents(&self, wanted: AgentAsk, hands: &dyn Hands) -> fault::Result<AgentSaid> {
         match wanted {
             AgentAsk::Register { agent, wasm } => self.register(*agent, wasm).await,
             AgentAsk::Update { name, patch, wasm, version } => self.update(&name, *patch, wasm, version).await,
@@ -122,7 +123,7 @@ impl Desk {
     }
 
     /// Answers what is asked of schedules and tasks.
-    pub(crate) async fn schedules(&self, wanted: ScheduleAsk) -> anyhow::Result<ScheduleSaid> {
+    pub(crate) async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
         match wanted {
             ScheduleAsk::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
             ScheduleAsk::List { limit, offset } => self.list_schedules(limit, offset).await,
@@ -142,7 +143,7 @@ impl Desk {
     }
 
     /// The state of the scheduler, to be looked at or changed.
-    async fn turn(&self) -> anyhow::Result<Turn<'_>> {
+    async fn turn(&self) -> fault::Result<Turn<'_>> {
         let mut held = self.state.lock().await;
         let state = match held.take() {
             Some(state) => state,
@@ -154,7 +155,7 @@ impl Desk {
 
     /// Reads it from the store, in a process that owns that: what another one was at is over with it. Asks and runs go
     /// on where they were; all other attempts have failed, and may be made again.
-    async fn load(&self) -> anyhow::Result<State> {
+    async fn load(&self) -> fault::Result<State> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();
         let mut writing = Writing::new(&*self.store, now_ms);
@@ -187,7 +188,7 @@ impl Desk {
         Ok(state)
     }
 
-    async fn commit(&self, batch: Batch) -> anyhow::Result<()> {
+    async fn commit(&self, batch: Batch) -> fault::Result<()> {
         if !batch.is_empty() {
             self.store.commit(batch).await?;
         }
@@ -213,7 +214,7 @@ impl Turn<'_> {
     }
 
     /// Takes an input: the state then, and what is to be done. Nothing is stored yet.
-    fn next(&self, input: Input) -> anyhow::Result<(State, Vec<Action>)> {
+    fn next(&self, input: Input) -> fault::Result<(State, Vec<Action>)> {
         let (mut state, now_ms) = (self.state().clone(), self.desk.clock.now_ms());
         let works = lock(&self.desk.starts).is_some();
         let actions = if works { step(&mut state, input, now_ms)? } else { edit(&mut state, input, now_ms)? };
@@ -221,14 +222,14 @@ impl Turn<'_> {
     }
 
     /// Takes an input and stores what it changes.
-    async fn take(&mut self, input: Input) -> anyhow::Result<()> {
+    async fn take(&mut self, input: Input) -> fault::Result<()> {
         let (state, actions) = self.next(input)?;
         let writing = Writing::new(&*self.desk.store, self.desk.clock.now_ms());
         self.keep(state, &actions, writing).await
     }
 
     /// Stores a state with what led to it, and has done what is to be done.
-    async fn keep(&mut self, state: State, actions: &[Action], mut writing: Writing<'_>) -> anyhow::Result<()> {
+    async fn keep(&mut self, state: State, actions: &[Action], mut writing: Writing<'_>) -> fault::Result<()> {
         writing.take(actions)?;
         writing.state(self.state(), &state)?;
         self.desk.commit(writing.finish()?).await?;

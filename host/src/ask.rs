@@ -10,9 +10,9 @@ use crate::door::{Door, Seen};
 use crate::events;
 use crate::home::Home;
 use crate::service::{Answer, Request, Status, Which};
-use anyhow::bail;
 use futures_util::Stream;
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::stream::Line;
 use longhaul_core::work::Synthesis;
 use longhaul_harness::RunStatus;
@@ -42,7 +42,7 @@ impl Asker {
     ///
     /// # Errors
     /// When it can neither be opened nor its owner be reached.
-    pub async fn open(home: &Home, project: &Path) -> anyhow::Result<Self> {
+    pub async fn open(home: &Home, project: &Path) -> fault::Result<Self> {
         Ok(Self(Door::open(home, Some(project)).await?))
     }
 
@@ -50,7 +50,7 @@ impl Asker {
     ///
     /// # Errors
     /// When the question is refused, with what to do.
-    pub async fn ask(&self, question: Question) -> anyhow::Result<Answered> {
+    pub async fn ask(&self, question: Question) -> fault::Result<Answered> {
         let run = self.begin(question).await?;
         let (mut after, mut seen) = (0, self.0.watch(&run, 0).await?);
         while let Some(one) = seen.recv().await {
@@ -69,13 +69,13 @@ impl Asker {
     ///
     /// # Errors
     /// As [`Self::ask`].
-    pub async fn stream(&self, question: Question) -> anyhow::Result<(RunId, impl Stream<Item = Line> + use<>)> {
+    pub async fn stream(&self, question: Question) -> fault::Result<(RunId, impl Stream<Item = Line> + use<>)> {
         let run = self.begin(question).await?;
         let lines = events::stream(&self.0, &run, 1).await?;
         Ok((run, lines))
     }
 
-    async fn begin(&self, question: Question) -> anyhow::Result<RunId> {
+    async fn begin(&self, question: Question) -> fault::Result<RunId> {
         match self.0.ask(Request::Ask { question: Box::new(question) }).await? {
             Answer::Run { run } => Ok(run),
             _ => bail!("the service answered something else"),
@@ -86,7 +86,7 @@ impl Asker {
     ///
     /// # Errors
     /// When there is no such run.
-    pub async fn answered(&self, run: RunId) -> anyhow::Result<Answered> {
+    pub async fn answered(&self, run: RunId) -> fault::Result<Answered> {
         match self.0.ask(Request::Status { run: Which::Named(run.to_string()) }).await? {
             Answer::Status(details) => {
                 Ok(Answered { run, status: details.summary.status, synthesis: details.synthesis.clone(), details })
@@ -105,7 +105,7 @@ impl Asker {
 ///
 /// # Errors
 /// As [`Asker::ask`].
-pub fn ask_blocking(home: &Home, question: Question) -> anyhow::Result<Answered> {
+pub fn ask_blocking(home: &Home, question: Question) -> fault::Result<Answered> {
     let runtime = tokio::runtime::Builder::new_multi_thread().event_interval(1).enable_all().build()?;
     let answered = runtime.block_on(async {
         let asker = Asker::open(home, &question.directory).await?;

@@ -5,6 +5,7 @@
 //! audit verify`. The log is no wall against whoever can write the store as this user; it is what such a change leaves a
 //! trace in. Values of secrets are in no record. Refuses to rewrite anything.
 
+use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, RunId};
 use serde::{Deserialize, Serialize};
@@ -199,7 +200,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's.
-    pub async fn note(&self, what: What) -> anyhow::Result<()> {
+    pub async fn note(&self, what: What) -> fault::Result<()> {
         let mut tries = TRIES_MAX;
         loop {
             let last = self.store.last(Table::States, &prefix(), 1)?;
@@ -223,7 +224,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's.
-    pub async fn secret_used(&self, run: &RunId, table: &str, secret: &str) -> anyhow::Result<()> {
+    pub async fn secret_used(&self, run: &RunId, table: &str, secret: &str) -> fault::Result<()> {
         let one = (run.clone(), table.to_owned(), secret.to_owned());
         if !self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(one) {
             return Ok(());
@@ -235,7 +236,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's, or a record that cannot be read.
-    pub fn newest(&self, limit: usize) -> anyhow::Result<Vec<Record>> {
+    pub fn newest(&self, limit: usize) -> fault::Result<Vec<Record>> {
         let mut rows = self.store.last(Table::States, &prefix(), limit)?;
         rows.reverse();
         rows.iter().map(|(_, bytes)| Ok(serde_json::from_slice(bytes)?)).collect()
@@ -245,7 +246,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's.
-    pub fn secrets_used(&self) -> anyhow::Result<BTreeSet<(RunId, String, String)>> {
+    pub fn secrets_used(&self) -> fault::Result<BTreeSet<(RunId, String, String)>> {
         let (mut found, mut after) = (BTreeSet::new(), None::<Vec<u8>>);
         loop {
             let page = self.store.scan(Table::States, &prefix(), after.as_deref(), PAGE)?;
@@ -264,7 +265,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's.
-    pub fn verify(&self, expect: Option<Digest>) -> anyhow::Result<Verified> {
+    pub fn verify(&self, expect: Option<Digest>) -> fault::Result<Verified> {
         let mut found =
             Verified { records: 0, last: Digest::of(&[]), broken: None, has_expected: expect.map(|_| false) };
         let mut after = None::<Vec<u8>>;

@@ -13,9 +13,9 @@ use crate::toolbox::built_in::{self, Site};
 use crate::toolbox::gate::ToolGate;
 use crate::toolbox::mcp;
 use crate::wiring::World;
-use anyhow::Context;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::context::ContextRules;
+use longhaul_core::fault::{self, Context};
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::Batch;
@@ -53,7 +53,7 @@ pub struct Pin {
 pub type Pins = BTreeMap<String, Pin>;
 
 /// Reads every plugin that the configuration names; `batch` keeps their bytes.
-pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) -> anyhow::Result<Pins> {
+pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<Pins> {
     let mut pins = Pins::new();
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
@@ -125,7 +125,7 @@ impl Cast {
         directory: &Path,
         tree: &Path,
         supervisor: &Arc<dyn Supervisor>,
-    ) -> anyhow::Result<Self> {
+    ) -> fault::Result<Self> {
         world.secrets.learn(config, directory);
         let mut parts = BTreeMap::new();
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
@@ -136,7 +136,7 @@ impl Cast {
         let site = Site { world: &world, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
         let servers = mcp::open(&world, config, directory, tree)?.into_iter().map(Ok);
-        let own_tools = own_tools.chain(servers).collect::<anyhow::Result<_>>()?;
+        let own_tools = own_tools.chain(servers).collect::<fault::Result<_>>()?;
         let gates = config
             .tools
             .iter()
@@ -187,7 +187,7 @@ impl Cast {
     }
 
     /// The plugin that memory is kept by, and nobody else.
-    pub async fn of_memory(world: Arc<World>, config: &Config, pins: &Pins, directory: &Path) -> anyhow::Result<Self> {
+    pub async fn of_memory(world: Arc<World>, config: &Config, pins: &Pins, directory: &Path) -> fault::Result<Self> {
         let pin = pins.get(memory::PLUGIN).with_context(|| {
             format!("this run began without [{}]; a run keeps the memory that it began with", memory::PLUGIN)
         })?;
@@ -259,13 +259,13 @@ impl Cast {
     }
 
     /// The secrets of one call of a tool, with fresh placeholders.
-    pub fn keyring(&self, part: &Part) -> anyhow::Result<Keyring> {
+    pub fn keyring(&self, part: &Part) -> fault::Result<Keyring> {
         let vault = Vault::of(&self.world.home);
         let keys = part
             .secrets
             .iter()
             .map(|granted| vault.key(granted, &self.project, &part.table))
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<fault::Result<_>>()?;
         Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
     }
 
@@ -275,7 +275,7 @@ impl Cast {
     }
 
     /// Says in the audit log which secrets a run hands to a tool.
-    pub async fn note_secrets(&self, tool: &str, run: &RunId) -> anyhow::Result<()> {
+    pub async fn note_secrets(&self, tool: &str, run: &RunId) -> fault::Result<()> {
         let of_plugin = self.part(&format!("tools.{tool}")).into_iter().flat_map(|part| &part.secrets);
         let of_plugin = of_plugin.map(|secret| (format!("tools.{tool}"), secret.name.as_str()));
         let of_server = self.servers.get(tool).into_iter().flatten();
@@ -331,7 +331,7 @@ async fn part(
     pin: &Pin,
     directory: &Path,
     tree: &Path,
-) -> anyhow::Result<Part> {
+) -> fault::Result<Part> {
     let bytes = world
         .store
         .blob(&pin.digest)?
@@ -340,13 +340,7 @@ async fn part(
 }
 
 /// The part of a table as a run pinned it, for work without a tree.
-pub async fn pinned(
-    world: &World,
-    config: &Config,
-    pins: &Pins,
-    table: &str,
-    directory: &Path,
-) -> anyhow::Result<Part> {
+pub async fn pinned(world: &World, config: &Config, pins: &Pins, table: &str, directory: &Path) -> fault::Result<Part> {
     let pin = pins.get(table).with_context(|| format!("the run has no plugin for [{table}]"))?;
     part(world, config, table, pin, directory, directory).await
 }
@@ -360,7 +354,7 @@ pub async fn ready(
     bytes: &[u8],
     directory: &Path,
     tree: &Path,
-) -> anyhow::Result<Part> {
+) -> fault::Result<Part> {
     let checks = python_checks(tree);
     let configured = if table == PYTHON_CHECKS {
         &checks.0

@@ -15,10 +15,11 @@ pub mod plugins;
 pub mod text;
 
 use crate::cast::Pins;
-use crate::config::{Config, FILE, Fault};
+use crate::config::{Config, Diagnostic, FILE};
 use crate::identity;
 use crate::trust;
 use crate::wiring::{ModelOptions, World};
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use serde::{Deserialize, Serialize};
@@ -46,8 +47,8 @@ impl Finding {
         Self { file: file.map(str::to_owned), line, text: printable(&text, TEXT_BYTES_MAX) }
     }
 
-    fn of_fault(fault: &Fault) -> Self {
-        Self::new(Some(FILE), fault.line, &fault.text)
+    fn of_diagnostic(found: &Diagnostic) -> Self {
+        Self::new(Some(FILE), found.line, &found.text)
     }
 
     /// What a planner says of the goal's text.
@@ -107,7 +108,7 @@ pub async fn examine(
     world: &Arc<World>,
     directory: &Path,
     options: &ModelOptions,
-) -> anyhow::Result<(Vec<Finding>, Overview)> {
+) -> fault::Result<(Vec<Finding>, Overview)> {
     let text = match crate::text_file::of_config(directory) {
         Ok(text) => text,
         Err(error) => {
@@ -117,7 +118,7 @@ pub async fn examine(
     };
     let mut config = match Config::parse_all(&text) {
         Ok(config) => config,
-        Err(faults) => return Ok((faults.iter().map(Finding::of_fault).collect(), Overview::default())),
+        Err(faults) => return Ok((faults.iter().map(Finding::of_diagnostic).collect(), Overview::default())),
     };
     let known = identity::known(&*world.store, directory, &config.project.name)?;
     config.project.id = known.map_or_else(|| identity::drawn(&world.fresh_seed()), |known| known.id);
@@ -142,7 +143,7 @@ pub async fn examine_config(
     text: &str,
     options: &ModelOptions,
     scope: &Scope,
-) -> anyhow::Result<(Vec<Finding>, Overview)> {
+) -> fault::Result<(Vec<Finding>, Overview)> {
     let mut found = Found { text: text.to_owned(), findings: Vec::new() };
     // It reads files, of which a network may hold some.
     let (home, at, own, options) = (world.home.clone(), directory.to_owned(), config.clone(), options.clone());
@@ -158,11 +159,11 @@ pub async fn examine_config(
 }
 
 /// Refuses to begin or to go on where something is wrong: the first finding, and how many more there are.
-pub fn refuse(findings: &[Finding]) -> anyhow::Result<()> {
+pub fn refuse(findings: &[Finding]) -> fault::Result<()> {
     match findings {
         [] => Ok(()),
-        [only] => anyhow::bail!("{only}"),
-        [first, rest @ ..] => anyhow::bail!("{first} (and {} more; `longhaul check` lists them)", rest.len()),
+        [only] => bail!("{only}"),
+        [first, rest @ ..] => bail!("{first} (and {} more; `longhaul check` lists them)", rest.len()),
     }
 }
 

@@ -25,9 +25,9 @@ pub use snapshot::{Origin, Snapshot, restore, take};
 pub(crate) use snapshot::{digests, removal};
 
 use crate::run;
-use anyhow::bail;
 pub use longhaul_core::event::CheckpointCause as Cause;
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::Entry;
 use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
@@ -85,7 +85,7 @@ pub struct Checkpoint {
 }
 
 /// The checkpoints of a run, by invocation, each `every` steps (0: none) and before each approval.
-pub fn list(store: &dyn Store, run: &RunId, every: impl Fn(&str) -> u32) -> anyhow::Result<Vec<Checkpoint>> {
+pub fn list(store: &dyn Store, run: &RunId, every: impl Fn(&str) -> u32) -> fault::Result<Vec<Checkpoint>> {
     let mut found = Vec::new();
     for invocation in invocations(store, run)? {
         let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
@@ -125,7 +125,7 @@ fn positions(entries: &[(u32, Entry)], every: u32) -> Vec<(u32, u32, Cause, u64)
 }
 
 /// The invocations of a run in the order in which they began, those that others asked for behind them.
-pub(crate) fn invocations(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<InvocationId>> {
+pub(crate) fn invocations(store: &dyn Store, run: &RunId) -> fault::Result<Vec<InvocationId>> {
     let (mut found, mut after) = (Vec::new(), 0);
     loop {
         let page = run::events_after(store, run, after, 1_000)?;
@@ -141,7 +141,7 @@ pub(crate) fn invocations(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<
     }
 }
 
-fn with_children(store: &dyn Store, invocation: InvocationId, found: &mut Vec<InvocationId>) -> anyhow::Result<()> {
+fn with_children(store: &dyn Store, invocation: InvocationId, found: &mut Vec<InvocationId>) -> fault::Result<()> {
     let children = longhaul_journal::children(store, &invocation)?;
     found.push(invocation);
     children
@@ -153,7 +153,7 @@ fn with_children(store: &dyn Store, invocation: InvocationId, found: &mut Vec<In
 }
 
 /// The newest invocation of a part.
-pub(crate) fn newest_of(store: &dyn Store, run: &RunId, part: &str) -> anyhow::Result<InvocationId> {
+pub(crate) fn newest_of(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<InvocationId> {
     for invocation in invocations(store, run)?.into_iter().rev() {
         if longhaul_journal::began(store, &invocation)?.is_some_and(|began| began.table == part) {
             return Ok(invocation);

@@ -53,9 +53,9 @@ use crate::home::Home;
 use crate::logs::{self, LogSettings};
 use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
 use crate::wiring::{ModelOptions, variable};
-use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 use follow::Form;
+use longhaul_core::fault::{self, Context as _, bail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -447,7 +447,7 @@ impl Exit {
 ///
 /// # Errors
 /// With a text that says what to do.
-pub fn main(cli: Cli) -> anyhow::Result<Exit> {
+pub fn main(cli: Cli) -> fault::Result<Exit> {
     let command = match children::run(cli.command) {
         Ok(exit) => return Ok(exit),
         Err(command) => command,
@@ -471,7 +471,7 @@ pub fn main(cli: Cli) -> anyhow::Result<Exit> {
 
 /// A project's directory as every process understands it: whoever owns the data directory stands somewhere else. One
 /// that is not there yet, which a command may be about to make, has a whole path all the same.
-fn whole(project: &Path) -> anyhow::Result<PathBuf> {
+fn whole(project: &Path) -> fault::Result<PathBuf> {
     project
         .canonicalize()
         .or_else(|_| std::path::absolute(project))
@@ -497,19 +497,19 @@ struct Context {
 }
 
 impl Context {
-    async fn security(&self, wanted: SecurityAsk) -> anyhow::Result<SecurityDone> {
+    async fn security(&self, wanted: SecurityAsk) -> fault::Result<SecurityDone> {
         let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
             bail!("the service answered something else")
         };
         Ok(*done)
     }
 
-    async fn door(&self) -> anyhow::Result<Door> {
+    async fn door(&self) -> fault::Result<Door> {
         Door::open(&self.home, Some(&self.project)).await
     }
 
     /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
-    async fn ask(&self, request: Request) -> anyhow::Result<Answer> {
+    async fn ask(&self, request: Request) -> fault::Result<Answer> {
         let mut tries = OWNERS_MAX;
         loop {
             let door = self.door().await?;
@@ -524,7 +524,7 @@ impl Context {
     }
 
     /// Asks for something that would be done twice if it was asked twice.
-    async fn ask_once(&self, request: Request) -> anyhow::Result<Answer> {
+    async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
         let door = self.door().await?;
         let answered = door.ask(request).await;
         owner::hand_over(door).await;
@@ -536,7 +536,7 @@ impl Context {
     }
 }
 
-async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
+async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
     if command.works_with_the_file() {
         trust::ask_first(context, context.trust).await?;
     }
@@ -629,7 +629,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
 }
 
 /// An order that is done when it is answered.
-async fn order(context: &Context, request: Request, done: &str) -> anyhow::Result<Exit> {
+async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
     words::print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
 }

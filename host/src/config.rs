@@ -12,10 +12,10 @@ use crate::protect::ProtectConfig;
 use crate::secrets::SecretConfig;
 use crate::text_file;
 use crate::toolbox::mcp;
-use anyhow::{Context, bail};
 use longhaul_approval::Policy;
 use longhaul_core::Limits;
 use longhaul_core::context::ContextRules;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::grant::{Access, DirectoryGrant, Grants, HostPattern};
 use longhaul_core::work::Evidence;
 use longhaul_engine::CompileLimits;
@@ -105,19 +105,19 @@ pub struct Config {
 /// Something in `longhaul.toml` that cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{text}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
-pub struct Fault {
+pub struct Diagnostic {
     /// The line, counted from 1, where it is known.
     pub line: Option<usize>,
     /// What is wrong, and what to do, in one line.
     pub text: String,
 }
 
-/// Faults while they are looked for, each with the path of its key.
+/// What is found wrong while a configuration is examined, each with the path of its key.
 #[derive(Default)]
-struct Faults(Vec<(String, String)>);
+struct Found(Vec<(String, String)>);
 
-impl Faults {
-    fn at(&mut self, path: &str, looked: anyhow::Result<()>) {
+impl Found {
+    fn at(&mut self, path: &str, looked: fault::Result<()>) {
         if let Err(error) = looked {
             self.0.push((path.to_owned(), format!("{error:#}")));
         }
@@ -286,7 +286,7 @@ fn one_line(said: &str) -> String {
 
 impl Config {
     /// Reads the file of a project.
-    pub fn read(project: &Path) -> anyhow::Result<Self> {
+    pub fn read(project: &Path) -> fault::Result<Self> {
         let path = project.join(FILE);
         let text = text_file::of_config(project).with_context(|| {
             format!("cannot read `{}`; make a project with `longhaul new` or `longhaul init`", path.display())
@@ -295,32 +295,33 @@ impl Config {
     }
 
     /// Reads the text of a file; the first fault is the error.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
+    pub fn parse(text: &str) -> fault::Result<Self> {
         Self::parse_all(text).map_err(|faults| match faults.into_iter().next() {
             Some(fault) => fault.into(),
-            None => anyhow::anyhow!("it cannot be read"),
+            None => Fault::msg(format!("it cannot be read")),
         })
     }
 
     /// Reads the text that a run was begun with: what it says was looked at then, by the rules of then.
-    pub fn parse_pinned(text: &str) -> anyhow::Result<Self> {
-        Self::read_text(text).map_err(|error| anyhow::anyhow!(text::of_toml(text, &error).1))
+    pub fn parse_pinned(text: &str) -> fault::Result<Self> {
+        Self::read_text(text).map_err(|error| Fault::msg(text::of_toml(text, &error).1))
     }
 
     /// Reads the text of a file.
     ///
     /// # Errors
     /// All faults that the text alone shows; where it cannot be read as a whole, the first.
-    pub fn parse_all(text: &str) -> Result<Self, Vec<Fault>> {
+    pub fn parse_all(text: &str) -> Result<Self, Vec<Diagnostic>> {
         let config = Self::read_text(text).map_err(|error| {
             let (line, said) = text::of_toml(text, &error);
-            vec![Fault { line, text: one_line(&said) }]
+            vec![Diagnostic { line, text: one_line(&said) }]
         })?;
         let found = config.faults();
         if found.is_empty() {
             return Ok(config);
         }
-        let placed = |(path, said): (String, String)| Fault { line: text::line_of(text, &path), text: one_line(&said) };
+        let placed =
+            |(path, said): (String, String)| Diagnostic { line: text::line_of(text, &path), text: one_line(&said) };
         Err(found.into_iter().map(placed).collect())
     }
 
@@ -377,7 +378,7 @@ impl Config {
 
     /// What is wrong, with the path of the key that it is about.
     fn faults(&self) -> Vec<(String, String)> {
-        let mut found = Faults::default();
+        let mut found = Found::default();
         found.at("project.name", self.check_name());
         found.at("agents", self.check_agents());
         found.at("ask", self.check_ask());
@@ -386,7 +387,7 @@ impl Config {
         found.at("notify", self.notify.as_ref().map_or(Ok(()), NotifyConfig::check));
         // The environment is looked at when something is to be sent.
         found.at("telemetry", self.telemetry.settings(&|_| None).map(drop).map_err(Into::into));
-        found.at("context", self.context.check().map_err(|wrong| anyhow::anyhow!("[context]: {wrong}")));
+        found.at("context", self.context.check().map_err(|wrong| Fault::msg(format!("[context]: {wrong}"))));
         found.at("checkpoints", self.checkpoints.check());
         found.at("protect", self.protect.check());
         found.at("memory", self.memory.check(&self.models.keys().collect::<Vec<_>>()));
@@ -403,7 +404,7 @@ impl Config {
         found.0
     }
 
-    fn check_name(&self) -> anyhow::Result<()> {
+    fn check_name(&self) -> fault::Result<()> {
         let name = &self.project.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
@@ -412,18 +413,18 @@ impl Config {
         Ok(())
     }
 
-    fn check_agents(&self) -> anyhow::Result<()> {
+    fn check_agents(&self) -> fault::Result<()> {
         if self.agents.is_empty() {
             bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
         }
         Ok(())
     }
 
-    fn check_contract(&self) -> anyhow::Result<()> {
+    fn check_contract(&self) -> fault::Result<()> {
         self.run.contract_by.as_ref().map_or(Ok(()), |name| named("[run] contract_by", "agents", name, &self.agents))
     }
 
-    fn check_server(&self, name: &str, server: &McpConfig) -> anyhow::Result<()> {
+    fn check_server(&self, name: &str, server: &McpConfig) -> fault::Result<()> {
         server.check(name)?;
         if self.tools.contains_key(&mcp::tool_name(name)) {
             bail!("[tools.{0}] has the name of [mcp.{name}]; give one another name", mcp::tool_name(name));
@@ -432,7 +433,7 @@ impl Config {
     }
 
     /// A cap on money that nobody can hold is worse than none.
-    fn check_cost_caps(&self) -> anyhow::Result<()> {
+    fn check_cost_caps(&self) -> fault::Result<()> {
         let name = "cost_microdollars_max";
         let table = match self.run.limits.cost_microdollars_max {
             Some(_) => "[run.limits]",
@@ -451,14 +452,14 @@ impl Config {
     }
 
     /// What only a run with a repository asks for.
-    pub fn check_run(&self) -> anyhow::Result<()> {
+    pub fn check_run(&self) -> fault::Result<()> {
         if !self.agents.contains_key("code") {
             bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
         }
         Ok(())
     }
 
-    fn check_ask(&self) -> anyhow::Result<()> {
+    fn check_ask(&self) -> fault::Result<()> {
         if self.run.strategy == Strategy::Ask {
             bail!("[run] strategy is `session` or `pipeline`; an ask is started with `longhaul ask`");
         }
@@ -481,9 +482,9 @@ impl Config {
         self.ask.model.as_ref().or_else(of_parts).cloned()
     }
 
-    fn check_part(&self, table: &str, part: &PluginConfig, found: &mut Faults) {
+    fn check_part(&self, table: &str, part: &PluginConfig, found: &mut Found) {
         if part.plugin.is_empty() {
-            return found.at(table, Err(anyhow::anyhow!("[{table}] has no plugin; add: plugin = \"NAME\"")));
+            return found.at(table, Err(Fault::msg(format!("[{table}] has no plugin; add: plugin = \"NAME\""))));
         }
         found.at(&format!("{table}.plugin"), crate::toolbox::built_in::check(table, part));
         found.at(&format!("{table}.approval"), crate::toolbox::gate::check(table, part));
@@ -502,23 +503,23 @@ impl Config {
                 let make = format!("add [{kind}.{missing}], or remove the name");
                 let or = text::or_make(missing, &known, &make);
                 let wrong =
-                    anyhow::anyhow!("[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]{or}");
+                    Fault::msg(format!("[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]{or}"));
                 found.at(&format!("{table}.{kind}"), Err(wrong));
             }
         }
     }
 
-    fn check_limits(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+    fn check_limits(&self, table: &str, part: &PluginConfig) -> fault::Result<()> {
         self.own_limits(part).map(drop).with_context(|| format!("[{table}.limits]"))
     }
 
-    fn check_context(&self, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+    fn check_context(&self, table: &str, part: &PluginConfig) -> fault::Result<()> {
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
-        rules.check().map_err(|wrong| anyhow::anyhow!("[{table}.context]: {wrong}"))
+        rules.check().map_err(|wrong| Fault::msg(format!("[{table}.context]: {wrong}")))
     }
 
     /// Each is one that features can have, and goes to one agent.
-    fn check_categories(&self) -> anyhow::Result<()> {
+    fn check_categories(&self) -> fault::Result<()> {
         for (table, part) in self.parts().filter(|(_, part)| !part.categories.is_empty()) {
             if !table.starts_with("agents.") {
                 bail!("[{table}] takes no categories: features go to agents; remove the line");
@@ -625,7 +626,7 @@ impl Config {
         self.own_limits(part).unwrap_or_else(|_| self.limits.clone())
     }
 
-    fn own_limits(&self, part: &PluginConfig) -> anyhow::Result<Limits> {
+    fn own_limits(&self, part: &PluginConfig) -> fault::Result<Limits> {
         overlaid(&self.limits, &part.limits)
     }
 
@@ -635,20 +636,20 @@ impl Config {
         self.own_context(part).unwrap_or_else(|_| self.context.clone())
     }
 
-    fn own_context(&self, part: &PluginConfig) -> anyhow::Result<ContextRules> {
+    fn own_context(&self, part: &PluginConfig) -> fault::Result<ContextRules> {
         overlaid(&self.context, &part.context)
     }
 }
 
 /// The fields of all, with those of one over them.
-fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Table) -> anyhow::Result<T> {
+fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Table) -> fault::Result<T> {
     let mut fields = toml::Table::try_from(all)?;
     fields.extend(own.clone());
-    fields.try_into().map_err(|error: toml::de::Error| anyhow::anyhow!(text::of_toml("", &error).1))
+    fields.try_into().map_err(|error: toml::de::Error| Fault::msg(text::of_toml("", &error).1))
 }
 
 /// Refuses the name of a table that is not there.
-fn named<T>(what: &str, kind: &str, name: &str, tables: &BTreeMap<String, T>) -> anyhow::Result<()> {
+fn named<T>(what: &str, kind: &str, name: &str, tables: &BTreeMap<String, T>) -> fault::Result<()> {
     if tables.contains_key(name) {
         return Ok(());
     }

@@ -8,9 +8,9 @@ use crate::run::{Heard, Watching};
 use crate::server::socket::{self, Call, Line, Reply, StrangeOwner};
 use crate::service::{Answer, Request, Service, Which};
 use crate::wiring::World;
-use anyhow::bail;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::stream::Token;
 use longhaul_engine::CompileLimits;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub enum Door {
 
 impl Door {
     /// Becomes the owner, or finds who is.
-    pub async fn open(home: &Home, project: Option<&Path>) -> anyhow::Result<Self> {
+    pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Self> {
         let asked = tokio::time::Instant::now();
         loop {
             if let Some(owned) = home.try_own()? {
@@ -84,7 +84,7 @@ impl Door {
     }
 
     /// Becomes the owner, once a command that is about to end has.
-    pub async fn own_soon(home: &Home) -> anyhow::Result<Self> {
+    pub async fn own_soon(home: &Home) -> fault::Result<Self> {
         let asked = tokio::time::Instant::now();
         loop {
             if let Some(owned) = home.try_own()? {
@@ -100,7 +100,7 @@ impl Door {
         }
     }
 
-    fn own(home: &Home, owned: crate::home::Owned, project: Option<&Path>) -> anyhow::Result<Self> {
+    fn own(home: &Home, owned: crate::home::Owned, project: Option<&Path>) -> fault::Result<Self> {
         // The caps on compiling are the project's, where there is one that can be read.
         let compile = project
             .and_then(|project| Config::read(project).ok())
@@ -113,7 +113,7 @@ impl Door {
     }
 
     /// Asks for something.
-    pub async fn ask(&self, request: Request) -> anyhow::Result<Answer> {
+    pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
         match self {
             Self::Own { service, .. } => service.answer(request).await,
             Self::Far(home) => {
@@ -128,7 +128,7 @@ impl Door {
     }
 
     /// Watches a run from the event after `after`. The channel ends when the owner does.
-    pub async fn watch(&self, run: &RunId, after: u64) -> anyhow::Result<mpsc::Receiver<Seen>> {
+    pub async fn watch(&self, run: &RunId, after: u64) -> fault::Result<mpsc::Receiver<Seen>> {
         let (sender, receiver) = mpsc::channel(256);
         match self {
             Self::Own { service, .. } => {
@@ -308,7 +308,7 @@ impl Watcher<'_> {
 
 type Lines = BufReader<UnixStream>;
 
-async fn send(home: &Home, call: &Call) -> anyhow::Result<Lines> {
+async fn send(home: &Home, call: &Call) -> fault::Result<Lines> {
     let mut stream = socket::connect(home).await?;
     let mut line = serde_json::to_vec(call)?;
     line.push(b'\n');
@@ -317,7 +317,7 @@ async fn send(home: &Home, call: &Call) -> anyhow::Result<Lines> {
     Ok(BufReader::new(stream))
 }
 
-async fn next_line(lines: &mut Lines) -> anyhow::Result<Option<Line>> {
+async fn next_line(lines: &mut Lines) -> fault::Result<Option<Line>> {
     let mut line = String::new();
     // A connection that breaks and one that ends are the same: its other end is gone.
     if lines.read_line(&mut line).await.unwrap_or(0) == 0 {

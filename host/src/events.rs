@@ -4,6 +4,7 @@ use crate::door::{Door, Seen};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use longhaul_core::stream::{Content, Line};
 use tokio::sync::mpsc::Receiver;
 
@@ -15,7 +16,7 @@ use tokio::sync::mpsc::Receiver;
 ///
 /// # Errors
 /// When the owner of the data directory is gone.
-pub async fn stream(door: &Door, run: &RunId, from: u64) -> anyhow::Result<impl Stream<Item = Line> + use<>> {
+pub async fn stream(door: &Door, run: &RunId, from: u64) -> fault::Result<impl Stream<Item = Line> + use<>> {
     let after = from.saturating_sub(1);
     let seen = door.watch(run, after).await?;
     Ok(unfold(Reading { seen, run: run.clone(), after, is_over: false }, next))

@@ -23,6 +23,7 @@ mod step;
 use crate::nobody;
 use crate::plugins;
 use longhaul_capabilities::{Console, Scope, Setup};
+use longhaul_core::fault::Fault;
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{InvocationId, LimitHit, Limits};
@@ -159,7 +160,7 @@ impl Places {
     /// # Errors
     /// When there is no home directory.
     pub fn usual() -> Result<Self, ExecError> {
-        let unknown = |error: anyhow::Error| ExecError::Host(format!("{error:#}"));
+        let unknown = |error: Fault| ExecError::Host(format!("{error:#}"));
         let home = crate::home::Home::find(None).map_err(unknown)?;
         Ok(Self {
             cache: crate::wiring::cache().map_err(unknown)?.join("compiled"),

@@ -9,6 +9,7 @@ use crate::home::Home;
 use crate::run::{self, StoredRun};
 use crate::wiring::World;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use longhaul_core::store::Collected;
 use longhaul_harness::RunStatus;
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,7 @@ pub struct Swept {
 }
 
 /// The runs that are old enough, and nobody's concern any more.
-pub fn old_runs(world: &World, active: &[RunId], older_ms: u64) -> anyhow::Result<Vec<RunId>> {
+pub fn old_runs(world: &World, active: &[RunId], older_ms: u64) -> fault::Result<Vec<RunId>> {
     let (store, now_ms) = (&*world.store, world.clock.now_ms());
     let all = run::list(store)?;
     let newest = newest(&all);
@@ -90,7 +91,7 @@ fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
 }
 
 /// Removes a run with its trees; answers its rows, and the bytes of its trees.
-pub async fn remove_run(world: &World, run: &RunId, dry_run: bool) -> anyhow::Result<(usize, u64)> {
+pub async fn remove_run(world: &World, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
     let batch = checkpoint::removal(world, run)?;
     let rows = batch.ops.len();
     let trees = trees_of(&world.home, |name| name.split('.').next() == Some(run.as_str()));

@@ -13,8 +13,8 @@ mod run;
 mod views;
 
 use crate::home::Home;
-use anyhow::bail;
 use clap::ValueEnum;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::graph::{
     Answer, Answered, Ask, Changes, GraphError, Graphs, PatchView, StepLimits, Summary, Surroundings, Version,
     check_name,
@@ -180,7 +180,7 @@ impl Desk {
     }
 
     /// Answers; a request whose token is known was carried out.
-    pub async fn answer(&self, wanted: GraphAsk, token: &str) -> anyhow::Result<Reply> {
+    pub async fn answer(&self, wanted: GraphAsk, token: &str) -> fault::Result<Reply> {
         match wanted {
             GraphAsk::New { name, language, surroundings } => {
                 self.make(&name, language, surroundings, token).await.map(Reply::Graphs)
@@ -192,7 +192,7 @@ impl Desk {
         }
     }
 
-    async fn one(&self, wanted: GraphAsk, token: &str) -> anyhow::Result<Answer> {
+    async fn one(&self, wanted: GraphAsk, token: &str) -> fault::Result<Answer> {
         let (name, ask) = match wanted {
             GraphAsk::One { name, ask } => (name, Task::Ask(ask)),
             GraphAsk::AddMany { name, steps } => (name, Task::AddMany(steps)),
@@ -253,8 +253,8 @@ impl Desk {
         language: Language,
         surroundings: Surroundings,
         token: &str,
-    ) -> anyhow::Result<Vec<Summary>> {
-        check_name("graph", name).map_err(anyhow::Error::msg)?;
+    ) -> fault::Result<Vec<Summary>> {
+        check_name("graph", name).map_err(Fault::msg)?;
         if name.contains(OF_AGENT) {
             bail!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
         }
@@ -280,19 +280,19 @@ impl Desk {
         Ok(Head::new(name, language, seed, surroundings, self.clock.now_ms()))
     }
 
-    fn list(&self) -> anyhow::Result<Vec<Summary>> {
+    fn list(&self) -> fault::Result<Vec<Summary>> {
         let (mut graphs, mut after) = (Vec::new(), None::<Vec<u8>>);
         loop {
             let rows = self.store.scan(Table::Graphs, &record::heads(), after.as_deref(), PAGE_ROWS)?;
             let Some((last, _)) = rows.last() else { return Ok(graphs) };
             after = Some(last.clone());
             for (_, value) in &rows {
-                graphs.push(Head::read(value).map_err(anyhow::Error::msg)?.summary());
+                graphs.push(Head::read(value).map_err(Fault::msg)?.summary());
             }
         }
     }
 
-    async fn remove(&self, name: &str) -> anyhow::Result<Vec<Summary>> {
+    async fn remove(&self, name: &str) -> fault::Result<Vec<Summary>> {
         let slot = self.slot(name);
         let mut place = slot.lock().await;
         let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
@@ -313,13 +313,13 @@ impl Desk {
         Ok(vec![head.summary()])
     }
 
-    fn history(&self, name: &str) -> anyhow::Result<Vec<Version>> {
+    fn history(&self, name: &str) -> fault::Result<Vec<Version>> {
         self.head(name)?.ok_or_else(|| no_graph(name))?;
         let most = usize::try_from(record::VERSIONS_MAX).unwrap_or(usize::MAX);
         let rows = self.store.last(Table::Graphs, &record::versions(name), most)?;
         let version = |(key, value): (Vec<u8>, Vec<u8>)| {
             let row: VersionRow = serde_json::from_slice(&value)?;
-            anyhow::Ok(row.version(longhaul_core::store::Key::last_number(&key).unwrap_or_default()))
+            Ok::<_, Fault>(row.version(longhaul_core::store::Key::last_number(&key).unwrap_or_default()))
         };
         rows.into_iter().map(version).collect()
     }

@@ -12,7 +12,7 @@
 //! | `secrets/` | values of secrets, mode 0600; see `secrets.rs` |
 //! | `signing.key`, `signers` | the key of this directory, and known ones of others; see `signing.rs` |
 
-use anyhow::{Context, bail};
+use longhaul_core::fault::{self, Context, bail};
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::Write;
 use std::os::fd::AsRawFd as _;
@@ -72,7 +72,7 @@ pub struct Home {
 
 impl Home {
     /// The directory that the command line or the environment names, otherwise the user's own.
-    pub fn find(named: Option<PathBuf>) -> anyhow::Result<Self> {
+    pub fn find(named: Option<PathBuf>) -> fault::Result<Self> {
         let path = match named {
             Some(path) => path,
             None => directories::ProjectDirs::from("", "", "longhaul")
@@ -85,7 +85,7 @@ impl Home {
 
     /// Makes the directory, for us alone. Programs of root are another user, who may pass one that is made here: without
     /// mounts of their own they reach their trees by no other way.
-    pub fn make(&self) -> anyhow::Result<()> {
+    pub fn make(&self) -> fault::Result<()> {
         let path = &self.path;
         let is_new = !path.exists();
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| {
@@ -106,7 +106,7 @@ impl Home {
     }
 
     /// Takes the lock, if nobody has it.
-    pub fn try_own(&self) -> anyhow::Result<Option<Owned>> {
+    pub fn try_own(&self) -> fault::Result<Option<Owned>> {
         self.make()?;
         let path = self.path.join("lock");
         let mut file = OpenOptions::new()
@@ -139,7 +139,7 @@ impl Home {
 
     /// The socket under a path that the system takes, which has at most 107 bytes. A longer one leads through a
     /// descriptor of the data directory: a socket elsewhere would have a name that others can take first.
-    pub fn socket_address(&self) -> anyhow::Result<SocketAddress> {
+    pub fn socket_address(&self) -> fault::Result<SocketAddress> {
         let plain = self.socket();
         if plain.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
             return Ok(SocketAddress { path: plain, _directory: None });

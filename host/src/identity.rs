@@ -12,7 +12,7 @@
 
 use crate::config::FILE;
 use crate::run::{self, ProjectRecord, RunRecord};
-use anyhow::{Context, bail};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct Claimed {
 }
 
 /// The project in a directory, if it is known here. Nothing is written.
-pub fn known(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<Option<Checkout>> {
+pub fn known(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
     match row(store, directory)? {
         Some(checkout) if is_still_there(&checkout) => Ok(Some(checkout)),
         Some(_) => Ok(None),
@@ -60,7 +60,7 @@ pub fn known(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<
 }
 
 /// The project in a directory, which is known from now on. `seed` is what its id is drawn from.
-pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> anyhow::Result<Claimed> {
+pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> fault::Result<Claimed> {
     let before = known(store, directory, name)?;
     let told = if before.is_none() { told(store, directory, name)? } else { None };
     let id = before.as_ref().map_or_else(|| drawn(seed), |before| before.id.clone());
@@ -78,7 +78,7 @@ pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 
 }
 
 /// Says that the checkout in a directory is the same project as another one, which is named by its directory or its id.
-pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) -> anyhow::Result<String> {
+pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) -> fault::Result<String> {
     let checkouts = list(store)?;
     let place = Path::new(other).canonicalize().unwrap_or_else(|_| PathBuf::from(other));
     let found = checkouts.iter().find(|known| known.id == other || known.directory == place).cloned();
@@ -109,7 +109,7 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
 }
 
 /// Every checkout that is known, by its directory.
-pub fn list(store: &dyn Store) -> anyhow::Result<Vec<Checkout>> {
+pub fn list(store: &dyn Store) -> fault::Result<Vec<Checkout>> {
     let rows = store.scan(Table::States, &prefix(), None, CHECKOUTS_MAX)?;
     rows.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a checkout is damaged")).collect()
 }
@@ -130,7 +130,7 @@ pub fn is_drawn(id: &str) -> bool {
     })
 }
 
-fn told(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<Option<String>> {
+fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<String>> {
     if row(store, directory)?.is_some() {
         return Ok(Some(format!(
             "another repository was in `{}` before, so this is a project of its own: it has none of the other one's \
@@ -153,7 +153,7 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<Optio
 
 /// What a data directory of before keeps under a name is of the checkout of its oldest run that is still there, or else
 /// of the one that was made with that name.
-fn of_before(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<Option<Checkout>> {
+fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
     let is_of = |project: &str, place: &Path| project == name && (place == directory || place.join(FILE).exists());
     let runs = run::records(store)?.into_iter().filter(|record| record.id.is_empty());
     let mut places: Vec<PathBuf> =
@@ -164,7 +164,7 @@ fn of_before(store: &dyn Store, directory: &Path, name: &str) -> anyhow::Result<
         made.sort_by_key(|record| record.created_ms);
         places.extend(made.into_iter().map(|record| record.directory));
     }
-    let is_taken = || anyhow::Ok(list(store)?.iter().any(|known| known.id == name));
+    let is_taken = || Ok::<_, Fault>(list(store)?.iter().any(|known| known.id == name));
     if places.first().map(PathBuf::as_path) != Some(directory) || is_taken()? {
         return Ok(None);
     }
@@ -183,12 +183,12 @@ fn commit_of(directory: &Path) -> Option<String> {
     Project::open(directory).ok()?.head().ok()
 }
 
-fn row(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<Checkout>> {
+fn row(store: &dyn Store, directory: &Path) -> fault::Result<Option<Checkout>> {
     let bytes = store.get(Table::States, &key(directory))?;
     bytes.map(|bytes| serde_json::from_slice(&bytes).context("the record of a checkout is damaged")).transpose()
 }
 
-fn put(checkout: &Checkout) -> anyhow::Result<Op> {
+fn put(checkout: &Checkout) -> fault::Result<Op> {
     Ok(Op::Put(Table::States, key(&checkout.directory), serde_json::to_vec(checkout)?))
 }
 

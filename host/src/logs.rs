@@ -12,7 +12,7 @@
 //! is logged goes to standard error. Several processes that log into one file would each begin it anew; the server alone
 //! should have one.
 
-use anyhow::{Context, bail};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::text::message;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -40,9 +40,9 @@ pub enum Format {
 }
 
 impl FromStr for Format {
-    type Err = anyhow::Error;
+    type Err = Fault;
 
-    fn from_str(text: &str) -> anyhow::Result<Self> {
+    fn from_str(text: &str) -> fault::Result<Self> {
         match text {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
@@ -75,7 +75,7 @@ impl LogSettings {
     ///
     /// # Errors
     /// A variable holds something else than it should.
-    pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> fault::Result<Self> {
         let usual = Self::default();
         let number = |name: &str, max: u64| {
             let text = variable(name);
@@ -102,7 +102,7 @@ impl LogSettings {
 ///
 /// # Errors
 /// The file cannot be opened. Where something logs already, that goes on.
-pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
+pub fn start(settings: &LogSettings) -> fault::Result<()> {
     let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(USUAL));
     let target = match &settings.file {
         None => Target::Error,

@@ -6,8 +6,8 @@
 pub mod settings;
 
 use crate::text_file;
-use anyhow::Context as _;
 use longhaul_build::toml_error;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::grant::Access;
 use longhaul_core::section::MANIFEST_BYTES_MAX;
 use longhaul_core::text::printable;
@@ -75,25 +75,25 @@ pub struct Found {
 
 impl Found {
     /// Reads what it says; an error is one line with its place.
-    pub fn read<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+    pub fn read<T: DeserializeOwned>(&self) -> fault::Result<T> {
         Ok(toml::from_str(&self.text).map_err(|error| toml_error(&self.place, &self.text, &error))?)
     }
 }
 
 impl Manifest {
     /// Reads the manifest of a component, if it has one.
-    pub fn of(component: &Path, bytes: &[u8]) -> anyhow::Result<Option<Self>> {
+    pub fn of(component: &Path, bytes: &[u8]) -> fault::Result<Option<Self>> {
         find(component, bytes)?.map(|found| found.read()).transpose()
     }
 
     /// Reads the text of a manifest.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
+    pub fn parse(text: &str) -> fault::Result<Self> {
         Ok(toml::from_str(text)?)
     }
 }
 
 /// The manifest that a component carries, else the one beside it, if there is one.
-pub fn find(component: &Path, bytes: &[u8]) -> anyhow::Result<Option<Found>> {
+pub fn find(component: &Path, bytes: &[u8]) -> fault::Result<Option<Found>> {
     let name = component.file_stem().unwrap_or_default().to_string_lossy();
     match longhaul_engine::sections(&name, bytes) {
         Ok(Sections { manifest: Some(text), .. }) => {

@@ -25,7 +25,7 @@ use crate::cast::{Cast, Pins};
 use crate::check::text;
 use crate::config::{Config, PluginConfig};
 use crate::wiring::{self, ServerConfig, World};
-use anyhow::bail;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::memory::{Embedded, MemoryBackend};
 use plugin::PluginMemory;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl Default for MemoryConfig {
 
 impl MemoryConfig {
     /// Refuses what cannot be meant.
-    pub fn check(&self, models: &[&String]) -> anyhow::Result<()> {
+    pub fn check(&self, models: &[&String]) -> fault::Result<()> {
         if let Some(model) = self.model.as_ref().filter(|model| !models.contains(model)) {
             let or = text::or_make(model, models, &format!("add [models.{model}], or remove the line"));
             bail!("[memory] model names `{model}`, and there is no [models.{model}]{or}");
@@ -112,7 +112,7 @@ impl MemoryConfig {
             _ => {}
         }
         if let Some(redis) = &self.redis {
-            redis.check().map_err(|wrong| anyhow::anyhow!("[memory.redis] {wrong}"))?;
+            redis.check().map_err(|wrong| Fault::msg(format!("[memory.redis] {wrong}")))?;
         }
         if self.plugin.iter().flat_map(|part| &part.directories).any(|given| given.is_tree()) {
             bail!("[memory.plugin] is given the tree of a run, and it outlives runs; name a directory with host");
@@ -127,7 +127,7 @@ pub async fn open(
     config: &Config,
     pins: &Pins,
     directory: &Path,
-) -> anyhow::Result<Arc<dyn MemoryBackend>> {
+) -> fault::Result<Arc<dyn MemoryBackend>> {
     let clock = Arc::clone(&world.clock);
     let MemoryConfig { backend, redis, embeddings, .. } = &config.memory;
     let ranking = wiring::ranking(embeddings.as_deref(), &world.store)?;

@@ -22,10 +22,10 @@ use crate::run::{self, RunRecord};
 use crate::server::http::settings;
 use crate::trust;
 use crate::wiring::World;
-use anyhow::Context as _;
 use config::{NotifyConfig, Occasion, Way};
 use longhaul_agents::ExecutionResult;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text::{printable, truncate};
 use longhaul_core::{Digest, Name, RunId};
@@ -200,7 +200,7 @@ impl Mail {
     ///
     /// # Errors
     /// What is wrong with the file, where nothing was read before.
-    pub(crate) fn config(&self) -> anyhow::Result<Option<NotifyConfig>> {
+    pub(crate) fn config(&self) -> fault::Result<Option<NotifyConfig>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match settings::notify(&self.home) {
             Ok(config) => *known = Known { config, was_read: true, complaint: None },
@@ -223,7 +223,7 @@ impl Mail {
 /// Adds the letters about these events to the batch that keeps them.
 ///
 /// What cannot be read of the configuration tells nobody: a run must not stop for it.
-pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) -> anyhow::Result<Batch> {
+pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::Result<Batch> {
     if events.iter().all(|event| occasion(&event.event).is_none()) {
         return Ok(batch);
     }
@@ -257,7 +257,7 @@ pub(crate) fn put_letter_of(
     task: &Task,
     result: &ExecutionResult,
     at_ms: u64,
-) -> anyhow::Result<Batch> {
+) -> fault::Result<Batch> {
     let config = mail.config().ok().flatten();
     let Some(config) = config.filter(|config| config.on.contains(&Occasion::Fails)) else { return Ok(batch) };
     let about = About::Task {
@@ -285,7 +285,7 @@ fn told(config: &NotifyConfig, text: &str) -> Option<String> {
 }
 
 /// Adds a letter that waits to be sent on each way.
-fn put(batch: Batch, config: &NotifyConfig, letter: Letter) -> anyhow::Result<Batch> {
+fn put(batch: Batch, config: &NotifyConfig, letter: Letter) -> fault::Result<Batch> {
     let due_ms = letter.at_ms;
     let waits = |way| Sending { way, attempts: 0, due_ms, state: SendState::Waits };
     let stored = Stored { ways: config.ways().into_iter().map(waits).collect(), letter };
@@ -344,7 +344,7 @@ pub async fn deliver_last(world: &World, courier: JoinHandle<()>) {
 }
 
 /// Sends every letter that is due; answers when the next one is.
-async fn deliver_due(world: &World) -> anyhow::Result<Option<u64>> {
+async fn deliver_due(world: &World) -> fault::Result<Option<u64>> {
     let _alone = world.mail.sending.lock().await;
     let mut next: Option<u64> = None;
     let (letters, keys) = letters(&*world.store)?;
@@ -374,7 +374,7 @@ struct Post<'a> {
 
 impl Post<'_> {
     /// Sends a letter on every way that is due; answers when it is to be tried again.
-    async fn send(&self, mut stored: Stored) -> anyhow::Result<Option<u64>> {
+    async fn send(&self, mut stored: Stored) -> fault::Result<Option<u64>> {
         let is_of_a_task = matches!(stored.letter.about, About::Task { .. });
         if is_of_a_task && self.world.mail.config().is_err() {
             // Who mends the file wants to be told still.
@@ -409,7 +409,7 @@ impl Post<'_> {
         at: usize,
         config: &NotifyConfig,
         directory: &Path,
-    ) -> anyhow::Result<()> {
+    ) -> fault::Result<()> {
         let one = &mut stored.ways[at];
         one.attempts += 1;
         one.due_ms = self.world.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
@@ -430,13 +430,13 @@ impl Post<'_> {
         self.keep(stored).await
     }
 
-    async fn keep(&self, stored: &Stored) -> anyhow::Result<()> {
+    async fn keep(&self, stored: &Stored) -> fault::Result<()> {
         let batch = Batch::new().put(Table::States, key(&stored.letter), serde_json::to_vec(stored)?);
         Ok(self.world.store.commit(batch).await?)
     }
 
     /// Who is told, and where commands run.
-    fn config(&self, about: &About) -> anyhow::Result<Option<(NotifyConfig, PathBuf)>> {
+    fn config(&self, about: &About) -> fault::Result<Option<(NotifyConfig, PathBuf)>> {
         let About::Run { run, .. } = about else {
             let home = self.world.home.path();
             return Ok(self.world.mail.config()?.map(|config| (config, home.to_owned())));
@@ -476,14 +476,14 @@ impl Post<'_> {
 }
 
 /// Every letter, by run or task, and their keys.
-fn letters(store: &dyn Store) -> anyhow::Result<(Vec<Stored>, Vec<Key>)> {
+fn letters(store: &dyn Store) -> fault::Result<(Vec<Stored>, Vec<Key>)> {
     let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a letter is damaged");
-    let letters = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<_>>()?;
+    let letters = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<_>>()?;
     Ok((letters, found.into_iter().map(|(key, _)| Key::from_bytes(key)).collect()))
 }
 
-async fn forget(store: &dyn Store, key: &Key) -> anyhow::Result<()> {
+async fn forget(store: &dyn Store, key: &Key) -> fault::Result<()> {
     let mut batch = Batch::new();
     batch.push(Op::Delete(Table::States, key.clone()));
     Ok(store.commit(batch).await?)

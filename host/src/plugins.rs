@@ -9,9 +9,9 @@ pub mod verdict;
 use crate::check::text;
 use crate::home::Home;
 use crate::manifest::Manifest;
-use anyhow::bail;
 use installed::Installed;
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, bail};
 use longhaul_engine::{Engine, LoadError, Plugin};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub fn directories(home: &Home) -> Vec<PathBuf> {
 }
 
 /// The file of a plugin that is named in a configuration.
-pub fn find(name: &str, project: Option<&Path>, home: &Home) -> anyhow::Result<PathBuf> {
+pub fn find(name: &str, project: Option<&Path>, home: &Home) -> fault::Result<PathBuf> {
     if name.starts_with(['.', '/']) {
         let path = project.map_or_else(|| PathBuf::from(name), |project| project.join(name));
         if !path.is_file() {
@@ -93,7 +93,7 @@ pub struct Found {
 }
 
 /// Reads the plugin of that name.
-pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) -> anyhow::Result<Found> {
+pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) -> fault::Result<Found> {
     let path = find(name, project, home)?;
     let bytes = engine.read(name, &path)?;
     check_digest(&path, &bytes)?;
@@ -103,7 +103,7 @@ pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) ->
 }
 
 /// Refuses an installed component that is not what was installed.
-fn check_digest(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn check_digest(path: &Path, bytes: &[u8]) -> fault::Result<()> {
     match installed::digest_of(path) {
         Some(digest) if digest != Digest::of(bytes) => {
             bail!("`{}` was changed after it was installed; install it again", path.display())

@@ -5,7 +5,7 @@
 //! lead to it. Refuses patterns that lead out of the tree.
 
 use crate::config::{Config, PluginConfig};
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use longhaul_worktree::Protected;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub struct ProtectConfig {
 
 impl ProtectConfig {
     /// Refuses what names no file of a tree.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> fault::Result<()> {
         for (key, patterns) in [("paths", &self.paths), ("allow", &self.allow)] {
             for pattern in patterns {
                 let leads_out = pattern.split('/').any(|part| part == "..");

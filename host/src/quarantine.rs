@@ -7,7 +7,7 @@
 //! codes of letters, and a list of letters spells any word. Refuses schemas that let longer text out.
 
 use crate::config::{Config, PluginConfig};
-use anyhow::{Context as _, bail};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::Access;
 use longhaul_core::tool::DelegateError;
 use longhaul_core::work::Outcome;
@@ -52,7 +52,7 @@ pub enum Shape {
 }
 
 /// The shape of what an agent hands back; none for one that is not in quarantine.
-pub fn shape_of(part: &PluginConfig) -> anyhow::Result<Option<Shape>> {
+pub fn shape_of(part: &PluginConfig) -> fault::Result<Option<Shape>> {
     if !part.quarantine {
         return Ok(None);
     }
@@ -61,7 +61,7 @@ pub fn shape_of(part: &PluginConfig) -> anyhow::Result<Option<Shape>> {
 }
 
 /// Refuses a quarantine that would hold nothing.
-pub fn check(config: &Config, table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+pub fn check(config: &Config, table: &str, part: &PluginConfig) -> fault::Result<()> {
     if !part.quarantine {
         if part.schema.is_some() {
             bail!("[{table}] schema is for agents in quarantine; add: quarantine = true, or remove the line");
@@ -104,7 +104,7 @@ fn more_than_reads(part: &PluginConfig) -> Option<&'static str> {
 }
 
 impl Shape {
-    fn read(schema: &Value, depth: usize) -> anyhow::Result<Self> {
+    fn read(schema: &Value, depth: usize) -> fault::Result<Self> {
         if depth > DEPTH_MAX {
             bail!("the schema is deeper than {DEPTH_MAX}");
         }
@@ -117,9 +117,9 @@ impl Shape {
         let number = |name: &str| fields.get(name).and_then(Value::as_f64);
         let at_most = |name: &str, most: u64| match fields.get(name).and_then(Value::as_u64) {
             Some(max) if max <= most => Ok(max),
-            _ => {
-                Err(anyhow::anyhow!("the schema needs {name} = N, at most {most}: free text could carry instructions"))
-            }
+            _ => Err(Fault::msg(format!(
+                "the schema needs {name} = N, at most {most}: free text could carry instructions"
+            ))),
         };
         Ok(match fields.get("type").and_then(Value::as_str).unwrap_or_default() {
             "boolean" => of(&["type"]).map(|()| Self::Boolean)?,
@@ -146,7 +146,7 @@ impl Shape {
         })
     }
 
-    fn fields(schema: &Map<String, Value>, depth: usize) -> anyhow::Result<Self> {
+    fn fields(schema: &Map<String, Value>, depth: usize) -> fault::Result<Self> {
         if schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false)) {
             bail!("additionalProperties is false in a quarantine; remove the line");
         }
@@ -157,7 +157,7 @@ impl Shape {
             let shape = Self::read(one, depth + 1).with_context(|| format!("`{name}`"))?;
             Ok((name.clone(), (shape, required.contains(&name.as_str()))))
         };
-        Ok(Self::Fields(properties.iter().map(read).collect::<anyhow::Result<_>>()?))
+        Ok(Self::Fields(properties.iter().map(read).collect::<fault::Result<_>>()?))
     }
 
     /// Whether all that fits was chosen by the operator, but for numbers: no word of it is the agent's, nor spelled by it
@@ -252,7 +252,7 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.' | '+')
 }
 
-fn only(fields: &Map<String, Value>, names: &[&str]) -> anyhow::Result<()> {
+fn only(fields: &Map<String, Value>, names: &[&str]) -> fault::Result<()> {
     match fields.keys().find(|name| !names.contains(&name.as_str())) {
         Some(unknown) => {
             bail!("the schema has `{unknown}`, which a quarantine does not know; it knows {}", names.join(", "))

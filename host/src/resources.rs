@@ -19,8 +19,8 @@ pub use room::Doorkeeper;
 pub use settings::Settings;
 pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
 
-use anyhow::{Context as _, bail};
 use longhaul_core::census::{Child, Guest, Listed as _};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Clock, LimitHit};
 use longhaul_resources::cgroup::{Group, Groups};
 use longhaul_resources::{
@@ -113,7 +113,7 @@ impl Monitor {
     }
 
     /// What is used now. Right after the start it takes a moment, so that shares of processors are of an interval.
-    pub async fn now(self: &Arc<Self>) -> anyhow::Result<Resources> {
+    pub async fn now(self: &Arc<Self>) -> fault::Result<Resources> {
         if !self.lock().looked {
             let own = Arc::clone(self);
             tokio::task::spawn_blocking(move || own.shown()).await??;
@@ -129,12 +129,12 @@ impl Monitor {
     }
 
     /// Ends a child of this process by its number: asked first, and killed when it does not go.
-    pub async fn end(self: &Arc<Self>, pid: u32) -> anyhow::Result<Ended> {
+    pub async fn end(self: &Arc<Self>, pid: u32) -> fault::Result<Ended> {
         let own = Arc::clone(self);
         tokio::task::spawn_blocking(move || own.end_child(pid)).await?
     }
 
-    fn end_child(&self, pid: u32) -> anyhow::Result<Ended> {
+    fn end_child(&self, pid: u32) -> fault::Result<Ended> {
         let table = Table::read()?;
         let found = Child::all().into_iter().find(|child| child.pid == pid);
         let Some((child, root)) = found.and_then(|child| root_of(&table, &child).map(|root| (child, root))) else {
@@ -223,7 +223,7 @@ impl Monitor {
         known.ended.push_back(EndedView::new(self.clock.now_ms(), child, reason, ended));
     }
 
-    fn shown(&self) -> anyhow::Result<Resources> {
+    fn shown(&self) -> fault::Result<Resources> {
         let settings = self.settings.now();
         let mut known = self.lock();
         let table = Table::read().context("what processes use")?;

@@ -9,8 +9,8 @@
 pub mod known;
 
 use crate::home::Home;
-use anyhow::{Context, bail};
 use http::HeaderName;
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_core::tool::{FunctionInfo, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, Outage};
@@ -46,7 +46,7 @@ fn default_header() -> String {
 }
 
 /// Refuses what could not be sent, or would cross the network readable.
-pub fn check(table: &str, secrets: &[SecretConfig]) -> anyhow::Result<()> {
+pub fn check(table: &str, secrets: &[SecretConfig]) -> fault::Result<()> {
     if !secrets.is_empty() && !table.starts_with("tools.") {
         bail!("[{table}] has secrets; only tools reach hosts, so write them under [tools.NAME]");
     }
@@ -65,13 +65,13 @@ pub fn check(table: &str, secrets: &[SecretConfig]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn header(secret: &SecretConfig) -> anyhow::Result<HeaderName> {
+fn header(secret: &SecretConfig) -> fault::Result<HeaderName> {
     let header = &secret.header;
     header.to_ascii_lowercase().parse().with_context(|| format!("`{header}` is no name of a header"))
 }
 
 /// Refuses a name that could lead elsewhere.
-pub fn check_name(name: &str) -> anyhow::Result<()> {
+pub fn check_name(name: &str) -> fault::Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         bail!("a secret's name is 1 to 64 letters, digits, `-` and `_`");
@@ -164,7 +164,7 @@ impl Vault {
     }
 
     /// Keeps a value for the project with this id, or for every one, in place of an earlier one.
-    pub fn set(&self, name: &str, secret: &Secret, project: Option<&str>, bound: Bound) -> anyhow::Result<()> {
+    pub fn set(&self, name: &str, secret: &Secret, project: Option<&str>, bound: Bound) -> fault::Result<()> {
         let path = self.path(name, project)?;
         let folder = path.parent().unwrap_or(&self.0).to_owned();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -180,7 +180,7 @@ impl Vault {
     }
 
     /// The names that a project can be granted: its own, and those of every project.
-    pub fn list(&self, project: Option<&str>) -> anyhow::Result<Vec<Listed>> {
+    pub fn list(&self, project: Option<&str>) -> fault::Result<Vec<Listed>> {
         let mut found = Vec::new();
         for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
             for name in names(&self.folder(folder)?)? {
@@ -198,7 +198,7 @@ impl Vault {
     }
 
     /// Forgets a value: the project's own, or else that of every project.
-    pub fn remove(&self, name: &str, project: Option<&str>) -> anyhow::Result<()> {
+    pub fn remove(&self, name: &str, project: Option<&str>) -> fault::Result<()> {
         for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
             match std::fs::remove_file(self.path(name, folder)?) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -214,7 +214,7 @@ impl Vault {
     }
 
     /// A value for whoever wants it, if it is bound to nobody else.
-    pub fn get(&self, name: &str, wanting: &Wanting<'_>) -> anyhow::Result<Secret> {
+    pub fn get(&self, name: &str, wanting: &Wanting<'_>) -> fault::Result<Secret> {
         let own = self.read(&self.path(name, Some(wanting.project))?, name)?;
         let found = match own {
             Some(own) => Some(own),
@@ -236,7 +236,7 @@ impl Vault {
     }
 
     /// A value that belongs to the data directory and no project, for what the operator starts.
-    pub fn get_own(&self, name: &str) -> anyhow::Result<Secret> {
+    pub fn get_own(&self, name: &str) -> fault::Result<Secret> {
         match self.read(&self.path(name, None)?, name)? {
             Some(Found::Bound(kept)) => Ok(Secret::new(&kept.value)?),
             Some(Found::Unbound(value)) => Ok(Secret::new(&value)?),
@@ -245,7 +245,7 @@ impl Vault {
     }
 
     /// A value with where it may go.
-    pub fn key(&self, granted: &SecretConfig, project: &str, table: &str) -> anyhow::Result<Key> {
+    pub fn key(&self, granted: &SecretConfig, project: &str, table: &str) -> fault::Result<Key> {
         let secret = self.get(&granted.name, &Wanting { project, table, hosts: &granted.hosts })?;
         Ok(Key { name: granted.name.clone(), secret, hosts: granted.hosts.clone(), header: header(granted)? })
     }
@@ -268,19 +268,19 @@ impl Vault {
         found
     }
 
-    fn folder(&self, project: Option<&str>) -> anyhow::Result<PathBuf> {
+    fn folder(&self, project: Option<&str>) -> fault::Result<PathBuf> {
         let Some(project) = project else { return Ok(self.0.clone()) };
         check_name(project).context("the id of the project")?;
         // A folder of its own, so that no name of a secret is one of a project.
         Ok(self.0.join(PROJECTS).join(project))
     }
 
-    fn path(&self, name: &str, project: Option<&str>) -> anyhow::Result<PathBuf> {
+    fn path(&self, name: &str, project: Option<&str>) -> fault::Result<PathBuf> {
         check_name(name)?;
         Ok(self.folder(project)?.join(name))
     }
 
-    fn read(&self, path: &Path, name: &str) -> anyhow::Result<Option<Found>> {
+    fn read(&self, path: &Path, name: &str) -> fault::Result<Option<Found>> {
         // A link could lead to a file that others write.
         let opened =
             OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(path);
@@ -300,7 +300,7 @@ impl Vault {
     }
 }
 
-fn names(folder: &Path) -> anyhow::Result<Vec<String>> {
+fn names(folder: &Path) -> fault::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -312,7 +312,7 @@ fn names(folder: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 /// Refuses to hand a value to another tool, or to have it sent elsewhere, than it was bound to when it was set.
-fn refuse_others(name: &str, bound: &Bound, wanting: &Wanting<'_>) -> anyhow::Result<()> {
+fn refuse_others(name: &str, bound: &Bound, wanting: &Wanting<'_>) -> fault::Result<()> {
     let table = wanting.table;
     if !bound.tables.is_empty() && !bound.tables.iter().any(|known| known == table) {
         bail!(

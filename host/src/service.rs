@@ -47,7 +47,6 @@ mod begin;
 mod check;
 mod checkpoints;
 mod decisions;
-mod fault;
 mod grants;
 mod graphs;
 mod handover;
@@ -77,6 +76,7 @@ use crate::run::{self, Handle, Until, Watching};
 use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
+use longhaul_core::fault;
 use longhaul_core::stream::Token;
 use longhaul_harness::Input;
 use std::collections::HashMap;
@@ -87,7 +87,6 @@ use turns::Turns;
 pub use ask::Question;
 pub use backup::{UpkeepAsk, UpkeepDone};
 pub use checkpoints::CheckpointAsk;
-pub use fault::{Fault, Kind};
 pub use grants::{Grants, RunGrants};
 pub use handover::Follows;
 pub use memory::{Memory, MemoryAsk, Shelf};
@@ -163,7 +162,7 @@ impl Service {
     }
 
     /// Answers one request.
-    pub async fn answer(self: &Arc<Self>, request: Request) -> anyhow::Result<Answer> {
+    pub async fn answer(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
         request.expect_whole_paths()?;
         let _answering = self.served.begin(&request).await;
         self.world.resources.watch();
@@ -268,7 +267,7 @@ impl Service {
     }
 
     /// Events of a run after a number.
-    pub fn events(&self, run: &RunId, after: u64) -> anyhow::Result<Vec<RunEvent>> {
+    pub fn events(&self, run: &RunId, after: u64) -> fault::Result<Vec<RunEvent>> {
         run::events_after(&*self.world.store, run, after, 1_000)
     }
 

@@ -11,9 +11,9 @@
 //! signature says who wrote something, never that it is harmless. Refuses to accept a key that nobody named.
 
 use crate::home::Home;
-use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_core::fault::{self, Context, bail};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
@@ -106,13 +106,13 @@ pub struct SigningKey {
 
 impl SigningKey {
     /// The key of a data directory, which is made where there is none.
-    pub fn of(home: &Home) -> anyhow::Result<Self> {
+    pub fn of(home: &Home) -> fault::Result<Self> {
         let path = home.path().join(KEY_FILE);
         let known = Self::read(&path)?;
         known.map_or_else(|| Self::make(home, &path), Ok)
     }
 
-    fn read(path: &Path) -> anyhow::Result<Option<Self>> {
+    fn read(path: &Path) -> fault::Result<Option<Self>> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => read.with_context(|| format!("cannot read `{}`", path.display()))?,
@@ -132,7 +132,7 @@ impl SigningKey {
     }
 
     /// Another process may make one at the same time; the first one that is whole stays.
-    fn make(home: &Home, path: &Path) -> anyhow::Result<Self> {
+    fn make(home: &Home, path: &Path) -> fault::Result<Self> {
         home.make()?;
         let mut bytes = [0; NUMBER + PUBLIC];
         SystemRandom::new().fill(&mut bytes).ok().context("the system gives no randomness")?;
@@ -172,7 +172,7 @@ impl SigningKey {
 
 impl Signed {
     /// Refuses bytes that are not those that were signed.
-    pub fn verify(&self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub fn verify(&self, bytes: &[u8]) -> fault::Result<()> {
         if self.is_of(bytes) {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Signers {
     }
 
     /// All of them.
-    pub fn list(&self) -> anyhow::Result<BTreeSet<String>> {
+    pub fn list(&self) -> fault::Result<BTreeSet<String>> {
         match fs::read_to_string(&self.0) {
             Ok(text) => Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
@@ -233,7 +233,7 @@ impl Signers {
     }
 
     /// Accepts one from now on.
-    pub fn add(&self, key: &str) -> anyhow::Result<()> {
+    pub fn add(&self, key: &str) -> fault::Result<()> {
         if parts::<PUBLIC>(key).is_none() {
             bail!("`{}` is no public key; `longhaul trust key` shows one", longhaul_core::text::printable(key, 80));
         }
@@ -242,7 +242,7 @@ impl Signers {
     }
 
     /// Accepts one no more; answers whether it was known.
-    pub fn remove(&self, key: &str) -> anyhow::Result<bool> {
+    pub fn remove(&self, key: &str) -> fault::Result<bool> {
         let mut known = self.list()?;
         let was_known = known.remove(key);
         if was_known {
@@ -251,7 +251,7 @@ impl Signers {
         Ok(was_known)
     }
 
-    fn write(&self, known: &BTreeSet<String>) -> anyhow::Result<()> {
+    fn write(&self, known: &BTreeSet<String>) -> fault::Result<()> {
         let half = self.0.with_extension("new");
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
         for key in known {
@@ -266,7 +266,7 @@ impl Signers {
 ///
 /// # Errors
 /// The bytes are not those that were signed.
-pub fn signer_of(home: &Home, signed: Option<&Signed>, bytes: &[u8]) -> anyhow::Result<Signer> {
+pub fn signer_of(home: &Home, signed: Option<&Signed>, bytes: &[u8]) -> fault::Result<Signer> {
     let Some(signed) = signed else { return Ok(Signer::Nobody) };
     signed.verify(bytes)?;
     let key = signed.signer.clone();
@@ -289,7 +289,7 @@ pub fn admit(
     signed: Option<&Signed>,
     bytes: &[u8],
     accepts: &Accepts,
-) -> anyhow::Result<Signer> {
+) -> fault::Result<Signer> {
     let signer = signer_of(home, signed, bytes).with_context(|| what.to_owned())?;
     match (&signer, &accepts.signer) {
         (Signer::Nobody, Some(named)) => {
@@ -320,7 +320,7 @@ pub fn admit(
 }
 
 /// Knows a signer from now on who was accepted by name.
-pub fn remember(home: &Home, signer: &Signer) -> anyhow::Result<()> {
+pub fn remember(home: &Home, signer: &Signer) -> fault::Result<()> {
     match signer {
         Signer::Unknown { key } => Signers::of(home).add(key),
         Signer::Nobody | Signer::Own { .. } | Signer::Known { .. } => Ok(()),

@@ -9,10 +9,9 @@
 use crate::config::Config;
 use crate::identity;
 use crate::powers::{self, Power};
-use crate::service::Fault;
 use crate::wiring::variable;
-use anyhow::{Context, bail};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -60,7 +59,7 @@ pub struct Standing {
 ///
 /// # Errors
 /// What it asks for beyond what was agreed to, and what would let it in.
-pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> anyhow::Result<()> {
+pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> fault::Result<()> {
     let standing = of_file(store, directory, config, &powers::of_project(config, directory))?;
     let Some(beyond) = standing.beyond.filter(|_| !standing.is_trusted) else { return Ok(()) };
     let asks = match (standing.is_new, beyond.starts_with('+')) {
@@ -87,7 +86,7 @@ pub fn of_file(
     directory: &Path,
     config: &Config,
     powers: &BTreeSet<Power>,
-) -> anyhow::Result<Standing> {
+) -> fault::Result<Standing> {
     let known = identity::known(store, directory, &config.project.name)?;
     standing(store, directory, known.map(|known| known.id).as_deref(), powers)
 }
@@ -98,7 +97,7 @@ fn standing(
     directory: &Path,
     id: Option<&str>,
     powers: &BTreeSet<Power>,
-) -> anyhow::Result<Standing> {
+) -> fault::Result<Standing> {
     let digest = powers::digest(powers);
     let asked: BTreeSet<Power> = powers.iter().filter(|power| !power.is_plain).cloned().collect();
     let before = agreed(store, directory)?.filter(|before| Some(before.id.as_str()) == id);
@@ -130,7 +129,7 @@ pub async fn keep_guards(
     id: &str,
     powers: &BTreeSet<Power>,
     at_ms: u64,
-) -> anyhow::Result<()> {
+) -> fault::Result<()> {
     let before = agreed(store, directory)?.filter(|before| before.id == id);
     let mut kept = before.map(|before| before.powers).unwrap_or_default();
     let guards: BTreeSet<Power> = powers.iter().filter(|power| power.is_guard()).cloned().collect();
@@ -151,7 +150,7 @@ pub async fn agree(
     id: &str,
     powers: &BTreeSet<Power>,
     at_ms: u64,
-) -> anyhow::Result<Agreed> {
+) -> fault::Result<Agreed> {
     let agreed = Agreed {
         directory: directory.to_owned(),
         id: id.to_owned(),
@@ -167,7 +166,7 @@ pub async fn agree(
 ///
 /// # Errors
 /// The store's.
-pub async fn withdraw(store: &dyn Store, directory: &Path) -> anyhow::Result<bool> {
+pub async fn withdraw(store: &dyn Store, directory: &Path) -> fault::Result<bool> {
     let was_agreed = agreed(store, directory)?.is_some();
     store.commit(Batch { ops: vec![Op::Delete(Table::States, key(directory))] }).await?;
     Ok(was_agreed)
@@ -177,16 +176,16 @@ pub async fn withdraw(store: &dyn Store, directory: &Path) -> anyhow::Result<boo
 ///
 /// # Errors
 /// The store's.
-pub fn list(store: &dyn Store) -> anyhow::Result<Vec<Agreed>> {
+pub fn list(store: &dyn Store) -> fault::Result<Vec<Agreed>> {
     let rows = store.scan(Table::States, &prefix(), None, PROJECTS_MAX)?;
     rows.iter().map(|(_, bytes)| read(bytes)).collect()
 }
 
-fn agreed(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<Agreed>> {
+fn agreed(store: &dyn Store, directory: &Path) -> fault::Result<Option<Agreed>> {
     store.get(Table::States, &key(directory))?.map(|bytes| read(&bytes)).transpose()
 }
 
-fn read(bytes: &[u8]) -> anyhow::Result<Agreed> {
+fn read(bytes: &[u8]) -> fault::Result<Agreed> {
     serde_json::from_slice(bytes).context("what was agreed to is damaged; agree to it again with `longhaul trust`")
 }
 

@@ -15,8 +15,8 @@ use crate::run::index::{Noticed, Touched};
 use crate::run::{self, RunRecord};
 use crate::secrets::known::KnownSecrets;
 use crate::signing::Signer;
-use anyhow::{Context, bail};
 use longhaul_capabilities::Models;
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::model::Model;
 use longhaul_core::redact::Redact;
@@ -85,7 +85,7 @@ fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError>
 
 impl World {
     /// Opens the store and starts the engine.
-    pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> anyhow::Result<Self> {
+    pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<Self> {
         let home = owned.home().clone();
         crash.reach("store.before-open");
         let store = open_store(&home, &crash)?;
@@ -122,7 +122,7 @@ impl World {
 
     /// How programs that nobody trusts are confined: checks, and what agents start. `level_min` is the least that must
     /// hold them, `project` is the directory whose work they are for.
-    pub fn check_host(&self, level_min: Level, project: &Path) -> anyhow::Result<SandboxHost> {
+    pub fn check_host(&self, level_min: Level, project: &Path) -> fault::Result<SandboxHost> {
         let scratch = self.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let hidden = vec![self.home.path().to_owned()];
@@ -153,7 +153,7 @@ pub fn prepare_store(
     keeps: Keeps,
     signer: &Signer,
     expect: Option<Digest>,
-) -> anyhow::Result<Prepared> {
+) -> fault::Result<Prepared> {
     let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, Options::default())?);
     let audit = AuditLog::new(Arc::clone(&store), Arc::new(MachineClock));
     let mut prepared = Prepared {
@@ -163,7 +163,7 @@ pub fn prepare_store(
         audit: Some(audit.verify(expect)?),
     };
     let mut batch = Batch::new();
-    let mut drop = |prefix: &str, what: &str| -> anyhow::Result<()> {
+    let mut drop = |prefix: &str, what: &str| -> fault::Result<()> {
         let rows = store.scan(Table::States, &Key::of(prefix), None, usize::MAX)?;
         if !rows.is_empty() {
             prepared.dropped.push(format!("{} {what}", rows.len()));
@@ -186,7 +186,7 @@ pub fn prepare_store(
 }
 
 /// What the projects of a store ask for, by the newest run of each.
-fn powers_in(store: &dyn Store) -> anyhow::Result<Vec<String>> {
+fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
     let newest: BTreeMap<PathBuf, RunRecord> =
         run::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
     let mut found = Vec::new();
@@ -200,13 +200,13 @@ fn powers_in(store: &dyn Store) -> anyhow::Result<Vec<String>> {
 }
 
 /// Where things are kept that can be made again: compiled plugins, models.
-pub fn cache() -> anyhow::Result<PathBuf> {
+pub fn cache() -> fault::Result<PathBuf> {
     longhaul_models::pull::cache_dir(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
 }
 
 /// This very program, which is also the child that compiles, the one that serves a model, and the one
 /// that runs native checks. A program that only embeds the library names an installed one.
-pub fn own_program() -> anyhow::Result<PathBuf> {
+pub fn own_program() -> fault::Result<PathBuf> {
     if let Some(program) = variable("LONGHAUL_PROGRAM") {
         return Ok(program.into());
     }
@@ -230,29 +230,29 @@ pub fn memory_on(
     directory: &Path,
     clock: Arc<dyn Clock>,
     ranking: Arc<dyn Ranking>,
-) -> anyhow::Result<Arc<dyn MemoryBackend>> {
+) -> fault::Result<Arc<dyn MemoryBackend>> {
     Ok(Arc::new(RedisMemory::new(server, &variable, directory, clock)?.ranked_by(ranking)))
 }
 
 /// Runs on a server.
-pub fn runs_on(server: &ServerConfig, directory: &Path) -> anyhow::Result<Box<dyn RunShare>> {
+pub fn runs_on(server: &ServerConfig, directory: &Path) -> fault::Result<Box<dyn RunShare>> {
     Ok(Box::new(SharedRuns::new(server, &variable, directory)?))
 }
 
 /// What says which memories bear on a question: their words, and with the name of a sentence model what they mean too.
-pub fn ranking(model: Option<&str>, store: &Arc<dyn Store>) -> anyhow::Result<Arc<dyn Ranking>> {
+pub fn ranking(model: Option<&str>, store: &Arc<dyn Store>) -> fault::Result<Arc<dyn Ranking>> {
     let Some(name) = model else { return Ok(Arc::new(FullText)) };
     Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
 }
 
 /// Refuses a sentence model that cannot be had.
-pub fn check_embeddings(model: Option<&str>) -> anyhow::Result<()> {
+pub fn check_embeddings(model: Option<&str>) -> fault::Result<()> {
     model.map_or(Ok(()), |name| embedder(name).map(drop))
 }
 
 /// A sentence model, one for the whole process. It is loaded when something is searched for.
 #[cfg(feature = "embeddings")]
-fn embedder(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
+fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     use longhaul_embeddings::{Files, Pinned, Sentences};
     use longhaul_models::pull::{Pulled, files_of};
     static KNOWN: std::sync::Mutex<Option<(Files, Arc<Sentences>)>> = std::sync::Mutex::new(None);
@@ -278,7 +278,7 @@ fn embedder(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
 
 /// Better said before a run than by its first search.
 #[cfg(not(feature = "embeddings"))]
-fn embedder(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
+fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     bail!(
         "[memory] embeddings names `{name}`, and this longhaul was built without sentence models; build it with: cargo build --release --features embeddings"
     );
@@ -320,12 +320,12 @@ pub struct ModelOptions {
 
 impl ModelSet {
     /// Makes one model by its name. Nothing is sent yet.
-    pub fn one(config: &Config, project: &Path, name: &str) -> anyhow::Result<Arc<dyn Model>> {
+    pub fn one(config: &Config, project: &Path, name: &str) -> fault::Result<Arc<dyn Model>> {
         let mut models = Self::live(config, project, vec![name.to_owned()])?;
         models.remove(name).with_context(|| format!("there is no model `{name}`; add [models.{name}]"))
     }
 
-    fn live(config: &Config, project: &Path, names: Vec<String>) -> anyhow::Result<HashMap<String, Arc<dyn Model>>> {
+    fn live(config: &Config, project: &Path, names: Vec<String>) -> fault::Result<HashMap<String, Arc<dyn Model>>> {
         let cache = cache()?;
         let surroundings = Surroundings {
             variable: &variable,
@@ -342,7 +342,7 @@ impl ModelSet {
     }
 
     /// Makes the models that some plugin may use. Nothing is sent yet.
-    pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> anyhow::Result<Self> {
+    pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> fault::Result<Self> {
         let used = used_models(config);
         let mut models: HashMap<String, Arc<dyn Model>> = match options.replay_from.as_deref() {
             Some(path) => {
@@ -384,7 +384,7 @@ fn used_models(config: &Config) -> Vec<String> {
 }
 
 /// A local model needs a build that has one: better said before a run than by its first request.
-fn refuse_unbuilt(name: &str, model: &ModelConfig) -> anyhow::Result<()> {
+fn refuse_unbuilt(name: &str, model: &ModelConfig) -> fault::Result<()> {
     if matches!(model.provider, Provider::Local(_)) && !cfg!(feature = "local-model") {
         bail!(
             "model `{name}` is local, and this longhaul was built without local models; build it with: cargo build --release --features local-model"

@@ -2,13 +2,13 @@
 
 use super::words::AgentSaid;
 use super::{Desk, rows, rows::Writing};
-use anyhow::bail;
 use longhaul_agents::{AgentError, Head, Next};
 use longhaul_core::Name;
+use longhaul_core::fault::{self, bail};
 use serde_json::Value;
 
 impl Desk {
-    pub(super) fn artifact(&self, name: &Name, version: Option<u64>) -> anyhow::Result<AgentSaid> {
+    pub(super) fn artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentSaid> {
         self.record(name)?;
         let Some(version) = version else { return Ok(said(rows::head(&*self.store, name)?)) };
         let found = rows::artifacts(&*self.store, name)?.into_iter().find(|artifact| artifact.version == version);
@@ -22,7 +22,7 @@ impl Desk {
         state: Value,
         summary: Option<String>,
         version: Option<u64>,
-    ) -> anyhow::Result<AgentSaid> {
+    ) -> fault::Result<AgentSaid> {
         self.change(name, version, |head, at_ms| {
             let old = head.artifact.as_ref().map(|artifact| artifact.summary.clone());
             let summary = summary.or(old).unwrap_or_default();
@@ -32,11 +32,11 @@ impl Desk {
         .await
     }
 
-    pub(super) async fn clear_artifact(&self, name: &Name, version: Option<u64>) -> anyhow::Result<AgentSaid> {
+    pub(super) async fn clear_artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentSaid> {
         self.change(name, version, |head, _| Ok(head.cleared())).await
     }
 
-    pub(super) fn artifact_history(&self, name: &Name) -> anyhow::Result<AgentSaid> {
+    pub(super) fn artifact_history(&self, name: &Name) -> fault::Result<AgentSaid> {
         self.record(name)?;
         Ok(AgentSaid::Artifacts { artifacts: rows::artifacts(&*self.store, name)? })
     }
@@ -46,7 +46,7 @@ impl Desk {
         name: &Name,
         version: Option<u64>,
         next: impl FnOnce(&Head, u64) -> Result<Head, AgentError>,
-    ) -> anyhow::Result<AgentSaid> {
+    ) -> fault::Result<AgentSaid> {
         let turn = self.turn().await?;
         self.record(name)?;
         let head = match rows::head(&*self.store, name) {

@@ -3,10 +3,10 @@
 
 use super::{BY_HAND, Desk, Turn, lock, outcome, rows, rows::Writing};
 use crate::agents::words::AgentSaid;
-use anyhow::Context as _;
 use futures_util::FutureExt as _;
 use longhaul_agents::compress::{self, Ran};
 use longhaul_agents::{Admitted, AgentRecord, ExecutionResult, Head, NewAgent, Next, Wanted};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Name, RunId};
 use longhaul_schedule::{Attempt, Cause, Input, RETRIES_MAX, Task, TaskId, TaskStatus};
 use serde_json::Value;
@@ -136,9 +136,9 @@ impl Desk {
         name: &Name,
         input: Option<Value>,
         hands: &dyn super::Hands,
-    ) -> anyhow::Result<AgentSaid> {
+    ) -> fault::Result<AgentSaid> {
         if input.as_ref().is_some_and(|input| input.to_string().len() > INPUT_BYTES_MAX) {
-            anyhow::bail!("the input has more than {INPUT_BYTES_MAX} bytes; hand data over as a file in a directory");
+            bail!("the input has more than {INPUT_BYTES_MAX} bytes; hand data over as a file in a directory");
         }
         let (task, work) = match self.begin_by_hand(name, input).await? {
             Ok(begun) => begun,
@@ -159,7 +159,7 @@ impl Desk {
         &self,
         name: &Name,
         input: Option<Value>,
-    ) -> anyhow::Result<Result<(Task, Box<Work>), (Option<TaskId>, ExecutionResult)>> {
+    ) -> fault::Result<Result<(Task, Box<Work>), (Option<TaskId>, ExecutionResult)>> {
         let turn = self.turn().await?;
         if let Some(busy) = self.busy(&turn, name) {
             let error = format!(
@@ -198,7 +198,7 @@ impl Desk {
         }
     }
 
-    fn task_by_hand(&self, agent: &Name) -> anyhow::Result<Task> {
+    fn task_by_hand(&self, agent: &Name) -> fault::Result<Task> {
         let (schedule, now_ms) = (by_hand_schedule()?, self.clock.now_ms());
         let cause = Cause::Hand { nonce: super::schedules::nonce() };
         Ok(Task {
@@ -222,7 +222,7 @@ impl Desk {
         by_hand.or_else(|| turn.state().tasks.values().find(is_running).map(|task| task.id.clone()))
     }
 
-    fn prepare(&self, task: &Task) -> anyhow::Result<Prepared> {
+    fn prepare(&self, task: &Task) -> fault::Result<Prepared> {
         let name = &task.agent;
         let Some(record) = rows::agent(&*self.store, name)? else {
             return Ok(Prepared::Over(ExecutionResult::not_found(name.as_str())));
@@ -259,7 +259,7 @@ impl Desk {
         }
     }
 
-    pub(super) async fn take(&self, input: Input) -> anyhow::Result<()> {
+    pub(super) async fn take(&self, input: Input) -> fault::Result<()> {
         self.turn().await?.take(input).await
     }
 
@@ -288,7 +288,7 @@ impl Desk {
         task: &Task,
         work: Option<&Work>,
         result: &ExecutionResult,
-    ) -> anyhow::Result<ExecutionResult> {
+    ) -> fault::Result<ExecutionResult> {
         let mut result = result.clone();
         if let Some(error) = &mut result.error_message {
             *error = longhaul_core::text::printable(error, ERROR_BYTES_MAX);
@@ -391,7 +391,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn is_run(&self, agent: &Name) -> anyhow::Result<bool> {
+    pub(super) fn is_run(&self, agent: &Name) -> fault::Result<bool> {
         // A record that is gone, or cannot be read, runs nothing.
         Ok(rows::agent(&*self.store, agent).ok().flatten().is_some_and(|record| record.agent.code.is_run()))
     }
@@ -416,7 +416,7 @@ impl Drop for ByHand<'_> {
     }
 }
 
-pub(super) fn by_hand_schedule() -> anyhow::Result<Name> {
+pub(super) fn by_hand_schedule() -> fault::Result<Name> {
     BY_HAND.parse().context("a name of our own")
 }
 

@@ -2,9 +2,9 @@
 
 use super::words::{AgentSaid, AgentSummary, AgentView, PAGE_MAX};
 use super::{Desk, Turn, lock, rows, rows::Writing};
-use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use longhaul_agents::{AgentError, AgentPatch, AgentRecord, Code, NewAgent, WASM_BYTES_MAX};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Digest, Name};
 use longhaul_schedule::{Input, Schedule, TaskStatus, Trigger};
 
@@ -12,7 +12,7 @@ use longhaul_schedule::{Input, Schedule, TaskStatus, Trigger};
 const AGENTS_MAX: usize = 10_000;
 
 impl Desk {
-    pub(super) async fn register(&self, agent: NewAgent, wasm: Option<String>) -> anyhow::Result<AgentSaid> {
+    pub(super) async fn register(&self, agent: NewAgent, wasm: Option<String>) -> fault::Result<AgentSaid> {
         let bytes = self.program(Some(&agent.code), wasm)?;
         let record = AgentRecord::made(agent, self.clock.now_ms())?;
         let name = record.agent.name.clone();
@@ -33,7 +33,7 @@ impl Desk {
         patch: AgentPatch,
         wasm: Option<String>,
         version: Option<u64>,
-    ) -> anyhow::Result<AgentSaid> {
+    ) -> fault::Result<AgentSaid> {
         let bytes = self.program(patch.code.as_ref(), wasm)?;
         let mut turn = self.turn().await?;
         let record = self.record(name)?.changed(patch, version, self.clock.now_ms())?;
@@ -41,7 +41,7 @@ impl Desk {
         self.view(&turn, record)
     }
 
-    pub(super) async fn activate(&self, name: &Name, active: bool) -> anyhow::Result<AgentSaid> {
+    pub(super) async fn activate(&self, name: &Name, active: bool) -> fault::Result<AgentSaid> {
         let mut turn = self.turn().await?;
         let mut record = self.record(name)?;
         if record.agent.active != active {
@@ -53,12 +53,7 @@ impl Desk {
     }
 
     /// A record, and what it means for its schedules, in one transaction.
-    async fn keep_record(
-        &self,
-        turn: &mut Turn<'_>,
-        record: &AgentRecord,
-        wasm: Option<Vec<u8>>,
-    ) -> anyhow::Result<()> {
+    async fn keep_record(&self, turn: &mut Turn<'_>, record: &AgentRecord, wasm: Option<Vec<u8>>) -> fault::Result<()> {
         let mut writing = Writing::new(&*self.store, self.clock.now_ms());
         if let Some(bytes) = wasm {
             writing.blob(bytes);
@@ -72,7 +67,7 @@ impl Desk {
         turn.keep(state, &actions, writing).await
     }
 
-    pub(super) fn list(&self, active: Option<bool>, limit: usize, offset: usize) -> anyhow::Result<AgentSaid> {
+    pub(super) fn list(&self, active: Option<bool>, limit: usize, offset: usize) -> fault::Result<AgentSaid> {
         let is_meant = |record: &AgentRecord| active.is_none_or(|active| record.agent.active == active);
         let found: Vec<AgentRecord> = rows::agents(&*self.store)?.into_iter().filter(is_meant).collect();
         let total_count = found.len();
@@ -81,12 +76,12 @@ impl Desk {
         Ok(AgentSaid::Agents { agents, total_count, limit, offset })
     }
 
-    pub(super) async fn show(&self, name: &Name) -> anyhow::Result<AgentSaid> {
+    pub(super) async fn show(&self, name: &Name) -> fault::Result<AgentSaid> {
         let turn = self.turn().await?;
         self.view(&turn, self.record(name)?)
     }
 
-    pub(super) async fn remove(&self, name: &Name) -> anyhow::Result<AgentSaid> {
+    pub(super) async fn remove(&self, name: &Name) -> fault::Result<AgentSaid> {
         let mut turn = self.turn().await?;
         // One that cannot be read can be removed.
         let record = match rows::agent(&*self.store, name) {
@@ -116,12 +111,12 @@ impl Desk {
         Ok(said)
     }
 
-    pub(super) fn record(&self, name: &Name) -> anyhow::Result<AgentRecord> {
+    pub(super) fn record(&self, name: &Name) -> fault::Result<AgentRecord> {
         let found = rows::agent(&*self.store, name)?;
         Ok(found.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?)
     }
 
-    fn view(&self, turn: &Turn<'_>, record: AgentRecord) -> anyhow::Result<AgentSaid> {
+    fn view(&self, turn: &Turn<'_>, record: AgentRecord) -> fault::Result<AgentSaid> {
         let name = &record.agent.name;
         let (run_count, artifact_version, artifact_error) = match rows::head(&*self.store, name) {
             Ok(head) => (head.run_count(), head.version, None),
@@ -133,7 +128,7 @@ impl Desk {
 
     /// The bytes of a program that is given, which must be those that its code names; without any, the store must have
     /// them.
-    fn program(&self, code: Option<&Code>, wasm: Option<String>) -> anyhow::Result<Option<Vec<u8>>> {
+    fn program(&self, code: Option<&Code>, wasm: Option<String>) -> fault::Result<Option<Vec<u8>>> {
         let digest = match code {
             Some(Code::Wasm { digest }) => digest,
             _ if wasm.is_some() => bail!("a program is given, and the code is not `wasm`; leave one of the two out"),

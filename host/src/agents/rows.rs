@@ -4,9 +4,9 @@
 use super::words::Tally;
 use super::{BY_HAND, StatusFilter};
 use crate::notify::{self, Mail};
-use anyhow::Context as _;
 use longhaul_agents::{AgentRecord, Artifact, ExecutionResult, Head, VERSIONS_MAX};
 use longhaul_core::Name;
+use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_schedule::{Action, Fate, Skipped, State, Task, TaskId, TaskStatus};
 use serde::de::DeserializeOwned;
@@ -102,57 +102,57 @@ fn index(of: &str, status: TaskStatus) -> Key {
 }
 
 /// Agents in the order of their names.
-pub(super) fn agents(store: &dyn Store) -> anyhow::Result<Vec<AgentRecord>> {
+pub(super) fn agents(store: &dyn Store) -> fault::Result<Vec<AgentRecord>> {
     let record =
         |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("the record of an agent is damaged");
     all(store, Table::Agents, &Key::of("agent"))?.into_iter().map(record).collect()
 }
 
-pub(super) fn agent(store: &dyn Store, name: &Name) -> anyhow::Result<Option<AgentRecord>> {
+pub(super) fn agent(store: &dyn Store, name: &Name) -> fault::Result<Option<AgentRecord>> {
     let found = store.get(Table::Agents, &agent_key(name))?;
     Ok(found.map(|bytes| AgentRecord::read(name, &bytes)).transpose()?)
 }
 
-pub(super) fn head(store: &dyn Store, name: &Name) -> anyhow::Result<Head> {
+pub(super) fn head(store: &dyn Store, name: &Name) -> fault::Result<Head> {
     Ok(Head::read(name, store.get(Table::Agents, &head_key(name))?.as_deref())?)
 }
 
 /// The last version that was stored of an artifact, also where its head cannot be read.
-pub(super) fn last_version(store: &dyn Store, name: &Name) -> anyhow::Result<u64> {
+pub(super) fn last_version(store: &dyn Store, name: &Name) -> fault::Result<u64> {
     let rows = store.last(Table::Agents, &versions(name), 1)?;
     Ok(rows.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or_default())
 }
 
 /// The versions that are kept and can be read, the newest first.
-pub(super) fn artifacts(store: &dyn Store, name: &Name) -> anyhow::Result<Vec<Artifact>> {
+pub(super) fn artifacts(store: &dyn Store, name: &Name) -> fault::Result<Vec<Artifact>> {
     let most = usize::try_from(VERSIONS_MAX).unwrap_or(usize::MAX);
     let rows = store.last(Table::Agents, &versions(name), most)?;
     Ok(rows.into_iter().filter_map(|(_, bytes)| serde_json::from_slice(&bytes).ok()).collect())
 }
 
-pub(super) fn skipped(store: &dyn Store, name: &Name, limit: usize) -> anyhow::Result<Vec<Skipped>> {
+pub(super) fn skipped(store: &dyn Store, name: &Name, limit: usize) -> fault::Result<Vec<Skipped>> {
     let rows = store.last(Table::Schedules, &Key::of("skipped").and(name.as_str()), limit)?;
     let row = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("what was skipped is damaged");
     rows.into_iter().map(row).collect()
 }
 
-pub(super) fn tally(store: &dyn Store, name: &Name) -> anyhow::Result<Tally> {
+pub(super) fn tally(store: &dyn Store, name: &Name) -> fault::Result<Tally> {
     Ok(book(store, name)?.tally)
 }
 
-fn book(store: &dyn Store, name: &Name) -> anyhow::Result<Book> {
+fn book(store: &dyn Store, name: &Name) -> fault::Result<Book> {
     Ok(get(store, &Key::of("tally").and(name.as_str()))?.unwrap_or_default())
 }
 
-pub(super) fn counts(store: &dyn Store, agent: Option<&Name>) -> anyhow::Result<Counts> {
+pub(super) fn counts(store: &dyn Store, agent: Option<&Name>) -> fault::Result<Counts> {
     counts_of(store, agent.map_or(ALL, Name::as_str))
 }
 
-fn counts_of(store: &dyn Store, of: &str) -> anyhow::Result<Counts> {
+fn counts_of(store: &dyn Store, of: &str) -> fault::Result<Counts> {
     Ok(get(store, &Key::of("counts").and(of))?.unwrap_or_default())
 }
 
-pub(super) fn ended(store: &dyn Store, id: &TaskId) -> anyhow::Result<Option<EndedRow>> {
+pub(super) fn ended(store: &dyn Store, id: &TaskId) -> fault::Result<Option<EndedRow>> {
     get(store, &task_key("ended", id))
 }
 
@@ -163,7 +163,7 @@ pub(super) fn ended_tasks(
     status: Option<StatusFilter>,
     limit: usize,
     offset: usize,
-) -> anyhow::Result<Vec<EndedRow>> {
+) -> fault::Result<Vec<EndedRow>> {
     let of = agent.map_or(ALL, Name::as_str);
     let statuses = [TaskStatus::Completed, TaskStatus::Failed];
     let mut found: Vec<(Vec<u8>, TaskId)> = Vec::new();
@@ -181,27 +181,27 @@ pub(super) fn ended_tasks(
     page.filter_map(|(_, id)| ended(store, &id).transpose()).collect()
 }
 
-pub(super) fn results(store: &dyn Store, id: &TaskId) -> anyhow::Result<BTreeMap<u64, ExecutionResult>> {
+pub(super) fn results(store: &dyn Store, id: &TaskId) -> fault::Result<BTreeMap<u64, ExecutionResult>> {
     let rows = store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)?;
     let row = |(key, bytes): (Vec<u8>, Vec<u8>)| {
         let result = serde_json::from_slice(&bytes).context("the result of an attempt is damaged")?;
-        anyhow::Ok((Key::last_number(&key).unwrap_or_default(), result))
+        Ok::<_, Fault>((Key::last_number(&key).unwrap_or_default(), result))
     };
     rows.into_iter().map(row).collect()
 }
 
 /// Tasks that somebody asked for and that have not ended.
-pub(super) fn direct(store: &dyn Store) -> anyhow::Result<Vec<Task>> {
+pub(super) fn direct(store: &dyn Store) -> fault::Result<Vec<Task>> {
     tasks_of(store, "direct")
 }
 
-fn tasks_of(store: &dyn Store, kind: &str) -> anyhow::Result<Vec<Task>> {
+fn tasks_of(store: &dyn Store, kind: &str) -> fault::Result<Vec<Task>> {
     let task = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("a task is damaged");
     all(store, Table::Schedules, &Key::of(kind))?.into_iter().map(task).collect()
 }
 
 /// What the scheduler knows.
-pub(super) fn load(store: &dyn Store) -> anyhow::Result<State> {
+pub(super) fn load(store: &dyn Store) -> fault::Result<State> {
     let mut state = State::default();
     if let Some(Settings { concurrent_max }) = get(store, &Key::of("settings"))? {
         state.concurrent_max = concurrent_max.max(1);
@@ -218,7 +218,7 @@ pub(super) fn load(store: &dyn Store) -> anyhow::Result<State> {
     Ok(state)
 }
 
-fn all(store: &dyn Store, table: Table, prefix: &Key) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+fn all(store: &dyn Store, table: Table, prefix: &Key) -> fault::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut rows = Vec::new();
     loop {
         let after = rows.last().map(|(key, _): &(Vec<u8>, Vec<u8>)| key.clone());
@@ -230,7 +230,7 @@ fn all(store: &dyn Store, table: Table, prefix: &Key) -> anyhow::Result<Vec<(Vec
     }
 }
 
-fn get<T: DeserializeOwned>(store: &dyn Store, key: &Key) -> anyhow::Result<Option<T>> {
+fn get<T: DeserializeOwned>(store: &dyn Store, key: &Key) -> fault::Result<Option<T>> {
     let found = store.get(Table::Schedules, key)?;
     let read = |bytes: Vec<u8>| {
         serde_json::from_slice(&bytes)
@@ -263,7 +263,7 @@ impl<'a> Writing<'a> {
     }
 
     /// The transaction.
-    pub(super) fn finish(mut self) -> anyhow::Result<Batch> {
+    pub(super) fn finish(mut self) -> fault::Result<Batch> {
         for (of, counts) in std::mem::take(&mut self.counts) {
             self.put(Key::of("counts").and(&of), &counts)?;
         }
@@ -274,7 +274,7 @@ impl<'a> Writing<'a> {
     }
 
     /// What differs between two states.
-    pub(super) fn state(&mut self, before: &State, after: &State) -> anyhow::Result<()> {
+    pub(super) fn state(&mut self, before: &State, after: &State) -> fault::Result<()> {
         if before.concurrent_max != after.concurrent_max {
             self.put(Key::of("settings"), &Settings { concurrent_max: after.concurrent_max })?;
         }
@@ -298,7 +298,7 @@ impl<'a> Writing<'a> {
     }
 
     /// What actions say that has to be kept.
-    pub(super) fn take(&mut self, actions: &[Action]) -> anyhow::Result<()> {
+    pub(super) fn take(&mut self, actions: &[Action]) -> fault::Result<()> {
         for action in actions {
             match action {
                 Action::Start(task) if task.attempts.len() > 1 => self.book(&task.schedule)?.tally.retries += 1,
@@ -321,7 +321,7 @@ impl<'a> Writing<'a> {
 
     /// Somebody is told of what these actions end for good because an attempt failed with this result. Who ran a task
     /// by hand has its result; and nobody needs to hear that they withdrew one.
-    pub(super) fn tell(&mut self, mail: &Mail, actions: &[Action], result: &ExecutionResult) -> anyhow::Result<()> {
+    pub(super) fn tell(&mut self, mail: &Mail, actions: &[Action], result: &ExecutionResult) -> fault::Result<()> {
         for action in actions {
             let Action::Ended(task) = action else { continue };
             if task.status == TaskStatus::Failed && task.schedule.as_str() != BY_HAND {
@@ -332,7 +332,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn skip(&mut self, skipped: &Skipped) -> anyhow::Result<()> {
+    fn skip(&mut self, skipped: &Skipped) -> fault::Result<()> {
         let book = self.book(&skipped.schedule)?;
         *book.tally.skipped.entry(skipped.why.word().to_owned()).or_default() += u64::from(skipped.count);
         let number = book.next_skipped;
@@ -345,17 +345,17 @@ impl<'a> Writing<'a> {
     }
 
     /// A task that somebody asked for begins.
-    pub(super) fn begin_by_hand(&mut self, task: &Task) -> anyhow::Result<()> {
+    pub(super) fn begin_by_hand(&mut self, task: &Task) -> fault::Result<()> {
         self.put(task_key("direct", &task.id), task)
     }
 
     /// A task that somebody asked for has ended.
-    pub(super) fn ended_by_hand(&mut self, task: Task) -> anyhow::Result<()> {
+    pub(super) fn ended_by_hand(&mut self, task: Task) -> fault::Result<()> {
         self.delete(task_key("direct", &task.id));
         self.end(task)
     }
 
-    fn end(&mut self, task: Task) -> anyhow::Result<()> {
+    fn end(&mut self, task: Task) -> fault::Result<()> {
         // A schedule that was made anew under a clock that went back may fire at a moment that had its task already.
         if let Some(earlier) = ended(self.store, &task.id)?.filter(|row| !self.dropped.contains(&row.task.id)) {
             self.drop_ended(&earlier)?;
@@ -372,7 +372,7 @@ impl<'a> Writing<'a> {
         self.put(task_key("ended", &row.task.id), &row)
     }
 
-    fn drop_oldest(&mut self, of: &str) -> anyhow::Result<()> {
+    fn drop_oldest(&mut self, of: &str) -> fault::Result<()> {
         let mut oldest: Option<EndedRow> = None;
         for status in [TaskStatus::Completed, TaskStatus::Failed] {
             let rows = self.store.last(Table::Schedules, &index(of, status), self.dropped.len() + 1)?;
@@ -393,7 +393,7 @@ impl<'a> Writing<'a> {
     }
 
     /// An ended task goes; what its attempts gave stays.
-    pub(super) fn drop_ended(&mut self, row: &EndedRow) -> anyhow::Result<()> {
+    pub(super) fn drop_ended(&mut self, row: &EndedRow) -> fault::Result<()> {
         for of in [row.task.agent.to_string(), ALL.to_owned()] {
             self.delete(index_key(&of, row));
             let place = self.counts(&of)?.place(row.task.status);
@@ -405,7 +405,7 @@ impl<'a> Writing<'a> {
     }
 
     /// The task goes back to where it was before it had failed.
-    pub(super) fn revive(&mut self, row: &EndedRow) -> anyhow::Result<()> {
+    pub(super) fn revive(&mut self, row: &EndedRow) -> fault::Result<()> {
         self.drop_ended(row)?;
         if row.task.schedule.as_str() != BY_HAND && !row.task.attempts.is_empty() {
             let tally = &mut self.book(&row.task.schedule)?.tally;
@@ -415,7 +415,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn drop_results(&mut self, id: &TaskId) -> anyhow::Result<()> {
+    fn drop_results(&mut self, id: &TaskId) -> fault::Result<()> {
         for (key, _) in self.store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)? {
             self.delete(Key::from_bytes(key));
         }
@@ -423,20 +423,20 @@ impl<'a> Writing<'a> {
     }
 
     /// What the last attempt of a task gave, its output in part.
-    pub(super) fn result(&mut self, task: &Task, result: &ExecutionResult) -> anyhow::Result<()> {
+    pub(super) fn result(&mut self, task: &Task, result: &ExecutionResult) -> fault::Result<()> {
         let number = task.attempts.len() as u64;
         self.put(task_key("result", &task.id).number(number), &result.kept(OUTPUT_KEPT))
     }
 
     /// A record as it is now.
-    pub(super) fn agent(&mut self, record: &AgentRecord) -> anyhow::Result<()> {
+    pub(super) fn agent(&mut self, record: &AgentRecord) -> fault::Result<()> {
         let bytes = serde_json::to_vec(record)?;
         self.batch.push(Op::Put(Table::Agents, agent_key(&record.agent.name), bytes));
         Ok(())
     }
 
     /// An agent goes, with all that it handed on.
-    pub(super) fn remove_agent(&mut self, name: &Name) -> anyhow::Result<()> {
+    pub(super) fn remove_agent(&mut self, name: &Name) -> fault::Result<()> {
         self.batch.push(Op::Delete(Table::Agents, agent_key(name)));
         self.batch.push(Op::Delete(Table::Agents, head_key(name)));
         for (key, _) in all(self.store, Table::Agents, &versions(name))? {
@@ -451,7 +451,7 @@ impl<'a> Writing<'a> {
     }
 
     /// What an agent hands on, as it is now, and the versions before.
-    pub(super) fn head(&mut self, name: &Name, head: &Head) -> anyhow::Result<()> {
+    pub(super) fn head(&mut self, name: &Name, head: &Head) -> fault::Result<()> {
         self.batch.push(Op::Put(Table::Agents, head_key(name), serde_json::to_vec(head)?));
         if let Some(artifact) = &head.artifact {
             let bytes = serde_json::to_vec(artifact)?;
@@ -463,21 +463,21 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn counts(&mut self, of: &str) -> anyhow::Result<&mut Counts> {
+    fn counts(&mut self, of: &str) -> fault::Result<&mut Counts> {
         if !self.counts.contains_key(of) {
             self.counts.insert(of.to_owned(), counts_of(self.store, of)?);
         }
         Ok(self.counts.entry(of.to_owned()).or_default())
     }
 
-    fn book(&mut self, name: &Name) -> anyhow::Result<&mut Book> {
+    fn book(&mut self, name: &Name) -> fault::Result<&mut Book> {
         if !self.books.contains_key(name) {
             self.books.insert(name.clone(), book(self.store, name)?);
         }
         Ok(self.books.entry(name.clone()).or_default())
     }
 
-    fn put(&mut self, key: Key, value: &impl Serialize) -> anyhow::Result<()> {
+    fn put(&mut self, key: Key, value: &impl Serialize) -> fault::Result<()> {
         self.batch.push(Op::Put(Table::Schedules, key, serde_json::to_vec(value)?));
         Ok(())
     }

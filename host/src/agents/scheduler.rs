@@ -6,6 +6,7 @@
 use super::attempt::Start;
 use super::{Desk, Hands, lock};
 use crate::service::Service;
+use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Input, Task, TaskStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When one works in this process already, and when the store cannot be read.
-    pub async fn start(service: Arc<Service>) -> anyhow::Result<Self> {
+    pub async fn start(service: Arc<Service>) -> fault::Result<Self> {
         service.send_letters();
         let (desk, hands) = (service.agents_desk(), service.hands());
         // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
@@ -39,13 +40,13 @@ impl Scheduler {
         Self::over(desk, hands).await
     }
 
-    pub(super) async fn over(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> anyhow::Result<Self> {
+    pub(super) async fn over(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> fault::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
         {
             let turn = desk.turn().await?;
             let mut starts = lock(&desk.starts);
             if starts.is_some() {
-                anyhow::bail!("a scheduler works in this process already");
+                bail!("a scheduler works in this process already");
             }
             let running = turn.state().tasks.values().filter(|task| task.status == TaskStatus::Running);
             for task in running.cloned() {
@@ -124,7 +125,7 @@ impl Work {
 
 impl Desk {
     /// Time passed. Answers in how many milliseconds something is due.
-    pub(super) async fn tick(&self) -> anyhow::Result<Option<u64>> {
+    pub(super) async fn tick(&self) -> fault::Result<Option<u64>> {
         let mut turn = self.turn().await?;
         if lock(&self.starts).is_none() {
             return Ok(None);

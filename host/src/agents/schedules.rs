@@ -2,10 +2,9 @@
 
 use super::words::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, SchedulerStatus};
 use super::{BY_HAND, Desk, Turn, lock, rows};
-use crate::service::Fault;
-use anyhow::{Context as _, bail};
 use longhaul_agents::{AgentError, ExecutionResult};
 use longhaul_core::Name;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_schedule::{Action, Cause, Entry, Fate, Input, Schedule, ScheduleError, TaskId, TaskStatus, Trigger};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const CONCURRENT_MAX_MAX: u32 = 1_000;
 
 impl Desk {
-    pub(super) async fn put_schedule(&self, schedule: Schedule, replace: bool) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn put_schedule(&self, schedule: Schedule, replace: bool) -> fault::Result<ScheduleSaid> {
         let name = schedule.name.clone();
         if name.as_str() == BY_HAND {
             bail!("`{BY_HAND}` stands for tasks that no schedule made; choose another name");
@@ -27,8 +26,8 @@ impl Desk {
         self.expect_agent(&schedule.agent)?;
         if let Trigger::After { agent, .. } = &schedule.trigger {
             let agent: Name = agent.parse().map_err(|_| match agent.is_empty() {
-                true => anyhow::anyhow!("an `after` schedule names no agent to come after; say which"),
-                false => anyhow::anyhow!("`{agent}` cannot be the name of an agent"),
+                true => Fault::msg(format!("an `after` schedule names no agent to come after; say which")),
+                false => Fault::msg(format!("`{agent}` cannot be the name of an agent")),
             })?;
             self.expect_agent(&agent)?;
         }
@@ -36,7 +35,7 @@ impl Desk {
         self.one(&turn, &name, FIRES)
     }
 
-    fn expect_agent(&self, name: &Name) -> anyhow::Result<()> {
+    fn expect_agent(&self, name: &Name) -> fault::Result<()> {
         if rows::agent(&*self.store, name)?.is_none() {
             let error = AgentError::Unknown { name: name.to_string() };
             bail!("{error}; make it first with: longhaul agent add {name}");
@@ -44,35 +43,35 @@ impl Desk {
         Ok(())
     }
 
-    pub(super) async fn list_schedules(&self, limit: usize, offset: usize) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn list_schedules(&self, limit: usize, offset: usize) -> fault::Result<ScheduleSaid> {
         let turn = self.turn().await?;
         let limit = limit.min(PAGE_MAX);
         let entries = turn.state().schedules.values();
         let total_count = entries.len();
         let views = entries.skip(offset).take(limit).map(|entry| self.schedule_view(&turn, entry, FIRES));
-        let schedules = views.collect::<anyhow::Result<_>>()?;
+        let schedules = views.collect::<fault::Result<_>>()?;
         Ok(ScheduleSaid::Schedules { schedules, total_count, limit, offset })
     }
 
-    pub(super) async fn show_schedule(&self, name: &Name, fires: usize) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn show_schedule(&self, name: &Name, fires: usize) -> fault::Result<ScheduleSaid> {
         let turn = self.turn().await?;
         self.one(&turn, name, fires.min(FIRES_MAX))
     }
 
-    pub(super) async fn remove_schedule(&self, name: Name) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn remove_schedule(&self, name: Name) -> fault::Result<ScheduleSaid> {
         let mut turn = self.turn().await?;
         let said = self.one(&turn, &name, 0)?;
         turn.take(Input::Remove(name)).await?;
         Ok(said)
     }
 
-    pub(super) async fn enable_schedule(&self, name: Name, enabled: bool) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn enable_schedule(&self, name: Name, enabled: bool) -> fault::Result<ScheduleSaid> {
         let mut turn = self.turn().await?;
         turn.take(Input::Enable(name.clone(), enabled)).await?;
         self.one(&turn, &name, FIRES)
     }
 
-    pub(super) async fn run_now(&self, name: Name) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn run_now(&self, name: Name) -> fault::Result<ScheduleSaid> {
         let mut turn = self.turn().await?;
         let agent = entry(&turn, &name)?.schedule.agent.clone();
         let is_active = rows::agent(&*self.store, &agent)?.is_none_or(|record| record.agent.active);
@@ -95,11 +94,11 @@ impl Desk {
         self.task_in(&turn, &id)
     }
 
-    pub(super) fn skipped(&self, name: &Name, limit: usize) -> anyhow::Result<ScheduleSaid> {
+    pub(super) fn skipped(&self, name: &Name, limit: usize) -> fault::Result<ScheduleSaid> {
         Ok(ScheduleSaid::Skipped { skipped: rows::skipped(&*self.store, name, limit.min(PAGE_MAX))? })
     }
 
-    pub(super) async fn set_concurrent_max(&self, max: u32) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn set_concurrent_max(&self, max: u32) -> fault::Result<ScheduleSaid> {
         if !(1..=CONCURRENT_MAX_MAX).contains(&max) {
             bail!("{max} tasks at once cannot be; say 1 to {CONCURRENT_MAX_MAX}");
         }
@@ -108,7 +107,7 @@ impl Desk {
         Ok(ScheduleSaid::Status(self.status_in(&turn)))
     }
 
-    pub(super) async fn scheduler_status(&self) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn scheduler_status(&self) -> fault::Result<ScheduleSaid> {
         let turn = self.turn().await?;
         Ok(ScheduleSaid::Status(self.status_in(&turn)))
     }
@@ -126,11 +125,11 @@ impl Desk {
         }
     }
 
-    fn one(&self, turn: &Turn<'_>, name: &Name, fires: usize) -> anyhow::Result<ScheduleSaid> {
+    fn one(&self, turn: &Turn<'_>, name: &Name, fires: usize) -> fault::Result<ScheduleSaid> {
         Ok(ScheduleSaid::Schedule(Box::new(self.schedule_view(turn, entry(turn, name)?, fires)?)))
     }
 
-    fn schedule_view(&self, turn: &Turn<'_>, entry: &Entry, fires: usize) -> anyhow::Result<ScheduleView> {
+    fn schedule_view(&self, turn: &Turn<'_>, entry: &Entry, fires: usize) -> fault::Result<ScheduleView> {
         let name = &entry.schedule.name;
         let mut next_ms: Vec<u64> = Vec::new();
         while next_ms.len() < fires {
@@ -154,7 +153,7 @@ impl Desk {
     }
 }
 
-fn entry<'a>(turn: &'a Turn<'_>, name: &Name) -> anyhow::Result<&'a Entry> {
+fn entry<'a>(turn: &'a Turn<'_>, name: &Name) -> fault::Result<&'a Entry> {
     let found = turn.state().schedules.get(name);
     Ok(found.ok_or_else(|| ScheduleError::Unknown { name: name.to_string() })?)
 }

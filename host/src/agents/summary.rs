@@ -4,9 +4,9 @@
 use crate::config::Config;
 use crate::trust;
 use crate::wiring::{ModelOptions, ModelSet};
-use anyhow::Context as _;
 use longhaul_agents::{SUMMARY_BYTES_MAX, SummaryBy};
 use longhaul_capabilities::Models as _;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
@@ -29,7 +29,7 @@ what is still to be done. Say nothing else.";
 ///
 /// # Errors
 /// When there is no such model, or it is away or says nothing. Whoever asks does without.
-pub(super) async fn of(store: &dyn Store, by: &SummaryBy, output: &str) -> anyhow::Result<String> {
+pub(super) async fn of(store: &dyn Store, by: &SummaryBy, output: &str) -> fault::Result<String> {
     if output.trim().is_empty() {
         return Ok(String::new());
     }
@@ -43,11 +43,11 @@ pub(super) async fn of(store: &dyn Store, by: &SummaryBy, output: &str) -> anyho
     tokio::time::timeout(PATIENCE, ask(&*model, &by.model, output)).await.context("it did not answer in time")?
 }
 
-async fn ask(model: &dyn Model, name: &str, output: &str) -> anyhow::Result<String> {
+async fn ask(model: &dyn Model, name: &str, output: &str) -> fault::Result<String> {
     let reply = model.complete(&request(name, output), &mut |_| {}).await?;
     let text = reply.text.trim();
     if text.is_empty() {
-        anyhow::bail!("it said nothing");
+        bail!("it said nothing");
     }
     Ok(truncate(text, SUMMARY_BYTES_MAX - 100))
 }

@@ -2,9 +2,8 @@
 
 use super::words::{AttemptView, PAGE_MAX, ScheduleSaid, StatusFilter, TaskView};
 use super::{BY_HAND, Desk, Turn, attempt, rows, rows::Writing};
-use crate::service::Fault;
-use anyhow::bail;
 use longhaul_core::Name;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{Input, ScheduleError, Task, TaskId, TaskStatus};
 
 impl Desk {
@@ -14,7 +13,7 @@ impl Desk {
         status: Option<StatusFilter>,
         limit: usize,
         offset: usize,
-    ) -> anyhow::Result<ScheduleSaid> {
+    ) -> fault::Result<ScheduleSaid> {
         let limit = limit.min(PAGE_MAX);
         let turn = self.turn().await?;
         let mut open: Vec<Task> = turn.state().tasks.values().cloned().collect();
@@ -37,14 +36,14 @@ impl Desk {
         Ok(ScheduleSaid::Tasks { tasks, total_count, limit, offset })
     }
 
-    pub(super) async fn task(&self, id: &str) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn task(&self, id: &str) -> fault::Result<ScheduleSaid> {
         let turn = self.turn().await?;
         self.task_in(&turn, &TaskId::from_text(id))
     }
 
     /// A task with what its attempts gave.
-    pub(super) fn task_in(&self, turn: &Turn<'_>, id: &TaskId) -> anyhow::Result<ScheduleSaid> {
-        let by_hand = || anyhow::Ok(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
+    pub(super) fn task_in(&self, turn: &Turn<'_>, id: &TaskId) -> fault::Result<ScheduleSaid> {
+        let by_hand = || Ok::<_, Fault>(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
         let open = match turn.state().tasks.get(id) {
             Some(task) => Some(task.clone()),
             None => by_hand()?,
@@ -65,7 +64,7 @@ impl Desk {
     }
 
     /// The same task again: its earlier attempts stay with it.
-    pub(super) async fn retry(&self, id: &str) -> anyhow::Result<ScheduleSaid> {
+    pub(super) async fn retry(&self, id: &str) -> fault::Result<ScheduleSaid> {
         let id = TaskId::from_text(id);
         let mut turn = self.turn().await?;
         let open = turn.state().tasks.get(&id).map(|task| task.status);

@@ -4,6 +4,7 @@ use super::attempt::Work;
 use super::record::{AgentPatch, Artifact, Code, NewAgent};
 use super::*;
 use longhaul_agents::{Admitted, SummaryBy, Wanted};
+use longhaul_core::fault;
 use longhaul_core::store::{Key, Row, StoreError, Table};
 use longhaul_core::{Digest, RunId};
 use longhaul_schedule::{Missed, Schedule, Trigger, When};
@@ -107,7 +108,7 @@ impl Bench {
         Self::over(Arc::new(MemoryStore::new()), &clock, hands)
     }
 
-    async fn agents(&self, wanted: AgentAsk) -> anyhow::Result<AgentSaid> {
+    async fn agents(&self, wanted: AgentAsk) -> fault::Result<AgentSaid> {
         self.desk.agents(wanted, &*self.hands).await
     }
 
@@ -120,7 +121,7 @@ impl Bench {
         self.schedules(ScheduleAsk::Put { schedule: Box::new(schedule), replace: false }).await.expect("a schedule");
     }
 
-    async fn schedules(&self, wanted: ScheduleAsk) -> anyhow::Result<ScheduleSaid> {
+    async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
         self.desk.schedules(wanted).await
     }
 

@@ -3,7 +3,7 @@
 use super::{AuditHead, Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
 use crate::home::Home;
 use crate::signing::SigningKey;
-use anyhow::{Context, bail};
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct Written {
 ///
 /// # Errors
 /// The file is there, or something cannot be read or written. Nothing is left under the file's name then.
-pub fn write(file: &Path, parts: &Parts<'_>) -> anyhow::Result<Written> {
+pub fn write(file: &Path, parts: &Parts<'_>) -> fault::Result<Written> {
     if fs::symlink_metadata(file).is_ok() {
         bail!("`{}` is there already; choose another name", file.display());
     }
@@ -111,7 +111,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(output: File) -> anyhow::Result<Self> {
+    fn new(output: File) -> fault::Result<Self> {
         let mut encoder = zstd::Encoder::new(output, LEVEL)?;
         // What the manifest does not cover is the manifest.
         encoder.include_checksum(true)?;
@@ -119,7 +119,7 @@ impl Writer {
     }
 
     /// Answers what was left out.
-    fn add_home(&mut self, parts: &Parts<'_>) -> anyhow::Result<Vec<String>> {
+    fn add_home(&mut self, parts: &Parts<'_>) -> fault::Result<Vec<String>> {
         let home = parts.home.path();
         let mut left_out = Vec::new();
         self.add(home, Path::new("server.toml"), &mut left_out)?;
@@ -143,7 +143,7 @@ impl Writer {
     }
 
     /// Adds what is at a path: a file, a link, or all below a directory. What is not there is nothing.
-    fn add(&mut self, home: &Path, inside: &Path, left_out: &mut Vec<String>) -> anyhow::Result<()> {
+    fn add(&mut self, home: &Path, inside: &Path, left_out: &mut Vec<String>) -> fault::Result<()> {
         let path = home.join(inside);
         // A link of the operator's, such as a `server.toml` that is kept elsewhere, stands for what it leads to.
         let look = if may_be_link(inside) { fs::symlink_metadata } else { fs::metadata };
@@ -173,7 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    fn add_link(&mut self, inside: &Path, path: &Path) -> anyhow::Result<()> {
+    fn add_link(&mut self, inside: &Path, path: &Path) -> fault::Result<()> {
         let target = fs::read_link(path)?;
         let Some(text) = target.to_str() else { bail!("`{}` leads to a name that is no text", path.display()) };
         let mut header = tar::Header::new_gnu();
@@ -185,7 +185,7 @@ impl Writer {
         self.note(Entry { path: inside.display().to_string(), bytes: 0, sha256, link, executable: false })
     }
 
-    fn add_file(&mut self, inside: &Path, path: &Path, bytes_max: u64) -> anyhow::Result<()> {
+    fn add_file(&mut self, inside: &Path, path: &Path, bytes_max: u64) -> fault::Result<()> {
         let context = || format!("cannot read `{}`", path.display());
         let file = File::open(path).with_context(context)?;
         let found = file.metadata().with_context(context)?;
@@ -204,7 +204,7 @@ impl Writer {
         self.note(Entry { path: inside.display().to_string(), bytes, sha256, link: None, executable })
     }
 
-    fn note(&mut self, entry: Entry) -> anyhow::Result<()> {
+    fn note(&mut self, entry: Entry) -> fault::Result<()> {
         if self.files.len() >= FILES_MAX {
             bail!(
                 "there are more than {FILES_MAX} files; remove trees with `longhaul gc`, or pack them by other means"

@@ -6,9 +6,9 @@ use super::{AuditHead, Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION,
 use crate::audit::Verified;
 use crate::home::Home;
 use crate::signing::{self, Accepts, Signed, Signer};
-use anyhow::{Context, bail};
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Read as Counted;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -93,8 +93,8 @@ pub fn restore(
     home: &Home,
     accepts: &Accepts,
     keeps: Keeps,
-    prepare: impl FnOnce(&Path, Keeps, &Signer, Option<Digest>) -> anyhow::Result<Prepared>,
-) -> anyhow::Result<Restored> {
+    prepare: impl FnOnce(&Path, Keeps, &Signer, Option<Digest>) -> fault::Result<Prepared>,
+) -> fault::Result<Restored> {
     refuse_full(home.path())?;
     let above = home.path().parent().with_context(|| format!("`{}` has no parent", home.path().display()))?;
     fs::create_dir_all(above).with_context(|| format!("cannot make `{}`", above.display()))?;
@@ -126,7 +126,7 @@ pub fn restore(
 }
 
 /// The signature of a manifest. One that names no key is unsigned, whatever follows it.
-fn signed(manifest: &Manifest, signature: Option<String>) -> anyhow::Result<Option<Signed>> {
+fn signed(manifest: &Manifest, signature: Option<String>) -> fault::Result<Option<Signed>> {
     match (&manifest.signer, signature) {
         (Some(signer), Some(signature)) => Ok(Some(Signed { signer: signer.clone(), signature })),
         (Some(_), None) => bail!("it has no signature: it was cut off, or was changed"),
@@ -137,7 +137,7 @@ fn signed(manifest: &Manifest, signature: Option<String>) -> anyhow::Result<Opti
 
 /// Refuses an audit log that does not go on from where it stood when the backup was made. One that was broken by then is
 /// put back as it was.
-fn refuse_other_log(manifest: &Manifest, audit: Option<&Verified>) -> anyhow::Result<()> {
+fn refuse_other_log(manifest: &Manifest, audit: Option<&Verified>) -> fault::Result<()> {
     let (Some(head), Some(found)) = (&manifest.audit, audit) else { return Ok(()) };
     let is_whole = head.is_broken || found.broken.is_none();
     if is_whole && found.has_expected != Some(false) {
@@ -156,7 +156,7 @@ fn refuse_other_log(manifest: &Manifest, audit: Option<&Verified>) -> anyhow::Re
 }
 
 /// Gives `server.toml` a name that nothing reads.
-fn set_server_aside(top: &Path, keeps: Keeps) -> anyhow::Result<Option<String>> {
+fn set_server_aside(top: &Path, keeps: Keeps) -> fault::Result<Option<String>> {
     let (from, to) = (top.join(SERVER), top.join("server.toml.restored"));
     if keeps.commands || fs::symlink_metadata(&from).is_err() {
         return Ok(None);
@@ -169,7 +169,7 @@ fn set_server_aside(top: &Path, keeps: Keeps) -> anyhow::Result<Option<String>> 
     ))
 }
 
-fn refuse_full(home: &Path) -> anyhow::Result<()> {
+fn refuse_full(home: &Path) -> fault::Result<()> {
     match home.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) => {
             bail!("the data directory `{}` is not empty; move it away, or name another with --home", home.display())
@@ -190,7 +190,7 @@ struct Unpacked {
 }
 
 /// Writes every entry below `top`.
-fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<Unpacked> {
+fn unpack(archive: impl Read, top: &Path) -> fault::Result<Unpacked> {
     let decoder = zstd::Decoder::new(archive).context("it is no backup")?;
     let left = Rc::new(Cell::new(HEADERS_BYTES_MAX));
     let mut archive = tar::Archive::new(Metered { reader: decoder, left: Rc::clone(&left) });
@@ -243,7 +243,7 @@ fn unpack(archive: impl Read, top: &Path) -> anyhow::Result<Unpacked> {
 }
 
 /// What may be written, in bytes.
-fn room(top: &Path) -> anyhow::Result<u64> {
+fn room(top: &Path) -> fault::Result<u64> {
     let disk = rustix::fs::statvfs(top)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_sub(DISK_BYTES_LEFT))
 }
@@ -266,7 +266,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-fn read_manifest(entry: &mut impl Read, files: u64) -> anyhow::Result<(Manifest, Vec<u8>)> {
+fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<(Manifest, Vec<u8>)> {
     #[derive(Deserialize)]
     struct Version {
         longhaul_backup: u32,
@@ -288,7 +288,7 @@ fn read_manifest(entry: &mut impl Read, files: u64) -> anyhow::Result<(Manifest,
 }
 
 /// Directories for us alone. One that is a link by now is refused: what is below it would be elsewhere.
-fn make_parents(top: &Path, inside: &Path) -> anyhow::Result<()> {
+fn make_parents(top: &Path, inside: &Path) -> fault::Result<()> {
     let mut path = top.to_owned();
     for part in inside.parent().into_iter().flat_map(Path::components) {
         path.push(part);
@@ -301,7 +301,7 @@ fn make_parents(top: &Path, inside: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u64) -> anyhow::Result<Entry> {
+fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u64) -> fault::Result<Entry> {
     let mode = 0o600 | (entry.header().mode().unwrap_or(0) & 0o100);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(target)?;
     let (mut digester, mut bytes, mut buffer) = (Digester::default(), 0_u64, vec![0; 256 << 10]);
@@ -323,7 +323,7 @@ fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u
     Ok(Entry { path: String::new(), bytes, sha256: digester.finish(), link: None, executable })
 }
 
-fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> anyhow::Result<Entry> {
+fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> fault::Result<Entry> {
     let link = entry.link_name().context("it is damaged")?.context("a link leads nowhere")?.into_owned();
     let text = link.to_str().context("a link leads to a name that is no text")?.to_owned();
     std::os::unix::fs::symlink(&link, target)?;
@@ -336,7 +336,7 @@ fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> anyhow::Resul
     })
 }
 
-fn compare(manifest: &Manifest, found: &BTreeMap<String, Entry>) -> anyhow::Result<()> {
+fn compare(manifest: &Manifest, found: &BTreeMap<String, Entry>) -> fault::Result<()> {
     for entry in &manifest.files {
         match found.get(&entry.path) {
             Some(there) if there == entry => {}

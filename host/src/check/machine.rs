@@ -11,7 +11,7 @@ use crate::secrets::{Vault, Wanting};
 use crate::text_file;
 use crate::toolbox;
 use crate::wiring::{ModelOptions, ModelSet, variable};
-use anyhow::{Context as _, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_mcp::McpConfig;
 use longhaul_worktree::{Branch, NativeCheck, Project};
 use std::os::unix::fs::PermissionsExt as _;
@@ -59,7 +59,7 @@ pub(super) fn look(
 }
 
 /// The goal of a project.
-pub fn goal(directory: &Path, config: &Config) -> anyhow::Result<String> {
+pub fn goal(directory: &Path, config: &Config) -> fault::Result<String> {
     let path = directory.join(&config.project.goal);
     let size = std::fs::metadata(&path)
         .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
@@ -182,7 +182,7 @@ fn embeddings(found: &mut Found, config: &Config) {
 }
 
 /// Refuses a repository that no run can begin in.
-pub(super) fn repository(project: &str, directory: &Path) -> anyhow::Result<()> {
+pub(super) fn repository(project: &str, directory: &Path) -> fault::Result<()> {
     let repository = Project::open(directory)?;
     repository.check_clean()?;
     repository.start(&Branch::new(&format!("longhaul/{project}"))?)?;

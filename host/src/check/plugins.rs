@@ -12,6 +12,7 @@ use crate::plugins;
 use crate::toolbox::gate::ToolGate;
 use crate::toolbox::{self, built_in};
 use crate::wiring::World;
+use longhaul_core::fault;
 use longhaul_core::supervisor::{Supervisor, Unsupervised};
 use longhaul_core::tool::ToolInfo;
 use longhaul_core::work::{CheckBody, Goal, Plan, RoleError};
@@ -65,7 +66,7 @@ async fn loaded(
     directory: &Path,
     table: &str,
     part: &PluginConfig,
-) -> anyhow::Result<Part> {
+) -> fault::Result<Part> {
     let read = plugins::read(&part.plugin, Some(directory), &world.home, &world.engine)?;
     let said = read.manifest.unwrap_or_default();
     manifest(found, table, part, &said);

@@ -3,9 +3,9 @@
 //! Regular files alone: a link is left out and said, and so is a repository within the tree. What comes from a snapshot
 //! is written below the tree and nowhere else, whatever its paths say.
 
-use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_core::fault::{self, Context, bail};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write as _;
@@ -32,7 +32,7 @@ pub struct File {
 }
 
 /// Every file below a directory, in order; paths that were left out are added to `left_out`.
-pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> anyhow::Result<Vec<File>> {
+pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> fault::Result<Vec<File>> {
     let (mut files, mut bytes) = (Vec::new(), 0);
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -66,7 +66,7 @@ pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> anyhow
 }
 
 /// Makes a tree of files, in place of what is there; it appears whole or not at all.
-pub(super) fn write(root: &Path, files: &[&File]) -> anyhow::Result<()> {
+pub(super) fn write(root: &Path, files: &[&File]) -> fault::Result<()> {
     let half = root.with_extension("import");
     if half.exists() {
         fs::remove_dir_all(&half)?;
@@ -89,7 +89,7 @@ pub(super) fn write(root: &Path, files: &[&File]) -> anyhow::Result<()> {
 }
 
 /// A path that stays where it is put.
-pub(super) fn plain(path: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn plain(path: &str) -> fault::Result<PathBuf> {
     let parts = Path::new(path).components();
     let is_plain = !path.is_empty()
         && !path.contains('\0')

@@ -10,7 +10,7 @@ use super::{Key as Named, Snapshot, take};
 use crate::run::{self, Handle, RunRecord};
 use crate::signing::SigningKey;
 use crate::wiring::{self, ServerConfig, World};
-use anyhow::{Context, bail};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::shared::{Lease, RunShare, SharedError};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
@@ -42,13 +42,13 @@ impl Default for CheckpointConfig {
 
 impl CheckpointConfig {
     /// Refuses what cannot be meant.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> fault::Result<()> {
         if self.lease_ms < 1_000 {
             bail!("[checkpoints] lease_ms is {}; take 1000 or more", self.lease_ms);
         }
         self.redis
             .as_ref()
-            .map_or(Ok(()), |redis| redis.check().map_err(|wrong| anyhow::anyhow!("[checkpoints.redis] {wrong}")))
+            .map_or(Ok(()), |redis| redis.check().map_err(|wrong| Fault::msg(format!("[checkpoints.redis] {wrong}"))))
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Shared {
 
 impl Shared {
     /// The server that a project shares its runs on, if it does.
-    pub fn open(world: &World, config: &CheckpointConfig, directory: &Path) -> anyhow::Result<Option<Self>> {
+    pub fn open(world: &World, config: &CheckpointConfig, directory: &Path) -> fault::Result<Option<Self>> {
         let Some(redis) = &config.redis else { return Ok(None) };
         let runs = wiring::runs_on(redis, directory).context("[checkpoints.redis]")?;
         // One process owns a data directory, so its place is who holds what it works on.
@@ -74,7 +74,7 @@ impl Shared {
     ///
     /// # Errors
     /// When somebody else holds it, or has gone on with the run since it was worked on here.
-    pub async fn begin(&self, run: &RunId) -> anyhow::Result<Lease> {
+    pub async fn begin(&self, run: &RunId) -> fault::Result<Lease> {
         match self.runs.acquire(run.as_str(), &self.holder, self.lease_ms, false).await {
             Err(SharedError::Moved { .. }) => bail!(
                 "another machine has gone on with run {run}; take up where it is with \
@@ -111,7 +111,7 @@ impl Shared {
     }
 
     /// Leaves a run that rests for others, and gives its lease back. One that is over needs nobody any more.
-    pub async fn leave(&self, world: &World, lease: &Lease) -> anyhow::Result<()> {
+    pub async fn leave(&self, world: &World, lease: &Lease) -> fault::Result<()> {
         let run = RunId::from_text(lease.key.clone());
         let stored = run::load(&*world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
         match stored.state.status() {
@@ -126,7 +126,7 @@ impl Shared {
     }
 
     /// The runs that were left on the server.
-    pub async fn list(&self) -> anyhow::Result<Vec<String>> {
+    pub async fn list(&self) -> fault::Result<Vec<String>> {
         Ok(self.runs.list().await?)
     }
 
@@ -135,12 +135,12 @@ impl Shared {
     pub async fn take_over<T>(
         &self,
         key: &str,
-        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+        restore: impl AsyncFnOnce(Snapshot) -> fault::Result<T>,
+    ) -> fault::Result<T> {
         let lease = self.runs.acquire(key, &self.holder, self.lease_ms, true).await?;
         let taken = match self.restored(key, restore).await {
             // Only now: what is here of a run that could not be restored is not what others have come to.
-            Ok(restored) => self.runs.claim(&lease).await.map(|()| restored).map_err(anyhow::Error::from),
+            Ok(restored) => self.runs.claim(&lease).await.map(|()| restored).map_err(Fault::from),
             Err(error) => Err(error),
         };
         self.runs.release(&lease).await?;
@@ -150,8 +150,8 @@ impl Shared {
     async fn restored<T>(
         &self,
         key: &str,
-        restore: impl AsyncFnOnce(Snapshot) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+        restore: impl AsyncFnOnce(Snapshot) -> fault::Result<T>,
+    ) -> fault::Result<T> {
         let bytes = self.runs.get(key).await?;
         let missing = || format!("`{key}` is not on the server; `longhaul checkpoint list --shared` shows what is");
         let snapshot = Snapshot::read(&bytes.with_context(missing)?)?;
@@ -167,7 +167,7 @@ impl Shared {
 }
 
 /// The server of a run's project.
-pub fn of_record(world: &World, record: &RunRecord) -> anyhow::Result<Option<Arc<Shared>>> {
+pub fn of_record(world: &World, record: &RunRecord) -> fault::Result<Option<Arc<Shared>>> {
     let shared = Shared::open(world, &record.config_now()?.checkpoints, &record.directory)?;
     Ok(shared.map(Arc::new))
 }

@@ -17,9 +17,9 @@ use crate::powers::{self, Power, PowerKind};
 use crate::run::{self, RunRecord, StoredRun, approvals};
 use crate::signing::{Signed, SigningKey};
 use crate::wiring::{ModelOptions, World};
-use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
@@ -177,7 +177,7 @@ fn of_agents(kind: &Key, run: &RunId) -> Key {
 }
 
 /// A snapshot of a run, or of an agent's work in it.
-pub fn take(world: &World, stored: &StoredRun, named: &Named) -> anyhow::Result<Snapshot> {
+pub fn take(world: &World, stored: &StoredRun, named: &Named) -> fault::Result<Snapshot> {
     let StoredRun { record, state } = stored;
     let (store, run) = (&*world.store, &record.run);
     let origin = match &named.part {
@@ -234,7 +234,7 @@ pub fn take(world: &World, stored: &StoredRun, named: &Named) -> anyhow::Result<
     })
 }
 
-fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> anyhow::Result<Origin> {
+fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<Origin> {
     let invocation = newest_of(store, run, part)?;
     let entries = longhaul_journal::entries(store, &invocation, 0, super::ENTRIES_MAX)?;
     let is_step =
@@ -245,7 +245,7 @@ fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> anyhow::Result<Origin
     Ok(Origin::Agent { agent_id: part.to_owned(), invocation, step, pending })
 }
 
-fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> anyhow::Result<Vec<Row>> {
+fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec<Row>> {
     let prefix = name.prefix(run);
     let (mut rows, mut after, mut bytes) = (Vec::new(), None::<Vec<u8>>, 0);
     loop {
@@ -267,7 +267,7 @@ fn content_of(
     run: &RunId,
     known: BTreeSet<Digest>,
     rows_bytes: usize,
-) -> anyhow::Result<Vec<Vec<u8>>> {
+) -> fault::Result<Vec<Vec<u8>>> {
     let mut texts = Vec::new();
     for name in TableName::ALL {
         texts.extend(rows_of(store, name, run)?.into_iter().map(|(_, value)| value));
@@ -302,7 +302,7 @@ pub(crate) fn digests(text: &[u8]) -> Vec<Digest> {
 
 impl Snapshot {
     /// Reads a snapshot.
-    pub fn read(bytes: &[u8]) -> anyhow::Result<Self> {
+    pub fn read(bytes: &[u8]) -> fault::Result<Self> {
         #[derive(Deserialize)]
         struct Version {
             longhaul_checkpoint: u32,
@@ -329,32 +329,32 @@ impl Snapshot {
     }
 
     /// Whether all of it can be read and is of its run alone, as far as that does not depend on this machine.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> fault::Result<()> {
         record_of(self)?;
         disowned(rows(self)?, self)?;
         self.files.iter().try_for_each(|file| files::plain(&file.path).map(drop))
     }
 
     /// Its JSON.
-    pub fn write(&self) -> anyhow::Result<Vec<u8>> {
+    pub fn write(&self) -> fault::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)
     }
 
     /// With a signature by a key.
-    pub fn sign(mut self, key: &SigningKey) -> anyhow::Result<Self> {
+    pub fn sign(mut self, key: &SigningKey) -> fault::Result<Self> {
         self.signed = None;
         self.signed = Some(key.sign(&self.write()?, &format!("longhaul checkpoint of {}", self.run)));
         Ok(self)
     }
 
     /// The signature, and what it is of.
-    pub fn take_signature(&mut self) -> anyhow::Result<(Option<Signed>, Vec<u8>)> {
+    pub fn take_signature(&mut self) -> fault::Result<(Option<Signed>, Vec<u8>)> {
         let signed = self.signed.take();
         Ok((signed, self.write()?))
     }
 
     /// What the file asks for that the run began with. Of an import none of it counts: that of the local file does.
-    pub fn powers(&self) -> anyhow::Result<BTreeSet<Power>> {
+    pub fn powers(&self) -> fault::Result<BTreeSet<Power>> {
         Ok(powers::of(&record_of(self)?.config()?))
     }
 }
@@ -366,7 +366,7 @@ pub async fn restore(
     directory: &Path,
     id: &str,
     replace: bool,
-) -> anyhow::Result<()> {
+) -> fault::Result<()> {
     let run = &snapshot.run;
     let record = record_of(snapshot)?;
     let directory =
@@ -409,7 +409,7 @@ pub async fn restore(
 type Rows = Vec<(Table, Key, Vec<u8>)>;
 
 /// The rows, each one of this run.
-fn rows(snapshot: &Snapshot) -> anyhow::Result<Rows> {
+fn rows(snapshot: &Snapshot) -> fault::Result<Rows> {
     let mut rows = Vec::new();
     for row in &snapshot.rows {
         let key = BASE64.decode(&row.key).context(DAMAGED)?;
@@ -428,11 +428,11 @@ fn rows(snapshot: &Snapshot) -> anyhow::Result<Rows> {
 }
 
 /// The rows without what people allowed elsewhere.
-fn disowned(rows: Rows, snapshot: &Snapshot) -> anyhow::Result<Rows> {
+fn disowned(rows: Rows, snapshot: &Snapshot) -> fault::Result<Rows> {
     let run = &snapshot.run;
     let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).context(DAMAGED));
     let blobs = blobs.map(|bytes| bytes.map(|bytes| (Digest::of(&bytes), bytes)));
-    let blobs: BTreeMap<Digest, Vec<u8>> = blobs.collect::<anyhow::Result<_>>()?;
+    let blobs: BTreeMap<Digest, Vec<u8>> = blobs.collect::<fault::Result<_>>()?;
     let (journal, mut kept): (Rows, Rows) = rows.into_iter().partition(|(table, ..)| *table == Table::Journal);
     let mut journals: BTreeMap<InvocationId, Vec<Row>> = BTreeMap::new();
     for (_, key, value) in journal {
@@ -472,7 +472,7 @@ fn is_run_name(run: &RunId) -> bool {
 }
 
 /// What the run was begun with.
-fn record_of(snapshot: &Snapshot) -> anyhow::Result<RunRecord> {
+fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     if !is_run_name(&snapshot.run) {
         bail!(
             "`{}` is no name of a run, such as r-3f9c02d1a4be; the checkpoint is not imported; {EXPORT_AGAIN}",
@@ -502,7 +502,7 @@ fn record_of(snapshot: &Snapshot) -> anyhow::Result<RunRecord> {
 /// the two things that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must what it
 /// grants, or the run would go on with other powers than it began with. Only addresses that the host itself sends to, such
 /// as those of models, may be others on another machine.
-fn check_alike(record: &RunRecord, config: &Config, redactor: &Redactor) -> anyhow::Result<()> {
+fn check_alike(record: &RunRecord, config: &Config, redactor: &Redactor) -> fault::Result<()> {
     let pinned = record.config()?;
     if pinned.project.name != record.project {
         bail!(
@@ -533,7 +533,7 @@ fn check_alike(record: &RunRecord, config: &Config, redactor: &Redactor) -> anyh
 }
 
 /// What a run pins of a configuration, a line a value.
-fn pinned_lines(config: &Config) -> anyhow::Result<BTreeSet<String>> {
+fn pinned_lines(config: &Config) -> fault::Result<BTreeSet<String>> {
     let mut lines = BTreeSet::new();
     for (name, check) in &config.checks {
         lines.extend(lines_of(&format!("checks.{name}"), &serde_json::to_value(check)?));
@@ -562,7 +562,7 @@ fn moved(record: &RunRecord, id: &str, pins: Pins, directory: &Path, config: &st
     }
 }
 
-fn check_commits(snapshot: &Snapshot, directory: &Path) -> anyhow::Result<()> {
+fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     let project = Project::open(directory)?;
     for commit in &snapshot.commits {
         if !project.has_commit(commit) {
@@ -574,7 +574,7 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> anyhow::Result<()> {
 }
 
 /// What is here of the run.
-pub(crate) fn removal(world: &World, run: &RunId) -> anyhow::Result<Batch> {
+pub(crate) fn removal(world: &World, run: &RunId) -> fault::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
         let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);
@@ -601,7 +601,7 @@ fn pins_here(
     config: &Config,
     directory: &Path,
     batch: &mut Batch,
-) -> anyhow::Result<Pins> {
+) -> fault::Result<Pins> {
     let known: BTreeMap<Digest, Pin> = run::records(&*world.store)?
         .into_iter()
         .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
@@ -635,7 +635,7 @@ fn pins_here(
     Ok(pins)
 }
 
-fn write_trees(world: &World, snapshot: &Snapshot) -> anyhow::Result<()> {
+fn write_trees(world: &World, snapshot: &Snapshot) -> fault::Result<()> {
     if let Some(trees) = world.home.tree(&snapshot.run).parent() {
         std::fs::create_dir_all(trees)?;
     }

@@ -7,10 +7,10 @@ use super::{Context, Exit};
 use crate::agents::record::AgentPatch;
 use crate::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk, StatusFilter};
 use crate::service::{Answer, Request};
-use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
 use longhaul_core::Name;
+use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -151,7 +151,7 @@ pub enum Artifact {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::Add { name, code, settings, inactive } => {
             let code = code
@@ -201,7 +201,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-async fn artifact(context: &Context, command: Artifact) -> anyhow::Result<Exit> {
+async fn artifact(context: &Context, command: Artifact) -> fault::Result<Exit> {
     let wanted = match command {
         Artifact::Show { name, version } => AgentAsk::Artifact { name, version },
         Artifact::Set { name, state, file, summary, version } => {
@@ -219,18 +219,18 @@ async fn artifact(context: &Context, command: Artifact) -> anyhow::Result<Exit> 
 }
 
 /// Asked once: an execution that was asked for twice would be two.
-async fn ask(context: &Context, wanted: AgentAsk) -> anyhow::Result<AgentSaid> {
+async fn ask(context: &Context, wanted: AgentAsk) -> fault::Result<AgentSaid> {
     match context.ask_once(Request::Agents { wanted }).await? {
         Answer::Agents { said } => Ok(*said),
         _ => bail!("the service answered something else"),
     }
 }
 
-fn json(text: &str, what: &str) -> anyhow::Result<Value> {
+fn json(text: &str, what: &str) -> fault::Result<Value> {
     serde_json::from_str(text).with_context(|| format!("{what} is not JSON"))
 }
 
-fn read(path: &std::path::Path) -> anyhow::Result<String> {
+fn read(path: &std::path::Path) -> fault::Result<String> {
     let mut text = String::new();
     let name = || format!("read `{}`", path.display());
     let most = JSON_BYTES_MAX + 1;

@@ -2,8 +2,8 @@
 
 use super::{Context, Exit, RunArg, words};
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::Resolution;
 
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ pub struct AnswerArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: AnswerArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     let AnswerArgs { run, feature, question, happened, did_not_happen, skip, take_back, text } = args;
     let run = context.which(run);
     if take_back {
@@ -57,7 +57,7 @@ pub async fn run(context: &Context, args: AnswerArgs) -> anyhow::Result<Exit> {
 }
 
 /// What was done, what is asked still, and how to go on. `undo` says of which answer that can be taken back.
-async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> anyhow::Result<Exit> {
+async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> fault::Result<Exit> {
     words::print_answer(context.json, answer, done)?;
     let Answer::Run { run } = answer else { bail!("the service answered something else") };
     if context.json {

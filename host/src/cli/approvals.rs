@@ -2,10 +2,10 @@
 
 use super::{Context, Exit, RunArg, order};
 use crate::service::{Answer, Request};
-use anyhow::bail;
 use clap::{Args, Subcommand};
 use longhaul_approval::{Approval, Asks, RunRule, Standing, banner, visible};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct ApprovalsArgs {
@@ -43,7 +43,7 @@ enum Command {
 }
 
 /// The command.
-pub async fn run(context: &Context, args: ApprovalsArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> {
     match args.command {
         None => list(context, None).await,
         Some(Command::List { run }) => list(context, run.named.is_some().then_some(run)).await,
@@ -56,7 +56,7 @@ pub async fn run(context: &Context, args: ApprovalsArgs) -> anyhow::Result<Exit>
     }
 }
 
-async fn list(context: &Context, run: Option<RunArg>) -> anyhow::Result<Exit> {
+async fn list(context: &Context, run: Option<RunArg>) -> fault::Result<Exit> {
     let of_one = run.is_some();
     let (approvals, rules) = asked(context, Request::Approvals { run: run.map(|run| context.which(run)) }).await?;
     if context.json {
@@ -83,7 +83,7 @@ fn line(one: &Approval) -> String {
     format!("{call} {what} {}", visible(&one.agent))
 }
 
-async fn show(context: &Context, id: String) -> anyhow::Result<Exit> {
+async fn show(context: &Context, id: String) -> fault::Result<Exit> {
     let (approvals, _) = asked(context, Request::Approval { id }).await?;
     for one in &approvals {
         if context.json {
@@ -96,7 +96,7 @@ async fn show(context: &Context, id: String) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn answer_one(context: &Context, id: String, text: String) -> anyhow::Result<Exit> {
+async fn answer_one(context: &Context, id: String, text: String) -> fault::Result<Exit> {
     let Answer::Approved { approval, rule, active } = context.ask(Request::AnswerApproval { id, text }).await? else {
         bail!("the service answered something else")
     };
@@ -121,7 +121,7 @@ pub fn tell(approval: &Approval, rule: Option<&RunRule>) {
     }
 }
 
-async fn asked(context: &Context, request: Request) -> anyhow::Result<(Vec<Approval>, Vec<(RunId, RunRule)>)> {
+async fn asked(context: &Context, request: Request) -> fault::Result<(Vec<Approval>, Vec<(RunId, RunRule)>)> {
     match context.ask(request).await? {
         Answer::Approvals { approvals, rules } => Ok((approvals, rules)),
         _ => bail!("the service answered something else"),

@@ -3,6 +3,7 @@
 use super::{Context, Exit, FormArg, ModelArgs, RunArg, follow, given, order};
 use crate::service::{Question, Request, Which};
 use clap::Args;
+use longhaul_core::fault;
 use longhaul_harness::Dispatch;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -49,7 +50,7 @@ pub struct CancelArgs {
 }
 
 /// `longhaul ask`.
-pub(super) async fn ask(context: &Context, args: AskArgs) -> anyhow::Result<Exit> {
+pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit> {
     let plan = args.tasks.as_deref().map(given::plan).transpose()?;
     let dispatch = match (args.agent, args.route, args.plan || plan.is_some()) {
         (Some(agent), ..) => Dispatch::Agent(agent),
@@ -63,7 +64,7 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> anyhow::Result<Exit
     follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context)).await
 }
 
-fn read_goal() -> anyhow::Result<String> {
+fn read_goal() -> fault::Result<String> {
     let mut goal = String::new();
     // One more than may be, so that what is too long is refused and not cut.
     std::io::stdin().take(GOAL_BYTES_MAX + 1).read_to_string(&mut goal)?;
@@ -71,13 +72,13 @@ fn read_goal() -> anyhow::Result<String> {
 }
 
 /// `longhaul steer`.
-pub(super) async fn steer(context: &Context, args: SteerArgs) -> anyhow::Result<Exit> {
+pub(super) async fn steer(context: &Context, args: SteerArgs) -> fault::Result<Exit> {
     let (run, task) = named(context, &args.to);
     order(context, Request::Steer { run, task, text: args.text }, "told at its next step").await
 }
 
 /// `longhaul cancel`.
-pub(super) async fn cancel(context: &Context, args: CancelArgs) -> anyhow::Result<Exit> {
+pub(super) async fn cancel(context: &Context, args: CancelArgs) -> fault::Result<Exit> {
     match named(context, &args.what) {
         (run, None) => order(context, Request::Pause { run }, "paused; go on with `longhaul resume`").await,
         (run, Some(task)) => {

@@ -4,9 +4,9 @@ use super::words::{counted, moment};
 use super::{Context, Exit};
 use crate::audit::Record;
 use crate::service::{Grants, SecurityAsk, SecurityDone};
-use anyhow::bail;
 use clap::Subcommand;
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 
 /// Records that are listed where nobody says how many.
@@ -32,7 +32,7 @@ pub enum Command {
 }
 
 /// Carries it out. Without a word: grants of the project that no run used, and what each run did.
-pub async fn run(context: &Context, command: Option<Command>) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Option<Command>) -> fault::Result<Exit> {
     match command {
         None => grants(context).await,
         Some(Command::Log { limit }) => log(context, limit).await,
@@ -40,7 +40,7 @@ pub async fn run(context: &Context, command: Option<Command>) -> anyhow::Result<
     }
 }
 
-async fn grants(context: &Context) -> anyhow::Result<Exit> {
+async fn grants(context: &Context) -> fault::Result<Exit> {
     let wanted = SecurityAsk::Grants { directory: context.project.clone() };
     let SecurityDone::Grants(grants) = context.security(wanted).await? else {
         bail!("the service answered something else")
@@ -75,7 +75,7 @@ async fn grants(context: &Context) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn log(context: &Context, limit: usize) -> anyhow::Result<Exit> {
+async fn log(context: &Context, limit: usize) -> fault::Result<Exit> {
     let SecurityDone::Audit(records) = context.security(SecurityAsk::AuditLog { limit }).await? else {
         bail!("the service answered something else")
     };
@@ -90,7 +90,7 @@ async fn log(context: &Context, limit: usize) -> anyhow::Result<Exit> {
 }
 
 /// The number, the time, what happened, and its fields.
-fn line(record: &Record) -> anyhow::Result<String> {
+fn line(record: &Record) -> fault::Result<String> {
     let mut fields = serde_json::to_value(&record.what)?;
     let fields = fields.as_object_mut().map(std::mem::take).unwrap_or_default();
     let what = fields.get("what").and_then(|what| what.as_str()).unwrap_or_default().replace('_', " ");
@@ -103,7 +103,7 @@ fn line(record: &Record) -> anyhow::Result<String> {
     Ok(printable(&text, LINE_BYTES_MAX))
 }
 
-async fn verify(context: &Context, expect: Option<Digest>) -> anyhow::Result<Exit> {
+async fn verify(context: &Context, expect: Option<Digest>) -> fault::Result<Exit> {
     let SecurityDone::Verified(verified) = context.security(SecurityAsk::VerifyAudit { expect }).await? else {
         bail!("the service answered something else")
     };

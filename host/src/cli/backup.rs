@@ -6,8 +6,8 @@ use super::{Context, Exit};
 use crate::backup::{self, Keeps};
 use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
 use crate::wiring;
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ pub struct RestoreArgs {
 }
 
 /// `longhaul backup`: through whoever owns the data directory, also while runs go on.
-pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> anyhow::Result<Exit> {
+pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> fault::Result<Exit> {
     let wanted = UpkeepAsk::Backup { file: std::path::absolute(file)?, with_secrets };
     let UpkeepDone::Backup(written) = upkeep(context, wanted).await? else {
         bail!("the service answered something else")
@@ -61,7 +61,7 @@ pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: Backup
 }
 
 /// `longhaul restore`: makes the data directory, so there is nobody to ask.
-pub async fn restore(context: &Context, args: RestoreArgs) -> anyhow::Result<Exit> {
+pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit> {
     let RestoreArgs { file, accept, with_tokens, with_commands } = args;
     let (home, accepts) = (context.home.clone(), accept.accepts());
     let keeps = Keeps { tokens: with_tokens, commands: with_commands };
@@ -95,7 +95,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-pub(super) async fn upkeep(context: &Context, wanted: UpkeepAsk) -> anyhow::Result<UpkeepDone> {
+pub(super) async fn upkeep(context: &Context, wanted: UpkeepAsk) -> fault::Result<UpkeepDone> {
     // Not asked again of the next owner: a backup that was cut off may have been made.
     let Answer::Upkeep { done } = context.ask_once(Request::Upkeep { wanted }).await? else {
         bail!("the service answered something else")

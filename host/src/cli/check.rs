@@ -3,8 +3,8 @@
 use super::{Context, Exit, ModelArgs, models};
 use crate::check::{Finding, Overview};
 use crate::service::{Answer, Request, Which};
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct CheckArgs {
@@ -17,7 +17,7 @@ pub struct CheckArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: CheckArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
     let directory = std::path::absolute(&context.project)?;
     let answer = context.ask(Request::Check { directory, models: args.models.options() }).await?;
     let Answer::Checked { findings, overview } = answer else { bail!("the service answered something else") };
@@ -37,7 +37,7 @@ pub async fn run(context: &Context, args: CheckArgs) -> anyhow::Result<Exit> {
 }
 
 /// Reads the goal of a run again and says what changed.
-pub async fn reread(context: &Context, run: Which, is_for_programs: bool) -> anyhow::Result<()> {
+pub async fn reread(context: &Context, run: Which, is_for_programs: bool) -> fault::Result<()> {
     let answer = context.ask(Request::RereadGoal { run }).await?;
     let Answer::Reread { changes, .. } = answer else { bail!("the service answered something else") };
     // A stream is for programs: nothing else is printed between its lines.

@@ -5,8 +5,8 @@ use super::{Context, Exit, RunArg, terminal};
 use crate::checkpoint::{Cause, Origin, Snapshot};
 use crate::service::{Answer, CheckpointAsk, Request};
 use crate::signing::{self, Accepts};
-use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -100,7 +100,7 @@ pub(super) fn age_ms(text: &str) -> Result<u64, String> {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List { run, every, shared } => list(context, run, every, shared).await,
         Command::Show { key } => show(context, &key).await,
@@ -113,11 +113,11 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-async fn ask(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Answer> {
+async fn ask(context: &Context, wanted: CheckpointAsk) -> fault::Result<Answer> {
     context.ask(Request::Checkpoints { wanted }).await
 }
 
-async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> anyhow::Result<Exit> {
+async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> fault::Result<Exit> {
     let wanted = if shared {
         CheckpointAsk::ListShared { directory: context.project.clone() }
     } else {
@@ -126,7 +126,7 @@ async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) 
     print_list(context, ask(context, wanted).await?)
 }
 
-fn print_list(context: &Context, answer: Answer) -> anyhow::Result<Exit> {
+fn print_list(context: &Context, answer: Answer) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
         return Ok(Exit::Done);
@@ -154,14 +154,14 @@ fn print_list(context: &Context, answer: Answer) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn snapshot(context: &Context, wanted: CheckpointAsk) -> anyhow::Result<Box<Snapshot>> {
+async fn snapshot(context: &Context, wanted: CheckpointAsk) -> fault::Result<Box<Snapshot>> {
     match ask(context, wanted).await? {
         Answer::Snapshot { snapshot } => Ok(snapshot),
         _ => bail!("the service answered something else"),
     }
 }
 
-async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
+async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
     let file = Path::new(key);
     let (mut snapshot, is_file) = if file.is_file() {
         (Box::new(read(key)?), true)
@@ -217,7 +217,7 @@ async fn show(context: &Context, key: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn export(context: &Context, key: String, output: Option<PathBuf>) -> anyhow::Result<Exit> {
+async fn export(context: &Context, key: String, output: Option<PathBuf>) -> fault::Result<Exit> {
     let text = snapshot(context, CheckpointAsk::Export { key }).await?.write()?;
     match output {
         Some(path) => {
@@ -232,7 +232,7 @@ async fn export(context: &Context, key: String, output: Option<PathBuf>) -> anyh
     Ok(Exit::Done)
 }
 
-async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
+async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
     let ImportArgs { from, saved, shared, replace, accept } = args;
     let accepts = accept.accepts();
     let directory = context.project.clone();
@@ -262,7 +262,7 @@ async fn import(context: &Context, args: ImportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn read(from: &str) -> anyhow::Result<Snapshot> {
+fn read(from: &str) -> fault::Result<Snapshot> {
     let mut bytes = Vec::new();
     if from == "-" {
         std::io::stdin().take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;

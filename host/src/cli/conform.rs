@@ -2,10 +2,10 @@
 
 use super::{Context, Exit, plugin};
 use crate::manifest::{self, Manifest};
-use anyhow::Context as _;
 use clap::Args;
 use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};
 use longhaul_core::Limits;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::grant::DirectoryGrant;
 use longhaul_engine::CompileLimits;
 use longhaul_testkit::{Call, Script};
@@ -55,7 +55,7 @@ struct TrialCall {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: ConformArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     let path = plugin::file_of(context, &args.file)?;
     let name = plugin::stem(&path);
     let bytes = plugin::read_bounded(&name, &path, &CompileLimits::default())?;
@@ -73,7 +73,7 @@ pub async fn run(context: &Context, args: ConformArgs) -> anyhow::Result<Exit> {
 }
 
 /// The component and what its manifest says of it.
-fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> anyhow::Result<Subject> {
+fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fault::Result<Subject> {
     let nothing_said = Subject::new(name, bytes);
     let Some(found) = manifest else { return Ok(nothing_said) };
     let (manifest, more): (Manifest, More) = (found.read()?, found.read()?);
@@ -96,14 +96,14 @@ fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> an
 }
 
 /// The manifest of a component: the named one, or its own if it has one.
-fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> anyhow::Result<Option<manifest::Found>> {
+fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> fault::Result<Option<manifest::Found>> {
     let Some(path) = named else { return manifest::find(component, bytes) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     Ok(Some(manifest::Found { place: path.to_owned(), text }))
 }
 
 /// What is stated, over what holds where nobody states anything.
-fn limits(stated: &toml::Table) -> anyhow::Result<Limits> {
+fn limits(stated: &toml::Table) -> fault::Result<Limits> {
     let mut all = toml::Table::try_from(stated_by_nobody())?;
     all.extend(stated.clone());
     Ok(all.try_into()?)

@@ -2,9 +2,9 @@
 
 use super::{Context, Exit};
 use crate::service::{Answer, Request, Which};
-use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::decision::{Decision, Hit, Outcome};
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 
 /// Decisions that are listed where nobody says how many.
@@ -77,7 +77,7 @@ impl From<Word> for Outcome {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<Command>) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<Command>) -> fault::Result<Exit> {
     match command.unwrap_or(Command::List(list)) {
         Command::List(ListArgs { query, limit }) => {
             let hits = ask(context, Request::Decisions { run, question: query, limit }).await?;
@@ -109,7 +109,7 @@ pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<
     Ok(Exit::Done)
 }
 
-async fn ask(context: &Context, request: Request) -> anyhow::Result<Vec<Hit>> {
+async fn ask(context: &Context, request: Request) -> fault::Result<Vec<Hit>> {
     match context.ask(request).await? {
         Answer::Decisions { hits } => Ok(hits),
         _ => bail!("the service answered something else"),
@@ -126,7 +126,7 @@ fn show_line(Hit { decision, why, .. }: &Hit) {
     }
 }
 
-fn show_whole(context: &Context, hits: &[Hit]) -> anyhow::Result<()> {
+fn show_whole(context: &Context, hits: &[Hit]) -> fault::Result<()> {
     for Hit { decision, .. } in hits {
         if context.json {
             outln!("{}", serde_json::to_string(decision)?);

@@ -1,7 +1,7 @@
 //! `longhaul detect`: what kind of work a prompt asks for, by its words alone.
 
 use super::{Context, Exit};
-use anyhow::Context as _;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_harness::detect::{Detected, Kind, detect};
 use std::io::Read as _;
@@ -13,7 +13,7 @@ const PROMPT_BYTES_MAX: u64 = 1 << 20;
 const PART_BYTES_MAX: usize = 200;
 
 /// Carries it out.
-pub fn run(context: &Context, prompt: String) -> anyhow::Result<Exit> {
+pub fn run(context: &Context, prompt: String) -> fault::Result<Exit> {
     let detected = detect(&read(prompt)?);
     if context.json {
         outln!("{}", serde_json::to_string(&detected)?);
@@ -24,7 +24,7 @@ pub fn run(context: &Context, prompt: String) -> anyhow::Result<Exit> {
 }
 
 /// The prompt, from standard input where it is `-`.
-pub fn read(prompt: String) -> anyhow::Result<String> {
+pub fn read(prompt: String) -> fault::Result<String> {
     if prompt != "-" {
         return Ok(prompt);
     }

@@ -7,9 +7,9 @@ use super::{Context, Exit, RunArg, terminal};
 use crate::config::Config;
 use crate::service::{Answer, Request, Status, Which};
 use crate::wiring::variable;
-use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use longhaul_worktree::{DiffForm, Logged, Project, Protected};
 use std::io::IsTerminal as _;
@@ -46,7 +46,7 @@ const PROTECTED_BYTES_MAX: usize = 2_000;
 const COMMITS_MAX: usize = 100_000;
 
 /// Carries it out.
-pub async fn run(context: &Context, args: DiffArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: DiffArgs) -> fault::Result<Exit> {
     let DiffArgs { run, feature, stat } = args;
     let (run, feature) = match (run, feature) {
         (Some(word), None) if !word.starts_with("r-") => (None, Some(word)),
@@ -87,7 +87,7 @@ pub(super) fn protected(directory: &Path, paths: &[String]) -> Vec<String> {
 }
 
 impl RunCommits {
-    pub(super) async fn ask(context: &Context, run: RunArg) -> anyhow::Result<Self> {
+    pub(super) async fn ask(context: &Context, run: RunArg) -> fault::Result<Self> {
         let Answer::Status(status) = context.ask(Request::Status { run: context.which(run) }).await? else {
             bail!("the service answered something else")
         };
@@ -100,7 +100,7 @@ impl RunCommits {
     }
 
     /// The newest commit of this run. A later run may have gone on with its branch.
-    fn end(&self) -> anyhow::Result<String> {
+    fn end(&self) -> fault::Result<String> {
         let is_own = |commit: &&Logged| commit.run.as_deref().is_none_or(|run| run == self.run.as_str());
         match self.commits.iter().find(is_own) {
             Some(newest) => Ok(newest.commit.clone()),
@@ -110,7 +110,7 @@ impl RunCommits {
         }
     }
 
-    fn of_feature(&self, id: &str) -> anyhow::Result<String> {
+    fn of_feature(&self, id: &str) -> fault::Result<String> {
         let Some(feature) = self.status.features.iter().find(|feature| feature.spec.id == id) else {
             let known: Vec<&str> = self.status.features.iter().map(|feature| feature.spec.id.as_str()).collect();
             bail!("run {} has no feature `{id}`; it has {}", self.run, known.join(", "));

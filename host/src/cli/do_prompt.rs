@@ -7,8 +7,8 @@ mod user;
 
 use super::{Context, Exit, ModelArgs, detect, follow};
 use crate::service::{Request, SecurityAsk, make_whole, plain_name};
-use anyhow::Context as _;
 use clap::Args;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_harness::detect::{Detected, detect};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct DoArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: DoArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     let DoArgs { prompt, dir, auto, models } = args;
     let prompt = detect::read(prompt)?;
     let detected = detect(&prompt);
@@ -81,7 +81,7 @@ fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
 }
 
 /// One line, and how to start a project all the same.
-fn told(context: &Context, detected: &Detected, why: &str) -> anyhow::Result<Exit> {
+fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit> {
     const BY_HAND: &str = "by hand: longhaul new DIR, and write the prompt into GOAL.md";
     if context.json {
         outln!("{}", serde_json::json!({ "detected": detected, "project": null, "why": why, "otherwise": BY_HAND }));
@@ -91,7 +91,7 @@ fn told(context: &Context, detected: &Detected, why: &str) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-fn make(directory: &Path, prompt: &str, settings: &user::Settings) -> anyhow::Result<PathBuf> {
+fn make(directory: &Path, prompt: &str, settings: &user::Settings) -> fault::Result<PathBuf> {
     let template = settings.auto.template()?;
     let name = plain_name(directory)?;
     make_whole(directory, &name, prompt, template.as_deref())?;

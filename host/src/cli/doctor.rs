@@ -11,6 +11,7 @@ use crate::wiring::{cache, variable};
 pub use bombs::child as bomb_child;
 use checks::{Found, State};
 use clap::Args;
+use longhaul_core::fault;
 use longhaul_models::{Discovery, discover};
 
 /// Plugins that a project made by `longhaul new` names.
@@ -30,7 +31,7 @@ pub struct DoctorArgs {
 }
 
 /// Carries it out. Something that will not work is an error, what could be better is not.
-pub async fn run(context: &Context, args: DoctorArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     if let Some(part) = &args.bombs {
         return bombs::run(context, part).await;
     }

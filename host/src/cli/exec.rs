@@ -2,8 +2,8 @@
 
 use super::{Context, Exit, given, terminal};
 use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
-use anyhow::{Context as _, bail};
 use clap::Args;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use serde_json::Value;
 use std::io::Read;
@@ -44,7 +44,7 @@ pub struct ExecArgs {
 }
 
 /// Carries it out. With 0 the code ended by itself with exit code 0, with 1 it did not.
-pub async fn run(context: &Context, args: ExecArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
     let job = Job {
         code: code(&args)?,
         context: serde_json::from_str::<Value>(&args.context).context("--context is not JSON")?,
@@ -63,7 +63,7 @@ pub async fn run(context: &Context, args: ExecArgs) -> anyhow::Result<Exit> {
     Ok(if report.success { Exit::Done } else { Exit::Error })
 }
 
-fn show(context: &Context, report: &Report) -> anyhow::Result<()> {
+fn show(context: &Context, report: &Report) -> fault::Result<()> {
     if context.json {
         outln!("{}", serde_json::to_string(report)?);
         return Ok(());
@@ -79,18 +79,19 @@ fn show(context: &Context, report: &Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn code(args: &ExecArgs) -> anyhow::Result<Code> {
+fn code(args: &ExecArgs) -> fault::Result<Code> {
     let language = language(args)?;
     let bytes = read(&args.file, if language == Language::Wasm { PROGRAM_BYTES_MAX } else { SOURCE_BYTES_MAX })?;
     if language == Language::Wasm {
         return Ok(Code::Wasm(bytes));
     }
-    let source = String::from_utf8(bytes)
-        .map_err(|_| anyhow::anyhow!("`{}` is not UTF-8, which source is; save it as UTF-8", args.file.display()))?;
+    let source = String::from_utf8(bytes).map_err(|_| {
+        Fault::msg(format!("`{}` is not UTF-8, which source is; save it as UTF-8", args.file.display()))
+    })?;
     Ok(if language == Language::Python { Code::Python(source) } else { Code::JavaScript(source) })
 }
 
-fn language(args: &ExecArgs) -> anyhow::Result<Language> {
+fn language(args: &ExecArgs) -> fault::Result<Language> {
     if let Some(language) = args.lang {
         return Ok(language);
     }
@@ -102,7 +103,7 @@ fn language(args: &ExecArgs) -> anyhow::Result<Language> {
     }
 }
 
-fn read(path: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
+fn read(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more tells that there is more.
     let most = bytes_max as u64 + 1;

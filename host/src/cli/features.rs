@@ -6,8 +6,8 @@ use super::show::feature_word;
 use super::words::count;
 use super::{Context, Exit, order, terminal};
 use crate::service::{Answer, Rechecked, Request, Which};
-use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub struct Spec {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, run: Which, command: Option<Command>) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fault::Result<Exit> {
     match command.unwrap_or(Command::List) {
         Command::List => list(context, run).await,
         Command::Waves => waves(context, run).await,
@@ -98,7 +98,7 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> any
 }
 
 /// One line a wave: what can be worked on side by side once the lines before it pass.
-async fn waves(context: &Context, run: Which) -> anyhow::Result<Exit> {
+async fn waves(context: &Context, run: Which) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     let waves = longhaul_harness::select::waves(&specs);
     if context.json {
@@ -109,7 +109,7 @@ async fn waves(context: &Context, run: Which) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn recheck(context: &Context, run: Which, feature: Option<String>) -> anyhow::Result<Exit> {
+async fn recheck(context: &Context, run: Which, feature: Option<String>) -> fault::Result<Exit> {
     let answer = context.ask(Request::Recheck { run, feature }).await?;
     let Answer::Rechecked { run, features } = &answer else { bail!("the service answered something else") };
     let fails = features.iter().any(|feature| !feature.failed.is_empty());
@@ -138,7 +138,7 @@ fn rechecked(of: &Rechecked) -> String {
     }
 }
 
-async fn kept(context: &Context, run: Which, name: String) -> anyhow::Result<Exit> {
+async fn kept(context: &Context, run: Which, name: String) -> fault::Result<Exit> {
     let Answer::Kept { text } = context.ask(Request::Kept { run, name }).await? else {
         bail!("the service answered something else")
     };
@@ -146,14 +146,14 @@ async fn kept(context: &Context, run: Which, name: String) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-async fn features(context: &Context, run: Which) -> anyhow::Result<Vec<FeatureSpec>> {
+async fn features(context: &Context, run: Which) -> fault::Result<Vec<FeatureSpec>> {
     let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
         bail!("the service answered something else")
     };
     Ok(status.features.into_iter().map(|feature| feature.spec).collect())
 }
 
-async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
+async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
     let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
         bail!("the service answered something else")
     };
@@ -180,7 +180,7 @@ async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
 }
 
 /// `--checks`: what decides each criterion.
-pub async fn list_checks(context: &Context, run: Which) -> anyhow::Result<Exit> {
+pub async fn list_checks(context: &Context, run: Which) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&specs)?);
@@ -207,7 +207,7 @@ pub async fn list_checks(context: &Context, run: Which) -> anyhow::Result<Exit> 
 
 impl Spec {
     /// What was given, over what there was.
-    fn onto(self, old: Option<FeatureSpec>) -> anyhow::Result<FeatureSpec> {
+    fn onto(self, old: Option<FeatureSpec>) -> fault::Result<FeatureSpec> {
         let mut spec = old.unwrap_or_else(|| FeatureSpec {
             id: self.id.clone(),
             title: self.id.clone(),
@@ -241,7 +241,7 @@ fn contract(
     texts: Vec<String>,
     python: &[PathBuf],
     native: Vec<String>,
-) -> anyhow::Result<(Vec<Criterion>, Vec<CheckSpec>)> {
+) -> fault::Result<(Vec<Criterion>, Vec<CheckSpec>)> {
     let mut checks = Vec::new();
     for path in python {
         let source = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;

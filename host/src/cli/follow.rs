@@ -5,10 +5,10 @@ use super::prompt::{Asked, Person};
 use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, owner, terminal, words};
 use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
-use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::stream::{Content, Line, Token};
 use longhaul_core::text::{cleaned, printable};
 use longhaul_harness::RunStatus;
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
 /// Starts or resumes a run, and follows it.
-pub async fn start(context: &Context, mut request: Request, form: Form) -> anyhow::Result<Exit> {
+pub async fn start(context: &Context, mut request: Request, form: Form) -> fault::Result<Exit> {
     let mut door = context.door().await?;
     // Also when what is asked for becomes the run that an owner took before it stopped.
     let asks = matches!(request, Request::Ask { .. });
@@ -86,7 +86,7 @@ async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request>
 }
 
 /// Follows a run that somebody else started.
-pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> anyhow::Result<Exit> {
+pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> fault::Result<Exit> {
     let door = context.door().await?;
     let status = status(&door, which).await?;
     let run = status.summary.run.clone();
@@ -116,7 +116,7 @@ async fn caught_up(door: &Door, which: &Which, until: u64) -> (u64, Progress) {
     (after, progress)
 }
 
-async fn status(door: &Door, which: Which) -> anyhow::Result<Status> {
+async fn status(door: &Door, which: Which) -> fault::Result<Status> {
     match door.ask(Request::Status { run: which }).await? {
         Answer::Status(status) => Ok(*status),
         _ => bail!("the service answered something else"),
@@ -154,7 +154,7 @@ enum Over {
 }
 
 impl Follower<'_> {
-    async fn follow(mut self, mut door: Door) -> anyhow::Result<Exit> {
+    async fn follow(mut self, mut door: Door) -> fault::Result<Exit> {
         loop {
             let seen = door.watch(&self.run, self.after).await;
             let over = match seen {
@@ -201,7 +201,7 @@ impl Follower<'_> {
         }
     }
 
-    async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> anyhow::Result<Over> {
+    async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> fault::Result<Over> {
         // When it is looked whether a run that goes on has a question; one that comes to rest is asked about then.
         let mut look_at: Option<Instant> = None;
         loop {
@@ -284,7 +284,7 @@ impl Follower<'_> {
     }
 
     /// Asks the person what is open while the rest goes on. The line that lives makes way for their answer.
-    async fn look_for_questions(&mut self, door: &Door) -> anyhow::Result<()> {
+    async fn look_for_questions(&mut self, door: &Door) -> fault::Result<()> {
         if self.person.is_asked() || !self.may_ask() {
             return Ok(());
         }
@@ -296,7 +296,7 @@ impl Follower<'_> {
     }
 
     /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
-    async fn take_over(&mut self, door: Door) -> anyhow::Result<Door> {
+    async fn take_over(&mut self, door: Door) -> fault::Result<Door> {
         door.leave().await;
         let mut tries = OWNERS_MAX;
         loop {
@@ -317,7 +317,7 @@ impl Follower<'_> {
         }
     }
 
-    async fn go_on(&self, door: &Door) -> anyhow::Result<()> {
+    async fn go_on(&self, door: &Door) -> fault::Result<()> {
         let named = Which::Named(self.run.to_string());
         if broke_off(&status(door, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
@@ -328,7 +328,7 @@ impl Follower<'_> {
     }
 
     /// Whether the person at this terminal answered what the run waits with; it goes on then.
-    async fn is_answered(&mut self, door: &Door, status: &Status) -> anyhow::Result<bool> {
+    async fn is_answered(&mut self, door: &Door, status: &Status) -> fault::Result<bool> {
         if status.summary.status != RunStatus::Parked || !self.may_ask() {
             return Ok(false);
         }
@@ -359,7 +359,7 @@ impl Follower<'_> {
         }
     }
 
-    async fn end(mut self, door: Door, status: &Status) -> anyhow::Result<Exit> {
+    async fn end(mut self, door: Door, status: &Status) -> fault::Result<Exit> {
         self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
         self.repeat_what_was_not_said(status);
@@ -406,7 +406,7 @@ fn how_to_get_the_work(status: &Status) -> Option<String> {
     })
 }
 
-fn print(line: &Line) -> anyhow::Result<()> {
+fn print(line: &Line) -> fault::Result<()> {
     outln!("{}", serde_json::to_string(line)?);
     Ok(())
 }
@@ -473,7 +473,7 @@ impl View {
         self.draw();
     }
 
-    fn event(&mut self, event: &RunEvent) -> anyhow::Result<()> {
+    fn event(&mut self, event: &RunEvent) -> fault::Result<()> {
         match self.form {
             Form::Words => {}
             Form::Json => {
@@ -495,7 +495,7 @@ impl View {
     }
 
     /// A part of what a model is saying.
-    fn token(&mut self, run: &RunId, token: Token) -> anyhow::Result<()> {
+    fn token(&mut self, run: &RunId, token: Token) -> fault::Result<()> {
         if self.form == Form::Stream {
             return print(&Line { run: run.clone(), content: Content::Token(token) });
         }
@@ -507,7 +507,7 @@ impl View {
     }
 
     /// Parts of what models say were lost.
-    fn lagged(&mut self, run: &RunId, after: u64) -> anyhow::Result<()> {
+    fn lagged(&mut self, run: &RunId, after: u64) -> fault::Result<()> {
         if self.form == Form::Stream {
             print(&Line { run: run.clone(), content: Content::Lagged { after } })?;
         }
@@ -515,7 +515,7 @@ impl View {
     }
 
     /// Nobody works on the run any more.
-    fn gone(&mut self, run: &RunId, after: u64, error: Option<&str>) -> anyhow::Result<()> {
+    fn gone(&mut self, run: &RunId, after: u64, error: Option<&str>) -> fault::Result<()> {
         if self.form == Form::Stream {
             let error = error.map(str::to_owned);
             print(&Line { run: run.clone(), content: Content::End { after, error } })?;

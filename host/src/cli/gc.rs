@@ -5,8 +5,8 @@ use super::words::counted;
 use super::{Context, Exit};
 use crate::gc::{Swept, Wanted};
 use crate::service::{UpkeepAsk, UpkeepDone};
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct GcArgs {
@@ -27,7 +27,7 @@ pub struct GcArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: GcArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
     let wanted = Wanted {
         dry_run: args.dry_run,
         checkpoints_older_ms: args.older_than,

@@ -1,6 +1,6 @@
 //! What is given on the command line: directories and hosts for code, a plan for a run.
 
-use anyhow::Context as _;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::work::Plan;
 use std::path::Path;
@@ -28,10 +28,10 @@ pub fn host(text: &str) -> Result<HostPattern, String> {
 const PLAN_BYTES_MAX: u64 = 16 << 20;
 
 /// A file with a plan.
-pub fn plan(path: &Path) -> anyhow::Result<Plan> {
+pub fn plan(path: &Path) -> fault::Result<Plan> {
     let bytes = std::fs::metadata(path).with_context(|| format!("cannot read the plan `{}`", path.display()))?.len();
     if bytes > PLAN_BYTES_MAX {
-        anyhow::bail!("the plan `{}` has {bytes} bytes, more than {PLAN_BYTES_MAX}; split it", path.display());
+        bail!("the plan `{}` has {bytes} bytes, more than {PLAN_BYTES_MAX}; split it", path.display());
     }
     let text =
         crate::text_file::read(path, PLAN_BYTES_MAX).with_context(|| format!("the plan `{}`", path.display()))?;

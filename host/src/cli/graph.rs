@@ -6,8 +6,8 @@ mod show;
 use super::{Context, Exit, given, terminal};
 use crate::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
 use crate::service::{Answer, Request};
-use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::graph::{self, Ask, Format, StepLimits, Surroundings};
 use std::io::Write as _;
@@ -150,13 +150,13 @@ pub struct SeesArgs {
 }
 
 impl SeesArgs {
-    fn surroundings(self) -> anyhow::Result<Surroundings> {
+    fn surroundings(self) -> fault::Result<Surroundings> {
         let absolute = |grant: DirectoryGrant| {
             let host = std::fs::canonicalize(&grant.host).with_context(|| format!("`{}`", grant.host.display()))?;
-            anyhow::Ok(DirectoryGrant { host, ..grant })
+            Ok::<_, Fault>(DirectoryGrant { host, ..grant })
         };
         Ok(Surroundings {
-            directories: self.dir.into_iter().map(absolute).collect::<anyhow::Result<_>>()?,
+            directories: self.dir.into_iter().map(absolute).collect::<fault::Result<_>>()?,
             hosts: self.allow_host,
             limits: StepLimits {
                 timeout_ms: self.timeout_ms,
@@ -178,7 +178,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    fn text(self, bytes_max: usize) -> anyhow::Result<String> {
+    fn text(self, bytes_max: usize) -> fault::Result<String> {
         match (self.source, self.file) {
             (Some(text), _) => Ok(text),
             (None, Some(path)) => cells::read(&path, bytes_max),
@@ -216,7 +216,7 @@ fn format(text: &str) -> Result<Format, String> {
 }
 
 /// Carries it out. With 3 a step failed, or could not run.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::New { name, lang, sees } => {
             let wanted = GraphAsk::New { name, language: lang, surroundings: sees.surroundings()? };
@@ -268,7 +268,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-async fn show_steps(context: &Context, name: String, step: Option<String>) -> anyhow::Result<Exit> {
+async fn show_steps(context: &Context, name: String, step: Option<String>) -> fault::Result<Exit> {
     let graph::Answer::Steps(steps) = answer(asked(context, name, Ask::Show).await?)? else {
         bail!("the service answered something else");
     };
@@ -277,7 +277,7 @@ async fn show_steps(context: &Context, name: String, step: Option<String>) -> an
     show::step(context, found.with_context(|| format!("there is no step `{step}` in this graph"))?)
 }
 
-async fn export(context: &Context, name: String, format: Format, output: Option<PathBuf>) -> anyhow::Result<Exit> {
+async fn export(context: &Context, name: String, format: Format, output: Option<PathBuf>) -> fault::Result<Exit> {
     let graph::Answer::Text(text) = answer(asked(context, name, Ask::Export { format }).await?)? else {
         bail!("the service answered something else");
     };
@@ -292,17 +292,17 @@ async fn export(context: &Context, name: String, format: Format, output: Option<
     Ok(Exit::Done)
 }
 
-async fn one(context: &Context, name: String, wanted: Ask) -> anyhow::Result<Exit> {
+async fn one(context: &Context, name: String, wanted: Ask) -> fault::Result<Exit> {
     show::answer(context, &answer(asked(context, name, wanted).await?)?)
 }
 
-async fn asked(context: &Context, name: String, ask: Ask) -> anyhow::Result<Answer> {
+async fn asked(context: &Context, name: String, ask: Ask) -> fault::Result<Answer> {
     self::ask(context, GraphAsk::One { name, ask }).await
 }
 
 /// Every request has a token, by which one that was carried out is known when it is asked again, because the owner of
 /// the data directory stopped before it could answer.
-async fn ask(context: &Context, wanted: GraphAsk) -> anyhow::Result<Answer> {
+async fn ask(context: &Context, wanted: GraphAsk) -> fault::Result<Answer> {
     context.ask(Request::Graph { wanted, token: token() }).await
 }
 
@@ -311,14 +311,14 @@ fn token() -> String {
     format!("{}-{}", std::process::id(), now.as_nanos())
 }
 
-fn answer(answer: Answer) -> anyhow::Result<graph::Answer> {
+fn answer(answer: Answer) -> fault::Result<graph::Answer> {
     match answer {
         Answer::Graph { said } => Ok(*said),
         _ => bail!("the service answered something else"),
     }
 }
 
-fn graphs(answer: Answer) -> anyhow::Result<Vec<graph::Summary>> {
+fn graphs(answer: Answer) -> fault::Result<Vec<graph::Summary>> {
     match answer {
         Answer::Graphs { graphs } => Ok(graphs),
         _ => bail!("the service answered something else"),

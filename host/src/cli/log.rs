@@ -3,8 +3,8 @@
 use super::{Context, Exit, words};
 use crate::door::which;
 use crate::service::{Answer, Request};
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_worktree::Logged;
 
@@ -25,7 +25,7 @@ pub struct LogArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: LogArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: LogArgs) -> fault::Result<Exit> {
     let LogArgs { run, limit, reverted } = args;
     let answer = context.ask(Request::Log { run: which(run, &context.project), limit, reverted }).await?;
     let Answer::Log { base, commits, .. } = &answer else { bail!("the service answered something else") };

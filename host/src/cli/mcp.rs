@@ -12,8 +12,8 @@ mod verbs;
 use super::plugin::agreed;
 use super::{Context, Exit, given};
 use crate::service::{Answer, Request};
-use anyhow::bail;
 use clap::{Args, Subcommand};
+use longhaul_core::fault::{self, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use rmcp::service::ServiceExt as _;
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ struct AcceptArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: McpArgs) -> fault::Result<Exit> {
     if let Some(Command::Accept(accepted)) = args.command {
         return accept(context, accepted).await;
     }
@@ -85,7 +85,7 @@ pub async fn run(context: &Context, args: McpArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn accept(context: &Context, args: AcceptArgs) -> anyhow::Result<Exit> {
+async fn accept(context: &Context, args: AcceptArgs) -> fault::Result<Exit> {
     let directory = context.project.clone();
     let digest = match &args.digest {
         Some(digest) => digest.clone(),
@@ -98,7 +98,7 @@ async fn accept(context: &Context, args: AcceptArgs) -> anyhow::Result<Exit> {
 }
 
 /// Shows what a server says of its tools, and gives its digest once a person approves of it.
-async fn looked_at(context: &Context, AcceptArgs { server, all, yes, .. }: &AcceptArgs) -> anyhow::Result<String> {
+async fn looked_at(context: &Context, AcceptArgs { server, all, yes, .. }: &AcceptArgs) -> fault::Result<String> {
     let asked = Request::DescribeMcp { directory: context.project.clone(), server: server.clone() };
     let Answer::McpTools { digest, tools } = context.ask(asked).await? else {
         bail!("the owner answered something else")

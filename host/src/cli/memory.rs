@@ -2,8 +2,8 @@
 
 use super::{Context, Exit, RunArg, terminal, trajectories};
 use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
-use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use serde_json::json;
 use std::io::Write as _;
@@ -89,7 +89,7 @@ pub enum Command {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List { run, prefix, limit } => {
             let ask = MemoryAsk::List { prefix, limit: limit as usize };
@@ -131,14 +131,14 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn ask(context: &Context, run: Which, ask: MemoryAsk) -> anyhow::Result<Vec<Memory>> {
+async fn ask(context: &Context, run: Which, ask: MemoryAsk) -> fault::Result<Vec<Memory>> {
     match context.ask(Request::Memory { run, wanted: ask }).await? {
         Answer::Memories { memories } => Ok(memories),
         _ => bail!("the service answered something else"),
     }
 }
 
-fn show_lines(context: &Context, memories: &[Memory]) -> anyhow::Result<()> {
+fn show_lines(context: &Context, memories: &[Memory]) -> fault::Result<()> {
     if !context.json && memories.is_empty() {
         outln!("nothing is remembered");
     }
@@ -168,7 +168,7 @@ fn text_of(one: &Memory) -> String {
     text.map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn show(context: &Context, one: &Memory) -> anyhow::Result<()> {
+fn show(context: &Context, one: &Memory) -> fault::Result<()> {
     if context.json {
         outln!("{}", serde_json::to_string(one)?);
         return Ok(());
@@ -194,7 +194,7 @@ fn show(context: &Context, one: &Memory) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn export(memories: &[Memory], output: Option<PathBuf>) -> anyhow::Result<()> {
+fn export(memories: &[Memory], output: Option<PathBuf>) -> fault::Result<()> {
     let text = json!({ "longhaul_memory": EXPORT_VERSION, "memories": memories }).to_string();
     match output {
         Some(path) => {

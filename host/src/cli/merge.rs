@@ -6,6 +6,7 @@
 use super::diff::{RunCommits, protected};
 use super::{Context, Exit, RunArg, words};
 use clap::Args;
+use longhaul_core::fault;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};
 
 /// Files that are named.
@@ -21,7 +22,7 @@ pub struct MergeArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: MergeArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: MergeArgs) -> fault::Result<Exit> {
     let MergeArgs { run, dry_run } = args;
     let found = RunCommits::ask(context, run).await?;
     let (directory, branch) = (found.directory.clone(), Branch::new(&found.branch)?);

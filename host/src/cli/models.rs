@@ -6,6 +6,7 @@ use super::{Context, Exit};
 use crate::config::Config;
 use crate::wiring::cache;
 use clap::Subcommand;
+use longhaul_core::fault;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -24,7 +25,7 @@ pub enum Command {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List => {
             let config = Config::read(&context.project)?;

@@ -23,9 +23,9 @@ pub(super) use run::kit;
 
 use super::{Context, Exit, terminal};
 use crate::plugins;
-use anyhow::bail;
 use clap::Subcommand;
 use longhaul_core::LimitHit;
+use longhaul_core::fault::{self, bail};
 use longhaul_engine::{CompileLimits, LoadError};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub enum Command {
 }
 
 /// Carries it out.
-pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub(super) async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::New(args) => new::run(context, &args),
         Command::Build(args) => build::run(context, &args).await,
@@ -81,7 +81,7 @@ pub(super) async fn run(context: &Context, command: Command) -> anyhow::Result<E
 }
 
 /// A file, or the file of a plugin of that name.
-pub(super) fn file_of(context: &Context, file: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn file_of(context: &Context, file: &str) -> fault::Result<PathBuf> {
     if Path::new(file).is_file() {
         return Ok(PathBuf::from(file));
     }
@@ -94,7 +94,7 @@ pub(super) fn stem(path: &Path) -> String {
 }
 
 /// Asks the person at the terminal; an error with `refusal` where they do not agree, or nobody is there.
-pub(super) fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> anyhow::Result<()> {
+pub(super) fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> fault::Result<()> {
     if context.json || !std::io::stdin().is_terminal() {
         bail!("{refusal}, since there is nobody to ask; {advice}");
     }

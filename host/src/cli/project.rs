@@ -3,8 +3,8 @@
 use super::{Context, Exit, words};
 use crate::config::FILE;
 use crate::service::{Answer, ProjectSummary, Request, SecurityAsk, SecurityDone};
-use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use longhaul_core::fault::{self, Context as _, bail};
 use std::path::Path;
 
 #[derive(Subcommand, Debug)]
@@ -19,7 +19,7 @@ pub enum Command {
 }
 
 /// Carries out `longhaul project`.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let directory = context.project.clone();
     let wanted = match command {
         Command::Id => SecurityAsk::Project { directory },
@@ -38,7 +38,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
 }
 
 /// Makes a directory that is there a project.
-pub async fn init(context: &Context, name: Option<String>) -> anyhow::Result<Exit> {
+pub async fn init(context: &Context, name: Option<String>) -> fault::Result<Exit> {
     let directory = context
         .project
         .canonicalize()
@@ -52,7 +52,7 @@ pub async fn init(context: &Context, name: Option<String>) -> anyhow::Result<Exi
 }
 
 /// Makes a directory with a repository, and the two files in it for the user to edit and commit.
-pub async fn new(context: &Context, directory: &Path, name: Option<String>) -> anyhow::Result<Exit> {
+pub async fn new(context: &Context, directory: &Path, name: Option<String>) -> fault::Result<Exit> {
     let directory = std::path::absolute(context.project.join(directory))?;
     let shown = context.project.join(&directory).display().to_string();
     let request = Request::CreateProject { directory, name, fresh: true };
@@ -62,7 +62,7 @@ pub async fn new(context: &Context, directory: &Path, name: Option<String>) -> a
     .await
 }
 
-async fn made(context: &Context, request: Request, words: impl Fn(&Path, bool) -> String) -> anyhow::Result<Exit> {
+async fn made(context: &Context, request: Request, words: impl Fn(&Path, bool) -> String) -> fault::Result<Exit> {
     let answer = context.ask(request).await?;
     let Answer::Project { directory, repository_is_new, .. } = &answer else {
         bail!("the service answered something else")
@@ -75,7 +75,7 @@ async fn made(context: &Context, request: Request, words: impl Fn(&Path, bool) -
 }
 
 /// Lists projects.
-pub async fn list(context: &Context) -> anyhow::Result<Exit> {
+pub async fn list(context: &Context) -> fault::Result<Exit> {
     let answer = context.ask(Request::Projects).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);

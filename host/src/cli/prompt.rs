@@ -6,9 +6,9 @@
 use super::{Context, approvals};
 use crate::door::Door;
 use crate::service::{Answer, Request, Which};
-use anyhow::bail;
 use longhaul_approval::{Approval, Asks, Standing, banner, visible};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, bail};
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 use std::io::{IsTerminal, Write as _};
@@ -48,7 +48,7 @@ enum Said {
 
 impl Person {
     /// Shows what is open in a run that waits, and asks about each until all have answers.
-    pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> anyhow::Result<Asked> {
+    pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> fault::Result<Asked> {
         if !self.is_here(context) {
             let open = open(door, run).await?;
             open.iter().filter(|_| !context.json).for_each(|approval| outtext!(banner(approval)));
@@ -70,7 +70,7 @@ impl Person {
     }
 
     /// Shows what is open in a run that goes on beside it. Whether there is something.
-    pub async fn begin(&mut self, context: &Context, door: &Door, run: &RunId) -> anyhow::Result<bool> {
+    pub async fn begin(&mut self, context: &Context, door: &Door, run: &RunId) -> fault::Result<bool> {
         if self.asked.is_none() && self.is_here(context) {
             self.asked = open(door, run).await?.into_iter().next();
             if let Some(approval) = &self.asked {
@@ -100,7 +100,7 @@ impl Person {
     }
 
     /// Takes a line as the answer to what they are asked.
-    pub async fn take(&mut self, door: &Door, line: Option<String>) -> anyhow::Result<()> {
+    pub async fn take(&mut self, door: &Door, line: Option<String>) -> fault::Result<()> {
         let Some(approval) = self.asked.take() else { return Ok(()) };
         let Some(line) = line else {
             self.left = true;
@@ -125,7 +125,7 @@ impl Person {
     }
 
     /// Whether it has an answer now.
-    async fn ask_one(&mut self, door: &Door, approval: &Approval) -> anyhow::Result<bool> {
+    async fn ask_one(&mut self, door: &Door, approval: &Approval) -> fault::Result<bool> {
         self.forget_what_was_typed();
         loop {
             show_prompt(approval);
@@ -143,7 +143,7 @@ impl Person {
         }
     }
 
-    async fn hears(&mut self, door: &Door, approval: &Approval) -> anyhow::Result<Said> {
+    async fn hears(&mut self, door: &Door, approval: &Approval) -> fault::Result<Said> {
         let lines = self.lines.get_or_insert_with(listen);
         loop {
             tokio::select! {
@@ -185,7 +185,7 @@ fn show_prompt(approval: &Approval) {
 }
 
 /// Hands a line in. False, and the reason shown, when it was not taken.
-async fn answered(door: &Door, approval: &Approval, line: String) -> anyhow::Result<bool> {
+async fn answered(door: &Door, approval: &Approval, line: String) -> fault::Result<bool> {
     match door.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
         Ok(Answer::Approved { approval, rule, .. }) => {
             approvals::tell(&approval, rule.as_ref());
@@ -213,21 +213,21 @@ fn listen() -> mpsc::UnboundedReceiver<String> {
     lines
 }
 
-async fn open(door: &Door, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+async fn open(door: &Door, run: &RunId) -> fault::Result<Vec<Approval>> {
     let which = Some(Which::Named(run.to_string()));
     let mut found = found(door, Request::Approvals { run: which }).await?;
     found.retain(|approval| approval.standing == Standing::Open);
     Ok(found)
 }
 
-async fn shown(door: &Door, id: &str) -> anyhow::Result<Approval> {
+async fn shown(door: &Door, id: &str) -> fault::Result<Approval> {
     match found(door, Request::Approval { id: id.to_owned() }).await?.pop() {
         Some(approval) => Ok(approval),
         None => bail!("approval `{id}` is gone"),
     }
 }
 
-async fn found(door: &Door, request: Request) -> anyhow::Result<Vec<Approval>> {
+async fn found(door: &Door, request: Request) -> fault::Result<Vec<Approval>> {
     match door.ask(request).await? {
         Answer::Approvals { approvals, .. } => Ok(approvals),
         _ => bail!("the service answered something else"),

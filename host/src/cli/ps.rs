@@ -7,8 +7,8 @@ use super::words::counted;
 use super::{Context, Exit};
 use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::truncate;
 use longhaul_resources::{Rule, Usage};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
@@ -43,7 +43,7 @@ const GUESTS_SHOWN: usize = 20;
 const NAME_CHARACTERS: usize = 48;
 
 /// `longhaul ps`.
-pub async fn ps(context: &Context, args: PsArgs) -> anyhow::Result<Exit> {
+pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
     match args {
         PsArgs { end: Some(pid), .. } => end(context, pid).await,
         PsArgs { history: Some(minutes), .. } => history(context, minutes).await,
@@ -59,7 +59,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> anyhow::Result<Exit> {
     }
 }
 
-async fn end(context: &Context, pid: u32) -> anyhow::Result<Exit> {
+async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
     let answer = context.ask(Request::Resources { wanted: ResourceAsk::End { pid } }).await?;
     let Answer::ChildEnded { asked, killed } = answer else { bail!("the service answered something else") };
     if context.json {
@@ -70,7 +70,7 @@ async fn end(context: &Context, pid: u32) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn history(context: &Context, minutes: u32) -> anyhow::Result<Exit> {
+async fn history(context: &Context, minutes: u32) -> fault::Result<Exit> {
     let limit = usize::try_from(minutes).unwrap_or(usize::MAX).saturating_mul(12);
     let wanted = ResourceAsk::History { after_ms: 0, limit };
     let answer = context.ask(Request::Resources { wanted }).await?;
@@ -98,7 +98,7 @@ async fn history(context: &Context, minutes: u32) -> anyhow::Result<Exit> {
 }
 
 /// `longhaul top`.
-pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> anyhow::Result<Exit> {
+pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::Result<Exit> {
     if once || context.json || !std::io::stdout().is_terminal() {
         return ps(context, PsArgs { end: None, history: None }).await;
     }
@@ -121,7 +121,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> anyhow:
     }
 }
 
-async fn now(context: &Context) -> anyhow::Result<Resources> {
+async fn now(context: &Context) -> fault::Result<Resources> {
     let answer = context.ask(Request::Resources { wanted: ResourceAsk::Now }).await?;
     let Answer::Resources { resources } = answer else { bail!("the service answered something else") };
     Ok(*resources)

@@ -14,12 +14,12 @@ use super::{Context, Exit, RunArg, terminal};
 use crate::run::decisions::DECISIONS_MAX;
 use crate::run::ledger::LedgerView;
 use crate::service::{Answer, Carried, Request, Service, Status, Which};
-use anyhow::{Context as _, bail};
 use basis::{Basis, RestsOn};
 use clap::Args;
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_worktree::near_the_judge;
@@ -56,7 +56,7 @@ pub(crate) enum Format {
 }
 
 /// Carries it out.
-pub(super) async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(context: &Context, args: ReportArgs) -> fault::Result<Exit> {
     let format = if context.json { Format::Json } else { args.format };
     let text = write(&gather(Asked::Command(context), context.which(args.run)).await?, format)?;
     match args.output {
@@ -70,16 +70,16 @@ pub(super) async fn run(context: &Context, args: ReportArgs) -> anyhow::Result<E
 }
 
 /// A report as Markdown.
-pub(super) async fn markdown_of(context: &Context, which: Which) -> anyhow::Result<String> {
+pub(super) async fn markdown_of(context: &Context, which: Which) -> fault::Result<String> {
     write(&gather(Asked::Command(context), which).await?, Format::Md)
 }
 
 /// A report of a run of this process.
-pub(crate) async fn of_service(service: &Arc<Service>, which: Which, format: Format) -> anyhow::Result<String> {
+pub(crate) async fn of_service(service: &Arc<Service>, which: Which, format: Format) -> fault::Result<String> {
     write(&gather(Asked::Service(service), which).await?, format)
 }
 
-fn write(report: &Report, format: Format) -> anyhow::Result<String> {
+fn write(report: &Report, format: Format) -> fault::Result<String> {
     Ok(match format {
         Format::Md => markdown::write(report),
         Format::Html => html::write(report),
@@ -97,7 +97,7 @@ enum Asked<'a> {
 }
 
 impl Asked<'_> {
-    async fn ask(self, request: Request) -> anyhow::Result<Answer> {
+    async fn ask(self, request: Request) -> fault::Result<Answer> {
         match self {
             Self::Command(context) => context.ask(request).await,
             Self::Service(service) => service.answer(request).await,
@@ -105,7 +105,7 @@ impl Asked<'_> {
     }
 }
 
-async fn gather(context: Asked<'_>, which: Which) -> anyhow::Result<Report> {
+async fn gather(context: Asked<'_>, which: Which) -> fault::Result<Report> {
     let Answer::Status(status) = context.ask(Request::Status { run: which }).await? else {
         bail!("the service answered something else")
     };
@@ -123,7 +123,7 @@ async fn gather(context: Asked<'_>, which: Which) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-async fn events(context: Asked<'_>, run: &Which) -> anyhow::Result<Vec<RunEvent>> {
+async fn events(context: Asked<'_>, run: &Which) -> fault::Result<Vec<RunEvent>> {
     let mut events: Vec<RunEvent> = Vec::new();
     loop {
         let after = events.last().map_or(0, |event| event.number);
@@ -138,7 +138,7 @@ async fn events(context: Asked<'_>, run: &Which) -> anyhow::Result<Vec<RunEvent>
 }
 
 /// What was decided in the run, oldest first.
-async fn decisions(context: Asked<'_>, run: Which, id: &RunId) -> anyhow::Result<Vec<Decision>> {
+async fn decisions(context: Asked<'_>, run: Which, id: &RunId) -> fault::Result<Vec<Decision>> {
     let request = Request::Decisions { run, question: None, limit: DECISIONS_MAX };
     let Answer::Decisions { hits } = context.ask(request).await? else { bail!("the service answered something else") };
     let own = hits.into_iter().rev().map(|hit| hit.decision).filter(|decision| decision.run == id.as_str());

@@ -4,8 +4,8 @@ use super::{Context, Exit, words};
 use crate::door::which;
 use crate::run::Reverted;
 use crate::service::{Answer, Request};
-use anyhow::bail;
 use clap::Args;
+use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct RevertArgs {
@@ -21,7 +21,7 @@ pub struct RevertArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: RevertArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: RevertArgs) -> fault::Result<Exit> {
     let RevertArgs { to, run, stash } = args;
     let request = Request::Revert { run: which(run, &context.project), to, stash };
     let answer = context.ask(request).await?;

@@ -7,10 +7,10 @@ use super::plugin::say;
 use super::{Context, Exit};
 use crate::home::Home;
 use crate::plugins::installed::{Installed, Source, Version};
-use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use longhaul_build::{Project, Workshop};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -49,7 +49,7 @@ struct Runtime {
 }
 
 /// Carries it out.
-pub fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let shop = Workshop::embedded(say)?;
     match command {
         Command::Pull { name } => {
@@ -66,7 +66,7 @@ pub fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn chosen(name: Option<String>) -> anyhow::Result<Vec<&'static str>> {
+fn chosen(name: Option<String>) -> fault::Result<Vec<&'static str>> {
     let Some(name) = name else { return Ok(NAMES.to_vec()) };
     match NAMES.into_iter().find(|known| *known == name) {
         Some(known) => Ok(vec![known]),
@@ -74,7 +74,7 @@ fn chosen(name: Option<String>) -> anyhow::Result<Vec<&'static str>> {
     }
 }
 
-fn pull(context: &Context, shop: &Workshop, name: &str) -> anyhow::Result<()> {
+fn pull(context: &Context, shop: &Workshop, name: &str) -> fault::Result<()> {
     let start = Instant::now();
     context.home.make()?;
     let runtime = Runtime::open(shop, &context.home, name)?;
@@ -99,7 +99,7 @@ fn pull(context: &Context, shop: &Workshop, name: &str) -> anyhow::Result<()> {
 }
 
 impl Runtime {
-    fn open(shop: &Workshop, home: &Home, name: &str) -> anyhow::Result<Self> {
+    fn open(shop: &Workshop, home: &Home, name: &str) -> fault::Result<Self> {
         let project = Project::open(&shop.top().join("plugins").join(name))?;
         let of = shop.inputs(&project)?.context("an interpreter is not written in Rust")?;
         Ok(Self { project, of, installed: Installed::of(home) })
@@ -110,7 +110,7 @@ impl Runtime {
         self.installed.link(self.project.name())
     }
 
-    fn state(&self) -> anyhow::Result<State> {
+    fn state(&self) -> fault::Result<State> {
         let name = self.project.name();
         if self.installed.foreign(name).is_some() {
             return Ok(State::Foreign);
@@ -129,7 +129,7 @@ impl Runtime {
     }
 
     /// One line; `seconds` when it was made now.
-    fn show(&self, context: &Context, seconds: Option<f64>) -> anyhow::Result<()> {
+    fn show(&self, context: &Context, seconds: Option<f64>) -> fault::Result<()> {
         let (name, state, path) = (self.project.name(), self.state()?, self.path());
         let bytes = std::fs::metadata(&path).map(|found| found.len()).ok();
         if context.json {

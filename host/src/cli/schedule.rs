@@ -6,9 +6,9 @@ use super::{Context, Exit};
 use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
 use crate::door::Door;
 use crate::service::{Answer, Request};
-use anyhow::bail;
 use clap::{Args, Subcommand};
 use longhaul_core::Name;
+use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -179,7 +179,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 impl AddArgs {
-    fn schedule(self) -> anyhow::Result<Schedule> {
+    fn schedule(self) -> fault::Result<Schedule> {
         let trigger = match (self.cron, self.every, self.after) {
             (Some(cron), ..) => Trigger::Cron(Cron::parse(&cron, self.timezone.as_deref().unwrap_or("UTC"))?),
             (None, Some(every), _) => Trigger::interval(every.as_secs())?,
@@ -210,7 +210,7 @@ impl AddArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::Add(args) => {
             let replace = args.replace;
@@ -262,12 +262,12 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
 }
 
 /// Lists tasks.
-pub async fn tasks(context: &Context, wanted: ScheduleAsk) -> anyhow::Result<Exit> {
+pub async fn tasks(context: &Context, wanted: ScheduleAsk) -> fault::Result<Exit> {
     show::tasks(context, &ask(context, wanted).await?)
 }
 
 /// Runs what is due. Whoever owns the data directory already has to do that.
-async fn work(context: &Context, time: Option<Duration>) -> anyhow::Result<Exit> {
+async fn work(context: &Context, time: Option<Duration>) -> fault::Result<Exit> {
     // Heard from here on, so that whoever waits for the line below can end it.
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
@@ -300,7 +300,7 @@ async fn work(context: &Context, time: Option<Duration>) -> anyhow::Result<Exit>
 }
 
 /// The data directory as its owner. A command that has it for a moment is waited for.
-async fn owned(context: &Context) -> anyhow::Result<Door> {
+async fn owned(context: &Context) -> fault::Result<Door> {
     let since = Instant::now();
     loop {
         let door = context.door().await?;
@@ -318,7 +318,7 @@ async fn owned(context: &Context) -> anyhow::Result<Door> {
 }
 
 /// That nobody runs what is due, where that is so.
-async fn hint(context: &Context) -> anyhow::Result<Exit> {
+async fn hint(context: &Context) -> fault::Result<Exit> {
     if !context.json
         && let ScheduleSaid::Status(status) = ask(context, ScheduleAsk::Status).await?
         && !status.working
@@ -329,7 +329,7 @@ async fn hint(context: &Context) -> anyhow::Result<Exit> {
 }
 
 /// Asked once: a task that was asked for twice would be two.
-async fn ask(context: &Context, wanted: ScheduleAsk) -> anyhow::Result<ScheduleSaid> {
+async fn ask(context: &Context, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
     match context.ask_once(Request::Schedules { wanted }).await? {
         Answer::Schedules { said } => Ok(*said),
         _ => bail!("the service answered something else"),

@@ -6,8 +6,8 @@ use crate::config::{Config, FILE, PluginConfig};
 use crate::secrets::{Bound, Listed, SecretConfig, Vault, check_name};
 use crate::service::{SecurityAsk, SecurityDone};
 use crate::toolbox::mcp;
-use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
 use longhaul_mcp::McpConfig;
@@ -55,7 +55,7 @@ fn host(text: &str) -> Result<HostPattern, String> {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let vault = Vault::of(&context.home);
     match command {
         Command::Set(args) => set(context, &vault, args).await?,
@@ -70,7 +70,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
 }
 
 /// The project here; none where there is none.
-async fn project(context: &Context) -> anyhow::Result<Option<String>> {
+async fn project(context: &Context) -> fault::Result<Option<String>> {
     if !context.project.join(FILE).is_file() {
         return Ok(None);
     }
@@ -82,7 +82,7 @@ async fn project(context: &Context) -> anyhow::Result<Option<String>> {
     Ok(Some(id))
 }
 
-async fn set(context: &Context, vault: &Vault, args: SetArgs) -> anyhow::Result<()> {
+async fn set(context: &Context, vault: &Vault, args: SetArgs) -> fault::Result<()> {
     let SetArgs { name, tools, hosts, any_project } = args;
     check_name(&name)?;
     context.home.make()?;
@@ -125,7 +125,7 @@ fn bound(
     tools: Vec<String>,
     hosts: Vec<HostPattern>,
     any_project: bool,
-) -> anyhow::Result<Bound> {
+) -> fault::Result<Bound> {
     if any_project && tools.is_empty() {
         return Ok(Bound { tables: Vec::new(), hosts });
     }
@@ -170,7 +170,7 @@ fn granted_now(config: &Config, name: &str) -> Vec<Granted> {
 }
 
 /// The tools and servers that were named, which may be granted it later.
-fn granted_to(config: &Config, name: &str, tools: &[String]) -> anyhow::Result<Vec<Granted>> {
+fn granted_to(config: &Config, name: &str, tools: &[String]) -> fault::Result<Vec<Granted>> {
     let mut granted = granted_now(config, name);
     granted.retain(|one| one.table.split_once('.').is_some_and(|(_, tool)| tools.iter().any(|named| named == tool)));
     for tool in tools {
@@ -205,7 +205,7 @@ fn list(context: &Context, listed: &[Listed]) {
     }
 }
 
-fn value(name: &str) -> anyhow::Result<String> {
+fn value(name: &str) -> fault::Result<String> {
     let stdin = std::io::stdin();
     if isatty(&stdin) {
         return prompted(name);
@@ -216,7 +216,7 @@ fn value(name: &str) -> anyhow::Result<String> {
 }
 
 /// One line from the terminal, which shows nothing of it.
-fn prompted(name: &str) -> anyhow::Result<String> {
+fn prompted(name: &str) -> fault::Result<String> {
     let stdin = std::io::stdin();
     terminal::ask(&format!("value of {name}: "));
     let before = tcgetattr(&stdin)?;

@@ -9,8 +9,8 @@ use crate::door::Door;
 use crate::server::http::settings::{FILE, Settings};
 use crate::server::http::{self, Hall, Shared};
 use crate::server::{supervisor, upkeep};
-use anyhow::{Context as _, bail};
 use clap::Args;
+use longhaul_core::fault::{self, Context as _, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct ServeArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: ServeArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     context.home.make()?;
     let settings = settings(context, &args)?;
     let listen = settings.listen;
@@ -74,7 +74,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> anyhow::Result<Exit> {
 }
 
 /// Those of the file, and what the command line says above it.
-fn settings(context: &Context, args: &ServeArgs) -> anyhow::Result<Settings> {
+fn settings(context: &Context, args: &ServeArgs) -> fault::Result<Settings> {
     let mut settings = Settings::read(context.home.path())?;
     settings.listen = args.listen.unwrap_or(settings.listen);
     settings.tokens &= !args.no_token;
@@ -83,7 +83,7 @@ fn settings(context: &Context, args: &ServeArgs) -> anyhow::Result<Settings> {
 }
 
 /// Waits for SIGTERM or Ctrl-C; at SIGHUP the file is read again.
-async fn until_told(context: &Context, args: &ServeArgs, hall: &Shared) -> anyhow::Result<()> {
+async fn until_told(context: &Context, args: &ServeArgs, hall: &Shared) -> fault::Result<()> {
     let mut ends = signal(SignalKind::terminate())?;
     let mut hangs_up = signal(SignalKind::hangup())?;
     loop {

@@ -2,7 +2,7 @@
 
 use super::{Context, Exit, answer, words};
 use crate::service::{Answer, Request, Status, Summary, Which};
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::{Entry, Finished};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const LINE_BYTES_MAX: usize = 400;
 
 /// `longhaul status`.
-pub async fn status(context: &Context, run: Which) -> anyhow::Result<Exit> {
+pub async fn status(context: &Context, run: Which) -> fault::Result<Exit> {
     let answer = context.ask(Request::Status { run }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
@@ -53,7 +53,7 @@ fn print_status(status: &Status) {
 }
 
 /// `longhaul metrics`.
-pub async fn metrics(context: &Context) -> anyhow::Result<Exit> {
+pub async fn metrics(context: &Context) -> fault::Result<Exit> {
     let answer = context.ask(Request::Metrics).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
@@ -65,7 +65,7 @@ pub async fn metrics(context: &Context) -> anyhow::Result<Exit> {
 }
 
 /// `longhaul runs`.
-pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
+pub async fn runs(context: &Context) -> fault::Result<Exit> {
     let answer = context.ask(Request::Runs).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
@@ -88,7 +88,7 @@ pub async fn runs(context: &Context) -> anyhow::Result<Exit> {
 }
 
 /// `longhaul journal`.
-pub async fn journal(context: &Context, run: Which, invocation: Option<String>, after: u32) -> anyhow::Result<Exit> {
+pub async fn journal(context: &Context, run: Which, invocation: Option<String>, after: u32) -> fault::Result<Exit> {
     let answer = context.ask(Request::Journal { run, invocation, after }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
@@ -124,7 +124,7 @@ pub async fn replay(
     run: Which,
     invocation: Option<String>,
     with: Option<PathBuf>,
-) -> anyhow::Result<Exit> {
+) -> fault::Result<Exit> {
     let with = with.map(std::path::absolute).transpose()?;
     let answer = context.ask(Request::Replay { run, invocation, with }).await?;
     let Answer::Replayed { invocations } = &answer else { bail!("the service answered something else") };

@@ -6,6 +6,7 @@
 //! line each ([`longhaul_core::text::printable`]). [`document`] hands out what was asked for as such, to the letter
 //! where a program reads it. JSON goes through any of them unharmed: its escapes are JSON's.
 
+use longhaul_core::fault::Fault;
 use longhaul_core::text::{cleaned, message};
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
@@ -113,7 +114,7 @@ pub(crate) fn ask(question: &str) {
 }
 
 /// Says why the program ends.
-pub fn error(error: &anyhow::Error) {
+pub fn error(error: &Fault) {
     errln!("longhaul: {error:#}");
 }
 

@@ -3,8 +3,8 @@
 use super::words::moment;
 use super::{Context, Exit};
 use crate::service::{AccessToken, Answer, Lasts, Request, Scope, TokenAsk};
-use anyhow::bail;
 use clap::Subcommand;
+use longhaul_core::fault::{self, bail};
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -29,7 +29,7 @@ pub enum Command {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let wanted = match command {
         Command::Add { name, scopes, expires } => TokenAsk::Add { name, scopes, lasts_ms: expires.map(|Lasts(ms)| ms) },
         Command::List => TokenAsk::List,

@@ -2,8 +2,8 @@
 
 use super::{Context, Exit, RunArg, terminal, words};
 use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
-use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -136,7 +136,7 @@ impl From<WantedArgs> for Wanted {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List { run, wanted } => {
             let found = ask(context, Request::Trajectories { run: context.which(run), wanted: wanted.into() }).await?;
@@ -164,7 +164,7 @@ pub async fn run(context: &Context, command: Command) -> anyhow::Result<Exit> {
 }
 
 /// Shows the conversations of one.
-pub async fn conversation(context: &Context, one: One) -> anyhow::Result<Exit> {
+pub async fn conversation(context: &Context, one: One) -> fault::Result<Exit> {
     let found = whole(context, context.which(one.run), one.invocation).await?;
     if context.json {
         let told =
@@ -179,19 +179,19 @@ pub async fn conversation(context: &Context, one: One) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn ask(context: &Context, request: Request) -> anyhow::Result<Vec<Trajectory>> {
+async fn ask(context: &Context, request: Request) -> fault::Result<Vec<Trajectory>> {
     match context.ask(request).await? {
         Answer::Trajectories { trajectories } => Ok(trajectories),
         _ => bail!("the service answered something else"),
     }
 }
 
-async fn whole(context: &Context, run: Which, invocation: String) -> anyhow::Result<Trajectory> {
+async fn whole(context: &Context, run: Which, invocation: String) -> fault::Result<Trajectory> {
     let found = ask(context, Request::Trajectory { run, invocation }).await?;
     found.into_iter().next().context("the service answered nothing")
 }
 
-async fn annotate(context: &Context, one: One, rating: Option<u8>, correction: Option<String>) -> anyhow::Result<()> {
+async fn annotate(context: &Context, one: One, rating: Option<u8>, correction: Option<String>) -> fault::Result<()> {
     let run = context.which(one.run);
     let request = Request::AnnotateTrajectory { run, invocation: one.invocation, rating, correction };
     let found = ask(context, request).await?.into_iter().next().context("the service answered nothing")?;
@@ -218,7 +218,7 @@ fn show_line(one: &Trajectory) {
     );
 }
 
-fn show(context: &Context, one: &Trajectory) -> anyhow::Result<()> {
+fn show(context: &Context, one: &Trajectory) -> fault::Result<()> {
     if context.json {
         outln!("{}", serde_json::to_string(one)?);
         return Ok(());
@@ -254,12 +254,7 @@ fn show_conversations(one: &Trajectory) {
     }
 }
 
-async fn export(
-    context: &Context,
-    found: &[Trajectory],
-    format: Format,
-    output: Option<PathBuf>,
-) -> anyhow::Result<()> {
+async fn export(context: &Context, found: &[Trajectory], format: Format, output: Option<PathBuf>) -> fault::Result<()> {
     let mut file = match &output {
         Some(path) => {
             Some(std::fs::File::create_new(path).with_context(|| format!("cannot make `{}`", path.display()))?)
@@ -294,7 +289,7 @@ fn is_exported(one: &Trajectory, format: Format) -> bool {
     }
 }
 
-fn line(one: &Trajectory, format: Format) -> anyhow::Result<Value> {
+fn line(one: &Trajectory, format: Format) -> fault::Result<Value> {
     let (prompt, completion) = split(one);
     Ok(match format {
         Format::Full => serde_json::to_value(one)?,

@@ -5,8 +5,8 @@ use crate::config::FILE;
 use crate::service::{SecurityAsk, SecurityDone};
 use crate::signing::SigningKey;
 use crate::trust::Standing;
-use anyhow::bail;
 use clap::Subcommand;
+use longhaul_core::fault::{self, bail};
 use rustix::termios::isatty;
 use serde_json::json;
 use std::io::BufRead as _;
@@ -30,7 +30,7 @@ pub enum Command {
 }
 
 /// Carries it out. Without a word: shows what longhaul.toml asks for, and agrees to it.
-pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> fault::Result<Exit> {
     match command {
         None => agree(context, yes).await,
         Some(Command::Key) => {
@@ -63,7 +63,7 @@ pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> anyh
 
 /// Before work begins with the file of a project: `yes` agrees to it, at a terminal somebody is asked, and otherwise the
 /// service refuses it with what would let it in.
-pub async fn ask_first(context: &Context, yes: bool) -> anyhow::Result<()> {
+pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
     if !context.project.join(FILE).is_file() {
         return Ok(());
     }
@@ -89,13 +89,13 @@ pub async fn ask_first(context: &Context, yes: bool) -> anyhow::Result<()> {
 }
 
 /// As [`ask_first`], for what this process does itself with the file: refuses it where nobody agreed.
-pub async fn expect(context: &Context) -> anyhow::Result<()> {
+pub async fn expect(context: &Context) -> fault::Result<()> {
     ask_first(context, context.trust).await?;
     let wanted = SecurityAsk::Expect { directory: context.project.clone() };
     context.security(wanted).await.map(drop)
 }
 
-async fn agree(context: &Context, yes: bool) -> anyhow::Result<Exit> {
+async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
     let wanted = SecurityAsk::Standing { directory: context.project.clone() };
     let SecurityDone::Standing(standing) = context.security(wanted).await? else {
         bail!("the service answered something else")
@@ -123,7 +123,7 @@ async fn agree(context: &Context, yes: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn send(context: &Context, standing: &Standing) -> anyhow::Result<()> {
+async fn send(context: &Context, standing: &Standing) -> fault::Result<()> {
     // It is known from then on, so this is when somebody is told what else is or was called so.
     let wanted = SecurityAsk::Project { directory: context.project.clone() };
     if let SecurityDone::Project { told, .. } = context.security(wanted).await? {
@@ -148,14 +148,14 @@ fn show(standing: &Standing, tell: impl Fn(&str)) {
     }
 }
 
-fn is_yes(question: &str) -> anyhow::Result<bool> {
+fn is_yes(question: &str) -> fault::Result<bool> {
     terminal::ask(question);
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "yes"))
 }
 
-async fn list(context: &Context) -> anyhow::Result<Exit> {
+async fn list(context: &Context) -> fault::Result<Exit> {
     let SecurityDone::Trusted { files, signers } = context.security(SecurityAsk::Trusted).await? else {
         bail!("the service answered something else")
     };

@@ -3,6 +3,7 @@
 use crate::run::ledger::LedgerView;
 use crate::service::Answer;
 use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, Used};
+use longhaul_core::fault;
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::Spent;
 pub use longhaul_core::text::count;
@@ -11,7 +12,7 @@ use longhaul_core::work::{FeatureStatus, Mark};
 use serde_json::Value;
 
 /// Prints an answer that has nothing to show but that it is done.
-pub fn print_answer(json: bool, answer: &Answer, done: &str) -> anyhow::Result<()> {
+pub fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
     if json {
         outln!("{}", serde_json::to_string(answer)?);
     } else if let Answer::Run { run } = answer {

@@ -4,6 +4,7 @@
 //! WASI 0.2 that takes the code.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding};
 use wit_parser::Resolve;
@@ -74,14 +75,15 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
     let adapter = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER;
     let encode = || {
         let module = exiting_with_code(module)?;
-        ComponentEncoder::default().validate(true).module(&module)?.adapter(PREVIEW1, adapter)?.encode()
+        let encoder = ComponentEncoder::default().validate(true).module(&module).map_err(whole)?;
+        encoder.adapter(PREVIEW1, adapter).and_then(|mut encoder| encoder.encode()).map_err(whole)
     };
-    encode().map_err(|error: anyhow::Error| format!("it is no program for WASI preview 1: {error:#}"))
+    encode().map_err(|error: String| format!("it is no program for WASI preview 1: {error}"))
 }
 
 /// The module with its import of `proc_exit` renamed; both functions take one `i32`. A module that does not
 /// import it, or is no module, stays as it is.
-fn exiting_with_code(module: &[u8]) -> anyhow::Result<Cow<'_, [u8]>> {
+fn exiting_with_code(module: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     // Where the section before ends, the next one starts with its number and its size.
     let mut start = 8;
     for payload in Parser::new(0).parse_all(module) {
@@ -93,14 +95,20 @@ fn exiting_with_code(module: &[u8]) -> anyhow::Result<Cow<'_, [u8]>> {
             write_u32(&mut made, imports.len());
             made.extend([imports.as_slice(), &module[range.end..]].concat());
             let mut resolve = Resolve::default();
-            let package = resolve.push_str("exits.wit", EXIT_WORLD)?;
-            let world = resolve.select_world(&[package], None)?;
-            wit_component::embed_component_metadata(&mut made, &resolve, world, StringEncoding::UTF8)?;
+            let package = resolve.push_str("exits.wit", EXIT_WORLD).map_err(whole)?;
+            let world = resolve.select_world(&[package], None).map_err(whole)?;
+            let encoding = StringEncoding::UTF8;
+            wit_component::embed_component_metadata(&mut made, &resolve, world, encoding).map_err(whole)?;
             return Ok(Cow::Owned(made));
         }
         start = range.end;
     }
     Ok(Cow::Borrowed(module))
+}
+
+/// An error of the encoder with all that caused it.
+fn whole(error: impl Display) -> String {
+    format!("{error:#}")
 }
 
 /// The imports with `proc_exit` under its other name; none when it is not among them. Bytes that only look

@@ -7,8 +7,8 @@
 use super::ModelChoice;
 use crate::config::Config;
 use crate::wiring::{ModelOptions, ModelSet};
-use anyhow::Context as _;
 use longhaul_capabilities::Models as _;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::graph::{DiagnosisView, SOURCE_BYTES_MAX};
 use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
 use longhaul_core::text::truncate;
@@ -51,7 +51,7 @@ pub(super) struct Adviser {
 
 impl Adviser {
     /// The model that is meant; none where a project has no models and none was named.
-    pub(super) fn open(choice: &ModelChoice) -> anyhow::Result<Option<Self>> {
+    pub(super) fn open(choice: &ModelChoice) -> fault::Result<Option<Self>> {
         let mut config = Config::read(&choice.directory)?;
         let name = choice.model.clone().or_else(|| config.chooser()).or_else(|| config.models.keys().next().cloned());
         let Some(name) = name else { return Ok(None) };

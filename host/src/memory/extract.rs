@@ -9,8 +9,8 @@
 
 use crate::config::Config;
 use crate::run::{Kept, StoredRun};
-use anyhow::Context as _;
 use longhaul_core::InvocationId;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Episode, Trust};
 use longhaul_core::model::{Message, ModelRequest, ReplyFormat, Speaker};
 use longhaul_core::store::Store;
@@ -70,7 +70,7 @@ struct Source {
 }
 
 impl Material {
-    pub(super) fn of(store: &dyn Store, stored: &StoredRun, config: &Config, status: &str) -> anyhow::Result<Self> {
+    pub(super) fn of(store: &dyn Store, stored: &StoredRun, config: &Config, status: &str) -> fault::Result<Self> {
         let goal = truncate(&stored.record.goal, GOAL_BYTES_MAX);
         let source = Source { trust: Trust::OwnWords, step: String::new(), fact: None, text: goal.clone() };
         let mut material = Self {
@@ -124,7 +124,7 @@ fn heard(
     store: &dyn Store,
     invocation: &InvocationId,
     config: &Config,
-) -> anyhow::Result<(Trust, Vec<(Trust, String)>)> {
+) -> fault::Result<(Trust, Vec<(Trust, String)>)> {
     let entries = longhaul_journal::entries(store, invocation, 0, ENTRIES_MAX)?;
     let (mut trust, mut answers) = (told(store, invocation)?, Vec::new());
     for (_, entry) in entries {
@@ -154,7 +154,7 @@ fn heard(
 }
 
 /// The least trusted words that an agent had heard by the end of an invocation, which may be in its answer.
-pub fn words_heard(store: &dyn Store, invocation: &InvocationId, config: &Config) -> anyhow::Result<Trust> {
+pub fn words_heard(store: &dyn Store, invocation: &InvocationId, config: &Config) -> fault::Result<Trust> {
     Ok(heard(store, invocation, config)?.0)
 }
 
@@ -165,7 +165,7 @@ fn told_by_agent(answer: &str) -> Trust {
 }
 
 /// Whose words an agent was handed beside those of the goal.
-fn told(store: &dyn Store, invocation: &InvocationId) -> anyhow::Result<Trust> {
+fn told(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Trust> {
     let Some(began) = longhaul_journal::began(store, invocation)? else { return Ok(Trust::OwnWords) };
     if let Some(told) = began.told {
         return Ok(told);
@@ -187,7 +187,7 @@ fn recalled(answer: &str) -> Trust {
 }
 
 /// What an agent said at its end.
-fn said(store: &dyn Store, invocation: &InvocationId) -> anyhow::Result<Option<String>> {
+fn said(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Option<String>> {
     let Some(finished) = longhaul_journal::finished(store, invocation)? else { return Ok(None) };
     let kept: Kept<Outcome> = serde_json::from_str(&finished.result).context("the end of a journal is damaged")?;
     Ok(match kept {

@@ -17,9 +17,9 @@ use crate::run::ledger::Ledger;
 use crate::run::{self, RunRecord};
 use crate::trust;
 use crate::wiring::{ModelSet, World};
-use anyhow::Context as _;
 use longhaul_capabilities::{Models as _, turns};
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
@@ -77,12 +77,12 @@ fn key(run: &RunId) -> Key {
 }
 
 /// Whether a run is still to be remembered.
-pub fn is_due(store: &dyn Store, run: &RunId) -> anyhow::Result<bool> {
+pub fn is_due(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
     Ok(store.get(Table::States, &key(run))?.is_some())
 }
 
 /// Adds to the batch that ends a run that it is to be remembered.
-pub fn put_due(batch: Batch, record: &RunRecord, events: &[RunEvent]) -> anyhow::Result<Batch> {
+pub fn put_due(batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::Result<Batch> {
     let ended = events.iter().find_map(|event| match &event.event {
         Event::RunEnded { status, .. } => Some((status, event.at_ms)),
         _ => None,
@@ -112,7 +112,7 @@ pub async fn remember_run(world: &Arc<World>, run: &RunId) {
     }
 }
 
-async fn remember(world: &Arc<World>, run: &RunId) -> anyhow::Result<()> {
+async fn remember(world: &Arc<World>, run: &RunId) -> fault::Result<()> {
     // A run that only rests does not wait for the model that another one is remembered with.
     if world.store.get(Table::States, &key(run))?.is_none() {
         return Ok(());
@@ -140,7 +140,7 @@ struct Memorist<'a> {
 }
 
 impl Memorist<'_> {
-    async fn extract(&self, mut due: Due) -> anyhow::Result<(Due, Extracted)> {
+    async fn extract(&self, mut due: Due) -> fault::Result<(Due, Extracted)> {
         let MemoryConfig { model, .. } = &self.config.memory;
         if let (Some(model), None) = (model, &due.reply)
             && due.attempts < ATTEMPTS_MAX
@@ -166,7 +166,7 @@ impl Memorist<'_> {
 
     /// What the model answered, and what that adds to the ledger.
     /// `again`: it may have been asked before.
-    async fn ask(&self, name: &str, again: bool) -> anyhow::Result<(Reply, Batch)> {
+    async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
         let models = ModelSet::build(self.config, &self.record.directory, &self.record.models)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;
         let ledger = Ledger::open(Arc::clone(&self.world.store), &self.record.run)?;
@@ -204,13 +204,13 @@ impl Memorist<'_> {
         }
     }
 
-    async fn put(&self, due: &Due, batch: Batch) -> anyhow::Result<()> {
+    async fn put(&self, due: &Due, batch: Batch) -> fault::Result<()> {
         let batch = batch.put(Table::States, key(&due.run), serde_json::to_vec(due)?);
         Ok(self.world.store.commit(batch).await?)
     }
 
     /// Puts the notes, and last takes the row away.
-    async fn keep(&self, due: &Due, extracted: Extracted) -> anyhow::Result<()> {
+    async fn keep(&self, due: &Due, extracted: Extracted) -> fault::Result<()> {
         let RunRecord { pins, directory, .. } = self.record;
         let project = self.record.scope();
         let memory = super::open(self.world, self.config, pins, directory).await?;

@@ -1,6 +1,6 @@
 //! `[notify]`: who is told of what.
 
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -117,7 +117,7 @@ impl NotifyConfig {
     }
 
     /// Refuses what could reach nobody, or somebody else.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> fault::Result<()> {
         if self.ways().is_empty() {
             bail!("[notify] tells nobody; add command, webhook or [notify.email]");
         }
@@ -142,7 +142,7 @@ impl NotifyConfig {
 }
 
 /// Refuses what is no address of a server.
-pub fn check_address(address: &str) -> anyhow::Result<Url> {
+pub fn check_address(address: &str) -> fault::Result<Url> {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
         _ => bail!("[notify] the webhook is no address; write https://HOST/PATH"),

@@ -7,7 +7,7 @@
 use super::config::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
 use super::{About, Letter};
 use crate::wiring::variable;
-use anyhow::{Context as _, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -29,7 +29,7 @@ const ENVIRONMENT: [&str; 9] =
 ///
 /// # Errors
 /// What the other side said, or that it said nothing in time.
-pub async fn send(letter: &Letter, way: Way, config: &NotifyConfig, directory: &Path) -> anyhow::Result<()> {
+pub async fn send(letter: &Letter, way: Way, config: &NotifyConfig, directory: &Path) -> fault::Result<()> {
     match way {
         Way::Command => run(&config.command, &json(letter)?, directory).await,
         Way::Webhook => post(letter, &address(config)?).await,
@@ -40,11 +40,11 @@ pub async fn send(letter: &Letter, way: Way, config: &NotifyConfig, directory: &
     }
 }
 
-fn json(letter: &Letter) -> anyhow::Result<String> {
+fn json(letter: &Letter) -> fault::Result<String> {
     Ok(format!("{}\n", serde_json::to_string(letter)?))
 }
 
-fn address(config: &NotifyConfig) -> anyhow::Result<String> {
+fn address(config: &NotifyConfig) -> fault::Result<String> {
     match (&config.webhook, &config.webhook_env) {
         (Some(address), _) => Ok(address.clone()),
         (None, Some(name)) => variable(name).with_context(|| format!("the environment has no `{name}`")),
@@ -52,7 +52,7 @@ fn address(config: &NotifyConfig) -> anyhow::Result<String> {
     }
 }
 
-async fn post(letter: &Letter, address: &str) -> anyhow::Result<()> {
+async fn post(letter: &Letter, address: &str) -> fault::Result<()> {
     let url = check_address(address)?;
     let tls = longhaul_tls::config(url.scheme() == "https").context("TLS cannot be used on this machine")?;
     let client = Client::builder()
@@ -71,7 +71,7 @@ async fn post(letter: &Letter, address: &str) -> anyhow::Result<()> {
     if status.is_success() { Ok(()) } else { bail!("it answered {status}") }
 }
 
-async fn run(argv: &[String], input: &str, directory: &Path) -> anyhow::Result<()> {
+async fn run(argv: &[String], input: &str, directory: &Path) -> fault::Result<()> {
     let (program, arguments) = argv.split_first().context("the command is gone from [notify]")?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory).env_clear();

@@ -12,9 +12,9 @@
 //! by being installed. A file `NAME.wasm` that is no link is its owner's, and is never written over.
 
 use crate::home::Home;
-use anyhow::{Context, bail};
 use longhaul_build::cache::{create_dir, lock};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -70,9 +70,9 @@ enum Which {
 }
 
 impl FromStr for Wanted {
-    type Err = anyhow::Error;
+    type Err = Fault;
 
-    fn from_str(text: &str) -> anyhow::Result<Self> {
+    fn from_str(text: &str) -> fault::Result<Self> {
         let (name, which) = match text.split_once('@') {
             None => (text, Which::Current),
             Some((name, which)) => match which.strip_prefix("sha256:") {
@@ -122,7 +122,7 @@ impl Installed {
     }
 
     /// The names of plugins that are installed, sorted.
-    pub fn names(&self) -> anyhow::Result<Vec<String>> {
+    pub fn names(&self) -> fault::Result<Vec<String>> {
         let folder = self.folder.join("versions");
         let entries = match folder.read_dir() {
             Ok(entries) => entries,
@@ -136,7 +136,7 @@ impl Installed {
     }
 
     /// The versions of a plugin, in the order in which they came.
-    pub fn versions(&self, name: &str) -> anyhow::Result<Vec<Version>> {
+    pub fn versions(&self, name: &str) -> fault::Result<Vec<Version>> {
         let path = self.record_path(name);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -156,7 +156,7 @@ impl Installed {
     }
 
     /// The component that is meant, and which one it is.
-    pub fn find(&self, wanted: &Wanted) -> anyhow::Result<(PathBuf, Version)> {
+    pub fn find(&self, wanted: &Wanted) -> fault::Result<(PathBuf, Version)> {
         let name = &wanted.name;
         let (versions, current) = (self.versions(name)?, self.current(name));
         // Two builds of one version are told apart by their digests; the last one is meant otherwise.
@@ -168,14 +168,14 @@ impl Installed {
     }
 
     /// The versions that a removal would take, and those that it would leave.
-    pub fn parted(&self, wanted: &Wanted) -> anyhow::Result<(Vec<Version>, Vec<Version>)> {
+    pub fn parted(&self, wanted: &Wanted) -> fault::Result<(Vec<Version>, Vec<Version>)> {
         let current = self.current(&wanted.name);
         let goes = |version: &Version| wanted.which == Which::Current || wanted.fits(version, current);
         Ok(self.versions(&wanted.name)?.into_iter().partition(goes))
     }
 
     /// Waits until no other process changes anything.
-    pub fn change(&self, say: longhaul_build::Say) -> anyhow::Result<Change<'_>> {
+    pub fn change(&self, say: longhaul_build::Say) -> fault::Result<Change<'_>> {
         Ok(Change { installed: self, _lock: lock(&self.folder.join("versions/.lock"), say)? })
     }
 
@@ -206,7 +206,7 @@ impl Installed {
 
 impl Change<'_> {
     /// Installs a version, and has runs take it.
-    pub fn install(&self, name: &str, bytes: &[u8], version: Version) -> anyhow::Result<()> {
+    pub fn install(&self, name: &str, bytes: &[u8], version: Version) -> fault::Result<()> {
         let Change { installed, .. } = self;
         if let Some(foreign) = installed.foreign(name) {
             bail!("`{}` was not installed by this command; move it away first", foreign.display());
@@ -227,7 +227,7 @@ impl Change<'_> {
 
     /// Removes what is meant, every version where none is named. Gives what went; where the one that runs take was
     /// among it, they take the newest that is left.
-    pub fn remove(&self, wanted: &Wanted) -> anyhow::Result<Vec<Version>> {
+    pub fn remove(&self, wanted: &Wanted) -> fault::Result<Vec<Version>> {
         let (installed, name) = (self.installed, &wanted.name);
         let current = installed.current(name);
         let (gone, left) = installed.parted(wanted)?;
@@ -249,7 +249,7 @@ impl Change<'_> {
         Ok(gone)
     }
 
-    fn record(&self, name: &str, versions: Vec<Version>) -> anyhow::Result<()> {
+    fn record(&self, name: &str, versions: Vec<Version>) -> fault::Result<()> {
         let path = self.installed.record_path(name);
         if versions.is_empty() {
             return remove_file(&path);
@@ -259,7 +259,7 @@ impl Change<'_> {
     }
 
     /// Has runs take the version of that digest.
-    fn point(&self, name: &str, digest: Digest) -> anyhow::Result<()> {
+    fn point(&self, name: &str, digest: Digest) -> fault::Result<()> {
         let link = self.installed.link(name);
         let fresh = link.with_extension("link");
         remove_file(&fresh)?;
@@ -296,7 +296,7 @@ fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn remove_file(path: &Path) -> anyhow::Result<()> {
+fn remove_file(path: &Path) -> fault::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove `{}`", path.display()))
@@ -317,7 +317,7 @@ mod tests {
         (place, installed)
     }
 
-    fn install(installed: &Installed, version: &str, bytes: &str) -> anyhow::Result<Digest> {
+    fn install(installed: &Installed, version: &str, bytes: &str) -> fault::Result<Digest> {
         let digest = Digest::of(bytes.as_bytes());
         let version = Version {
             version: version.into(),

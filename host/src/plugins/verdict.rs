@@ -4,7 +4,7 @@
 //! tool names each of its functions once is held by the engine, whoever has it described. Nothing is granted here.
 
 use crate::manifest::Manifest;
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
 use semver::Version;
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 const VERSION_CHARS_MAX: usize = 64;
 
 /// Refuses a manifest whose name or version is none.
-pub fn check_names(manifest: &Manifest) -> anyhow::Result<()> {
+pub fn check_names(manifest: &Manifest) -> fault::Result<()> {
     if manifest.name.is_empty() {
         bail!("its manifest has no name; write name = \"...\" into its plugin.toml");
     }
@@ -29,7 +29,7 @@ pub fn check_names(manifest: &Manifest) -> anyhow::Result<()> {
 }
 
 /// Refuses a world that is not the one of the component's role; none is no claim.
-pub fn check_world(world: Option<&str>, role: Role) -> anyhow::Result<()> {
+pub fn check_world(world: Option<&str>, role: Role) -> fault::Result<()> {
     let role = role.name();
     match world {
         Some(world) if world != format!("{role}-plugin") => {
@@ -41,7 +41,7 @@ pub fn check_world(world: Option<&str>, role: Role) -> anyhow::Result<()> {
 }
 
 /// Refuses a manifest that is not one of a component of this role.
-pub fn check(manifest: &Manifest, role: Role) -> anyhow::Result<()> {
+pub fn check(manifest: &Manifest, role: Role) -> fault::Result<()> {
     check_names(manifest)?;
     check_world(manifest.world.as_deref(), role)
 }

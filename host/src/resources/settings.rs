@@ -3,8 +3,8 @@
 //! The file is looked at again when it has changed, so a limit can be changed while the host runs. Refuses a
 //! misspelt field: what was valid before goes on, and the log says what is wrong.
 
-use anyhow::Context;
 use longhaul_core::census::{Child, ChildKind};
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_resources::{Reserve, Rule, mb};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -54,11 +54,11 @@ impl Settings {
     ///
     /// # Errors
     /// The file cannot be read, or is not what it should be.
-    pub fn read(home: &Path) -> anyhow::Result<Self> {
+    pub fn read(home: &Path) -> fault::Result<Self> {
         let path = home.join(FILE);
         let text = match std::fs::metadata(&path) {
             Ok(found) if found.len() > FILE_BYTES_MAX => {
-                anyhow::bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len())
+                bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len())
             }
             Ok(_) => std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),

@@ -7,12 +7,11 @@ use super::stage::{Closing, End, Ended, Stage};
 use super::steps::{Fresh, Marks};
 use super::until::Until;
 use super::{approvals, ledger};
-use crate::service::Fault;
 use crate::wiring::World;
-use anyhow::Context;
 use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::fault::{self, Context, Fault};
 use longhaul_core::journal::Question;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
@@ -63,12 +62,12 @@ impl Waits {
 
 impl Handle {
     /// Hands in an input.
-    pub async fn input(&self, input: Input) -> anyhow::Result<()> {
+    pub async fn input(&self, input: Input) -> fault::Result<()> {
         self.input_with(input, Batch::new()).await
     }
 
     /// Hands in an input, with what is stored in one transaction with its step.
-    pub async fn input_with(&self, input: Input, also: Batch) -> anyhow::Result<()> {
+    pub async fn input_with(&self, input: Input, also: Batch) -> fault::Result<()> {
         let (answer, answered) = oneshot::channel();
         self.orders
             .send(Order::Input(Box::new(input), also, answer))
@@ -159,7 +158,7 @@ const ROOM_MS: u64 = 2_000;
 ///
 /// # Errors
 /// The refusal of the harness, or the store's error.
-pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Result<()> {
+pub async fn apply(world: &World, stored: StoredRun, input: Input) -> fault::Result<()> {
     apply_with(world, stored, input, Batch::new()).await
 }
 
@@ -167,7 +166,7 @@ pub async fn apply(world: &World, stored: StoredRun, input: Input) -> anyhow::Re
 ///
 /// # Errors
 /// As [`apply`]; nothing of `also` was written.
-pub async fn apply_with(world: &World, stored: StoredRun, input: Input, also: Batch) -> anyhow::Result<()> {
+pub async fn apply_with(world: &World, stored: StoredRun, input: Input, also: Batch) -> fault::Result<()> {
     let mut batch = applied(world, &stored, input)?;
     if !batch.ops.is_empty() {
         batch.ops.extend(also.ops);
@@ -180,7 +179,7 @@ pub async fn apply_with(world: &World, stored: StoredRun, input: Input, also: Ba
 ///
 /// # Errors
 /// As [`apply`].
-pub(super) fn applied(world: &World, stored: &StoredRun, input: Input) -> anyhow::Result<Batch> {
+pub(super) fn applied(world: &World, stored: &StoredRun, input: Input) -> fault::Result<Batch> {
     let StoredRun { record, state: before } = stored;
     let mut state = before.clone();
     let Reaction::Acted(actions) = step(&mut state, world.clock.now_ms(), input)? else { return Ok(Batch::new()) };
@@ -206,7 +205,7 @@ impl Actor {
         stored: StoredRun,
         bus: Bus,
         until: Until,
-    ) -> anyhow::Result<(Self, Handle)> {
+    ) -> fault::Result<(Self, Handle)> {
         let (sender, orders) = mpsc::channel(64);
         let event_number = record::last_event(&*world.store, &stored.record.run)?;
         let waits = Waits::default();
@@ -268,7 +267,7 @@ impl Actor {
         self.bus.tell(Heard::Gone { why });
     }
 
-    async fn live_on(&mut self, first: Option<Input>) -> anyhow::Result<()> {
+    async fn live_on(&mut self, first: Option<Input>) -> fault::Result<()> {
         match first {
             Some(input) => {
                 self.take(input, None).await??;
@@ -315,7 +314,7 @@ impl Actor {
     }
 
     /// Takes up what the state stands at, after a restart.
-    async fn go_on(&mut self) -> anyhow::Result<()> {
+    async fn go_on(&mut self) -> fault::Result<()> {
         self.keep(Batch::new(), vec![Event::RunResumed]).await?;
         if self.until.was_reached(&self.state) && self.state.status() == RunStatus::Working {
             self.pause_as_asked().await??;
@@ -325,7 +324,7 @@ impl Actor {
     }
 
     /// It has come as far as was asked. The work that comes next is in the state; a resume starts it.
-    async fn pause_as_asked(&mut self) -> anyhow::Result<Result<(), Refusal>> {
+    async fn pause_as_asked(&mut self) -> fault::Result<Result<(), Refusal>> {
         // Kept with the pause and not before: a kill in between must not let it go on to its end.
         self.until = Until::End;
         Box::pin(self.take(Input::PauseRequested, None)).await
@@ -357,7 +356,7 @@ impl Actor {
 
     /// One step of the harness: stored with its events, and with the end of the invocation that led to
     /// it, before anything is done about it.
-    async fn take(&mut self, input: Input, closing: Option<Closing>) -> anyhow::Result<Result<(), Refusal>> {
+    async fn take(&mut self, input: Input, closing: Option<Closing>) -> fault::Result<Result<(), Refusal>> {
         self.take_with(input, closing, Batch::new(), Vec::new()).await
     }
 
@@ -367,7 +366,7 @@ impl Actor {
         closing: Option<Closing>,
         also: Batch,
         before: Vec<Event>,
-    ) -> anyhow::Result<Result<(), Refusal>> {
+    ) -> fault::Result<Result<(), Refusal>> {
         let mut next = self.state.clone();
         let reaction = match step(&mut next, self.world.clock.now_ms(), input) {
             Ok(reaction) => reaction,
@@ -405,12 +404,12 @@ impl Actor {
         Ok(Ok(()))
     }
 
-    async fn keep(&mut self, batch: Batch, events: Vec<Event>) -> anyhow::Result<()> {
+    async fn keep(&mut self, batch: Batch, events: Vec<Event>) -> fault::Result<()> {
         self.keep_closing(batch, events, None).await
     }
 
     /// Stores the state with what happened: the steps of work under way first, then `events`.
-    async fn keep_closing(&mut self, batch: Batch, events: Vec<Event>, closing: Option<Closing>) -> anyhow::Result<()> {
+    async fn keep_closing(&mut self, batch: Batch, events: Vec<Event>, closing: Option<Closing>) -> fault::Result<()> {
         let at_ms = self.world.clock.now_ms();
         let run = &self.record.run;
         // Steps of components change nothing of the state.
@@ -451,7 +450,7 @@ impl Actor {
         Ok(())
     }
 
-    async fn act(&mut self, actions: Vec<Action>) -> anyhow::Result<()> {
+    async fn act(&mut self, actions: Vec<Action>) -> fault::Result<()> {
         for action in actions {
             match action {
                 Action::Work(work) => self.start(work).await?,
@@ -467,7 +466,7 @@ impl Actor {
         Ok(())
     }
 
-    async fn start(&mut self, work: Work) -> anyhow::Result<()> {
+    async fn start(&mut self, work: Work) -> fault::Result<()> {
         let key = work.key();
         if self.running.contains_key(&key) || !self.has_room().await? {
             return Ok(());
@@ -485,7 +484,7 @@ impl Actor {
 
     /// Whether the machine has room for the run to go on. Asked when nothing of it is under way, and not again while
     /// something is: what has begun keeps its place. What has to wait is in the state, and is begun once there is room.
-    async fn has_room(&mut self) -> anyhow::Result<bool> {
+    async fn has_room(&mut self) -> fault::Result<bool> {
         if !self.running.is_empty() {
             return Ok(true);
         }
@@ -504,7 +503,7 @@ impl Actor {
     }
 
     /// Work that is no longer wanted: stopped, and what it used counted.
-    async fn call_off(&mut self, key: &str) -> anyhow::Result<()> {
+    async fn call_off(&mut self, key: &str) -> fault::Result<()> {
         let running = self.running.remove(key);
         // What waits for room was asked for and has not begun.
         if running.is_some() || self.waits.get().is_some() {
@@ -536,7 +535,7 @@ impl Actor {
         self.worked.rest();
     }
 
-    async fn work_ended(&mut self, key: String, ended: Result<Ended, String>) -> anyhow::Result<()> {
+    async fn work_ended(&mut self, key: String, ended: Result<Ended, String>) -> fault::Result<()> {
         let ended = match ended {
             Ok(ended) => ended,
             // A panic in the host ends one piece of work and nothing else.
@@ -572,7 +571,7 @@ impl Actor {
     }
 
     /// A person may have been quicker than the work that asked them was in coming to rest.
-    async fn go_on_if_answered(&mut self, id: &str, asked_by: &InvocationId) -> anyhow::Result<()> {
+    async fn go_on_if_answered(&mut self, id: &str, asked_by: &InvocationId) -> fault::Result<()> {
         let found = approvals::get(&*self.world.store, &self.record.run, id)?;
         if found.is_none_or(|approval| approval.standing == Standing::Open) {
             return Ok(());

@@ -6,11 +6,10 @@
 //! those and not all of its run.
 
 use super::record;
-use crate::service::Fault;
-use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, RunRule, Standing};
 use longhaul_core::approval::Decision;
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId, RunId};
@@ -20,31 +19,31 @@ use std::cmp::Ordering;
 const PAGE: usize = 1_000;
 
 /// The approval of that id.
-pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Approval>> {
+pub fn get(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Option<Approval>> {
     let bytes = store.get(Table::States, &key(run).and(id))?;
     bytes.map(|bytes| read(&bytes)).transpose()
 }
 
 /// Every approval of a run, oldest first.
-pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+pub fn list(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     let found = rows(store, &key(run))?;
-    let mut approvals = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<Vec<Approval>>>()?;
+    let mut approvals = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<Vec<Approval>>>()?;
     approvals.sort_by(in_order);
     Ok(approvals)
 }
 
 /// Whether anybody was asked about a call of a run.
-pub fn has_any(store: &dyn Store, run: &RunId) -> anyhow::Result<bool> {
+pub fn has_any(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
     Ok(!store.scan(Table::States, &key(run), None, 1)?.is_empty())
 }
 
 /// Those that nobody has answered.
-pub fn open(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+pub fn open(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     Ok(list(store, run)?.into_iter().filter(|approval| approval.standing == Standing::Open).collect())
 }
 
 /// The approval that a person names by its id, or by the beginning of it, whatever run it is of.
-pub fn find(store: &dyn Store, named: &str) -> anyhow::Result<Approval> {
+pub fn find(store: &dyn Store, named: &str) -> fault::Result<Approval> {
     let mut found = Vec::new();
     for record in record::records(store)? {
         found.extend(list(store, &record.run)?.into_iter().filter(|approval| approval.id.starts_with(named)));
@@ -60,7 +59,7 @@ pub fn find(store: &dyn Store, named: &str) -> anyhow::Result<Approval> {
 /// What no event has told yet of the questions of an invocation, and of those that it asked; with the rows that say
 /// that it is told now, for the transaction that keeps the events. The questions' own rows stay: a person may answer
 /// meanwhile.
-pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> anyhow::Result<(Vec<Event>, Batch)> {
+pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> fault::Result<(Vec<Event>, Batch)> {
     let below = format!("{invocation}#");
     let mut events = Vec::new();
     for approval in with_news(store, &invocation.run())? {
@@ -83,7 +82,7 @@ pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> a
 }
 
 /// Those of which there may be something to tell, oldest first.
-fn with_news(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+fn with_news(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     let mut found = Vec::new();
     for (_, id) in rows(store, &news_key(run))? {
         found.extend(get(store, run, &String::from_utf8_lossy(&id))?);
@@ -131,36 +130,36 @@ fn word_of(decision: &Decision) -> &'static str {
 }
 
 /// A new question.
-pub fn insert(batch: Batch, approval: &Approval) -> anyhow::Result<Batch> {
+pub fn insert(batch: Batch, approval: &Approval) -> fault::Result<Batch> {
     let batch = batch.insert(Table::States, key_of(approval), serde_json::to_vec(approval)?);
     Ok(batch.put(Table::States, news_key_of(approval), approval.id.as_str()))
 }
 
 /// `now` in place of `before`; another change in between makes the batch fail.
-pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> anyhow::Result<Batch> {
+pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> fault::Result<Batch> {
     let before = Digest::of(&serde_json::to_vec(before)?);
     batch.push(Op::Swap(Table::States, key_of(now), before, serde_json::to_vec(now)?));
     Ok(batch.put(Table::States, news_key_of(now), now.id.as_str()))
 }
 
 /// The rules of a run, oldest first, the revoked ones included.
-pub fn rules(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<RunRule>> {
+pub fn rules(store: &dyn Store, run: &RunId) -> fault::Result<Vec<RunRule>> {
     let found = rows(store, &rule_key(run))?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a rule of a run is damaged");
-    let mut rules = found.iter().map(|(_, bytes)| read(bytes)).collect::<anyhow::Result<Vec<RunRule>>>()?;
+    let mut rules = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<Vec<RunRule>>>()?;
     rules.sort_by(|a, b| (a.at_ms, &a.id).cmp(&(b.at_ms, &b.id)));
     Ok(rules)
 }
 
 /// Writes a rule, over what it was.
-pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> anyhow::Result<Batch> {
+pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, rule_key(run).and(&rule.id), serde_json::to_vec(rule)?))
 }
 
 /// Whether a row of a run that comes from elsewhere may stand here. No rule may, and no approval but a question that is
 /// open and one that is history: an answer that was not used yet, or whose call was not made (`undecided`), was nobody's
 /// here. A row that is under another key than its own would be found by who asks something else.
-pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, u32)]) -> anyhow::Result<bool> {
+pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, u32)]) -> fault::Result<bool> {
     let bytes = at.as_bytes();
     if bytes.starts_with(rule_key(run).as_bytes()) {
         return Ok(false);
@@ -179,12 +178,12 @@ pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, 
     })
 }
 
-fn read(bytes: &[u8]) -> anyhow::Result<Approval> {
+fn read(bytes: &[u8]) -> fault::Result<Approval> {
     serde_json::from_slice(bytes).context("an approval is damaged")
 }
 
 /// All rows below a key.
-pub(super) fn rows(store: &dyn Store, key: &Key) -> anyhow::Result<Vec<Row>> {
+pub(super) fn rows(store: &dyn Store, key: &Key) -> fault::Result<Vec<Row>> {
     let mut found: Vec<Row> = Vec::new();
     loop {
         let page = store.scan(Table::States, key, found.last().map(|(key, _)| key.as_slice()), PAGE)?;

@@ -5,6 +5,7 @@
 use super::RunRecord;
 use longhaul_core::decision::{self, Decision, Hit, LogError, Outcome, newest, relevant};
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::text::{count, truncate};
 use longhaul_core::work::{FeatureStatus, Mark, Task};
@@ -62,7 +63,7 @@ pub(super) fn put_of_events(
     record: &RunRecord,
     state: &State,
     events: &[RunEvent],
-) -> anyhow::Result<Batch> {
+) -> fault::Result<Batch> {
     let ended: BTreeMap<&str, Outcome> =
         events.iter().filter_map(ended).chain(events.iter().flat_map(reverted)).collect();
     let came_out = |feature: Option<&str>| feature.and_then(|feature| ended.get(feature)).copied();
@@ -114,7 +115,7 @@ fn taken(
     state: &State,
     step: &[RunEvent],
     event: &RunEvent,
-) -> anyhow::Result<Vec<Decision>> {
+) -> fault::Result<Vec<Decision>> {
     let own = |what: &str| own(record, event, what);
     Ok(match &event.event {
         Event::Planned { features, notes, .. } => vec![plan(own("plan"), record, features, notes)],
@@ -211,7 +212,7 @@ fn session_again(own: Decision, state: &State, feature: &str, why: &str) -> Opti
 
 /// What an invocation handed to others, and these to others. They are read from its journal, which knows them all
 /// also when a kill came between.
-fn delegations(store: &dyn Store, own: &Decision, invocation: &InvocationId) -> anyhow::Result<Vec<Decision>> {
+fn delegations(store: &dyn Store, own: &Decision, invocation: &InvocationId) -> fault::Result<Vec<Decision>> {
     if invocation.depth() > 0 {
         // Its caller's end tells of it.
         return Ok(Vec::new());
@@ -233,7 +234,7 @@ fn delegation(
     own: &Decision,
     caller: &InvocationId,
     child: &InvocationId,
-) -> anyhow::Result<Option<Decision>> {
+) -> fault::Result<Option<Decision>> {
     let (Some(by), Some(to)) = (longhaul_journal::began(store, caller)?, longhaul_journal::began(store, child)?) else {
         return Ok(None);
     };

@@ -12,6 +12,7 @@ use crate::toolbox::gate::{ToolGate, itself};
 use crate::wiring::World;
 use longhaul_approval::{Approval, Asks, Mode, Standing, Subject, Verdict, question};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::tool::{ToolCall, ToolError};
@@ -33,12 +34,12 @@ impl Gatekeeper {
         Self { world: Arc::clone(world), cast: Arc::clone(cast), agent, plugin }
     }
 
-    fn gate(&self, call: &ToolCall) -> anyhow::Result<&ToolGate> {
-        self.cast.gate(&call.tool).ok_or_else(|| anyhow::anyhow!("the gate does not know the tool `{}`", call.tool))
+    fn gate(&self, call: &ToolCall) -> fault::Result<&ToolGate> {
+        self.cast.gate(&call.tool).ok_or_else(|| Fault::msg(format!("the gate does not know the tool `{}`", call.tool)))
     }
 
     /// The operator's no comes first, then what a person said of this very call, then what lets calls like it pass.
-    async fn decided(&self, intent: &Intent) -> anyhow::Result<Result<(Decision, Batch), Question>> {
+    async fn decided(&self, intent: &Intent) -> fault::Result<Result<(Decision, Batch), Question>> {
         let gate = self.gate(&intent.call)?;
         let subject = subject(intent, gate, &*self.world.store)?;
         let known = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
@@ -81,7 +82,7 @@ impl Gatekeeper {
     }
 
     /// The rule of the run that lets a call pass, in words.
-    fn rule_for(&self, gate: &ToolGate, call: &ToolCall, subject: &Subject) -> anyhow::Result<Option<String>> {
+    fn rule_for(&self, gate: &ToolGate, call: &ToolCall, subject: &Subject) -> fault::Result<Option<String>> {
         if gate.asks == Asks::Question {
             return Ok(None);
         }
@@ -97,7 +98,7 @@ impl Gatekeeper {
 
     /// The sources of untrusted words that no rule of the run allows this call to follow. A rule allows them for the
     /// calls that it covers, as its text says, and for no other tool.
-    fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &Subject) -> anyhow::Result<Vec<String>> {
+    fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &Subject) -> fault::Result<Vec<String>> {
         let mut rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
         rules.retain(|rule| rule.covers(subject, gate.runs_commands(&intent.call)));
         let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
@@ -125,7 +126,7 @@ impl Gatekeeper {
         gate: &ToolGate,
         subject: Subject,
         heard: Vec<String>,
-    ) -> anyhow::Result<Approval> {
+    ) -> fault::Result<Approval> {
         let approval = Approval {
             id: subject.id(),
             subject,
@@ -181,7 +182,7 @@ impl Approvals for Gatekeeper {
     }
 
     fn withdraw(&self, intent: &Intent) -> Batch {
-        let withdrawn = || -> anyhow::Result<Batch> {
+        let withdrawn = || -> fault::Result<Batch> {
             let subject = subject(intent, self.gate(&intent.call)?, &*self.world.store)?;
             taken_back(approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?)
         };
@@ -198,7 +199,7 @@ fn refused(error: ToolError) -> Denial {
 }
 
 /// What takes a question back that is open, or was answered and is not to be used.
-fn taken_back(known: Option<Approval>) -> anyhow::Result<Batch> {
+fn taken_back(known: Option<Approval>) -> fault::Result<Batch> {
     let is_unused = |one: &Approval| matches!(one.standing, Standing::Open | Standing::Answered { .. });
     match known.filter(is_unused) {
         Some(unused) => {
@@ -209,7 +210,7 @@ fn taken_back(known: Option<Approval>) -> anyhow::Result<Batch> {
     }
 }
 
-fn subject(intent: &Intent, gate: &ToolGate, store: &dyn Store) -> anyhow::Result<Subject> {
+fn subject(intent: &Intent, gate: &ToolGate, store: &dyn Store) -> fault::Result<Subject> {
     let ToolCall { tool, function, arguments } = intent.call.clone();
     let (invocation, entry, component) = (intent.invocation.clone(), intent.entry, gate.component(store)?);
     Ok(Subject { invocation, entry, tool, function, component, arguments })

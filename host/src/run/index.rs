@@ -5,6 +5,7 @@
 
 use longhaul_core::Digest;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use longhaul_core::store::{Batch, Collected, Key, Names, Op, Read, Row, Store, StoreError, Table};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -97,9 +98,9 @@ impl<T: Clone> Index<T> {
     /// What is kept of all runs: `all` names them, for the first look, and `read` reads one; none: it is gone.
     pub fn fresh(
         &self,
-        all: impl FnOnce() -> anyhow::Result<Vec<RunId>>,
-        read: impl Fn(&RunId) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Vec<T>> {
+        all: impl FnOnce() -> fault::Result<Vec<RunId>>,
+        read: impl Fn(&RunId) -> fault::Result<Option<T>>,
+    ) -> fault::Result<Vec<T>> {
         let mut known = lock(&self.known);
         let touched = std::mem::take(&mut *lock(&self.touched.0));
         let mut now = known.take();

@@ -12,9 +12,9 @@ mod book;
 mod tests;
 
 use super::record::RunRecord;
-use anyhow::Context as _;
 use book::{Book, Room};
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::model::Usage;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{Done, More, Reservation, Spent, Supervisor};
@@ -131,7 +131,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// The book as it was left. Calls that were under way then are charged.
-    pub fn open(store: Arc<dyn Store>, run: &RunId) -> anyhow::Result<Self> {
+    pub fn open(store: Arc<dyn Store>, run: &RunId) -> fault::Result<Self> {
         let book = Arc::new(Mutex::new(Book::new(rows(&*store, run)?, held(&*store, run)?)));
         Ok(Self { run: run.clone(), store, room: Rooms { book, freed: Arc::default() } })
     }
@@ -338,7 +338,7 @@ pub fn unheard(
     state: &State,
     events: &[Event],
     mut batch: Batch,
-) -> anyhow::Result<(Vec<Event>, Batch)> {
+) -> fault::Result<(Vec<Event>, Batch)> {
     let is_over = |status: FeatureStatus| matches!(status, FeatureStatus::Passing | FeatureStatus::Dropped);
     let mut told = Vec::new();
     for event in events {
@@ -377,12 +377,12 @@ fn held_key(run: &RunId) -> Key {
     RunRecord::key(run).and("ledger-held")
 }
 
-fn rows(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<LedgerRow>> {
+fn rows(store: &dyn Store, run: &RunId) -> fault::Result<Vec<LedgerRow>> {
     let found = store.scan(Table::States, &rows_key(run), None, ROWS_MAX)?;
     found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("a row of the ledger is damaged")).collect()
 }
 
-fn held(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<HeldRow>> {
+fn held(store: &dyn Store, run: &RunId) -> fault::Result<Vec<HeldRow>> {
     let found = store.scan(Table::States, &held_key(run), None, ROWS_MAX)?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("what a call of a model holds is damaged");
     found.iter().map(|(_, bytes)| read(bytes)).collect()
@@ -395,7 +395,7 @@ pub fn view(
     limits: &HarnessLimits,
     replans: u32,
     is_worked_on: bool,
-) -> anyhow::Result<LedgerView> {
+) -> fault::Result<LedgerView> {
     let (rows, held) = (rows(store, run)?, held(store, run)?);
     let at_once = rows.iter().map(|row| row.at_once_bytes).max().unwrap_or(0);
     let settled: BTreeMap<_, _> = rows.iter().map(|row| (row.invocation.clone(), row.settled)).collect();
@@ -416,7 +416,7 @@ pub fn view(
 }
 
 /// How long a run worked before this process.
-pub fn wall_ms(store: &dyn Store, run: &RunId) -> anyhow::Result<u64> {
+pub fn wall_ms(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     let bytes = store.get(Table::States, &wall_key(run))?;
     Ok(bytes.and_then(|bytes| String::from_utf8_lossy(&bytes).parse().ok()).unwrap_or(0))
 }

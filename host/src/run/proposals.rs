@@ -5,9 +5,8 @@
 //! that ends the invocation it was made in.
 
 use super::approvals::rows;
-use crate::service::Fault;
-use anyhow::{Context as _, bail};
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureSpec;
@@ -100,7 +99,7 @@ impl Proposal {
     }
 
     /// Adds it to a batch, in place of what was there.
-    pub fn put(&self, batch: Batch) -> anyhow::Result<Batch> {
+    pub fn put(&self, batch: Batch) -> fault::Result<Batch> {
         Ok(batch.put(Table::States, key(&self.by.run()).and(&self.id), serde_json::to_vec(self)?))
     }
 }
@@ -111,13 +110,13 @@ pub fn id_of(key: &str) -> String {
 }
 
 /// The proposal of that id.
-pub fn get(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Option<Proposal>> {
+pub fn get(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Option<Proposal>> {
     let bytes = store.get(Table::States, &key(run).and(id))?;
     bytes.map(|bytes| serde_json::from_slice(&bytes).context("a proposal is damaged")).transpose()
 }
 
 /// The open proposal that a person means.
-pub fn open(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Proposal> {
+pub fn open(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Proposal> {
     let found = get(store, run, id)?.with_context(|| {
         Fault::unknown(format!(
             "there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them",
@@ -132,17 +131,17 @@ pub fn open(store: &dyn Store, run: &RunId, id: &str) -> anyhow::Result<Proposal
 }
 
 /// Every proposal of a run, oldest first.
-pub fn list(store: &dyn Store, run: &RunId) -> anyhow::Result<Vec<Proposal>> {
+pub fn list(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Proposal>> {
     let found = rows(store, &key(run))?;
     let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("a proposal is damaged");
-    let mut proposals = found.iter().map(read).collect::<anyhow::Result<Vec<Proposal>>>()?;
+    let mut proposals = found.iter().map(read).collect::<fault::Result<Vec<Proposal>>>()?;
     proposals.sort_by(|a, b| a.at_ms.cmp(&b.at_ms).then_with(|| a.id.cmp(&b.id)));
     Ok(proposals)
 }
 
 /// The events of what an invocation, and those that it asked, proposed and no event has told of; with the change
 /// that says that they are told of, for the transaction that keeps the events.
-pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> anyhow::Result<(Vec<Event>, Batch)> {
+pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> fault::Result<(Vec<Event>, Batch)> {
     let below = format!("{invocation}#");
     let is_own = |by: &InvocationId| by == invocation || by.as_str().starts_with(&below);
     let mut events = Vec::new();

@@ -8,10 +8,9 @@ use crate::cast::Pins;
 use crate::config::Config;
 use crate::memory;
 use crate::notify;
-use crate::service::Fault;
 use crate::wiring::ModelOptions;
-use anyhow::Context;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::work::{FeatureStatus, Plan};
@@ -77,9 +76,9 @@ impl RunRecord {
     }
 
     /// Refuses what only a run with a branch can do.
-    pub fn expect_branch(&self) -> anyhow::Result<()> {
+    pub fn expect_branch(&self) -> fault::Result<()> {
         if self.ask.is_some() {
-            anyhow::bail!(Fault::conflict(format!(
+            bail!(Fault::conflict(format!(
                 "run {} is an ask, which has no branch; name a run of `longhaul run`",
                 self.run
             )));
@@ -88,7 +87,7 @@ impl RunRecord {
     }
 
     /// The configuration that the run was started with.
-    pub fn config(&self) -> anyhow::Result<Config> {
+    pub fn config(&self) -> fault::Result<Config> {
         let pinned = Config::parse_pinned(&self.config).context("the configuration that the run was started with");
         pinned.map(|pinned| self.with_id(pinned))
     }
@@ -105,7 +104,7 @@ impl RunRecord {
     ///
     /// # Errors
     /// The file is that of another project, or cannot be read.
-    pub fn config_now(&self) -> anyhow::Result<Config> {
+    pub fn config_now(&self) -> fault::Result<Config> {
         let pinned = self.config()?;
         if !self.directory.join(crate::config::FILE).exists() {
             return Ok(pinned.without_powers());
@@ -113,7 +112,7 @@ impl RunRecord {
         let mut now = self.with_id(Config::read(&self.directory)?);
         if now.project.name != self.project || pinned.project.name != self.project {
             let other = if now.project.name == self.project { pinned.project.name } else { now.project.name };
-            anyhow::bail!(Fault::conflict(format!(
+            bail!(Fault::conflict(format!(
                 "run {} is of project `{}`, and longhaul.toml in `{}` is of `{}`; to go on with it, set [project] name back",
                 self.run,
                 self.project,
@@ -131,7 +130,7 @@ impl RunRecord {
     }
 
     /// Writes the record.
-    pub fn insert(&self, batch: Batch) -> anyhow::Result<Batch> {
+    pub fn insert(&self, batch: Batch) -> fault::Result<Batch> {
         Ok(batch.insert(Table::Runs, Self::key(&self.run), serde_json::to_vec(self)?))
     }
 }
@@ -146,50 +145,50 @@ pub struct StoredRun {
 }
 
 /// What a run was started with; none if there is no such run.
-pub fn record(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<RunRecord>> {
+pub fn record(store: &dyn Store, run: &RunId) -> fault::Result<Option<RunRecord>> {
     let bytes = store.get(Table::Runs, &RunRecord::key(run))?;
     let damaged = || format!("the record of run {run} is damaged");
     bytes.map(|bytes| serde_json::from_slice(&bytes).with_context(damaged)).transpose()
 }
 
 /// Reads a run; none if there is no such run.
-pub fn load(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<StoredRun>> {
+pub fn load(store: &dyn Store, run: &RunId) -> fault::Result<Option<StoredRun>> {
     let Some(record) = record(store, run)? else { return Ok(None) };
     let row = store.get(Table::States, &RunRecord::key(run))?.with_context(|| format!("run {run} has no state"))?;
     Ok(Some(StoredRun { record, state: parts::load(store, run, &row)? }))
 }
 
 /// Every run, oldest first.
-pub fn list(store: &dyn Store) -> anyhow::Result<Vec<StoredRun>> {
+pub fn list(store: &dyn Store) -> fault::Result<Vec<StoredRun>> {
     let runs = records(store)?.into_iter().map(|record| load(store, &record.run));
-    runs.filter_map(anyhow::Result::transpose).collect()
+    runs.filter_map(fault::Result::transpose).collect()
 }
 
 /// What every run was started with, oldest first: their states are not read.
-pub fn records(store: &dyn Store) -> anyhow::Result<Vec<RunRecord>> {
+pub fn records(store: &dyn Store) -> fault::Result<Vec<RunRecord>> {
     let found = store.scan(Table::Runs, &Key::default(), None, RUNS_MAX)?;
     let read =
         |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("the record of a run is damaged");
-    let mut records = found.iter().map(read).collect::<anyhow::Result<Vec<RunRecord>>>()?;
+    let mut records = found.iter().map(read).collect::<fault::Result<Vec<RunRecord>>>()?;
     records.sort_by_key(|record| record.created_ms);
     Ok(records)
 }
 
 /// The newest run of the project in a directory.
-pub fn newest_in(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<StoredRun>> {
+pub fn newest_in(store: &dyn Store, directory: &Path) -> fault::Result<Option<StoredRun>> {
     let newest = records(store)?.into_iter().rfind(|record| record.directory == directory);
     newest.map_or(Ok(None), |record| load(store, &record.run))
 }
 
 /// The newest run of the project in a directory that commits to its branch.
-pub fn newest_on_branch(store: &dyn Store, directory: &Path) -> anyhow::Result<Option<StoredRun>> {
+pub fn newest_on_branch(store: &dyn Store, directory: &Path) -> fault::Result<Option<StoredRun>> {
     let is_one = |record: &RunRecord| record.directory == directory && record.ask.is_none();
     let newest = records(store)?.into_iter().rfind(is_one);
     newest.map_or(Ok(None), |record| load(store, &record.run))
 }
 
 /// Events of a run after a number, at most `limit`.
-pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) -> anyhow::Result<Vec<RunEvent>> {
+pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) -> fault::Result<Vec<RunEvent>> {
     let prefix = RunRecord::key(run);
     let last = prefix.clone().number(after);
     let found = store.scan(Table::Events, &prefix, Some(last.as_bytes()), limit)?;
@@ -197,20 +196,20 @@ pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) ->
 }
 
 /// The number of the last event.
-pub fn last_event(store: &dyn Store, run: &RunId) -> anyhow::Result<u64> {
+pub fn last_event(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     let last = store.last(Table::Events, &RunRecord::key(run), 1)?;
     Ok(last.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or(0))
 }
 
 /// When something last happened in a run.
-pub fn last_event_ms(store: &dyn Store, run: &RunId) -> anyhow::Result<Option<u64>> {
+pub fn last_event_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
     let last = last_event(store, run)?;
     let event = events_after(store, run, last.saturating_sub(1), 1)?;
     Ok(event.first().map(|event| event.at_ms))
 }
 
 /// Adds events that change nothing but themselves to a batch.
-pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> anyhow::Result<()> {
+pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> fault::Result<()> {
     for event in events {
         let key = RunRecord::key(run).number(event.number);
         *batch = std::mem::take(batch).insert(Table::Events, key, serde_json::to_vec(event)?);
@@ -225,7 +224,7 @@ pub fn put_step(
     record: &RunRecord,
     state: &State,
     events: &[RunEvent],
-) -> anyhow::Result<()> {
+) -> fault::Result<()> {
     let key = RunRecord::key(&record.run);
     for over in questions_over(store, &record.run, state)? {
         batch.push(Op::Delete(Table::States, over));
@@ -273,7 +272,7 @@ fn progress(event: &RunEvent) -> Option<serde_json::Value> {
 }
 
 /// The newest entries of a project's progress, oldest first, as they were kept.
-pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> anyhow::Result<Vec<serde_json::Value>> {
+pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> fault::Result<Vec<serde_json::Value>> {
     let mut found = store.last(Table::Progress, &Key::of(project), count)?;
     found.reverse();
     found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("an entry of progress is damaged")).collect()
@@ -296,13 +295,13 @@ impl ProjectRecord {
     }
 
     /// Writes the record, over that of a project that was here before.
-    pub fn put(&self, batch: Batch) -> anyhow::Result<Batch> {
+    pub fn put(&self, batch: Batch) -> fault::Result<Batch> {
         let key = Self::prefix().and(&self.directory.to_string_lossy());
         Ok(batch.put(Table::States, key, serde_json::to_vec(self)?))
     }
 
     /// Every project that was made with `new` or `init`.
-    pub fn list(store: &dyn Store) -> anyhow::Result<Vec<Self>> {
+    pub fn list(store: &dyn Store) -> fault::Result<Vec<Self>> {
         let found = store.scan(Table::States, &Self::prefix(), None, RUNS_MAX)?;
         found
             .iter()
@@ -312,25 +311,25 @@ impl ProjectRecord {
 }
 
 /// The questions about effects that lanes wait with.
-pub fn questions(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Question>> {
+pub fn questions(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Question>> {
     kept_of(store, run, state.lanes.iter().filter(|lane| asks(lane)))
 }
 
 /// The questions that were answered, of work that may not have come to its effect again.
-pub fn questions_answered(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Question>> {
+pub fn questions_answered(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Question>> {
     kept_of(store, run, state.lanes.iter().filter(|lane| lane.wait.is_none()))
 }
 
-fn kept_of<'a>(store: &dyn Store, run: &RunId, lanes: impl Iterator<Item = &'a Lane>) -> anyhow::Result<Vec<Question>> {
+fn kept_of<'a>(store: &dyn Store, run: &RunId, lanes: impl Iterator<Item = &'a Lane>) -> fault::Result<Vec<Question>> {
     let kept = lanes.map(|lane| store.get(Table::States, &question_key(run, &lane.work.key())));
     let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).context("the question of a run is damaged");
-    kept.filter_map(|row| row.map(|bytes| bytes.map(read)).map_err(anyhow::Error::from).transpose())
+    kept.filter_map(|row| row.map(|bytes| bytes.map(read)).map_err(Fault::from).transpose())
         .map(|row| row.and_then(|read| read))
         .collect()
 }
 
 /// Keeps the question with the step that parks the work of this key.
-pub fn put_question(batch: Batch, run: &RunId, work: &str, question: &Question) -> anyhow::Result<Batch> {
+pub fn put_question(batch: Batch, run: &RunId, work: &str, question: &Question) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, question_key(run, work), serde_json::to_vec(question)?))
 }
 
@@ -350,7 +349,7 @@ fn asks(lane: &Lane) -> bool {
 }
 
 /// Questions of work that is over. One that was answered stays until then: the answer may be taken back.
-fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Result<Vec<Key>> {
+fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Key>> {
     let open: Vec<_> = state.lanes.iter().map(|lane| question_key(run, &lane.work.key())).collect();
     let kept = store.scan(Table::States, &RunRecord::key(run).and("question"), None, QUESTIONS_MAX)?;
     let kept = kept.into_iter().map(|(key, _)| Key::from_bytes(key));
@@ -361,14 +360,14 @@ fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> anyhow::Resu
 const QUESTIONS_MAX: usize = 1_000;
 
 /// How far a run was asked to go; to its end where nothing else was kept.
-pub fn until(store: &dyn Store, run: &RunId) -> anyhow::Result<Until> {
+pub fn until(store: &dyn Store, run: &RunId) -> fault::Result<Until> {
     let bytes = store.get(Table::States, &until_key(run))?;
     let damaged = || format!("how far run {run} was asked to go is damaged");
     bytes.map_or(Ok(Until::End), |bytes| serde_json::from_slice(&bytes).with_context(damaged))
 }
 
 /// Keeps it with the step that begins the run, resumes it, or changes it.
-pub fn put_until(mut batch: Batch, run: &RunId, until: Until) -> anyhow::Result<Batch> {
+pub fn put_until(mut batch: Batch, run: &RunId, until: Until) -> fault::Result<Batch> {
     if until == Until::End {
         batch.push(Op::Delete(Table::States, until_key(run)));
         return Ok(batch);
@@ -386,7 +385,7 @@ pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> 
 }
 
 /// See [`put_judged`].
-pub fn judged(store: &dyn Store, run: &RunId, feature: &str) -> anyhow::Result<Option<Digest>> {
+pub fn judged(store: &dyn Store, run: &RunId, feature: &str) -> fault::Result<Option<Digest>> {
     let bytes = store.get(Table::States, &RunRecord::key(run).and("judged").and(feature))?;
     bytes.map(|bytes| Ok(String::from_utf8_lossy(&bytes).parse()?)).transpose()
 }
@@ -399,7 +398,7 @@ pub fn put_best_effort(mut batch: Batch, run: &RunId, feature: &str, bytes: Vec<
 }
 
 /// See [`put_best_effort`]. None where nothing was kept under that name.
-pub fn best_effort(store: &dyn Store, run: &RunId, feature: &str) -> anyhow::Result<Option<Vec<u8>>> {
+pub fn best_effort(store: &dyn Store, run: &RunId, feature: &str) -> fault::Result<Option<Vec<u8>>> {
     let Some(bytes) = store.get(Table::States, &RunRecord::key(run).and("best-effort").and(feature))? else {
         return Ok(None);
     };

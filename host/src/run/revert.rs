@@ -7,10 +7,9 @@
 use super::actor::applied;
 use super::grounds;
 use super::record::{self, RunRecord, StoredRun, put_best_effort};
-use crate::service::Fault;
 use crate::wiring::World;
-use anyhow::{Context as _, bail};
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, NewCall, Next};
 use longhaul_core::store::{Batch, Key, Op, Table};
 use longhaul_core::work::FeatureStatus;
@@ -74,7 +73,7 @@ struct Noted {
 ///
 /// # Errors
 /// In one line: the word, the branch, or work that is in no commit.
-pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: bool) -> anyhow::Result<Looked> {
+pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: bool) -> fault::Result<Looked> {
     let (own, record, word) = (Arc::clone(world), stored.record.clone(), word.to_owned());
     let ground = tokio::task::spawn_blocking(move || Ground::look(&own, &record, &word, stash)).await??;
     let run = &stored.record.run;
@@ -95,7 +94,7 @@ pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: boo
 ///
 /// # Errors
 /// When git, the file system or the store refuses. Where the branch has not moved, nothing has happened then.
-pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> anyhow::Result<Reverted> {
+pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> fault::Result<Reverted> {
     let Looked { noted, stashes } = looked;
     if noted.order.is_nothing() {
         return Ok(noted.order);
@@ -122,7 +121,7 @@ pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> an
 ///
 /// # Errors
 /// As [`revert`]; the order stays, and the next command tries again.
-pub async fn finish(world: &Arc<World>, run: &RunId) -> anyhow::Result<Option<Reverted>> {
+pub async fn finish(world: &Arc<World>, run: &RunId) -> fault::Result<Option<Reverted>> {
     let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(None) };
     let noted = serde_json::from_slice(&bytes).context("the order of a revert is damaged")?;
     let stored = record::load(&*world.store, run)?.with_context(|| format!("there is no run {run} any more"))?;
@@ -134,7 +133,7 @@ fn key(run: &RunId) -> Key {
     Key::of(run.as_str()).and("revert")
 }
 
-async fn carry_out(world: &Arc<World>, stored: StoredRun, noted: Noted) -> anyhow::Result<Reverted> {
+async fn carry_out(world: &Arc<World>, stored: StoredRun, noted: Noted) -> fault::Result<Reverted> {
     let Noted { number, order } = noted;
     let recorder = open_journal(world, &stored.record, number, &order)?;
     let call = NewCall {
@@ -168,7 +167,7 @@ fn input(order: &Reverted) -> Input {
     Input::Reverted { features, left, to, kept_as }
 }
 
-fn open_journal(world: &World, record: &RunRecord, number: u32, order: &Reverted) -> anyhow::Result<Recorder> {
+fn open_journal(world: &World, record: &RunRecord, number: u32, order: &Reverted) -> fault::Result<Recorder> {
     let began = Began {
         plugin: "longhaul".to_owned(),
         table: String::new(),
@@ -197,7 +196,7 @@ fn invocation(run: &RunId, number: u32) -> InvocationId {
 }
 
 /// The first number after `last` that no journal has: one that failed has left its own.
-fn number(world: &World, run: &RunId, last: u32) -> anyhow::Result<u32> {
+fn number(world: &World, run: &RunId, last: u32) -> fault::Result<u32> {
     for number in last.saturating_add(1)..u32::MAX {
         if longhaul_journal::began(&*world.store, &invocation(run, number))?.is_none() {
             return Ok(number);
@@ -215,7 +214,7 @@ struct Ground {
 }
 
 impl Ground {
-    fn look(world: &World, record: &RunRecord, word: &str, stash: bool) -> anyhow::Result<Self> {
+    fn look(world: &World, record: &RunRecord, word: &str, stash: bool) -> fault::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let way = project.way_back(&branch, &record.base, word)?;
@@ -278,7 +277,7 @@ fn stash_name(state: &State, number: u32, slot: u32) -> String {
 }
 
 /// The features that the harness would take back, or its refusal.
-fn rehearse(state: &State, at_ms: u64, order: &Reverted) -> anyhow::Result<Vec<String>> {
+fn rehearse(state: &State, at_ms: u64, order: &Reverted) -> fault::Result<Vec<String>> {
     let Reaction::Acted(actions) = step(&mut state.clone(), at_ms, input(order))? else { return Ok(Vec::new()) };
     let of_event = |action| match action {
         Action::Emit(Event::Reverted { features, .. }) => Some(features),
@@ -312,7 +311,7 @@ fn passed(event: &RunEvent) -> Option<(&str, u64)> {
     }
 }
 
-fn all_events(world: &World, run: &RunId) -> anyhow::Result<Vec<RunEvent>> {
+fn all_events(world: &World, run: &RunId) -> fault::Result<Vec<RunEvent>> {
     let mut events: Vec<RunEvent> = Vec::new();
     loop {
         let after = events.last().map_or(0, |event| event.number);

@@ -26,6 +26,7 @@ use crate::wiring::{ModelSet, World};
 use levels::ToldLevels;
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::memory::MemoryBackend;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::work::Outcome;
@@ -53,7 +54,7 @@ pub struct Stage {
 
 impl Stage {
     /// The stage of a run.
-    pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> anyhow::Result<Self> {
+    pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> fault::Result<Self> {
         let config = Arc::new(record.config_now()?);
         let models = Arc::new(ModelSet::build(&config, &record.directory, &record.models)?);
         let memory = memory::open(&world, &config, &record.pins, &record.directory).await?;
@@ -65,7 +66,7 @@ impl Stage {
     }
 
     /// The desk of that number, made when it is not there.
-    async fn desk(&self, number: u32) -> anyhow::Result<Arc<Desk>> {
+    async fn desk(&self, number: u32) -> fault::Result<Arc<Desk>> {
         let mut desks = self.desks.lock().await;
         if let Some(desk) = desks.get(&number) {
             return Ok(Arc::clone(desk));
@@ -76,7 +77,7 @@ impl Stage {
     }
 
     /// The desk of a feature's session, and the commit that its work started from.
-    async fn desk_of(&self, state: &State, work: &Work) -> anyhow::Result<(Arc<Desk>, Option<String>)> {
+    async fn desk_of(&self, state: &State, work: &Work) -> fault::Result<(Arc<Desk>, Option<String>)> {
         if self.record.ask.is_some() {
             return Ok((self.desk(0).await?, Some(String::new())));
         }
@@ -125,7 +126,7 @@ impl Stage {
         done.unwrap_or_else(|error| Ended::failed(format!("{error:#}")))
     }
 
-    async fn carry_out(&self, work: &Work, state: &State, cancel: &Cancel) -> anyhow::Result<Ended> {
+    async fn carry_out(&self, work: &Work, state: &State, cancel: &Cancel) -> fault::Result<Ended> {
         self.ledger.set_caps(&state.limits);
         if let Job::Choose { system, prompt, among, .. } = &work.job {
             return self.choose(work, system, prompt, among, cancel).await;
@@ -138,7 +139,7 @@ impl Stage {
         };
         let place = Place { stage: self, desk: &desk, base: &base, work, state, cancel };
         match &work.job {
-            Job::Choose { .. } => anyhow::bail!("a choice is made without a desk"),
+            Job::Choose { .. } => bail!("a choice is made without a desk"),
             Job::Plan { goal } => place.plan(goal.clone()).await,
             Job::Replan { goal, plan, results } => place.replan(goal.clone(), plan.clone(), results).await,
             Job::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,
@@ -163,14 +164,14 @@ impl Stage {
     }
 
     /// The outcome of an agent, from its journal: the harness keeps only its summary.
-    fn outcome_of(&self, key: &str) -> anyhow::Result<Outcome> {
+    fn outcome_of(&self, key: &str) -> fault::Result<Outcome> {
         let invocation = InvocationId::of_action(&self.record.run, key);
         let finished = longhaul_journal::finished(&*self.world.store, &invocation)?;
         let kept: Option<Kept<Outcome>> =
             finished.map(|finished| serde_json::from_str(&finished.result)).transpose()?;
         match kept {
             Some(Kept::Returned(outcome)) => Ok(outcome),
-            _ => anyhow::bail!("the journal of {invocation} has no output"),
+            _ => bail!("the journal of {invocation} has no output"),
         }
     }
 }
@@ -184,7 +185,7 @@ struct Desk {
 }
 
 impl Desk {
-    async fn open(stage: &Stage, number: u32) -> anyhow::Result<Self> {
+    async fn open(stage: &Stage, number: u32) -> fault::Result<Self> {
         let Stage { world, config, models, memory, record, bus, ledger, .. } = stage;
         let tree = world.home.tree_of(&record.run, number);
         let repository = match record.ask {
@@ -204,7 +205,7 @@ impl Desk {
         Ok(Self { repository, cast, troupe })
     }
 
-    fn repository(&self) -> anyhow::Result<&Repository> {
-        self.repository.as_ref().ok_or_else(|| anyhow::anyhow!("an ask has no repository"))
+    fn repository(&self) -> fault::Result<&Repository> {
+        self.repository.as_ref().ok_or_else(|| Fault::msg(format!("an ask has no repository")))
     }
 }

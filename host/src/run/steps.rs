@@ -6,8 +6,8 @@
 
 use super::bus::Step;
 use super::record::RunRecord;
-use anyhow::Context;
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Context};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{InvocationId, RunId};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ impl Marks {
         run: &RunId,
         steps: Vec<Step>,
         mut batch: Batch,
-    ) -> anyhow::Result<Fresh> {
+    ) -> fault::Result<Fresh> {
         let mut events = Vec::new();
         let mut marks: BTreeMap<InvocationId, u32> = BTreeMap::new();
         for Step { invocation, number, event } in steps {
@@ -58,7 +58,7 @@ impl Marks {
         self.0.extend(marks.into_iter().map(|(invocation, number)| (invocation, Some(number))));
     }
 
-    fn last(&mut self, store: &dyn Store, run: &RunId, invocation: &InvocationId) -> anyhow::Result<Option<u32>> {
+    fn last(&mut self, store: &dyn Store, run: &RunId, invocation: &InvocationId) -> fault::Result<Option<u32>> {
         if let Some(known) = self.0.get(invocation) {
             return Ok(*known);
         }

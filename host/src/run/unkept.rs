@@ -9,6 +9,7 @@
 use super::approvals::rows;
 use super::record::RunRecord;
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::tool::ToolCall;
 use longhaul_worktree::{LeftOut, Named, Project, Tree};
@@ -47,7 +48,7 @@ impl Unkept {
         let paths = paths(&call.arguments, places, self.tree.dir());
         let tree = self.tree.clone();
         let noted = tokio::task::spawn_blocking(move || tree.note_named(paths.iter().map(String::as_str))).await;
-        let told = noted.map_err(anyhow::Error::from).and_then(|noted| Ok(noted?));
+        let told = noted.map_err(Fault::from).and_then(|noted| Ok(noted?));
         told.unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot look at the files that a call names");
             Named::default()
@@ -55,7 +56,7 @@ impl Unkept {
     }
 
     /// Those that the call wrote and no commit would hold.
-    pub async fn after(&self, named: Named) -> anyhow::Result<Vec<LeftOut>> {
+    pub async fn after(&self, named: Named) -> fault::Result<Vec<LeftOut>> {
         let (tree, project) = (self.tree.clone(), self.project.clone());
         let found = tokio::task::spawn_blocking(move || tree.unkept_since(&project, &named)).await??;
         let row = |batch: Batch, file: &LeftOut| {
@@ -68,7 +69,7 @@ impl Unkept {
     }
 
     /// Those of this session that are still there, and that still no commit would hold.
-    pub async fn still(&self) -> anyhow::Result<Vec<LeftOut>> {
+    pub async fn still(&self) -> fault::Result<Vec<LeftOut>> {
         let paths = self.paths()?;
         if paths.is_empty() {
             return Ok(Vec::new());
@@ -78,7 +79,7 @@ impl Unkept {
     }
 
     /// A session begins: what an earlier one wrote is none of its concern.
-    pub async fn forget(&self) -> anyhow::Result<()> {
+    pub async fn forget(&self) -> fault::Result<()> {
         let mut batch = Batch::new();
         for (key, _) in rows(&*self.store, &self.rows)? {
             batch.push(Op::Delete(Table::States, Key::from_bytes(key)));
@@ -89,7 +90,7 @@ impl Unkept {
         Ok(())
     }
 
-    fn paths(&self) -> anyhow::Result<Vec<String>> {
+    fn paths(&self) -> fault::Result<Vec<String>> {
         let paths = rows(&*self.store, &self.rows)?.into_iter().map(|(_, path)| String::from_utf8(path));
         Ok(paths.collect::<Result<_, _>>()?)
     }

@@ -10,9 +10,9 @@
 use crate::door::{OwnerGone, Seen, watch_here};
 use crate::home::Home;
 use crate::service::{Answer, Request, Service};
-use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::stream::Token;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub enum Reply {
 }
 
 /// Serves until aborted. `seed` is randomness for the token.
-pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> anyhow::Result<JoinHandle<()>> {
+pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> fault::Result<JoinHandle<()>> {
     let path = home.socket();
     // We hold the lock, so a socket that is there is a dead owner's.
     let _ = std::fs::remove_file(&path);
@@ -107,7 +107,7 @@ pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> anyhow::Resu
     }))
 }
 
-fn make_token(home: &Home, seed: [u8; 32]) -> anyhow::Result<String> {
+fn make_token(home: &Home, seed: [u8; 32]) -> fault::Result<String> {
     let token: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = home.socket_token();
     let failed = || format!("cannot keep the token of the socket in `{}`", path.display());
@@ -119,7 +119,7 @@ fn make_token(home: &Home, seed: [u8; 32]) -> anyhow::Result<String> {
 }
 
 /// Connects to the owner, if it is of our own user, and shows it the token.
-pub async fn connect(home: &Home) -> anyhow::Result<UnixStream> {
+pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
     let address = home.socket_address()?;
     let mut stream = UnixStream::connect(address.path()).await.map_err(|_| OwnerGone)?;
     let (owner, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());

@@ -7,6 +7,7 @@ use crate::agents::{AgentAsk, Desk, Hands, Work};
 use crate::run::{self, Heard, StoredRun, Until, Watching};
 use crate::wiring::ModelOptions;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use longhaul_core::text::truncate;
 use longhaul_harness::{Dispatch, RunStatus};
 use std::path::Path;
@@ -18,7 +19,7 @@ use tokio::sync::broadcast::error::RecvError;
 const LEFT_BYTES_MAX: usize = 64 << 10;
 
 impl Service {
-    pub(super) async fn agents(self: &Arc<Self>, wanted: AgentAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn agents(self: &Arc<Self>, wanted: AgentAsk) -> fault::Result<Answer> {
         let (desk, hands) = (self.agents_desk(), self.hands());
         // In a task of its own: an execution goes on to its end, also when nobody waits for it any more.
         let said = tokio::spawn(async move { desk.agents(wanted, &*hands).await }).await??;
@@ -60,7 +61,7 @@ impl Hands for Carrier {
 
 impl Service {
     /// The run of an attempt. One of an earlier attempt that is not over is gone on with, and no second one begun.
-    fn run_of(&self, work: &Work) -> anyhow::Result<RunId> {
+    fn run_of(&self, work: &Work) -> fault::Result<RunId> {
         for run in work.runs() {
             if run::load(&*self.world.store, &run)?.is_some_and(|stored| !is_over(stored.state.status())) {
                 return Ok(run);
@@ -75,7 +76,7 @@ impl Service {
         run: &RunId,
         code: &Code,
         work: &Work,
-    ) -> anyhow::Result<Option<ExecutionResult>> {
+    ) -> fault::Result<Option<ExecutionResult>> {
         let named = Which::Named(run.to_string());
         match run::load(&*self.world.store, run)? {
             None => self.begin_as(run, code, work).await?,
@@ -100,7 +101,7 @@ impl Service {
         }
     }
 
-    async fn begin_as(self: &Arc<Self>, run: &RunId, code: &Code, work: &Work) -> anyhow::Result<()> {
+    async fn begin_as(self: &Arc<Self>, run: &RunId, code: &Code, work: &Work) -> fault::Result<()> {
         let run = Some(run.clone());
         match code {
             Code::Ask { directory, goal, agent } => {
@@ -122,7 +123,7 @@ impl Service {
         Ok(())
     }
 
-    fn came_to(&self, stored: &StoredRun) -> anyhow::Result<ExecutionResult> {
+    fn came_to(&self, stored: &StoredRun) -> fault::Result<ExecutionResult> {
         let status = self.status(stored)?;
         let run = &stored.record.run;
         let (passing, kept) = status.summary.passing;

@@ -2,11 +2,10 @@
 //! answers, in one transaction with the step that lets the work go on; until the work has used it, it can be taken
 //! back.
 
-use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::run::{self, StoredRun};
-use anyhow::bail;
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::journal::{Question, Resolution};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
@@ -21,7 +20,7 @@ impl Service {
         feature: Option<String>,
         question: Option<String>,
         text: String,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let stored = self.find(which)?;
         let run = &stored.record.run;
         if let Some(question) = question {
@@ -50,7 +49,7 @@ impl Service {
     }
 
     /// What a person types for each wait of a run that is not about an effect.
-    pub(super) fn commands(&self, stored: &StoredRun) -> anyhow::Result<Vec<String>> {
+    pub(super) fn commands(&self, stored: &StoredRun) -> fault::Result<Vec<String>> {
         let run = &stored.record.run;
         let effects = run::questions(&*self.world.store, run, &stored.state)?;
         let approvals = self.awaited(run)?;
@@ -79,7 +78,7 @@ impl Service {
         feature: Option<&str>,
         question: Option<&str>,
         known: &Resolution,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         let store = &*self.world.store;
@@ -101,7 +100,7 @@ impl Service {
         which: &Which,
         feature: Option<&str>,
         question: Option<&str>,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         let store = &*self.world.store;
@@ -128,7 +127,7 @@ fn the_one(
     mut of: Vec<Question>,
     feature: Option<&str>,
     question: Option<&str>,
-) -> anyhow::Result<Question> {
+) -> fault::Result<Question> {
     let line = |one: &Question| {
         let of = one.invocation.feature().map(|feature| format!(" of {feature}")).unwrap_or_default();
         format!("{}{of}", one.id())

@@ -1,14 +1,13 @@
 //! Approvals and the rules of runs: listed, answered, revoked.
 
-use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::audit::What;
 use crate::run::StoredRun;
 use crate::run::approvals;
-use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, Asks, RunRule, Standing};
 use longhaul_core::RunId;
 use longhaul_core::approval::Decision;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::text::printable;
 use longhaul_harness::{Input, Lane, Refusal, RunStatus};
@@ -19,7 +18,7 @@ const RULE_BYTES_MAX: usize = 400;
 
 impl Service {
     /// Those of one run, or of all.
-    pub(super) fn approvals(&self, which: Option<&Which>) -> anyhow::Result<Answer> {
+    pub(super) fn approvals(&self, which: Option<&Which>) -> fault::Result<Answer> {
         let store = &*self.world.store;
         let runs = match which {
             Some(which) => vec![self.find(which)?.record.run],
@@ -41,14 +40,14 @@ impl Service {
         Ok(Answer::Approvals { approvals: found, rules })
     }
 
-    pub(super) fn approval(&self, id: &str) -> anyhow::Result<Answer> {
+    pub(super) fn approval(&self, id: &str) -> fault::Result<Answer> {
         let found = approvals::find(&*self.world.store, id)?;
         Ok(Answer::Approvals { approvals: vec![found], rules: Vec::new() })
     }
 
     /// Keeps the answer, then tells the run. A kill in between leaves a run that waits though its answer is there; see
     /// [`Service::told_of_answers`].
-    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> fault::Result<Answer> {
         let before = approvals::find(&*self.world.store, id)?;
         let run = before.subject.invocation.run();
         if self.is_over(&run)? {
@@ -86,7 +85,7 @@ impl Service {
         Ok(Answer::Approved { approval: Box::new(now), rule, active })
     }
 
-    pub(super) async fn revoke_rule(&self, which: &Which, id: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn revoke_rule(&self, which: &Which, id: &str) -> fault::Result<Answer> {
         let run = self.find(which)?.record.run;
         let rules = approvals::rules(&*self.world.store, &run)?;
         let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
@@ -102,7 +101,7 @@ impl Service {
     }
 
     /// The one open question of a run, or of a feature of it, that words can answer.
-    pub(super) fn open_question(&self, which: &Which, feature: Option<&str>) -> anyhow::Result<Option<Approval>> {
+    pub(super) fn open_question(&self, which: &Which, feature: Option<&str>) -> fault::Result<Option<Approval>> {
         let run = self.find(which)?.record.run;
         let mut open = self.awaited(&run)?;
         open.retain(|one| {
@@ -112,7 +111,7 @@ impl Service {
     }
 
     /// Words for a run are no answer to an approval: who says `y` to one thing must not say it to another.
-    pub(super) fn refuse_approvals(&self, run: &RunId, feature: Option<&str>) -> anyhow::Result<()> {
+    pub(super) fn refuse_approvals(&self, run: &RunId, feature: Option<&str>) -> fault::Result<()> {
         let open = self.awaited(run)?;
         let about = |one: &&Approval| feature.is_none() || one.subject.invocation.feature() == feature;
         if let Some(one) = open.iter().find(about) {
@@ -125,7 +124,7 @@ impl Service {
     }
 
     /// The open approvals of a run that work waits for: what was begun anew since asks anew.
-    pub(super) fn awaited(&self, run: &RunId) -> anyhow::Result<Vec<Approval>> {
+    pub(super) fn awaited(&self, run: &RunId) -> fault::Result<Vec<Approval>> {
         let mut open = approvals::open(&*self.world.store, run)?;
         if open.is_empty() {
             return Ok(open);
@@ -139,7 +138,7 @@ impl Service {
         Ok(open)
     }
 
-    async fn note_answer(&self, answered: &Approval) -> anyhow::Result<()> {
+    async fn note_answer(&self, answered: &Approval) -> fault::Result<()> {
         let Standing::Answered { decision, .. } = &answered.standing else { return Ok(()) };
         let call = &answered.subject;
         self.world
@@ -153,13 +152,13 @@ impl Service {
             .await
     }
 
-    fn is_over(&self, run: &RunId) -> anyhow::Result<bool> {
+    fn is_over(&self, run: &RunId) -> fault::Result<bool> {
         use RunStatus::{Abandoned, Completed, Failed};
         Ok(matches!(self.find(&Which::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
     }
 
     /// Whether the work that asked can go on: nothing else is open for it, or a correction ended its batch.
-    fn is_last(&self, answered: &Approval) -> anyhow::Result<bool> {
+    fn is_last(&self, answered: &Approval) -> fault::Result<bool> {
         if matches!(answered.standing, Standing::Answered { decision: Decision::Corrected(_), .. }) {
             return Ok(true);
         }
@@ -169,7 +168,7 @@ impl Service {
     }
 
     /// A run that nobody works on, after it heard of the answers that were kept and that a kill kept from it.
-    pub(super) async fn told_of_answers(&self, stored: StoredRun) -> anyhow::Result<StoredRun> {
+    pub(super) async fn told_of_answers(&self, stored: StoredRun) -> fault::Result<StoredRun> {
         let run = stored.record.run.clone();
         let answered = approvals::list(&*self.world.store, &run)?;
         let answered = answered.into_iter().filter(|one| matches!(one.standing, Standing::Answered { .. }));
@@ -185,7 +184,7 @@ impl Service {
         Ok(stored)
     }
 
-    async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> anyhow::Result<()> {
+    async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> fault::Result<()> {
         let run = approval.subject.invocation.run();
         match self.order(&Which::Named(run.to_string()), approved(approval)).await {
             // It does not wait yet, or not any more; it looks for the answer before it does.

@@ -10,9 +10,9 @@ use crate::check::Scope;
 use crate::config::Config;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until};
 use crate::wiring::ModelOptions;
-use anyhow::{Context, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
 use longhaul_harness::{Dispatch, Input, State, step};
@@ -41,11 +41,7 @@ pub struct Question {
 }
 
 impl Service {
-    pub(super) async fn start_ask(
-        self: &Arc<Self>,
-        question: Question,
-        named: Option<RunId>,
-    ) -> anyhow::Result<Answer> {
+    pub(super) async fn start_ask(self: &Arc<Self>, question: Question, named: Option<RunId>) -> fault::Result<Answer> {
         // What earlier asks came to is remembered meanwhile; nobody waits for it.
         self.remember_due_soon();
         let Question { directory, goal, dispatch, plan, models } = question;
@@ -112,7 +108,7 @@ impl Service {
         which: &Which,
         task: Option<String>,
         text: String,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         self.order(which, Input::Steered { feature: task, text }).await
     }
 }

@@ -4,8 +4,8 @@ use super::{Answer, Service};
 use crate::checkpoint::{self, Shelf};
 use crate::gc::{self, Swept, Wanted};
 use crate::{backup, run, wiring};
-use anyhow::{Context, bail};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::Read;
 use longhaul_core::text::count;
@@ -47,7 +47,7 @@ pub enum UpkeepDone {
 }
 
 impl Service {
-    pub(super) async fn upkeep(self: &Arc<Self>, wanted: UpkeepAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn upkeep(self: &Arc<Self>, wanted: UpkeepAsk) -> fault::Result<Answer> {
         let done = match wanted {
             UpkeepAsk::Backup { file, with_secrets } => UpkeepDone::Backup(self.back_up(file, with_secrets).await?),
             UpkeepAsk::Check => {
@@ -59,7 +59,7 @@ impl Service {
         Ok(Answer::Upkeep { done: Box::new(done) })
     }
 
-    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> anyhow::Result<backup::Written> {
+    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> fault::Result<backup::Written> {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());
         }
@@ -73,7 +73,7 @@ impl Service {
         written.await?
     }
 
-    async fn collect(&self, wanted: &Wanted) -> anyhow::Result<Swept> {
+    async fn collect(&self, wanted: &Wanted) -> fault::Result<Swept> {
         let world = &self.world;
         let shelf = Shelf::new(&*world.store, &*world.clock);
         let mut swept = Swept { dry_run: wanted.dry_run, ..Swept::default() };
@@ -97,7 +97,7 @@ impl Service {
         Ok(swept)
     }
 
-    async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> anyhow::Result<()> {
+    async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> fault::Result<()> {
         for run in gc::old_runs(&self.world, &self.active_runs(), older_ms)? {
             let record = run::record(&*self.world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
             let _alone = self.turns.take(super::turns::of_run(&record)).await;
@@ -112,7 +112,7 @@ impl Service {
         Ok(())
     }
 
-    fn collect_trees(&self, swept: &mut Swept) -> anyhow::Result<()> {
+    fn collect_trees(&self, swept: &mut Swept) -> fault::Result<()> {
         // Those that are being made first: one that is seen is among them, or among the records by then.
         let mut known: BTreeSet<String> = self.turns.begun().iter().map(ToString::to_string).collect();
         known.extend(run::records(&*self.world.store)?.into_iter().map(|record| record.run.to_string()));
@@ -123,7 +123,7 @@ impl Service {
     }
 
     /// Content is stored before what names it: while somebody is about to name some, none goes.
-    async fn collect_content(&self, swept: &mut Swept) -> anyhow::Result<()> {
+    async fn collect_content(&self, swept: &mut Swept) -> fault::Result<()> {
         let busy = || {
             let active = self.active_runs().len();
             let begun = self.turns.begun().len();

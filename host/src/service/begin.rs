@@ -1,6 +1,5 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
-use super::fault::Fault;
 use super::turns::of_directory;
 use super::{Answer, Service};
 use crate::cast;
@@ -10,9 +9,9 @@ use crate::memory;
 use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
 use crate::toolbox;
 use crate::wiring::{ModelOptions, World};
-use anyhow::{Context as _, bail};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
 use longhaul_harness::{Input, RunStatus, Setup, State, Strategy, step};
@@ -30,7 +29,7 @@ impl Service {
         until: Until,
         again: bool,
         named: Option<RunId>,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         // A model may be asked for it, so it is done before anybody has to wait for this.
         self.remember_due().await;
         let directory =
@@ -96,7 +95,7 @@ impl Service {
     }
 
     /// Removes trees of runs that were killed before they were accepted.
-    pub(super) fn sweep_trees(&self) -> anyhow::Result<()> {
+    pub(super) fn sweep_trees(&self) -> fault::Result<()> {
         let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
             return Ok(());
         };
@@ -119,7 +118,7 @@ impl Service {
 
 /// One run of a project at a time: two would move one branch. And what a person gave up stays so until they say
 /// otherwise.
-fn refuse_second(before: Option<&StoredRun>, again: bool) -> anyhow::Result<()> {
+fn refuse_second(before: Option<&StoredRun>, again: bool) -> fault::Result<()> {
     use RunStatus::{Abandoned, Completed, Failed, Incomplete, New, Parked, Paused, Planning, Working};
     let Some(StoredRun { record: RunRecord { run, project, .. }, state }) = before else { return Ok(()) };
     match state.status() {
@@ -162,18 +161,18 @@ fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &State, n
         .collect()
 }
 
-async fn start_point(directory: &Path, branch: &str) -> anyhow::Result<Start> {
+async fn start_point(directory: &Path, branch: &str) -> fault::Result<Start> {
     let (directory, branch) = (directory.to_owned(), branch.to_owned());
     tokio::task::spawn_blocking(move || {
         let project = Project::open(&directory)?;
         project.check_clean()?;
-        anyhow::Ok(project.start(&Branch::new(&branch)?)?)
+        Ok::<_, Fault>(project.start(&Branch::new(&branch)?)?)
     })
     .await?
 }
 
 /// The first input of a run.
-pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Config) -> anyhow::Result<Input> {
+pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Config) -> fault::Result<Input> {
     Ok(Input::Begin {
         run: record.run.clone(),
         goal: record.goal.clone(),
@@ -200,7 +199,7 @@ pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Confi
 
 /// What a planner may know of the project: what it is called, its checks, and what bears on the goal of decisions and
 /// of what earlier runs left.
-async fn context(world: &Arc<World>, record: &RunRecord, config: &Config) -> anyhow::Result<serde_json::Value> {
+async fn context(world: &Arc<World>, record: &RunRecord, config: &Config) -> fault::Result<serde_json::Value> {
     let mut context = serde_json::json!({
         "project": record.project,
         "native_checks": config.checks.keys().collect::<Vec<_>>(),

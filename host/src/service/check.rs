@@ -5,12 +5,12 @@ use crate::check::{self, Scope};
 use crate::config::Config;
 use crate::run::RunRecord;
 use crate::wiring::ModelOptions;
-use anyhow::Context as _;
+use longhaul_core::fault::{self, Context as _};
 use std::path::Path;
 
 impl Service {
     /// Everything that `run` would refuse, and what it would run.
-    pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> anyhow::Result<Answer> {
+    pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> fault::Result<Answer> {
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let (findings, overview) = check::examine(&self.world, &directory, models).await?;
@@ -25,14 +25,14 @@ impl Service {
         text: Option<&str>,
         models: &ModelOptions,
         scope: &Scope,
-    ) -> anyhow::Result<()> {
+    ) -> fault::Result<()> {
         let text = text.unwrap_or_default();
         let (findings, _) = check::examine_config(&self.world, directory, config, text, models, scope).await?;
         check::refuse(&findings)
     }
 
     /// As [`Service::refuse_faults`], before a run goes on.
-    pub(super) async fn refuse_faults_of(&self, record: &RunRecord) -> anyhow::Result<()> {
+    pub(super) async fn refuse_faults_of(&self, record: &RunRecord) -> fault::Result<()> {
         let mut config = record.config_now()?;
         if record.ask.is_some() {
             config.checks.clear();

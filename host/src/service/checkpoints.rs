@@ -1,6 +1,5 @@
 //! Checkpoints: listed, exported, saved, imported.
 
-use super::fault::Fault;
 use super::turns::{self, Turn};
 use super::{Answer, Service, Which};
 use crate::audit::What;
@@ -8,8 +7,8 @@ use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, r
 use crate::config::Config;
 use crate::run;
 use crate::signing::{self, Accepts, SigningKey};
-use anyhow::{Context, bail};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -80,7 +79,7 @@ pub enum CheckpointAsk {
 }
 
 impl Service {
-    pub(super) async fn checkpoints(&self, wanted: CheckpointAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn checkpoints(&self, wanted: CheckpointAsk) -> fault::Result<Answer> {
         let shelf = Shelf::new(&*self.world.store, &*self.world.clock);
         match wanted {
             CheckpointAsk::List { run, every } => {
@@ -125,7 +124,7 @@ impl Service {
     }
 
     /// Rows and files that change while they are read would not fit each other.
-    fn refuse_working(&self, key: &str) -> anyhow::Result<()> {
+    fn refuse_working(&self, key: &str) -> fault::Result<()> {
         let run = self.find(&Which::Named(Key::parse(key).run))?.record.run;
         if self.handle(&run).is_some() {
             bail!(Fault::conflict(format!("run {run} is worked on; pause it first: `longhaul pause {run}`")));
@@ -133,20 +132,20 @@ impl Service {
         Ok(())
     }
 
-    fn refuse_active(&self, run: &RunId) -> anyhow::Result<()> {
+    fn refuse_active(&self, run: &RunId) -> fault::Result<()> {
         if self.handle(run).is_some() {
             bail!(Fault::conflict(format!("run {run} is worked on here; pause it first: `longhaul pause {run}`")));
         }
         Ok(())
     }
 
-    fn snapshot(&self, key: &str) -> anyhow::Result<Snapshot> {
+    fn snapshot(&self, key: &str) -> fault::Result<Snapshot> {
         let key = Key::parse(key);
         let stored = self.find(&Which::Named(key.run.clone()))?;
         take(&self.world, &stored, &key)
     }
 
-    fn signed(&self, key: &str) -> anyhow::Result<Snapshot> {
+    fn signed(&self, key: &str) -> fault::Result<Snapshot> {
         self.snapshot(key)?.sign(&SigningKey::of(&self.world.home)?)
     }
 
@@ -156,7 +155,7 @@ impl Service {
         directory: &Path,
         replace: bool,
         accepts: &Accepts,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let _alone = self.alone_with(&snapshot.run, directory).await?;
         let _begins = self.turns.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;
@@ -170,7 +169,7 @@ impl Service {
         directory: &Path,
         replace: bool,
         accepts: &Accepts,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let (signed, bytes) = snapshot.take_signature()?;
         let signer = signing::admit(&self.world.home, "the checkpoint", signed.as_ref(), &bytes, accepts)?;
         let claimed = self.claimed(&directory.canonicalize()?, &Config::read(directory)?).await?;
@@ -184,14 +183,14 @@ impl Service {
 
     /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is in
     /// here so far.
-    async fn alone_with(&self, run: &RunId, directory: &Path) -> anyhow::Result<Turn> {
+    async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<Turn> {
         let missing = || format!("there is no directory `{}`", directory.display());
         let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().with_context(missing)?)];
         names.extend(run::record(&*self.world.store, run)?.iter().flat_map(turns::of_run));
         Ok(self.turns.take(names).await)
     }
 
-    fn shared(&self, directory: &Path) -> anyhow::Result<Shared> {
+    fn shared(&self, directory: &Path) -> fault::Result<Shared> {
         let config = Config::read(directory)?;
         self.expect_trust(&directory.canonicalize()?, &config)?;
         let shared = Shared::open(&self.world, &config.checkpoints, directory)?;
@@ -200,6 +199,6 @@ impl Service {
     }
 }
 
-fn listed(checkpoints: Vec<Checkpoint>, saved: Vec<Saved>, shared: Vec<String>) -> anyhow::Result<Answer> {
+fn listed(checkpoints: Vec<Checkpoint>, saved: Vec<Saved>, shared: Vec<String>) -> fault::Result<Answer> {
     Ok(Answer::Checkpoints { checkpoints, saved, shared })
 }

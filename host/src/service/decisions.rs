@@ -1,10 +1,9 @@
 //! The decisions of a project: listed, found, judged.
 
-use super::fault::Fault;
 use super::{Answer, Service};
 use crate::run::{StoredRun, decisions};
-use anyhow::bail;
 use longhaul_core::decision::{Decision, Hit, Outcome, relevant};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_harness::decisions::clamp_score;
 
@@ -14,7 +13,7 @@ impl Service {
         stored: &StoredRun,
         question: Option<String>,
         limit: usize,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let all = decisions::all(&*self.world.store, stored.record.scope())?;
         let hits = match question {
             Some(question) => relevant(all, &question, self.world.clock.now_ms(), limit),
@@ -27,7 +26,7 @@ impl Service {
     }
 
     /// The decision of that id, or the one whose id begins so.
-    pub(super) fn decision(&self, stored: &StoredRun, id: &str) -> anyhow::Result<Decision> {
+    pub(super) fn decision(&self, stored: &StoredRun, id: &str) -> fault::Result<Decision> {
         let all = decisions::all(&*self.world.store, stored.record.scope())?;
         if let Some(exact) = all.iter().find(|decision| decision.id == id) {
             return Ok(exact.clone());
@@ -49,7 +48,7 @@ impl Service {
         outcome: Option<Outcome>,
         score: Option<f64>,
         lesson: Option<String>,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let mut decision = self.decision(stored, id)?;
         decision.outcome = outcome.unwrap_or(decision.outcome);
         decision.score = score.map(clamp_score).or(decision.score);

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::powers::{self, Power, PowerKind};
 use crate::run::{self, RunRecord};
 use longhaul_core::event::Event;
+use longhaul_core::fault;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::store::{Batch, Table};
 use longhaul_core::tool::ToolCall;
@@ -183,7 +184,7 @@ fn host_of(what: &str) -> Option<HostPattern> {
 
 impl Service {
     /// Grants of the project in a directory against what its runs did.
-    pub(super) fn grants_of(&self, directory: &Path) -> anyhow::Result<Grants> {
+    pub(super) fn grants_of(&self, directory: &Path) -> fault::Result<Grants> {
         let mut records: Vec<RunRecord> = run::records(&*self.world.store)?;
         records.retain(|record| record.directory == directory);
         records.drain(..records.len().saturating_sub(RUNS_MAX));
@@ -211,7 +212,7 @@ impl Service {
         Ok(Grants { unused: of(Use::Unused).collect(), unknown: of(Use::Unknown).collect(), runs })
     }
 
-    fn recorded(&self, record: &RunRecord, secrets: &BTreeSet<(RunId, String, String)>) -> anyhow::Result<Recorded> {
+    fn recorded(&self, record: &RunRecord, secrets: &BTreeSet<(RunId, String, String)>) -> fault::Result<Recorded> {
         let own = secrets.iter().filter(|(run, ..)| *run == record.run);
         let mut recorded = Recorded {
             secrets: own.map(|(_, table, secret)| (table.clone(), secret.clone())).collect(),
@@ -228,7 +229,7 @@ impl Service {
     }
 
     /// Powers that a run had, at its beginning or when it went on.
-    fn able(&self, record: &RunRecord) -> anyhow::Result<BTreeSet<Power>> {
+    fn able(&self, record: &RunRecord) -> fault::Result<BTreeSet<Power>> {
         // A run whose own file cannot be read any more had powers that nobody can name.
         let mut able = record.config().map(|config| powers::of(&config)).unwrap_or_default();
         if let Some(bytes) = self.world.store.get(Table::States, &powers::key_of_run(&record.run))? {
@@ -238,7 +239,7 @@ impl Service {
     }
 
     /// Keeps what a run may do that goes on by a file which gives more than before, and says so in the audit log.
-    pub(super) async fn note_went_on(&self, record: &RunRecord, config: &Config) -> anyhow::Result<()> {
+    pub(super) async fn note_went_on(&self, record: &RunRecord, config: &Config) -> fault::Result<()> {
         let (before, now) = (self.able(record)?, powers::of(config));
         let more: Vec<&Power> = now.difference(&before).collect();
         if more.is_empty() {

@@ -3,9 +3,10 @@
 use super::{Answer, Service};
 use crate::config::Config;
 use crate::graphs::{GraphAsk, Reply};
+use longhaul_core::fault;
 
 impl Service {
-    pub(super) async fn graphs(&self, wanted: GraphAsk, token: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn graphs(&self, wanted: GraphAsk, token: &str) -> fault::Result<Answer> {
         if let GraphAsk::Diagnose { model: Some(model), .. } | GraphAsk::Patch { model: Some(model), .. } = &wanted {
             // A model of a project is asked, under its keys and at its address.
             self.expect_trust(&model.directory, &Config::read(&model.directory)?)?;

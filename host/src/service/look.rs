@@ -1,12 +1,11 @@
 //! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
 
-use super::fault::Fault;
 use super::paths::expect_whole;
 use super::{Answer, Carried, InShort, OpenQuestion, Service, Status, Summary, Which};
 use crate::config::{Config, FILE, PluginConfig};
 use crate::run::{self, RunRecord, StoredRun};
-use anyhow::{Context, bail};
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
@@ -15,12 +14,12 @@ use longhaul_harness::state::{Phase, Wait, WaitFor};
 use std::path::Path;
 
 impl Service {
-    pub(super) fn runs(&self) -> anyhow::Result<Answer> {
+    pub(super) fn runs(&self) -> fault::Result<Answer> {
         Ok(Answer::Runs { runs: self.in_short()?.into_iter().map(|one| one.summary).collect() })
     }
 
     /// All runs, oldest first.
-    pub(super) fn in_short(&self) -> anyhow::Result<Vec<InShort>> {
+    pub(super) fn in_short(&self) -> fault::Result<Vec<InShort>> {
         let store = &*self.world.store;
         let all = || Ok(run::records(store)?.into_iter().map(|record| record.run).collect());
         let read = |run: &RunId| {
@@ -36,7 +35,7 @@ impl Service {
         Ok(runs)
     }
 
-    pub(super) fn summary(&self, stored: &StoredRun) -> anyhow::Result<Summary> {
+    pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<Summary> {
         let StoredRun { record, state } = stored;
         let kept = state.features.len() - state.count(FeatureStatus::Dropped);
         Ok(Summary {
@@ -54,7 +53,7 @@ impl Service {
         })
     }
 
-    pub(super) fn status(&self, stored: &StoredRun) -> anyhow::Result<Status> {
+    pub(super) fn status(&self, stored: &StoredRun) -> fault::Result<Status> {
         let StoredRun { record, state } = stored;
         let questions = run::questions(&*self.world.store, &record.run, state)?;
         let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
@@ -86,7 +85,7 @@ impl Service {
         })
     }
 
-    pub(super) fn journal(&self, stored: &StoredRun, invocation: Option<String>, after: u32) -> anyhow::Result<Answer> {
+    pub(super) fn journal(&self, stored: &StoredRun, invocation: Option<String>, after: u32) -> fault::Result<Answer> {
         let run = &stored.record.run;
         let Some(named) = invocation else {
             return Ok(Answer::Invocations { invocations: self.invocations(run, None)? });
@@ -104,7 +103,7 @@ impl Service {
     }
 
     /// The invocations of a run, in the order in which they first started.
-    pub(super) fn invocations(&self, run: &RunId, only: Option<String>) -> anyhow::Result<Vec<InvocationId>> {
+    pub(super) fn invocations(&self, run: &RunId, only: Option<String>) -> fault::Result<Vec<InvocationId>> {
         if let Some(only) = only {
             return Ok(vec![full_name(run, &only)]);
         }
@@ -124,7 +123,7 @@ impl Service {
         }
     }
 
-    pub(super) fn parts(&self, stored: &StoredRun) -> anyhow::Result<Answer> {
+    pub(super) fn parts(&self, stored: &StoredRun) -> fault::Result<Answer> {
         let mut parts = Vec::new();
         for invocation in self.invocations(&stored.record.run, None)? {
             let store = &*self.world.store;
@@ -142,7 +141,7 @@ impl Service {
     }
 
     /// An invocation, then those that it started, each before its own.
-    pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> anyhow::Result<()> {
+    pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> fault::Result<()> {
         let children = longhaul_journal::children(&*self.world.store, &invocation)?;
         found.push(invocation);
         // As deep as `delegation_depth_max` let it go.
@@ -150,7 +149,7 @@ impl Service {
     }
 
     /// The run that is meant.
-    pub fn find(&self, which: &Which) -> anyhow::Result<StoredRun> {
+    pub fn find(&self, which: &Which) -> fault::Result<StoredRun> {
         let store = &*self.world.store;
         match which {
             Which::Named(key) if key.contains(':') => {
@@ -194,7 +193,7 @@ impl Service {
 }
 
 /// Why nothing is meant by a directory, with what could be: never the newest run of another project.
-fn no_run_of(store: &dyn Store, directory: &Path) -> anyhow::Result<String> {
+fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
     let shown = directory.display();
     let records = if directory.join(FILE).exists() { Vec::new() } else { run::records(store)? };
     let mut newest: Vec<RunRecord> = Vec::new();

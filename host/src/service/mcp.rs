@@ -4,15 +4,15 @@ use super::{Answer, Service};
 use crate::audit::What;
 use crate::config::Config;
 use crate::toolbox;
-use anyhow::{Context as _, bail};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::truncate;
 use longhaul_mcp::{Definition, McpConfig, McpServer};
 use std::path::Path;
 
 impl Service {
     /// Starts a server, in a directory of its own in place of a run's tree, and tells what it says of its tools.
-    pub(super) async fn describe_mcp(&self, directory: &Path, server: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn describe_mcp(&self, directory: &Path, server: &str) -> fault::Result<Answer> {
         let config = self.claimed_config(directory).await?;
         self.expect_trust(directory, &config)?;
         let table = table(&config, server)?.clone();
@@ -30,7 +30,7 @@ impl Service {
         Ok(Answer::McpTools { digest, tools: tools.collect() })
     }
 
-    pub(super) async fn accept_mcp(&self, directory: &Path, server: &str, digest: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn accept_mcp(&self, directory: &Path, server: &str, digest: &str) -> fault::Result<Answer> {
         let config = self.claimed_config(directory).await?;
         let table = table(&config, server)?;
         if digest.parse::<Digest>().is_err() {
@@ -47,6 +47,6 @@ impl Service {
     }
 }
 
-fn table<'a>(config: &'a Config, server: &str) -> anyhow::Result<&'a McpConfig> {
+fn table<'a>(config: &'a Config, server: &str) -> fault::Result<&'a McpConfig> {
     config.mcp.get(server).with_context(|| format!("there is no [mcp.{}] in longhaul.toml", truncate(server, 80)))
 }

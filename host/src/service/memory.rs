@@ -1,11 +1,10 @@
 //! What a project remembers: listed, searched, shown, forgotten, exported.
 
-use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::memory::{self, episodes_of, facts_of};
 use crate::run::RunRecord;
-use anyhow::{Context, bail};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::memory::{Entry, MemoryBackend, Note, Trust, closest};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
@@ -154,7 +153,7 @@ impl Service {
         all.spawn(one);
     }
 
-    pub(super) async fn memory(&self, which: &Which, ask: MemoryAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn memory(&self, which: &Which, ask: MemoryAsk) -> fault::Result<Answer> {
         self.remember_due().await;
         let record = self.find(which)?.record;
         let config = record.config_now()?;
@@ -191,7 +190,7 @@ async fn listed(
     record: &RunRecord,
     prefix: &str,
     limit: usize,
-) -> anyhow::Result<Vec<Memory>> {
+) -> fault::Result<Vec<Memory>> {
     let mut found = Vec::new();
     for shelf in Shelf::ALL {
         found.extend(all(memory, record, shelf, prefix, limit).await?);
@@ -205,7 +204,7 @@ async fn all(
     shelf: Shelf,
     prefix: &str,
     limit: usize,
-) -> anyhow::Result<Vec<Memory>> {
+) -> fault::Result<Vec<Memory>> {
     let (namespace, mut found, mut after) = (shelf.namespace(record), Vec::new(), None::<String>);
     loop {
         let page = memory.list(&namespace, prefix, after.as_deref(), PAGE_KEYS).await?;
@@ -229,7 +228,7 @@ async fn searched(
     query: &str,
     limit: u32,
     by_meaning: bool,
-) -> anyhow::Result<Vec<Memory>> {
+) -> fault::Result<Vec<Memory>> {
     let mut found = Vec::new();
     let ranked = [Shelf::Fact, Shelf::Working].into_iter().chain(by_meaning.then_some(Shelf::Episode));
     for shelf in ranked {
@@ -254,7 +253,7 @@ async fn of_key(
     record: &RunRecord,
     key: &str,
     only: Option<Shelf>,
-) -> anyhow::Result<Vec<Memory>> {
+) -> fault::Result<Vec<Memory>> {
     let mut found = Vec::new();
     for shelf in Shelf::ALL.into_iter().filter(|shelf| only.is_none_or(|only| only == *shelf)) {
         let entry = memory.get(&shelf.namespace(record), key).await.context("ask the memory backend")?;
@@ -268,7 +267,7 @@ async fn of_key(
 }
 
 /// Marks one as a person's own words, where nobody changed it meanwhile.
-async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: Memory) -> anyhow::Result<Memory> {
+async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: Memory) -> fault::Result<Memory> {
     let namespace = one.shelf.namespace(record);
     let changed =
         || Fault::conflict(format!("`{}` was changed at the same time; look at it and promote it again", one.key));

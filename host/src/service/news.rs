@@ -5,6 +5,7 @@
 use super::Service;
 use crate::run;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use tokio::sync::broadcast;
 
 /// Runs that a listener may lag behind before it has to look at all of them.
@@ -31,7 +32,7 @@ impl Service {
     }
 
     /// The number of the last event of a run; 0 where there is none.
-    pub fn last_event(&self, run: &RunId) -> anyhow::Result<u64> {
+    pub fn last_event(&self, run: &RunId) -> fault::Result<u64> {
         run::last_event(&*self.world.store, run)
     }
 

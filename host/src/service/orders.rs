@@ -2,14 +2,13 @@
 //! actor, or, when it has none, into its stored state.
 
 use super::begin::begin;
-use super::fault::Fault;
 use super::turns::{self, Turn};
 use super::{Active, Answer, Service, Which};
 use crate::checkpoint::{self, Shared};
 use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
 use crate::wiring::World;
-use anyhow::bail;
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::shared::Lease;
 use longhaul_core::store::Batch;
 use longhaul_harness::state::BlockedBy;
@@ -24,7 +23,7 @@ impl Service {
         which: &Which,
         retry_failing: bool,
         until: Until,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = &self.ready(&which).await?;
         let run = stored.record.run.clone();
@@ -78,7 +77,7 @@ impl Service {
         bus: Bus,
         first: Option<Input>,
         until: Until,
-    ) -> anyhow::Result<()> {
+    ) -> fault::Result<()> {
         let (record, run) = (stored.record.clone(), stored.record.run.clone());
         // What was before this process took it up was another's to report.
         let reported = match stored.state.status() {
@@ -113,7 +112,7 @@ impl Service {
     }
 
     /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
-    pub(super) async fn order(self: &Arc<Self>, which: &Which, input: Input) -> anyhow::Result<Answer> {
+    pub(super) async fn order(self: &Arc<Self>, which: &Which, input: Input) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = match input {
             // To stop must always be possible.
@@ -125,7 +124,7 @@ impl Service {
     }
 
     /// Has a run take an input, with what is stored in one transaction with it. Whoever calls has the run's turn.
-    pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> anyhow::Result<Answer> {
+    pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> fault::Result<Answer> {
         let run = stored.record.run.clone();
         if let Some(handle) = self.handle(&run) {
             handle.input_with(input, also).await?;
@@ -137,7 +136,7 @@ impl Service {
     }
 
     /// One's turn with the run that is meant, which is found before and is the same one then.
-    pub(super) async fn alone(&self, which: &Which) -> anyhow::Result<(Turn, Which)> {
+    pub(super) async fn alone(&self, which: &Which) -> fault::Result<(Turn, Which)> {
         let record = self.find(which)?.record;
         let turn = self.turns.take(turns::of_run(&record)).await;
         Ok((turn, Which::Named(record.run.to_string())))
@@ -145,7 +144,7 @@ impl Service {
 
     /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one
     /// of its project came after is refused, since that one moved the branch.
-    pub(super) async fn ready(&self, which: &Which) -> anyhow::Result<StoredRun> {
+    pub(super) async fn ready(&self, which: &Which) -> fault::Result<StoredRun> {
         let stored = self.find(which)?;
         if stored.record.ask.is_some() {
             return Ok(stored);
@@ -190,7 +189,7 @@ async fn live_holding(
 }
 
 /// Nobody should be told that a run was paused, or given up, that was over before.
-fn refuse_idle(stored: &StoredRun, input: &Input) -> anyhow::Result<()> {
+fn refuse_idle(stored: &StoredRun, input: &Input) -> fault::Result<()> {
     use RunStatus::{Abandoned, Completed, Failed, Incomplete};
     let status = stored.state.status();
     let (verb, is_over) = match input {

@@ -2,10 +2,10 @@
 //! and a relative path would name another project, or another file, there. Surfaces make paths whole; here they are
 //! refused where one was forgotten.
 
-use super::fault::Fault;
 use super::{CheckpointAsk, Request};
 use crate::graphs::GraphAsk;
 use crate::wiring::ModelOptions;
+use longhaul_core::fault::Fault;
 use std::path::{Path, PathBuf};
 
 impl Request {

@@ -3,12 +3,11 @@
 //! A project's status is that of its newest run; nothing here keeps one. Refuses a name that another project of
 //! this data directory has, since progress and decisions are kept by name.
 
-use super::fault::Fault;
 use super::{Answer, InShort, ProjectSummary, Service, Summary};
 use crate::config::{Config, FILE};
 use crate::powers;
 use crate::run::ProjectRecord;
-use anyhow::{Context, bail};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::store::Batch;
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ impl Service {
         directory: PathBuf,
         name: Option<String>,
         fresh: bool,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         // All of them: two must not get one name.
         let _alone = self.turns.take(["projects".to_owned()]).await;
         let project = name.map_or_else(|| plain_name(&directory), Ok)?;
@@ -42,7 +41,7 @@ impl Service {
         Ok(Answer::Project { project, directory, repository_is_new })
     }
 
-    pub(super) fn projects(&self) -> anyhow::Result<Answer> {
+    pub(super) fn projects(&self) -> fault::Result<Answer> {
         let mut projects: Vec<ProjectSummary> =
             self.known_projects()?.into_values().map(Self::project_summary).collect();
         projects.sort_by_key(|project| std::cmp::Reverse(project.last_ms));
@@ -50,7 +49,7 @@ impl Service {
     }
 
     /// One whose directory is gone leaves its name.
-    fn refuse_taken(&self, name: &str, directory: &Path) -> anyhow::Result<()> {
+    fn refuse_taken(&self, name: &str, directory: &Path) -> fault::Result<()> {
         let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let is_taken = |known: &Known| known.record.project == name && known.record.directory.join(FILE).exists();
         let known = self.known_projects()?;
@@ -65,7 +64,7 @@ impl Service {
     }
 
     /// Those that were made here, and those that were run here, by their directory.
-    fn known_projects(&self) -> anyhow::Result<BTreeMap<PathBuf, Known>> {
+    fn known_projects(&self) -> fault::Result<BTreeMap<PathBuf, Known>> {
         let store = &*self.world.store;
         let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
         for record in ProjectRecord::list(store)? {
@@ -117,7 +116,7 @@ struct Known {
 }
 
 /// Makes what is missing; answers where it is, and whether the repository is among it.
-fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> anyhow::Result<(PathBuf, bool)> {
+fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> fault::Result<(PathBuf, bool)> {
     if fresh {
         longhaul_worktree::new_project(directory, name)?;
     }
@@ -139,7 +138,7 @@ fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> anyhow::Resu
 
 /// Makes a directory with a repository, whose first commit holds a configuration and a goal. Without a template
 /// the configuration is that of `longhaul new`; in one, `{{name}}` stands for the name.
-pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&str>) -> anyhow::Result<()> {
+pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&str>) -> fault::Result<()> {
     let config = template.unwrap_or(CONFIG).replace("{{name}}", name);
     Config::parse(&config)?;
     longhaul_worktree::new_project_with(directory, name, &[(FILE, &config), ("GOAL.md", goal)])?;
@@ -147,7 +146,7 @@ pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&st
 }
 
 /// The directory's name, as far as a project may have it.
-pub fn plain_name(directory: &Path) -> anyhow::Result<String> {
+pub fn plain_name(directory: &Path) -> fault::Result<String> {
     let name = std::path::absolute(directory)?;
     let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String =

@@ -1,10 +1,9 @@
 //! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
 
-use super::fault::Fault;
 use super::{Answer, Service, Which};
 use crate::run::StoredRun;
 use crate::run::proposals::{self, Change, Proposal, Standing};
-use anyhow::Context as _;
+use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
@@ -15,13 +14,13 @@ use std::sync::Arc;
 const WHY_BYTES_MAX: usize = 2_048;
 
 impl Service {
-    pub(super) fn proposals(&self, stored: &StoredRun) -> anyhow::Result<Answer> {
+    pub(super) fn proposals(&self, stored: &StoredRun) -> fault::Result<Answer> {
         Ok(Answer::Proposals { proposals: proposals::list(&*self.world.store, &stored.record.run)? })
     }
 
     /// Gives the order, then notes it. A kill in between leaves the proposal open and its change made, so what is
     /// done already is only noted.
-    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &Which, id: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &Which, id: &str) -> fault::Result<Answer> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.world.store, &stored.record.run, id)?;
         if let Some(input) = order_of(&stored.state, &proposal.change)? {
@@ -30,7 +29,7 @@ impl Service {
         self.decide(stored, proposal, Standing::Accepted { at_ms: self.world.clock.now_ms() }).await
     }
 
-    pub(super) async fn reject_proposal(&self, which: &Which, id: &str, why: &str) -> anyhow::Result<Answer> {
+    pub(super) async fn reject_proposal(&self, which: &Which, id: &str, why: &str) -> fault::Result<Answer> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.world.store, &stored.record.run, id)?;
         let standing =
@@ -38,7 +37,7 @@ impl Service {
         self.decide(stored, proposal, standing).await
     }
 
-    async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: Standing) -> anyhow::Result<Answer> {
+    async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: Standing) -> fault::Result<Answer> {
         let batch = Proposal { standing, ..proposal }.put(Batch::new())?;
         self.world.store.commit(batch).await?;
         Ok(Answer::Run { run: stored.record.run })
@@ -46,7 +45,7 @@ impl Service {
 }
 
 /// What the harness is told; none when nothing is left to tell it.
-fn order_of(state: &State, change: &Change) -> anyhow::Result<Option<Input>> {
+fn order_of(state: &State, change: &Change) -> fault::Result<Option<Input>> {
     let status = |id: &str| state.feature(id).map(|feature| feature.status);
     Ok(match change {
         Change::AddFeature { spec } if state.feature(&spec.id).is_some_and(|found| found.spec == *spec) => None,

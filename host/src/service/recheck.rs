@@ -4,12 +4,11 @@
 //! They run on a copy of the branch's tip and never on the tree of the run, and decide nothing but whether a
 //! feature still passes: what fails is told to the harness, which reopens a run that had ended.
 
-use super::fault::Fault;
 use super::reverts::refuse_working;
 use super::{Answer, Service, Which};
 use crate::run::{self, Bus, RunRecord, Stage, StoredRun};
-use anyhow::bail;
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::work::FeatureStatus;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Feature, Input, Job, Report, Work};
@@ -31,7 +30,7 @@ pub struct Rechecked {
 }
 
 impl Service {
-    pub(super) async fn recheck(&self, which: &Which, only: Option<String>) -> anyhow::Result<Answer> {
+    pub(super) async fn recheck(&self, which: &Which, only: Option<String>) -> fault::Result<Answer> {
         let stored = {
             let (_alone, which) = self.alone(which).await?;
             self.ready(&which).await?
@@ -55,7 +54,7 @@ impl Service {
         Ok(Answer::Rechecked { run, features })
     }
 
-    async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> anyhow::Result<Vec<Rechecked>> {
+    async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> fault::Result<Vec<Rechecked>> {
         let _alone = self.rechecking.lock().await;
         // Under a name of its own it gets a tree of its own, which is the tip.
         let run = RunId::from_text(format!("recheck-{}", stored.record.run));
@@ -91,7 +90,7 @@ impl Drop for Copy {
     }
 }
 
-fn wanted(stored: &StoredRun, only: Option<&str>) -> anyhow::Result<Vec<Feature>> {
+fn wanted(stored: &StoredRun, only: Option<&str>) -> fault::Result<Vec<Feature>> {
     let passing = |feature: &&Feature| feature.status == FeatureStatus::Passing;
     let Some(only) = only else { return Ok(stored.state.features.iter().filter(passing).cloned().collect()) };
     match stored.state.feature(only) {

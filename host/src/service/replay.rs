@@ -1,12 +1,11 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
-use super::fault::Fault;
 use crate::nobody::Nobody;
 use crate::run::{CHOICE, Kept, RunRecord};
 use crate::wiring::World;
-use anyhow::{Context, bail};
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, Finished};
 use longhaul_core::memory::Embedded;
@@ -40,7 +39,7 @@ pub async fn replay(
     record: &RunRecord,
     wanted: Vec<InvocationId>,
     with: Option<&Path>,
-) -> anyhow::Result<Vec<Replayed>> {
+) -> fault::Result<Vec<Replayed>> {
     let mut replayed = Vec::new();
     let all = wanted.len() != 1;
     for invocation in wanted {
@@ -66,12 +65,12 @@ pub async fn replay(
 }
 
 /// Whether no plugin made it, so that there is none to run again.
-fn is_choice(world: &World, invocation: &InvocationId) -> anyhow::Result<bool> {
+fn is_choice(world: &World, invocation: &InvocationId) -> fault::Result<bool> {
     Ok(longhaul_journal::began(&*world.store, invocation)?.is_some_and(|began| began.export == CHOICE))
 }
 
 /// Whether a component has the role of an invocation; one of another has nothing to say to it.
-async fn plays(world: &Arc<World>, invocation: &InvocationId, path: &Path) -> anyhow::Result<bool> {
+async fn plays(world: &Arc<World>, invocation: &InvocationId, path: &Path) -> fault::Result<bool> {
     let Some(began) = longhaul_journal::began(&*world.store, invocation)? else { return Ok(false) };
     let bytes = world.engine.read(&began.plugin, path)?;
     let plugin = world.loaded.get(&world.engine, &began.plugin, &bytes).await?;
@@ -85,7 +84,7 @@ pub async fn one(
     invocation: InvocationId,
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
-) -> anyhow::Result<Replayed> {
+) -> fault::Result<Replayed> {
     let store = &*world.store;
     if longhaul_journal::began(store, &invocation)?.is_none() {
         bail!(Fault::unknown(format!("there is no invocation `{invocation}`")));
@@ -104,7 +103,7 @@ pub async fn so_far(
     record: &RunRecord,
     invocation: InvocationId,
     watch: Arc<dyn Watch>,
-) -> anyhow::Result<()> {
+) -> fault::Result<()> {
     let no_end = Finished { result: String::new(), fuel_used: 0, interrupted: false, at_ms: 0 };
     run_again(world, record, invocation, &no_end, None, watch).await.map(drop)
 }
@@ -116,7 +115,7 @@ async fn run_again(
     finished: &Finished,
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
-) -> anyhow::Result<Replayed> {
+) -> fault::Result<Replayed> {
     let store = &*world.store;
     let began = longhaul_journal::began(store, &invocation)?
         .with_context(|| Fault::unknown(format!("there is no invocation `{invocation}`")))?;
@@ -198,7 +197,7 @@ async fn compare(
     began: &Began,
     finished: &Finished,
     input: &[u8],
-) -> anyhow::Result<Replayed> {
+) -> fault::Result<Replayed> {
     let cancel = Cancel::default();
     match began.export.as_str() {
         "planner.plan" => {
@@ -232,7 +231,7 @@ fn compared<T: Serialize + DeserializeOwned>(
     recorder: &Recorder,
     finished: &Finished,
     called: Called<Result<T, RoleError>>,
-) -> anyhow::Result<Replayed> {
+) -> fault::Result<Replayed> {
     let fuel = called.used.fuel;
     let difference = difference(recorder, finished, called);
     Ok(Replayed {

@@ -10,13 +10,14 @@ use crate::check::plugins::{Planned, plan_of};
 use crate::check::{self, Finding};
 use crate::config::Config;
 use crate::run::{RunRecord, StoredRun};
+use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};
 use longhaul_harness::{Input, State};
 use std::sync::Arc;
 
 impl Service {
     /// Reads it, and tells the run.
-    pub(super) async fn reread_goal(self: &Arc<Self>, which: &Which) -> anyhow::Result<Answer> {
+    pub(super) async fn reread_goal(self: &Arc<Self>, which: &Which) -> fault::Result<Answer> {
         let StoredRun { record, state } = self.ready(which).await?;
         record.expect_branch()?;
         let config = record.config_now()?;
@@ -33,7 +34,7 @@ impl Service {
     }
 
     /// The plan that a goal writes; none where a model makes it.
-    async fn written(&self, record: &RunRecord, config: &Config, goal: &str) -> anyhow::Result<Option<Plan>> {
+    async fn written(&self, record: &RunRecord, config: &Config, goal: &str) -> fault::Result<Option<Plan>> {
         let planner = cast::pinned(&self.world, config, &record.pins, "planner", &record.directory).await?;
         match plan_of(&self.world, config, &planner, goal.to_owned()).await {
             Planned::Written(plan) => Ok(Some(plan)),

@@ -4,13 +4,13 @@ use super::{Answer, Service};
 use crate::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
 use crate::resources::{ResourceAsk, Resources, RunUse, TaskUse};
 use crate::run;
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 
 /// Tasks that are shown of each kind.
 const TASKS_MAX: usize = 50;
 
 impl Service {
-    pub(super) async fn resources(&self, wanted: ResourceAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn resources(&self, wanted: ResourceAsk) -> fault::Result<Answer> {
         let monitor = &self.world.resources;
         Ok(match wanted {
             ResourceAsk::Now => {
@@ -31,7 +31,7 @@ impl Service {
         })
     }
 
-    async fn tasks(&self, status: StatusFilter) -> anyhow::Result<Vec<TaskUse>> {
+    async fn tasks(&self, status: StatusFilter) -> fault::Result<Vec<TaskUse>> {
         let runs = matches!(status, StatusFilter::Running);
         let wanted = ScheduleAsk::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
         let ScheduleSaid::Tasks { tasks, .. } = self.world.agents.schedules(wanted).await? else {
@@ -47,7 +47,7 @@ impl Service {
     }
 
     /// Runs that are worked on here, in the order of their names.
-    fn uses(&self, all: &Resources) -> anyhow::Result<Vec<RunUse>> {
+    fn uses(&self, all: &Resources) -> fault::Result<Vec<RunUse>> {
         let active: Vec<_> = self.lock().iter().map(|(run, active)| (run.clone(), active.handle.waits())).collect();
         let mut uses = Vec::with_capacity(active.len());
         for (run, waits) in active {

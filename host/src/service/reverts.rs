@@ -1,10 +1,9 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
 
-use super::fault::Fault;
 use super::{Active, Answer, Service, Which};
 use crate::run::{self, StoredRun};
-use anyhow::{Context, bail};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_harness::{Input, RunStatus};
 use longhaul_worktree::{Branch, Project};
 
@@ -19,7 +18,7 @@ impl Service {
         }
     }
 
-    pub(super) async fn revert(&self, which: &Which, to: &str, stash: bool) -> anyhow::Result<Answer> {
+    pub(super) async fn revert(&self, which: &Which, to: &str, stash: bool) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         stored.record.expect_branch()?;
@@ -42,14 +41,14 @@ impl Service {
         }
     }
 
-    pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> anyhow::Result<Answer> {
+    pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> fault::Result<Answer> {
         let run = &stored.record.run;
         let kept = run::best_effort(&*self.world.store, run, name)?;
         let kept = kept.with_context(|| Fault::unknown(format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")))?;
         Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
     }
 
-    pub(super) async fn log(&self, stored: &StoredRun, limit: usize, reverted: bool) -> anyhow::Result<Answer> {
+    pub(super) async fn log(&self, stored: &StoredRun, limit: usize, reverted: bool) -> fault::Result<Answer> {
         stored.record.expect_branch()?;
         let record = stored.record.clone();
         tokio::task::spawn_blocking(move || {
@@ -65,7 +64,7 @@ impl Service {
 }
 
 /// What works would go on from what is taken away.
-pub(super) fn refuse_working(stored: &StoredRun) -> anyhow::Result<()> {
+pub(super) fn refuse_working(stored: &StoredRun) -> fault::Result<()> {
     use RunStatus::{Abandoned, Completed, Failed, Incomplete, New, Parked, Paused, Planning, Working};
     let run = &stored.record.run;
     match stored.state.status() {

@@ -2,9 +2,10 @@
 
 use super::{Answer, Service};
 use crate::agents::ScheduleAsk;
+use longhaul_core::fault;
 
 impl Service {
-    pub(super) async fn schedules(&self, wanted: ScheduleAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<Answer> {
         Ok(Answer::Schedules { said: Box::new(self.world.agents.schedules(wanted).await?) })
     }
 }

@@ -1,6 +1,5 @@
 //! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
 
-use super::fault::Fault;
 use super::{Answer, Service};
 use crate::audit::{Record, Verified, What};
 use crate::config::Config;
@@ -9,8 +8,8 @@ use crate::powers::{self, Power};
 use crate::run::RunRecord;
 use crate::signing::Signers;
 use crate::trust::{self, Agreed, Standing};
-use anyhow::{Context as _, bail};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -124,7 +123,7 @@ pub enum SecurityDone {
 }
 
 impl Service {
-    pub(super) async fn security(&self, wanted: SecurityAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn security(&self, wanted: SecurityAsk) -> fault::Result<Answer> {
         let (store, audit) = (&*self.world.store, &self.world.audit);
         let done = match wanted {
             SecurityAsk::AuditLog { limit } => SecurityDone::Audit(audit.newest(limit.min(RECORDS_MAX))?),
@@ -186,7 +185,7 @@ impl Service {
         Ok(Answer::Security { done: Box::new(done) })
     }
 
-    async fn signer(&self, key: String, known: bool) -> anyhow::Result<()> {
+    async fn signer(&self, key: String, known: bool) -> fault::Result<()> {
         let signers = Signers::of(&self.world.home);
         if known {
             signers.add(&key)?;
@@ -197,24 +196,24 @@ impl Service {
     }
 
     /// The project that a checkout is, which is known from now on.
-    pub(super) async fn claimed(&self, directory: &Path, config: &Config) -> anyhow::Result<identity::Claimed> {
+    pub(super) async fn claimed(&self, directory: &Path, config: &Config) -> fault::Result<identity::Claimed> {
         let world = &self.world;
         identity::claim(&*world.store, directory, &config.project.name, &world.fresh_seed()).await
     }
 
     /// The configuration of a project, with the id that it has here.
-    pub(super) async fn claimed_config(&self, directory: &Path) -> anyhow::Result<Config> {
+    pub(super) async fn claimed_config(&self, directory: &Path) -> fault::Result<Config> {
         let mut config = Config::read(directory)?;
         config.project.id = self.claimed(&place(directory)?, &config).await?.id;
         Ok(config)
     }
 
     /// Refuses to work with a file whose powers nobody agreed to.
-    pub(super) fn expect_trust(&self, directory: &Path, config: &Config) -> anyhow::Result<()> {
+    pub(super) fn expect_trust(&self, directory: &Path, config: &Config) -> fault::Result<()> {
         trust::expect(&*self.world.store, directory, config)
     }
 
-    async fn trust(&self, directory: &Path, digest: Option<Digest>) -> anyhow::Result<Standing> {
+    async fn trust(&self, directory: &Path, digest: Option<Digest>) -> fault::Result<Standing> {
         let config = Config::read(directory)?;
         let powers = powers::of_project(&config, directory);
         if digest.is_some_and(|shown| shown != powers::digest(&powers)) {
@@ -230,7 +229,7 @@ impl Service {
         directory: &Path,
         config: &Config,
         powers: &BTreeSet<Power>,
-    ) -> anyhow::Result<()> {
+    ) -> fault::Result<()> {
         let (world, id) = (&self.world, self.claimed(directory, config).await?.id);
         let agreed = trust::agree(&*world.store, directory, &id, powers, world.clock.now_ms()).await?;
         let powers = agreed.powers.iter().map(ToString::to_string).collect();
@@ -238,13 +237,13 @@ impl Service {
     }
 
     /// Keeps what holds the runs of a project back, which is asked about when it is gone.
-    pub(super) async fn keep_guards(&self, directory: &Path, id: &str, config: &Config) -> anyhow::Result<()> {
+    pub(super) async fn keep_guards(&self, directory: &Path, id: &str, config: &Config) -> fault::Result<()> {
         let (world, powers) = (&self.world, powers::of_project(config, directory));
         trust::keep_guards(&*world.store, directory, id, &powers, world.clock.now_ms()).await
     }
 
     /// Says in the audit log which powers a run went on with that it had not before.
-    pub(super) async fn note_more(&self, record: &RunRecord, powers: Vec<String>) -> anyhow::Result<()> {
+    pub(super) async fn note_more(&self, record: &RunRecord, powers: Vec<String>) -> fault::Result<()> {
         if powers.is_empty() {
             return Ok(());
         }
@@ -253,7 +252,7 @@ impl Service {
     }
 
     /// Says in the audit log what a run may do.
-    pub(super) async fn note_began(&self, record: &RunRecord, config: &Config) -> anyhow::Result<()> {
+    pub(super) async fn note_began(&self, record: &RunRecord, config: &Config) -> fault::Result<()> {
         let powers = powers::of_project(config, &record.directory);
         let powers = powers.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let (run, directory) = (record.run.clone(), record.directory.clone());
@@ -261,6 +260,6 @@ impl Service {
     }
 }
 
-fn place(directory: &Path) -> anyhow::Result<PathBuf> {
+fn place(directory: &Path) -> fault::Result<PathBuf> {
     directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))
 }

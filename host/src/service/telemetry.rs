@@ -5,6 +5,7 @@ use crate::door::{Seen, watch_here};
 use crate::run::{self, RunRecord};
 use crate::wiring::variable;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use longhaul_telemetry::{Exporter, TelemetryConfig, Totals, Watcher};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,7 +86,7 @@ impl Service {
 
     /// All runs of the data directory, summed up. What was counted before is not read again, and stays counted when a run
     /// is removed.
-    pub(super) fn metrics(&self) -> anyhow::Result<Answer> {
+    pub(super) fn metrics(&self) -> fault::Result<Answer> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let Counted { totals, last } = &mut *counted;
         for record in run::records(&*self.world.store)? {

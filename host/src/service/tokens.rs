@@ -4,11 +4,10 @@
 //! Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a token is shown
 //! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
 
-use super::fault::Fault;
 use super::{Answer, Service};
 use crate::audit::What;
-use anyhow::{Context as _, bail};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Table};
 use longhaul_core::text::truncate;
 use serde::{Deserialize, Serialize};
@@ -154,7 +153,7 @@ struct Kept {
 }
 
 impl Service {
-    pub(super) async fn tokens(&self, wanted: TokenAsk) -> anyhow::Result<Answer> {
+    pub(super) async fn tokens(&self, wanted: TokenAsk) -> fault::Result<Answer> {
         match wanted {
             TokenAsk::Add { name, scopes, lasts_ms } => self.add_token(name, scopes, lasts_ms).await,
             TokenAsk::List => {
@@ -168,7 +167,7 @@ impl Service {
     }
 
     /// The token that a client sent; none where it lets nobody in, for whatever reason.
-    pub fn token(&self, sent: &str) -> anyhow::Result<Option<AccessToken>> {
+    pub fn token(&self, sent: &str) -> fault::Result<Option<AccessToken>> {
         let Some(Sent { id, secret }) = Sent::parse(sent) else { return Ok(None) };
         let Some(bytes) = self.world.store.get(Table::States, &key(id))? else { return Ok(None) };
         let kept: Kept = serde_json::from_slice(&bytes).context("a token is damaged")?;
@@ -183,7 +182,7 @@ impl Service {
         self.tokens_removed.subscribe()
     }
 
-    async fn add_token(&self, name: String, scopes: Vec<Scope>, lasts_ms: Option<u64>) -> anyhow::Result<Answer> {
+    async fn add_token(&self, name: String, scopes: Vec<Scope>, lasts_ms: Option<u64>) -> fault::Result<Answer> {
         check_name(&name)?;
         let mut scopes = scopes;
         scopes.sort_unstable();
@@ -215,7 +214,7 @@ impl Service {
         Ok(Answer::TokenMade { token, shown: Shown(format!("{PREFIX}{id}_{secret}")) })
     }
 
-    async fn remove_token(&self, name: &str) -> anyhow::Result<Answer> {
+    async fn remove_token(&self, name: &str) -> fault::Result<Answer> {
         let found = self.kept_tokens()?.into_iter().find(|(_, kept)| kept.token.name == name);
         let (row, kept) = found.with_context(|| {
             Fault::unknown(format!("there is no token `{}`; `longhaul token list` lists them", truncate(name, 80)))
@@ -229,10 +228,10 @@ impl Service {
     }
 
     /// Each with its row.
-    fn kept_tokens(&self) -> anyhow::Result<Vec<(Vec<u8>, Kept)>> {
+    fn kept_tokens(&self) -> fault::Result<Vec<(Vec<u8>, Kept)>> {
         let found = self.world.store.scan(Table::States, &Key::of("tokens"), None, TOKENS_MAX)?;
         let read = |(row, bytes): (Vec<u8>, Vec<u8>)| {
-            anyhow::Ok((row, serde_json::from_slice(&bytes).context("a token is damaged")?))
+            Ok::<_, Fault>((row, serde_json::from_slice(&bytes).context("a token is damaged")?))
         };
         found.into_iter().map(read).collect()
     }
@@ -242,7 +241,7 @@ fn key(id: &str) -> Key {
     Key::of("tokens").and(&id.to_ascii_lowercase())
 }
 
-fn check_name(name: &str) -> anyhow::Result<()> {
+fn check_name(name: &str) -> fault::Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(fits) {
         bail!(Fault::invalid(format!(

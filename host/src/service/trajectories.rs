@@ -5,11 +5,10 @@
 //! person adds: a rating and a correction. Refuses a rating out of its range, and ones of what is no agent's
 //! invocation or has not ended.
 
-use super::fault::Fault;
 use super::{Answer, Service, Which, replay};
 use crate::run::{self, Kept, RunRecord};
-use anyhow::{Context, bail};
 use longhaul_capabilities::{Said, Watch};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::journal::{Began, Entry};
 use longhaul_core::model::{Message, ModelError, ModelReply, Part, Speaker, Usage};
 use longhaul_core::store::{Batch, Key, Store, Table};
@@ -153,7 +152,7 @@ impl Wanted {
 
 impl Service {
     /// Those of a run, or of all runs of its project, without their messages.
-    pub(super) fn trajectories(&self, which: &Which, wanted: &Wanted) -> anyhow::Result<Answer> {
+    pub(super) fn trajectories(&self, which: &Which, wanted: &Wanted) -> fault::Result<Answer> {
         let record = self.find(which)?.record;
         let records = match wanted.all_runs {
             true => run::records(&*self.world.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect(),
@@ -169,7 +168,7 @@ impl Service {
     }
 
     /// One, with its messages.
-    pub(super) async fn trajectory(&self, which: &Which, named: String) -> anyhow::Result<Answer> {
+    pub(super) async fn trajectory(&self, which: &Which, named: String) -> fault::Result<Answer> {
         let record = self.find(which)?.record;
         let mut found = self.named(&record, named)?;
         let ears = Arc::new(Ears::default());
@@ -197,7 +196,7 @@ impl Service {
         named: String,
         rating: Option<u8>,
         correction: Option<String>,
-    ) -> anyhow::Result<Answer> {
+    ) -> fault::Result<Answer> {
         if let Some(rating) = rating.filter(|rating| !(RATING_MIN..=RATING_MAX).contains(rating)) {
             bail!("a rating is a number from {RATING_MIN}, bad, to {RATING_MAX}, good; this one is {rating}");
         }
@@ -224,7 +223,7 @@ impl Service {
     }
 
     /// The one that is meant, by the name of its invocation or the beginning of it.
-    fn named(&self, record: &RunRecord, named: String) -> anyhow::Result<Trajectory> {
+    fn named(&self, record: &RunRecord, named: String) -> fault::Result<Trajectory> {
         let [id] = &self.invocations(&record.run, Some(named.clone()))?[..] else { bail!("name one invocation") };
         match self.facts(record, id)? {
             Some(found) => Ok(found),
@@ -236,7 +235,7 @@ impl Service {
     }
 
     /// What the journal says of an agent's invocation; none for others.
-    fn facts(&self, record: &RunRecord, id: &InvocationId) -> anyhow::Result<Option<Trajectory>> {
+    fn facts(&self, record: &RunRecord, id: &InvocationId) -> fault::Result<Option<Trajectory>> {
         let store = &*self.world.store;
         let Some(began) = longhaul_journal::began(store, id)?.filter(|began| began.export == "agent.run") else {
             return Ok(None);
@@ -301,7 +300,7 @@ impl Trajectory {
     }
 }
 
-fn task(store: &dyn Store, began: &Began) -> anyhow::Result<Task> {
+fn task(store: &dyn Store, began: &Began) -> fault::Result<Task> {
     let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
     Ok(serde_json::from_slice(&input)?)
 }
@@ -321,7 +320,7 @@ fn key(run: &RunId, id: &InvocationId) -> Key {
     Key::of(run.as_str()).and("annotation").and(id.as_str())
 }
 
-fn annotation(store: &dyn Store, run: &RunId, id: &InvocationId) -> anyhow::Result<Annotation> {
+fn annotation(store: &dyn Store, run: &RunId, id: &InvocationId) -> fault::Result<Annotation> {
     let found = store.get(Table::States, &key(run, id))?;
     let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).context("an annotation is damaged");
     Ok(found.map(read).transpose()?.unwrap_or_default())

@@ -6,9 +6,9 @@ use super::todo::Todo;
 use crate::check::text;
 use crate::config::PluginConfig;
 use crate::wiring::World;
-use anyhow::{Context, bail};
 use longhaul_approval::{AllowedCommand, Mode, Policy};
 use longhaul_browser::{Around, Browser, BrowserSettings};
+use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::grant::Grants;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
@@ -59,7 +59,7 @@ pub struct Site<'a> {
 }
 
 /// The tool of a table that [`check`] let through.
-pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> anyhow::Result<Arc<dyn HostTool>> {
+pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> fault::Result<Arc<dyn HostTool>> {
     let Site { world, project, name, sandbox_min, tree, supervisor } = *site;
     let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
     match part.plugin.strip_prefix(PREFIX) {
@@ -113,7 +113,7 @@ pub fn is_question(part: &PluginConfig) -> bool {
 }
 
 /// Refuses a built-in tool that there is not, or where no tool stands, or with grants: it needs none.
-pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
     let name = &part.plugin;
     let Some(tool) = name.strip_prefix(PREFIX) else { return Ok(()) };
     let is_browser = tool == BROWSER;

@@ -4,10 +4,10 @@ use super::built_in;
 use crate::cast::Pins;
 use crate::check::text;
 use crate::config::PluginConfig;
-use anyhow::{Context as _, bail};
 use longhaul_approval::{AllowedCommand, Arguments, Asks, Mode, Policy, Verdict, allows, runs_commands};
 use longhaul_core::Denial;
 use longhaul_core::approval::Intent;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{Access, HostPattern};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::Store;
@@ -154,7 +154,7 @@ impl ToolGate {
     }
 
     /// What an approval is bound to now.
-    pub fn component(&self, store: &dyn Store) -> anyhow::Result<String> {
+    pub fn component(&self, store: &dyn Store) -> fault::Result<String> {
         match &self.component {
             Component::Fixed(text) => Ok(text.clone()),
             Component::Server { project, name } => {
@@ -234,7 +234,7 @@ fn is_question(arguments: &Arguments) -> bool {
 
 /// Refuses a policy where no tool stands, one that lets a tool pass which always asks, and commands that are allowed to
 /// a tool which runs none.
-pub fn check(table: &str, part: &PluginConfig) -> anyhow::Result<()> {
+pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
     if !part.allow.is_empty() && !built_in::always_asks(part) {
         bail!(
             "[{table}] allow is for plugin = \"builtin:shell\"; write what other tools may do under [{table}.approval]"

@@ -4,6 +4,7 @@ use super::gate::ToolGate;
 use crate::config::Config;
 use crate::secrets::{Vault, Wanting};
 use crate::wiring::{World, own_program};
+use longhaul_core::fault;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::tool::HostTool;
 use longhaul_mcp::{McpConfig, McpServer, Surroundings};
@@ -50,7 +51,7 @@ pub fn open(
     config: &Config,
     directory: &Path,
     tree: &Path,
-) -> anyhow::Result<Vec<(String, Arc<dyn HostTool>)>> {
+) -> fault::Result<Vec<(String, Arc<dyn HostTool>)>> {
     let servers = config.mcp.iter().filter(|(name, _)| is_wanted(config, name));
     let opened = servers.map(|(name, server)| {
         let around = surroundings(world, config, name, directory, tree)?;
@@ -68,7 +69,7 @@ pub fn surroundings(
     server: &str,
     directory: &Path,
     tree: &Path,
-) -> anyhow::Result<Surroundings> {
+) -> fault::Result<Surroundings> {
     let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
     let (vault, project) = (Vault::of(&world.home), config.scope().to_owned());
     let (table, hosts) = (format!("mcp.{server}"), config.mcp.get(server).map(sent_to).unwrap_or_default());

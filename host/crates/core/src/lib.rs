@@ -11,6 +11,7 @@ pub mod decision;
 pub mod denial;
 pub mod digest;
 pub mod event;
+pub mod fault;
 pub mod full_text;
 pub mod grant;
 pub mod graph;

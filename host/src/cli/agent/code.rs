@@ -4,9 +4,9 @@ use super::super::{Context, given};
 use crate::agents::record::{
     AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
 };
-use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use clap::Args;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub struct Read {
 
 impl CodeArgs {
     /// What is named; none where nothing is.
-    pub fn read(self, context: &Context) -> anyhow::Result<Option<Read>> {
+    pub fn read(self, context: &Context) -> fault::Result<Option<Read>> {
         let directory = || context.project.clone();
         let code = match self {
             Self { python: Some(path), .. } => Code::Python { source: source(&path)? },
@@ -61,12 +61,12 @@ impl CodeArgs {
     }
 }
 
-fn source(path: &Path) -> anyhow::Result<String> {
+fn source(path: &Path) -> fault::Result<String> {
     String::from_utf8(bytes(path, SOURCE_BYTES_MAX)?)
-        .map_err(|_| anyhow::anyhow!("`{}` is not UTF-8, which source is; save it as UTF-8", path.display()))
+        .map_err(|_| Fault::msg(format!("`{}` is not UTF-8, which source is; save it as UTF-8", path.display())))
 }
 
-fn bytes(path: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
+fn bytes(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let name = || format!("read `{}`", path.display());
     let most = bytes_max as u64 + 1;
@@ -121,7 +121,7 @@ pub struct SettingArgs {
 
 impl SettingArgs {
     /// An agent with these settings.
-    pub fn new_agent(self, context: &Context, name: Name, code: Code, active: bool) -> anyhow::Result<NewAgent> {
+    pub fn new_agent(self, context: &Context, name: Name, code: Code, active: bool) -> fault::Result<NewAgent> {
         let bare = NewAgent::new(name, code);
         let AgentPatch { description, config, limits, grants, summary_by, .. } = self.patch(context, &bare, None)?;
         Ok(NewAgent {
@@ -136,7 +136,7 @@ impl SettingArgs {
     }
 
     /// What differs from an agent by these settings.
-    pub fn patch(self, context: &Context, old: &NewAgent, code: Option<Code>) -> anyhow::Result<AgentPatch> {
+    pub fn patch(self, context: &Context, old: &NewAgent, code: Option<Code>) -> fault::Result<AgentPatch> {
         let config = self.config.as_deref().map(serde_json::from_str::<Value>).transpose();
         let has_limits = self.timeout_ms.or(self.memory_bytes_max).or(self.output_bytes_max).is_some();
         let limits = AgentLimits {

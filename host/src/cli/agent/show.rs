@@ -4,13 +4,13 @@ use super::super::words::counted;
 use super::super::{Context, Exit, terminal};
 use crate::agents::record::{Artifact, Code, rfc3339};
 use crate::agents::{AgentSaid, AgentView};
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 
-pub fn agent(context: &Context, said: &AgentSaid, done: &str) -> anyhow::Result<Exit> {
+pub fn agent(context: &Context, said: &AgentSaid, done: &str) -> fault::Result<Exit> {
     let view = view(said)?;
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -20,7 +20,7 @@ pub fn agent(context: &Context, said: &AgentSaid, done: &str) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
-pub fn agents(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
+pub fn agents(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     let AgentSaid::Agents { agents, total_count, .. } = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
@@ -39,7 +39,7 @@ pub fn agents(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn agent_whole(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
+pub fn agent_whole(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     let view = view(said)?;
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -100,7 +100,7 @@ fn code(code: &Code) -> String {
     }
 }
 
-pub fn executed(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
+pub fn executed(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     let AgentSaid::Executed { task, result } = said else { bail!("the service answered something else") };
     if context.json {
         let mut value = serde_json::to_value(result)?;
@@ -119,7 +119,7 @@ pub fn executed(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
     Ok(if result.success { Exit::Done } else { Exit::Error })
 }
 
-pub fn artifact(context: &Context, said: &AgentSaid) -> anyhow::Result<Exit> {
+pub fn artifact(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
         return Ok(Exit::Done);
@@ -147,7 +147,7 @@ fn line(artifact: &Artifact) {
     );
 }
 
-fn view(said: &AgentSaid) -> anyhow::Result<&AgentView> {
+fn view(said: &AgentSaid) -> fault::Result<&AgentView> {
     match said {
         AgentSaid::Agent(view) => Ok(view),
         _ => bail!("the service answered something else"),

@@ -3,7 +3,7 @@
 //!
 //! What a project may do stands in the project's own file and never here.
 
-use anyhow::Context as _;
+use longhaul_core::fault::{self, Context as _};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct Auto {
 
 impl Settings {
     /// What the file says.
-    pub fn read() -> anyhow::Result<Self> {
+    pub fn read() -> fault::Result<Self> {
         let Some(path) = path() else { return Ok(Self::default()) };
         match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).with_context(|| format!("`{}`", path.display())),
@@ -40,7 +40,7 @@ impl Settings {
 
 impl Auto {
     /// The text of the template, if one is named.
-    pub fn template(&self) -> anyhow::Result<Option<String>> {
+    pub fn template(&self) -> fault::Result<Option<String>> {
         let Some(named) = &self.template else { return Ok(None) };
         let path = path().and_then(|path| Some(path.parent()?.join(named))).unwrap_or_else(|| named.clone());
         std::fs::read_to_string(&path).map(Some).with_context(|| format!("cannot read `{}`", path.display()))

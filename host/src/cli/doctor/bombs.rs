@@ -4,8 +4,8 @@
 use crate::bombs::{self, Outcome, Verdict};
 use crate::cli::{Context, Exit};
 use crate::wiring::own_program;
-use anyhow::{Context as _, bail};
 use longhaul_bombs::{Bomb, corpus};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::text::printable;
 use longhaul_resources::Table;
 use serde_json::json;
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const SHOWN_BYTES_MAX: usize = 160;
 
 /// Holds the bombs whose names contain `part`. An error is one that did not end as it must, or was not tried.
-pub async fn run(context: &Context, part: &str) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, part: &str) -> fault::Result<Exit> {
     let bombs: Vec<Bomb> = corpus().into_iter().filter(|bomb| bomb.name.contains(part)).collect();
     if bombs.is_empty() {
         bail!("no bomb has `{part}` in its name; `longhaul doctor --bombs` shows them all");
@@ -71,7 +71,7 @@ fn show(context: &Context, bomb: &Bomb, outcome: &Outcome, memory_bytes: u64) {
 }
 
 /// What came of a bomb, and the most memory that its process and the compiler below it had, as far as was seen.
-async fn in_a_child(bomb: &Bomb) -> anyhow::Result<(Outcome, u64)> {
+async fn in_a_child(bomb: &Bomb) -> fault::Result<(Outcome, u64)> {
     let mut command = tokio::process::Command::new(own_program()?);
     command.args(["bomb-child", bomb.name]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let child = command.kill_on_drop(true).spawn().context("this program cannot be started")?;
@@ -110,12 +110,12 @@ fn tree_bytes(pid: Option<u32>) -> u64 {
 pub fn child(name: &str) -> i32 {
     let tried = in_this_process(name);
     let code = i32::from(tried.is_err());
-    let not_tried = |error: anyhow::Error| Outcome { verdict: Verdict::NotTried, said: format!("{error:#}"), ms: 0 };
+    let not_tried = |error: Fault| Outcome { verdict: Verdict::NotTried, said: format!("{error:#}"), ms: 0 };
     outln!("{}", json!(tried.unwrap_or_else(not_tried)));
     code
 }
 
-fn in_this_process(name: &str) -> anyhow::Result<Outcome> {
+fn in_this_process(name: &str) -> fault::Result<Outcome> {
     let bomb = corpus().into_iter().find(|bomb| bomb.name == name).with_context(|| format!("no bomb is `{name}`"))?;
     let ours = std::fs::Permissions::from_mode(0o700);
     let cache = tempfile::Builder::new().prefix("longhaul-bombs-").permissions(ours).tempdir();

@@ -5,6 +5,7 @@
 use super::checks::{Found, broken, fine, less};
 use crate::home::Home;
 use crate::wiring::own_program;
+use longhaul_core::fault::{self, bail};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail, LoadError};
 use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, USER_OF_ROOTS_PROGRAMS, run};
 use std::fs::Permissions;
@@ -76,7 +77,7 @@ pub(super) async fn of_compiler() -> Found {
     }
 }
 
-async fn compile_nothing() -> anyhow::Result<()> {
+async fn compile_nothing() -> fault::Result<()> {
     let ours = Permissions::from_mode(0o700);
     let cache = tempfile::Builder::new().prefix("longhaul-doctor-").permissions(ours).tempdir()?;
     let limits = CompileLimits::default();
@@ -85,7 +86,7 @@ async fn compile_nothing() -> anyhow::Result<()> {
     match engine.load_command("nothing", NOTHING).await {
         // It was compiled, and there is nothing to run.
         Ok(_) | Err(LoadError::WrongWorld { .. }) => Ok(()),
-        Err(LoadError::Compile { reason, .. }) => anyhow::bail!("{reason}"),
+        Err(LoadError::Compile { reason, .. }) => bail!("{reason}"),
         Err(error) => Err(error.into()),
     }
 }
@@ -162,7 +163,7 @@ fn may_pass(mode: u32, owner: u32, group: u32, user: u32) -> bool {
 }
 
 /// Runs a program in a scratch directory of its own, which is cleared.
-pub(super) async fn tried(program: &Program, home: Option<&Home>) -> anyhow::Result<Result<Report, SandboxError>> {
+pub(super) async fn tried(program: &Program, home: Option<&Home>) -> fault::Result<Result<Report, SandboxError>> {
     let scratch = tempfile::tempdir()?;
     let host = SandboxHost {
         program: own_program()?,

@@ -3,8 +3,8 @@
 use crate::cli::{Context, Exit, order};
 use crate::run::proposals::{Change, Proposal, Standing};
 use crate::service::{Answer, Request, Which, make_whole};
-use anyhow::{Context as _, bail};
 use clap::Args;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub struct RejectArgs {
 }
 
 /// `--proposals`: every proposal of a run.
-pub async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
+pub async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
     let proposals = all(context, run).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&proposals)?);
@@ -44,7 +44,7 @@ pub async fn list(context: &Context, run: Which) -> anyhow::Result<Exit> {
 }
 
 /// `accept`.
-pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }: AcceptArgs) -> anyhow::Result<Exit> {
+pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }: AcceptArgs) -> fault::Result<Exit> {
     let found = all(context, run.clone()).await?.into_iter().find(|proposal| proposal.id == id);
     match found.map(|proposal| (proposal.standing, proposal.change)) {
         Some((Standing::Open, Change::NewProject { name, goal })) => {
@@ -64,11 +64,11 @@ pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }:
 }
 
 /// `reject`.
-pub async fn reject(context: &Context, run: Which, RejectArgs { id, why }: RejectArgs) -> anyhow::Result<Exit> {
+pub async fn reject(context: &Context, run: Which, RejectArgs { id, why }: RejectArgs) -> fault::Result<Exit> {
     order(context, Request::RejectProposal { run, proposal: id, why }, "rejected").await
 }
 
-async fn all(context: &Context, run: Which) -> anyhow::Result<Vec<Proposal>> {
+async fn all(context: &Context, run: Which) -> fault::Result<Vec<Proposal>> {
     match context.ask(Request::Proposals { run }).await.context("the proposals of the run")? {
         Answer::Proposals { proposals } => Ok(proposals),
         _ => bail!("the service answered something else"),

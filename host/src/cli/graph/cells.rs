@@ -4,7 +4,7 @@
 //! have it; a cell without a name is called by its number. What stands before the first such line is a cell too, unless
 //! it is blank. `// %%` serves as well, for JavaScript.
 
-use anyhow::{Context as _, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// Reads UTF-8, with or without a byte order mark.
-pub fn read(path: &Path, bytes_max: usize) -> anyhow::Result<String> {
+pub fn read(path: &Path, bytes_max: usize) -> fault::Result<String> {
     let mut bytes = Vec::new();
     // One byte more tells that there is more.
     let most = bytes_max as u64 + 1;
@@ -34,7 +34,7 @@ pub fn read(path: &Path, bytes_max: usize) -> anyhow::Result<String> {
     text(bytes).with_context(|| format!("`{}`", path.display()))
 }
 
-fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
+fn text(bytes: Vec<u8>) -> fault::Result<String> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         bail!("it is UTF-16, and source is UTF-8; save it as UTF-8");
     }
@@ -50,7 +50,7 @@ fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
 }
 
 /// The cells with their names.
-pub fn split(text: &str) -> anyhow::Result<Vec<(String, String)>> {
+pub fn split(text: &str) -> fault::Result<Vec<(String, String)>> {
     let mut cells: Vec<(String, String)> = Vec::new();
     for line in text.split_inclusive('\n') {
         match name(line) {

@@ -2,6 +2,7 @@
 //! characters that a terminal obeys.
 
 use super::super::{Context, Exit};
+use longhaul_core::fault::{self, bail};
 use longhaul_core::graph::{Answer, Changes, DiagnosisView, Failure, PatchView, Replayed, StepView, Summary, Version};
 use longhaul_core::text::{count, printable};
 use serde::Serialize;
@@ -14,7 +15,7 @@ const LINE_BYTES_MAX: usize = 160;
 const LINES_MAX: usize = 200;
 const NAMES_MAX: usize = 40;
 
-pub fn answer(context: &Context, answer: &Answer) -> anyhow::Result<Exit> {
+pub fn answer(context: &Context, answer: &Answer) -> fault::Result<Exit> {
     match answer {
         Answer::Changed(changes) => changed(context, changes),
         Answer::Replayed(did) => replayed(context, did),
@@ -30,7 +31,7 @@ pub fn answer(context: &Context, answer: &Answer) -> anyhow::Result<Exit> {
 }
 
 /// The one or the many, as a line of JSON each or as lines for people.
-pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> anyhow::Result<Exit> {
+pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> fault::Result<Exit> {
     if graphs.is_empty() && !context.json && !is_one {
         outln!("there are no graphs; make one with `longhaul graph new NAME`");
     }
@@ -47,7 +48,7 @@ pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> anyhow:
     Ok(Exit::Done)
 }
 
-pub fn versions(context: &Context, versions: &[Version]) -> anyhow::Result<Exit> {
+pub fn versions(context: &Context, versions: &[Version]) -> fault::Result<Exit> {
     for version in versions {
         if context.json {
             json(version)?;
@@ -58,7 +59,7 @@ pub fn versions(context: &Context, versions: &[Version]) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-fn changed(context: &Context, changes: &Changes) -> anyhow::Result<Exit> {
+fn changed(context: &Context, changes: &Changes) -> fault::Result<Exit> {
     if context.json {
         json(changes)?;
     } else {
@@ -70,7 +71,7 @@ fn changed(context: &Context, changes: &Changes) -> anyhow::Result<Exit> {
     Ok(if changes.failure.is_some() { Exit::Incomplete } else { Exit::Done })
 }
 
-fn replayed(context: &Context, did: &Replayed) -> anyhow::Result<Exit> {
+fn replayed(context: &Context, did: &Replayed) -> fault::Result<Exit> {
     if context.json {
         json(did)?;
     } else {
@@ -97,7 +98,7 @@ fn replayed(context: &Context, did: &Replayed) -> anyhow::Result<Exit> {
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
-fn stale(context: &Context, steps: &[String]) -> anyhow::Result<Exit> {
+fn stale(context: &Context, steps: &[String]) -> fault::Result<Exit> {
     if context.json {
         json(steps)?;
     } else if steps.is_empty() {
@@ -110,22 +111,22 @@ fn stale(context: &Context, steps: &[String]) -> anyhow::Result<Exit> {
 }
 
 /// A step a line, as JSON.
-pub fn steps(steps: &[StepView]) -> anyhow::Result<Exit> {
+pub fn steps(steps: &[StepView]) -> fault::Result<Exit> {
     steps.iter().try_for_each(json)?;
     Ok(Exit::Done)
 }
 
 /// As the service drew them.
-pub fn drawing(answer: &Answer) -> anyhow::Result<Exit> {
+pub fn drawing(answer: &Answer) -> fault::Result<Exit> {
     match answer {
         Answer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
         Answer::Text(text) => outtext!(text),
-        _ => anyhow::bail!("the service answered something else"),
+        _ => bail!("the service answered something else"),
     }
     Ok(Exit::Done)
 }
 
-pub fn step(context: &Context, step: &StepView) -> anyhow::Result<Exit> {
+pub fn step(context: &Context, step: &StepView) -> fault::Result<Exit> {
     if context.json {
         json(step)?;
         return Ok(Exit::Done);
@@ -169,7 +170,7 @@ fn lines(name: &str, text: &str) {
     }
 }
 
-fn diagnosed(context: &Context, found: &DiagnosisView) -> anyhow::Result<Exit> {
+fn diagnosed(context: &Context, found: &DiagnosisView) -> fault::Result<Exit> {
     if context.json {
         json(found)?;
         return Ok(Exit::Done);
@@ -184,7 +185,7 @@ fn diagnosed(context: &Context, found: &DiagnosisView) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn patched(context: &Context, kept: &PatchView) -> anyhow::Result<Exit> {
+fn patched(context: &Context, kept: &PatchView) -> fault::Result<Exit> {
     if context.json {
         json(kept)?;
         return Ok(Exit::Done);
@@ -215,7 +216,7 @@ fn names(steps: &[String]) -> String {
     format!("{}{tail}", shown.join(", "))
 }
 
-fn json(value: &(impl Serialize + ?Sized)) -> anyhow::Result<()> {
+fn json(value: &(impl Serialize + ?Sized)) -> fault::Result<()> {
     outln!("{}", serde_json::to_string(value)?);
     Ok(())
 }

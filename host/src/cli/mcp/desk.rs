@@ -7,6 +7,7 @@ use super::plugins::{Given, Plugins};
 use super::verbs;
 use crate::cli::Context;
 use crate::door::Door;
+use longhaul_core::fault;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
@@ -61,7 +62,7 @@ pub struct Said {
 }
 
 impl Desk {
-    pub fn new(context: &Context, given: Given) -> anyhow::Result<Self> {
+    pub fn new(context: &Context, given: Given) -> fault::Result<Self> {
         let context = Context {
             home: context.home.clone(),
             project: context.project.clone(),
@@ -81,7 +82,7 @@ impl Desk {
     }
 
     /// Whoever owned the data directory may be gone: then we own it, and what runs goes on.
-    async fn hold_door(&self) -> anyhow::Result<()> {
+    async fn hold_door(&self) -> fault::Result<()> {
         let mut door = self.0.door.lock().await;
         if !door.as_ref().is_some_and(Door::is_owner) {
             *door = Some(self.0.context.door().await?);
@@ -89,7 +90,7 @@ impl Desk {
         Ok(())
     }
 
-    async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<Said>) -> anyhow::Result<Done> {
+    async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<Said>) -> fault::Result<Done> {
         if let Some(verb) = verbs::find(name) {
             self.hold_door().await?;
             return verb.call(&self.0.context, Value::Object(arguments), said).await;

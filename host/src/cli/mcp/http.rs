@@ -4,13 +4,13 @@ use super::desk::Desk;
 use crate::home::Home;
 use crate::secrets::Vault;
 use crate::server::http::listen;
-use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _, bail};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
@@ -48,7 +48,7 @@ impl Entry {
         names: Vec<String>,
         origins: Vec<String>,
         home: &Home,
-    ) -> anyhow::Result<Self> {
+    ) -> fault::Result<Self> {
         if token.is_none() && !address.ip().is_loopback() {
             bail!(
                 "{address} can be reached by others; set a token with `longhaul secrets set mcp-token --any-project` and add --token mcp-token"
@@ -90,7 +90,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Serves until Ctrl-C.
-pub async fn serve(desk: Desk, entry: Entry) -> anyhow::Result<()> {
+pub async fn serve(desk: Desk, entry: Entry) -> fault::Result<()> {
     let listener =
         TcpListener::bind(entry.address).await.with_context(|| format!("cannot listen at {}", entry.address))?;
     outln!("serving MCP at http://{}/mcp", listener.local_addr()?);

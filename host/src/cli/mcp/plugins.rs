@@ -6,7 +6,7 @@
 use crate::cli::Context;
 use crate::cli::plugin::{kit, look::Known, tool_components};
 use crate::config::{DirectoryConfig, PluginConfig, grants};
-use anyhow::{Context as _, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_testkit::{Call, Ending, HandClock, Kit, Scene};
 use rmcp::model::{JsonObject, Tool};
@@ -62,14 +62,14 @@ impl Plugins {
         self.described.get_or_init(describe).await.clone()
     }
 
-    async fn describe(&self, name: &str, path: &Path) -> anyhow::Result<Vec<Tool>> {
+    async fn describe(&self, name: &str, path: &Path) -> fault::Result<Vec<Tool>> {
         let told = returned(&self.scene(path).await?, Call::from_json("describe", json!({}))?).await?;
         let functions = told["functions"].as_array().context("it describes no functions")?;
         Ok(functions.iter().filter_map(|function| tool(name, function)).collect())
     }
 
     /// Calls `PLUGIN__FUNCTION`.
-    pub async fn call(&self, name: &str, arguments: Value) -> anyhow::Result<Value> {
+    pub async fn call(&self, name: &str, arguments: Value) -> fault::Result<Value> {
         let found = self
             .components
             .iter()
@@ -81,7 +81,7 @@ impl Plugins {
         Ok(answer.get("output").cloned().unwrap_or(answer))
     }
 
-    async fn scene(&self, path: &Path) -> anyhow::Result<Scene> {
+    async fn scene(&self, path: &Path) -> fault::Result<Scene> {
         let kit = self.kit.get_or_try_init(|| async { kit() }).await?;
         let mut scene = kit.load(path).await?.with_clock(HandClock::running_from(now_ms()));
         let Grants { directories, hosts, .. } = self.granted(path)?;
@@ -94,13 +94,13 @@ impl Plugins {
         Ok(scene)
     }
 
-    fn granted(&self, path: &Path) -> anyhow::Result<Grants> {
+    fn granted(&self, path: &Path) -> fault::Result<Grants> {
         let asks = Known::read(path)?.manifest.asks;
         Ok(grants("mcp", &self.given, &asks, &self.project, &self.project))
     }
 }
 
-async fn returned(scene: &Scene, call: Call) -> anyhow::Result<Value> {
+async fn returned(scene: &Scene, call: Call) -> fault::Result<Value> {
     match scene.call(call).await?.ending {
         Ending::Returned(value) => Ok(value),
         Ending::Refused(refusal) => bail!("{}", refusal.text),

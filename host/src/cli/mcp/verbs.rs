@@ -5,9 +5,9 @@ use crate::cli::{Context, report};
 use crate::door::which;
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use crate::wiring::ModelOptions;
-use anyhow::{Context as _, bail};
 use longhaul_approval::{Approval, Standing, banner};
 use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::journal::Resolution;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{Feature, RunStatus};
@@ -182,7 +182,7 @@ impl Verb {
     }
 
     /// Does it; `said` is what the person behind the client said, once they were asked.
-    pub async fn call(self, context: &Context, arguments: Value, said: Option<Said>) -> anyhow::Result<Done> {
+    pub async fn call(self, context: &Context, arguments: Value, said: Option<Said>) -> fault::Result<Done> {
         match self.kind {
             Kind::Create => create(context, self.read(arguments)?).await,
             Kind::Run => run(context, self.read(arguments)?).await,
@@ -206,36 +206,36 @@ impl Verb {
         }
     }
 
-    fn read<T: DeserializeOwned>(self, arguments: Value) -> anyhow::Result<T> {
+    fn read<T: DeserializeOwned>(self, arguments: Value) -> fault::Result<T> {
         serde_json::from_value(arguments).with_context(|| format!("the arguments of `{}`", self.name))
     }
 }
 
-async fn create(context: &Context, args: Create) -> anyhow::Result<Done> {
+async fn create(context: &Context, args: Create) -> fault::Result<Done> {
     let directory = context.project.join(args.directory);
     let request = Request::CreateProject { directory, name: args.name, fresh: true };
     let Answer::Project { project, directory, .. } = context.ask(request).await? else { return unexpected() };
     Ok(Done::Value(json!({ "project": project, "directory": directory, "goal": directory.join("GOAL.md") })))
 }
 
-async fn run(context: &Context, args: Run) -> anyhow::Result<Done> {
+async fn run(context: &Context, args: Run) -> fault::Result<Done> {
     let directory = args.directory.map_or_else(|| context.project.clone(), |named| context.project.join(named));
     let Run { plan_only, sessions, again, .. } = args;
     let models = ModelOptions::default();
     started(context, Request::Run { directory, models, plan: None, plan_only, sessions, again }).await
 }
 
-async fn resume(context: &Context, args: Resume) -> anyhow::Result<Done> {
+async fn resume(context: &Context, args: Resume) -> fault::Result<Done> {
     let run = which(args.run, &context.project);
     started(context, Request::Resume { run, retry_failing: args.retry_failing, sessions: None }).await
 }
 
-async fn started(context: &Context, request: Request) -> anyhow::Result<Done> {
+async fn started(context: &Context, request: Request) -> fault::Result<Done> {
     let Answer::Run { run } = context.ask(request).await? else { return unexpected() };
     Ok(Done::Value(json!({ "run": run })))
 }
 
-async fn status(context: &Context, run: Option<String>) -> anyhow::Result<Status> {
+async fn status(context: &Context, run: Option<String>) -> fault::Result<Status> {
     let request = Request::Status { run: which(run, &context.project) };
     match context.ask(request).await? {
         Answer::Status(status) => Ok(*status),
@@ -243,7 +243,7 @@ async fn status(context: &Context, run: Option<String>) -> anyhow::Result<Status
     }
 }
 
-async fn answer(context: &Context, args: Answering) -> anyhow::Result<Done> {
+async fn answer(context: &Context, args: Answering) -> fault::Result<Done> {
     let said = match (args.happened, args.did_not_happen, args.skip) {
         (Some(output), false, false) => Some(Resolution::Happened(output.to_string())),
         (None, true, false) => Some(Resolution::DidNotHappen),
@@ -273,7 +273,7 @@ fn effect<'a>(
     waits: &'a Status,
     feature: Option<&str>,
     question: Option<&str>,
-) -> anyhow::Result<Option<&'a OpenQuestion>> {
+) -> fault::Result<Option<&'a OpenQuestion>> {
     let is_meant = |one: &&OpenQuestion| {
         question.is_none_or(|named| one.id == named) && (feature.is_none() || one.feature.as_deref() == feature)
     };
@@ -290,7 +290,7 @@ fn effect<'a>(
 }
 
 /// Nothing is decided by what a model hands over: the banner goes to the person, and their words come back.
-async fn approve(context: &Context, Approving { id }: Approving, said: Option<Said>) -> anyhow::Result<Done> {
+async fn approve(context: &Context, Approving { id }: Approving, said: Option<Said>) -> fault::Result<Done> {
     let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
         return unexpected();
     };
@@ -317,7 +317,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
 }
 
 /// The runs of the server's project.
-async fn runs_here(context: &Context) -> anyhow::Result<Vec<RunId>> {
+async fn runs_here(context: &Context) -> fault::Result<Vec<RunId>> {
     let Answer::Runs { runs } = context.ask(Request::Runs).await? else { bail!("the service answered something else") };
     Ok(runs.into_iter().filter(|one| one.directory == context.project).map(|one| one.run).collect())
 }
@@ -335,7 +335,7 @@ fn chosen(text: &str) -> Option<Resolution> {
 }
 
 /// The question that waits; to answer none is an error.
-fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> anyhow::Result<Done> {
+fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> fault::Result<Done> {
     if let Some(OpenQuestion { id, text, .. }) = about {
         return Ok(Done::Asks { question: text.clone(), choices: CHOICES, about: Some(id.clone()) });
     }
@@ -353,6 +353,6 @@ fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) ->
     Ok(Done::Asks { question, choices: &[], about: None })
 }
 
-fn unexpected() -> anyhow::Result<Done> {
+fn unexpected() -> fault::Result<Done> {
     bail!("the service answered something else")
 }

@@ -4,7 +4,7 @@ use super::super::words::cost_words;
 use super::super::{Context, Exit};
 use crate::config::Config;
 use crate::wiring::ModelSet;
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
@@ -24,7 +24,7 @@ struct Line<'a> {
 }
 
 /// Tries one model, or all.
-pub(super) async fn run(context: &Context, name: Option<&str>) -> anyhow::Result<Exit> {
+pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<Exit> {
     let mut config = Config::read(&context.project)?;
     super::super::trust::expect(context).await?;
     let names: Vec<String> = match name {

@@ -2,11 +2,11 @@
 
 use crate::cli::{Context, Exit};
 use crate::manifest::Manifest;
-use anyhow::Context as _;
 use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
 use longhaul_build::{MANIFEST, Project, Workshop, toml_error};
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub struct BuildArgs {
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Carries it out.
-pub async fn run(context: &Context, args: &BuildArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: &BuildArgs) -> fault::Result<Exit> {
     let directory = context.project.join(&args.directory);
     if !args.watch {
         return build(context, &directory);
@@ -53,7 +53,7 @@ fn state(directory: &Path) -> Option<Digest> {
     Project::open(directory).and_then(|project| project.digest()).ok()
 }
 
-fn build(context: &Context, directory: &Path) -> anyhow::Result<Exit> {
+fn build(context: &Context, directory: &Path) -> fault::Result<Exit> {
     let start = Instant::now();
     let project = Project::open(directory)?;
     check_asks(&project)?;
@@ -78,7 +78,7 @@ fn build(context: &Context, directory: &Path) -> anyhow::Result<Exit> {
 }
 
 /// Refuses what the host could not read of a manifest: better now than when the plugin runs.
-fn check_asks(project: &Project) -> anyhow::Result<()> {
+fn check_asks(project: &Project) -> fault::Result<()> {
     let (path, text) = (project.dir().join(MANIFEST), project.manifest());
     toml::from_str::<Manifest>(text).map_err(|error| toml_error(&path, text, &error))?;
     Ok(())

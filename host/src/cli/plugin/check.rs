@@ -5,12 +5,13 @@ use super::super::{Context, Exit};
 use crate::manifest::{self, Found, Manifest};
 use crate::plugins::verdict;
 use longhaul_conform::{Finding, Judged, Report, look};
+use longhaul_core::fault;
 use longhaul_engine::{CompileLimits, Role};
 use longhaul_testkit::{Call, Ending};
 use std::path::Path;
 
 /// Carries it out.
-pub async fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let path = super::file_of(context, file)?;
     let name = super::stem(&path);
     let bytes = super::read_bounded(&name, &path, &CompileLimits::default())?;
@@ -24,7 +25,7 @@ pub async fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
 }
 
 /// What is found.
-pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> anyhow::Result<Report> {
+pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Result<Report> {
     let (mut findings, looked) = look(&name, bytes);
     let role = looked.map(|looked| looked.role);
     let judged = match manifest::find(path, bytes) {
@@ -58,7 +59,7 @@ pub(in crate::cli) fn judge_manifest(found: Option<&Found>, role: Option<Role>) 
 }
 
 /// What a tool says that it can do.
-async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> anyhow::Result<Judged> {
+async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> fault::Result<Judged> {
     if role != Some(Role::Tool) {
         return Ok(Judged::Skip("only tools have functions".to_owned()));
     }

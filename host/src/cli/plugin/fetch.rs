@@ -1,7 +1,7 @@
 //! One file from an address: bounded in bytes and in time, and never from `https` to `http`.
 
-use anyhow::{Context as _, bail};
 use longhaul_core::LimitHit;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 const REDIRECTS_MAX: usize = 5;
 
 /// The address, if it may be asked: without TLS only where the digest says what is right.
-pub fn address(text: &str, has_digest: bool) -> anyhow::Result<Url> {
+pub fn address(text: &str, has_digest: bool) -> fault::Result<Url> {
     let url = Url::parse(text).with_context(|| format!("`{text}` is no address"))?;
     if url.scheme() != "https" && !has_digest {
         bail!("over http anybody could change it; use https, or add the digest: URL@sha256:DIGEST");
@@ -32,13 +32,13 @@ pub fn without_secrets(url: &Url) -> String {
 }
 
 /// Its bytes, at most `bytes_max`.
-pub async fn fetch(url: &Url, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
+pub async fn fetch(url: &Url, bytes_max: u64) -> fault::Result<Vec<u8>> {
     let shown = without_secrets(url);
     let client = client(url.scheme() == "https")?;
     let failed = |error: reqwest::Error| {
         // The client's own words hold the address with its secrets.
-        let error = anyhow::Error::new(error.without_url());
-        anyhow::anyhow!("cannot fetch `{shown}`: {error:#}")
+        let error = Fault::from(error.without_url());
+        Fault::msg(format!("cannot fetch `{shown}`: {error:#}"))
     };
     let mut response = client.get(url.clone()).send().await.map_err(failed)?;
     if !response.status().is_success() {
@@ -54,7 +54,7 @@ pub async fn fetch(url: &Url, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn client(secure: bool) -> anyhow::Result<Client> {
+fn client(secure: bool) -> fault::Result<Client> {
     let tls = longhaul_tls::config(secure).context("TLS cannot be used on this machine")?;
     let follow = if secure { Policy::limited(REDIRECTS_MAX) } else { Policy::none() };
     let builder = Client::builder().https_only(secure).redirect(follow).connect_timeout(CONNECT).read_timeout(SILENCE);

@@ -9,10 +9,10 @@ use crate::cli::{Context, Exit};
 use crate::manifest::Asks;
 use crate::plugins::installed::{Installed, Source, Version};
 use crate::plugins::{self, verdict};
-use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_conform::Judged;
 use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::Access;
 use longhaul_engine::{CompileLimits, Role};
 use serde_json::json;
@@ -30,7 +30,7 @@ pub struct InstallArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: &InstallArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     let (path, bytes, source) = read(&args.source).await?;
     let known = Known::of(&path, &bytes)?;
     let (name, version) = named(&path, &bytes, &known).await?;
@@ -77,7 +77,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> anyhow::Result<Exit> 
 }
 
 /// The bytes, the file that they are or would be in, and where they came from.
-async fn read(text: &str) -> anyhow::Result<(PathBuf, Vec<u8>, Source)> {
+async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, Source)> {
     let (place, expected) = match text.rsplit_once("@sha256:") {
         Some((place, digits)) => (place, Some(digits.to_ascii_lowercase().parse::<Digest>()?)),
         None => (text, None),
@@ -103,7 +103,7 @@ async fn read(text: &str) -> anyhow::Result<(PathBuf, Vec<u8>, Source)> {
 }
 
 /// Its name and version, which only a manifest that it carries can say.
-async fn named(path: &Path, bytes: &[u8], known: &Known) -> anyhow::Result<(String, String)> {
+async fn named(path: &Path, bytes: &[u8], known: &Known) -> fault::Result<(String, String)> {
     if longhaul_engine::sections(&path.to_string_lossy(), bytes)?.manifest.is_none() {
         bail!(
             "`{}` carries no manifest, which says its name and what it asks for; build it with `longhaul plugin \
@@ -133,7 +133,7 @@ fn notes(version: &str, digest: Digest, versions: &[Version], before: Option<&(V
 }
 
 /// The version that runs take so far.
-fn before(installed: &Installed, name: &str) -> anyhow::Result<Option<(Version, Known)>> {
+fn before(installed: &Installed, name: &str) -> fault::Result<Option<(Version, Known)>> {
     if installed.current(name).is_none() {
         return Ok(None);
     }

@@ -5,6 +5,7 @@ use crate::cli::{Context, Exit};
 use crate::home::Home;
 use crate::plugins;
 use crate::plugins::installed::{Installed, Version};
+use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
 use serde_json::json;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 const DESCRIPTION_BYTES_MAX: usize = 200;
 
 /// Carries it out.
-pub fn run(context: &Context) -> anyhow::Result<Exit> {
+pub fn run(context: &Context) -> fault::Result<Exit> {
     let installed = Installed::of(&context.home);
     let mut found = components(context);
     for name in installed.names()? {

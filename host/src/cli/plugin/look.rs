@@ -3,6 +3,7 @@
 use super::read_bounded;
 use crate::cli::{Context, Exit};
 use crate::manifest::Manifest;
+use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::{CompileLimits, Inspection, inspect, sections};
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ pub struct Changes {
 }
 
 /// Carries `plugin inspect` out.
-pub fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
+pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let path = super::file_of(context, file)?;
     let known = Known::read(&path)?;
     if context.json {
@@ -44,13 +45,13 @@ pub fn run(context: &Context, file: &str) -> anyhow::Result<Exit> {
 
 impl Known {
     /// Of the component in a file.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
+    pub fn read(path: &Path) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::of(path, &read_bounded(&name, path, &CompileLimits::default())?)
     }
 
     /// Of these bytes, which are, or were, in a file of that name.
-    pub fn of(path: &Path, bytes: &[u8]) -> anyhow::Result<Self> {
+    pub fn of(path: &Path, bytes: &[u8]) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
             inspection: inspect(&name, bytes, &CompileLimits::default())?,

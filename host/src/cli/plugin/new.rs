@@ -3,6 +3,7 @@
 use crate::cli::{Context, Exit};
 use clap::Args;
 use longhaul_build::{Draft, Kind, Language};
+use longhaul_core::fault;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -21,7 +22,7 @@ pub struct NewArgs {
 }
 
 /// Carries it out.
-pub fn run(context: &Context, args: &NewArgs) -> anyhow::Result<Exit> {
+pub fn run(context: &Context, args: &NewArgs) -> fault::Result<Exit> {
     let (kind, language): (Kind, Language) = (args.kind.parse()?, args.lang.parse()?);
     let directory = Draft::new(&args.name, kind, language)?.write(&context.project.join(&args.into))?;
     let shown = directory.strip_prefix(&context.project).unwrap_or(&directory);

@@ -4,10 +4,10 @@ use super::look::Known;
 use super::read_bounded;
 use crate::cli::{Context, Exit};
 use crate::manifest::Manifest;
-use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_build::cache::write_whole;
 use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_engine::{CompileLimits, sections};
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct PackArgs {
 }
 
 /// Carries it out.
-pub fn run(context: &Context, args: &PackArgs) -> anyhow::Result<Exit> {
+pub fn run(context: &Context, args: &PackArgs) -> fault::Result<Exit> {
     let name = args.component.file_stem().unwrap_or_default().to_string_lossy();
     let mut bytes = read_bounded(&name, &args.component, &CompileLimits::default())?;
     if args.replace {

@@ -4,6 +4,7 @@ use super::say;
 use crate::cli::{Context, Exit};
 use crate::plugins::installed::{Installed, Version, Wanted};
 use clap::Args;
+use longhaul_core::fault;
 use serde_json::json;
 
 #[derive(Args, Debug)]
@@ -17,7 +18,7 @@ pub struct RemoveArgs {
 }
 
 /// One is what was named; several may be more than was meant.
-fn ask(context: &Context, name: &str, going: &[Version]) -> anyhow::Result<()> {
+fn ask(context: &Context, name: &str, going: &[Version]) -> fault::Result<()> {
     if !context.json {
         for version in going {
             outln!("{name} {} (sha256:{})", version.version, version.digest.short());
@@ -29,7 +30,7 @@ fn ask(context: &Context, name: &str, going: &[Version]) -> anyhow::Result<()> {
 }
 
 /// Carries it out.
-pub fn run(context: &Context, args: &RemoveArgs) -> anyhow::Result<Exit> {
+pub fn run(context: &Context, args: &RemoveArgs) -> fault::Result<Exit> {
     let (installed, name) = (Installed::of(&context.home), &args.plugin.name);
     // Before the lock, which would make the folder.
     if installed.versions(name)?.is_empty() {

@@ -2,9 +2,9 @@
 
 use super::super::{Context, Exit, given};
 use crate::wiring;
-use anyhow::{Context as _, bail};
 use clap::Args;
 use longhaul_core::Limits;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Scene, Script};
 use serde_json::Value;
@@ -77,7 +77,7 @@ pub struct RunArgs {
 }
 
 /// Carries it out.
-pub async fn run(context: &Context, args: RunArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: RunArgs) -> fault::Result<Exit> {
     let path = super::file_of(context, &args.file)?;
     let call = Call::from_json(&args.export, input(&args.input)?)?;
     let scene = staged(kit()?.load(&path).await?, &args)?;
@@ -87,11 +87,11 @@ pub async fn run(context: &Context, args: RunArgs) -> anyhow::Result<Exit> {
 }
 
 /// The kit that compiles with this very program, into the same cache as a run.
-pub(crate) fn kit() -> anyhow::Result<Kit> {
+pub(crate) fn kit() -> fault::Result<Kit> {
     Ok(Kit::with_program(wiring::own_program()?, wiring::cache()?.join("compiled"))?)
 }
 
-fn input(text: &str) -> anyhow::Result<Value> {
+fn input(text: &str) -> fault::Result<Value> {
     let read = match text.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read the input `{file}`"))?,
         None => text.to_owned(),
@@ -99,7 +99,7 @@ fn input(text: &str) -> anyhow::Result<Value> {
     serde_json::from_str(&read).context("the input is not JSON")
 }
 
-fn staged(scene: Scene, args: &RunArgs) -> anyhow::Result<Scene> {
+fn staged(scene: Scene, args: &RunArgs) -> fault::Result<Scene> {
     let settings: Value = serde_json::from_str(&args.settings).context("the settings are not JSON")?;
     if !settings.is_object() {
         bail!("the settings are a JSON object, for example {{\"limit\": 3}}");

@@ -5,10 +5,11 @@
 
 use crate::cli::Exit;
 use crate::manifest::Asks;
+use longhaul_core::fault;
 use serde_json::{Value, json};
 
 /// Carries it out.
-pub fn run() -> anyhow::Result<Exit> {
+pub fn run() -> fault::Result<Exit> {
     outln!("{}", serde_json::to_string_pretty(&schema())?);
     Ok(Exit::Done)
 }

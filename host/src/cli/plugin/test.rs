@@ -2,8 +2,8 @@
 
 use super::super::{Context, Exit};
 use crate::manifest::Manifest;
-use anyhow::{Context as _, bail};
 use clap::Args;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_testkit::run_scenarios_named;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ const UPDATE_VARIABLE: &str = "UPDATE_EXPECT";
 const BUILT: [&str; 3] = ["", "target", "target/plugins"];
 
 /// Carries it out.
-pub async fn run(context: &Context, args: TestArgs) -> anyhow::Result<Exit> {
+pub async fn run(context: &Context, args: TestArgs) -> fault::Result<Exit> {
     let component = match args.component {
         Some(component) => component,
         None => built(&args.directory)?,
@@ -61,7 +61,7 @@ pub async fn run(context: &Context, args: TestArgs) -> anyhow::Result<Exit> {
 }
 
 /// The component of a project.
-fn built(project: &Path) -> anyhow::Result<PathBuf> {
+fn built(project: &Path) -> fault::Result<PathBuf> {
     let path = project.join("plugin.toml");
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read `{}`; name the project's folder", path.display()))?;

@@ -4,14 +4,14 @@ use super::super::words::counted;
 use super::super::{Context, Exit};
 use crate::agents::record::rfc3339;
 use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
-use anyhow::bail;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_schedule::{Attempt, Cause, Outcome};
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 200;
 
-pub fn schedule(context: &Context, said: &ScheduleSaid, done: &str) -> anyhow::Result<Exit> {
+pub fn schedule(context: &Context, said: &ScheduleSaid, done: &str) -> fault::Result<Exit> {
     let ScheduleSaid::Schedule(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -21,7 +21,7 @@ pub fn schedule(context: &Context, said: &ScheduleSaid, done: &str) -> anyhow::R
     Ok(Exit::Done)
 }
 
-pub fn schedules(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn schedules(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Schedules { schedules, total_count, .. } = said else {
         bail!("the service answered something else")
     };
@@ -56,7 +56,7 @@ fn next(view: &ScheduleView) -> String {
     }
 }
 
-pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Schedule(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -85,7 +85,7 @@ pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
-pub fn tasks(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn tasks(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Tasks { tasks, total_count, .. } = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
@@ -100,7 +100,7 @@ pub fn tasks(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn task(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn task(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Task(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -123,7 +123,7 @@ fn line(task: &TaskView) {
     outln!("{id}  {:<9}  {:<24} {}", task.status.word(), agent.as_str(), printable(&rest, LINE_BYTES_MAX));
 }
 
-pub fn task_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn task_whole(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Task(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -160,7 +160,7 @@ pub fn task_whole(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
-pub fn skipped(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn skipped(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Skipped { skipped } = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
@@ -180,7 +180,7 @@ pub fn skipped(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn status(context: &Context, said: &ScheduleSaid) -> anyhow::Result<Exit> {
+pub fn status(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     let ScheduleSaid::Status(status) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(status)?);

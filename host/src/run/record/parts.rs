@@ -14,7 +14,7 @@
 //! It knows of the state that it is an object with a list `features`, whose items have a `spec`, and no more.
 
 use super::RunRecord;
-use anyhow::Context as _;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::State;
@@ -60,10 +60,10 @@ struct Contents {
 const FORM: u32 = 1;
 
 /// Adds what changed in a state to a batch.
-pub(super) fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &State) -> anyhow::Result<Batch> {
+pub(super) fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &State) -> fault::Result<Batch> {
     let before = store.get(Table::States, &RunRecord::key(run))?;
     let known = before.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-    let Value::Object(state) = serde_json::to_value(state)? else { anyhow::bail!("a state is an object") };
+    let Value::Object(state) = serde_json::to_value(state)? else { bail!("a state is an object") };
     let mut writer = Writer { store, run, batch, known };
     let mut now = Contents { in_parts: FORM, ..Contents::default() };
     for (name, value) in state {
@@ -101,7 +101,7 @@ impl Writer<'_> {
     }
 
     /// The digests of the pages.
-    fn put_features(&mut self, features: Vec<Value>) -> anyhow::Result<Vec<String>> {
+    fn put_features(&mut self, features: Vec<Value>) -> fault::Result<Vec<String>> {
         let digests: Vec<String> = features.iter().map(|feature| digest_of(&feature.to_string())).collect();
         let mut pages = Vec::with_capacity(digests.len().div_ceil(PAGE_FEATURES));
         let mut features = features.into_iter();
@@ -116,7 +116,7 @@ impl Writer<'_> {
         Ok(pages)
     }
 
-    fn put_page(&mut self, number: usize, page: &[String], features: Vec<Value>) -> anyhow::Result<()> {
+    fn put_page(&mut self, number: usize, page: &[String], features: Vec<Value>) -> fault::Result<()> {
         let key = page_key(self.run, number);
         // Only what the row of the run knows of counts: a page beyond it is one of a longer list before.
         let before = if number < self.known.pages.len() { self.store.get(Table::States, &key)? } else { None };
@@ -141,7 +141,7 @@ impl Writer<'_> {
 }
 
 /// The state of a run, as its row and its parts hold it.
-pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> anyhow::Result<State> {
+pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> fault::Result<State> {
     let damaged = || format!("the state of run {run} is damaged");
     let whole = match serde_json::from_slice::<Contents>(row) {
         Ok(contents) => assembled(store, run, contents).with_context(damaged)?,
@@ -151,7 +151,7 @@ pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> anyhow::Result
     Ok(State::from_json(&whole)?)
 }
 
-fn assembled(store: &dyn Store, run: &RunId, contents: Contents) -> anyhow::Result<String> {
+fn assembled(store: &dyn Store, run: &RunId, contents: Contents) -> fault::Result<String> {
     let mut state = contents.fields;
     for name in contents.rows.keys() {
         state.insert(name.clone(), row(store, &field_key(run, name))?);
@@ -167,7 +167,7 @@ fn assembled(store: &dyn Store, run: &RunId, contents: Contents) -> anyhow::Resu
     Ok(Value::Object(state).to_string())
 }
 
-fn feature(store: &dyn Store, run: &RunId, at: usize) -> anyhow::Result<Value> {
+fn feature(store: &dyn Store, run: &RunId, at: usize) -> fault::Result<Value> {
     let mut feature = row(store, &feature_key(run, at))?;
     if let Some(Value::String(digest)) = feature.get(SPEC) {
         feature[SPEC] = serde_json::from_slice(&content(store, digest)?)?;
@@ -175,14 +175,14 @@ fn feature(store: &dyn Store, run: &RunId, at: usize) -> anyhow::Result<Value> {
     Ok(feature)
 }
 
-fn row(store: &dyn Store, key: &Key) -> anyhow::Result<Value> {
+fn row(store: &dyn Store, key: &Key) -> fault::Result<Value> {
     let bytes = store.get(Table::States, key)?.context("a part of it is missing")?;
     let mut value = serde_json::from_slice(&bytes)?;
     fetch(&mut value, store)?;
     Ok(value)
 }
 
-fn content(store: &dyn Store, digest: &str) -> anyhow::Result<Vec<u8>> {
+fn content(store: &dyn Store, digest: &str) -> fault::Result<Vec<u8>> {
     store.blob(&digest.parse()?)?.context("a text of it is missing")
 }
 
@@ -201,7 +201,7 @@ fn put_away(value: &mut Value, batch: &mut Batch) {
 }
 
 /// Undoes [`put_away`].
-fn fetch(value: &mut Value, store: &dyn Store) -> anyhow::Result<()> {
+fn fetch(value: &mut Value, store: &dyn Store) -> fault::Result<()> {
     match value {
         Value::String(text) => {
             if let Some(digest) = text.strip_prefix(CONTENT) {

@@ -4,10 +4,10 @@
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage};
 use crate::run::stage::Kept;
-use anyhow::Context as _;
 use longhaul_capabilities::{Models as _, Watch as _};
 use longhaul_core::Digest;
 use longhaul_core::event::Used;
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::journal::{EffectClass, Finished, Journal as _, NewCall, Next, Ticket};
 use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, ReplyFormat, Speaker};
 use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
@@ -38,7 +38,7 @@ impl Stage {
         prompt: &str,
         among: &[String],
         cancel: &Cancel,
-    ) -> anyhow::Result<Ended> {
+    ) -> fault::Result<Ended> {
         let name = self.config.chooser().context(
             "no model chooses between agents; add to longhaul.toml: [ask] model = \"NAME\", or ask with --agent NAME",
         )?;
@@ -81,9 +81,9 @@ impl Stage {
         recorder: &Recorder,
         ticket: Ticket,
         request: &ModelRequest,
-    ) -> anyhow::Result<Result<(Chosen, u32), Ended>> {
+    ) -> fault::Result<Result<(Chosen, u32), Ended>> {
         let Some(shared) = self.models.model(&request.model) else {
-            anyhow::bail!("there is no model `{}`; add [models.{}]", request.model, request.model);
+            bail!("there is no model `{}`; add [models.{}]", request.model, request.model);
         };
         let invocation = recorder.invocation();
         let model = shared.within(invocation, &[]).unwrap_or(shared);
@@ -170,6 +170,6 @@ fn ended(recorder: Recorder, chosen: Chosen, twice: u32, at_ms: u64) -> Ended {
     Ended { used, closing: Some(Closing { recorder, finished }), ..Ended::of(end) }
 }
 
-fn kept(result: &str) -> anyhow::Result<Report> {
+fn kept(result: &str) -> fault::Result<Report> {
     Ok(super::ending::reported(serde_json::from_str::<Kept<String>>(result)?, Report::Chosen))
 }

@@ -6,6 +6,7 @@
 
 use crate::run::record::{self, RunRecord};
 use crate::wiring::World;
+use longhaul_core::fault;
 use longhaul_worktree::Logged;
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ pub(super) struct Found<'a> {
 }
 
 /// The object that [`longhaul_harness::Report::Prepared`] carries.
-pub(super) fn orientation(world: &World, record: &RunRecord, found: &Found<'_>) -> anyhow::Result<Value> {
+pub(super) fn orientation(world: &World, record: &RunRecord, found: &Found<'_>) -> fault::Result<Value> {
     let store = &*world.store;
     let progress = record::progress_last(store, record.scope(), PROGRESS_MAX)?;
     let mut told = json!({

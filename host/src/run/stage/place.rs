@@ -13,6 +13,7 @@ use crate::run::{approvals, proposals};
 use longhaul_capabilities::{Models as _, Setup};
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::memory::Trust;
 use longhaul_core::tool::{CheckError, Checks};
 use longhaul_core::work::{
@@ -45,7 +46,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    pub(super) async fn plan(&self, mut goal: Goal) -> anyhow::Result<Ended> {
+    pub(super) async fn plan(&self, mut goal: Goal) -> fault::Result<Ended> {
         let part = self.part("planner")?;
         goal.settings = part.settings.clone();
         self.show_repository(part, &goal.text, &mut goal.context).await?;
@@ -56,7 +57,7 @@ impl Place<'_> {
         .await
     }
 
-    pub(super) async fn replan(&self, mut goal: Goal, plan: Plan, results: &[StepReport]) -> anyhow::Result<Ended> {
+    pub(super) async fn replan(&self, mut goal: Goal, plan: Plan, results: &[StepReport]) -> fault::Result<Ended> {
         let part = self.part("planner")?;
         goal.settings = part.settings.clone();
         self.show_repository(part, &goal.text, &mut goal.context).await?;
@@ -68,7 +69,7 @@ impl Place<'_> {
         .await
     }
 
-    pub(super) async fn synthesize(&self, mut goal: Goal, results: &[StepReport]) -> anyhow::Result<Ended> {
+    pub(super) async fn synthesize(&self, mut goal: Goal, results: &[StepReport]) -> fault::Result<Ended> {
         let part = self.part("planner")?;
         goal.settings = part.settings.clone();
         let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
@@ -85,12 +86,12 @@ impl Place<'_> {
         StepResult { step: report.step.clone(), passed: report.passed, outcome, issues: report.issues.clone() }
     }
 
-    pub(super) async fn propose(&self, agent: &str, task: Task) -> anyhow::Result<Ended> {
+    pub(super) async fn propose(&self, agent: &str, task: Task) -> fault::Result<Ended> {
         let report = |outcome: Outcome| Report::Proposed { output: outcome.output };
         self.ask_agent(agent, task, Vec::new(), Vec::new(), report).await
     }
 
-    pub(super) async fn generate(&self, agent: &str, mut task: Task) -> anyhow::Result<Ended> {
+    pub(super) async fn generate(&self, agent: &str, mut task: Task) -> fault::Result<Ended> {
         let words = format!("{} {}", task.context["title"].as_str().unwrap_or_default(), task.instruction);
         self.show_repository(self.part(&format!("agents.{agent}"))?, &words, &mut task.context).await?;
         let (specs, vacuous) = self.pinned();
@@ -110,10 +111,10 @@ impl Place<'_> {
         specs: Vec<CheckSpec>,
         vacuous: Vec<String>,
         report: impl FnOnce(Outcome) -> Report,
-    ) -> anyhow::Result<Ended> {
+    ) -> fault::Result<Ended> {
         let part = self.part(&format!("agents.{agent}"))?;
         if part.quarantine.is_some() {
-            anyhow::bail!(
+            bail!(
                 "[agents.{agent}] is in quarantine: it works for other agents only, by agents = [\"{agent}\"] of theirs"
             );
         }
@@ -135,7 +136,7 @@ impl Place<'_> {
         generated: &str,
         instruction: &str,
         criteria: &[Criterion],
-    ) -> anyhow::Result<Ended> {
+    ) -> fault::Result<Ended> {
         let repository = self.desk.repository()?;
         let judged = match repository.subject(self.base).await? {
             Ok(judged) => judged,
@@ -168,7 +169,7 @@ impl Place<'_> {
         instruction: &str,
         output: &str,
         criteria: &[Criterion],
-    ) -> anyhow::Result<Ended> {
+    ) -> fault::Result<Ended> {
         let part = self.part("evaluator")?;
         let repository = self.desk.repository()?;
         let mut evidence = repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?;
@@ -189,7 +190,7 @@ impl Place<'_> {
     }
 
     /// Runs each proposed check once on the branch's tip, before the plan is taken.
-    pub(super) async fn try_checks(&self, plan: &Plan, proposed: &[(String, String)]) -> anyhow::Result<Ended> {
+    pub(super) async fn try_checks(&self, plan: &Plan, proposed: &[(String, String)]) -> fault::Result<Ended> {
         self.desk.repository()?.prepare().await?;
         let mut trials = Vec::with_capacity(proposed.len());
         for (feature, check) in proposed {
@@ -207,7 +208,7 @@ impl Place<'_> {
 
     /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves
     /// nothing later.
-    pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> anyhow::Result<Ended> {
+    pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> fault::Result<Ended> {
         let (base, overwritten) = self.desk.repository()?.prepare().await?;
         self.desk.repository()?.unkept().forget().await?;
         let checks = self.checks(specs.to_vec(), Vec::new())?;
@@ -245,7 +246,7 @@ impl Place<'_> {
         found.map(|feature| (feature.spec.checks.clone(), feature.vacuous.clone())).unwrap_or_default()
     }
 
-    fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> anyhow::Result<PinnedChecks> {
+    fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> fault::Result<PinnedChecks> {
         // Before a session is prepared, and before there is any, the tree is at the tip.
         let base = (!matches!(self.work.job, Job::Prepare { .. } | Job::TryChecks { .. })).then_some(self.base);
         Ok(PinnedChecks {
@@ -262,7 +263,7 @@ impl Place<'_> {
 
     /// The least trusted words that those had heard whose answers are in what a plugin is handed: of a feature those
     /// before it and its own, of what is about no feature all. None: nobody answered anything.
-    fn told_answers(&self) -> anyhow::Result<Option<Trust>> {
+    fn told_answers(&self) -> fault::Result<Option<Trust>> {
         let feature = self.work.feature().and_then(|feature| self.state.feature(feature));
         let answered: Vec<&Feature> = match feature {
             Some(feature) => {
@@ -279,7 +280,7 @@ impl Place<'_> {
 
     /// Puts what is in the tree into the context of a goal or a task. An invocation that was begun is shown what it was
     /// shown then: the tree, and the window of its model, may be others now.
-    async fn show_repository(&self, part: &Part, words: &str, context: &mut Value) -> anyhow::Result<()> {
+    async fn show_repository(&self, part: &Part, words: &str, context: &mut Value) -> fault::Result<()> {
         let (Some(repository), Some(fields)) = (&self.desk.repository, context.as_object_mut()) else { return Ok(()) };
         let store = &*self.stage.world.store;
         let shown = match longhaul_journal::began(store, &self.stage.invocation(self.work))? {
@@ -303,8 +304,8 @@ impl Place<'_> {
         Ok(())
     }
 
-    fn part(&self, table: &str) -> anyhow::Result<&Part> {
-        self.desk.cast.part(table).ok_or_else(|| anyhow::anyhow!("there is no [{table}] in longhaul.toml"))
+    fn part(&self, table: &str) -> fault::Result<&Part> {
+        self.desk.cast.part(table).ok_or_else(|| Fault::msg(format!("there is no [{table}] in longhaul.toml")))
     }
 
     /// One invocation of a pure plugin: begun, or continued from its journal.
@@ -316,7 +317,7 @@ impl Place<'_> {
         checks: Arc<dyn Checks>,
         report: impl FnOnce(T) -> Report,
         call: impl AsyncFnOnce(Setup) -> Called<Result<T, RoleError>>,
-    ) -> anyhow::Result<Ended> {
+    ) -> fault::Result<Ended> {
         let (troupe, world) = (&self.desk.troupe, &self.stage.world);
         let invocation = self.stage.invocation(self.work);
         let told = told_by(input).max(self.told_answers()?);

@@ -8,6 +8,7 @@ use crate::wiring::World;
 use longhaul_approval::{Approval, Asks, Standing, Subject, question};
 use longhaul_core::Digest;
 use longhaul_core::approval::{Decision, ENTRY};
+use longhaul_core::fault;
 use longhaul_core::journal::{EffectClass, Journal as _, JournalError, NewCall, Next, Question, Ticket};
 use longhaul_core::store::Batch;
 use longhaul_journal::Recorder;
@@ -72,7 +73,7 @@ pub(super) async fn refusals(
     world: &World,
     recorder: &Recorder,
     change: &Change<'_>,
-) -> anyhow::Result<Result<Vec<String>, JournalError>> {
+) -> fault::Result<Result<Vec<String>, JournalError>> {
     let arguments = change.arguments();
     // What was decided then holds, whatever the tree is now: the commit compares it with what was judged.
     let digest = recorder.upcoming().map_or_else(|| Digest::of(arguments.as_bytes()), |(_, digest)| digest);
@@ -103,7 +104,7 @@ async fn asked(
     recorder: &Recorder,
     ticket: &Ticket,
     arguments: String,
-) -> anyhow::Result<(Approval, Option<(Decision, Approval)>)> {
+) -> fault::Result<(Approval, Option<(Decision, Approval)>)> {
     let subject = Subject {
         invocation: recorder.invocation().clone(),
         entry: ticket.entry,

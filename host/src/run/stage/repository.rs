@@ -11,6 +11,7 @@ use crate::run::unkept::Unkept;
 use crate::wiring::World;
 use longhaul_core::Digest;
 use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::{EffectClass, Finished, Journal, JournalError, NewCall, Next, Ticket};
 use longhaul_core::store::Batch;
 use longhaul_core::work::CheckReport;
@@ -107,7 +108,7 @@ impl Repository {
         record: &RunRecord,
         sandbox_min: Level,
         directory: PathBuf,
-    ) -> anyhow::Result<Self> {
+    ) -> fault::Result<Self> {
         let (world, record) = (Arc::clone(world), record.clone());
         let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, sandbox_min, &directory)).await??;
         Ok(Self(Arc::new(inner)))
@@ -125,7 +126,7 @@ impl Repository {
 
     /// Brings the tree to the branch's tip. Answers the tip, and files that a person changed in the tree and
     /// that the branch changed too: they are now as the branch has them.
-    pub async fn prepare(&self) -> anyhow::Result<(String, Vec<String>)> {
+    pub async fn prepare(&self) -> fault::Result<(String, Vec<String>)> {
         self.blocking(|inner| {
             let tip = inner.tip()?;
             let lost = inner.tree.bring_to(&inner.project, &tip, &|point| inner.world.crash.reach(point))?;
@@ -135,7 +136,7 @@ impl Repository {
     }
 
     /// Brings what the branch gained since `base` into the tree.
-    pub async fn merge(&self, base: &str) -> anyhow::Result<Ended> {
+    pub async fn merge(&self, base: &str) -> fault::Result<Ended> {
         let base = base.to_owned();
         let report = self
             .blocking(move |inner| {
@@ -151,7 +152,7 @@ impl Repository {
     }
 
     /// The files that changed since `base`, as an evaluator sees them.
-    pub async fn evidence(&self, base: &str, bytes_max: usize) -> anyhow::Result<Vec<(String, String)>> {
+    pub async fn evidence(&self, base: &str, bytes_max: usize) -> fault::Result<Vec<(String, String)>> {
         let base = base.to_owned();
         self.blocking(move |inner| {
             let changes = inner.tree.changes(&inner.project, &base)?;
@@ -161,7 +162,7 @@ impl Repository {
     }
 
     /// Files of a test runner that changed since `base`, each with what it can do to a verdict.
-    pub async fn runner_files(&self, base: &str) -> anyhow::Result<Vec<(String, &'static str)>> {
+    pub async fn runner_files(&self, base: &str) -> fault::Result<Vec<(String, &'static str)>> {
         let base = base.to_owned();
         self.blocking(move |inner| {
             let changes = inner.tree.changes(&inner.project, &base)?;
@@ -172,7 +173,7 @@ impl Repository {
     }
 
     /// Whether there is anything on `base` now that a commit would hold, or that none could.
-    pub async fn is_changed(&self, base: &str) -> anyhow::Result<bool> {
+    pub async fn is_changed(&self, base: &str) -> fault::Result<bool> {
         let base = base.to_owned();
         self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {
             Ok(scan) => Ok(!scan.changes.is_empty() || !scan.left_out.is_empty()),
@@ -184,7 +185,7 @@ impl Repository {
 
     /// Names exactly what would be committed on `base` now, or says of each file that no commit could hold what to do
     /// about it.
-    pub async fn subject(&self, base: &str) -> anyhow::Result<Result<Digest, Vec<String>>> {
+    pub async fn subject(&self, base: &str) -> fault::Result<Result<Digest, Vec<String>>> {
         let base = base.to_owned();
         self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {
             Ok(scan) if scan.left_out.is_empty() => Ok(Ok(scan.digest)),
@@ -202,17 +203,17 @@ impl Repository {
     }
 
     /// The last commit of the branch, or where the run started.
-    pub async fn tip(&self) -> anyhow::Result<String> {
+    pub async fn tip(&self) -> fault::Result<String> {
         self.blocking(Inner::tip).await
     }
 
     /// The newest commits of the run's branch, newest first.
-    pub async fn log(&self, limit: usize) -> anyhow::Result<Vec<Logged>> {
+    pub async fn log(&self, limit: usize) -> fault::Result<Vec<Logged>> {
         self.blocking(move |inner| inner.project.log(&inner.branch, &inner.base, limit)).await
     }
 
     /// What is in the tree, for who is to plan or to change it; see [`survey`].
-    pub async fn survey(&self, words: String, window_tokens: Option<u32>) -> anyhow::Result<serde_json::Value> {
+    pub async fn survey(&self, words: String, window_tokens: Option<u32>) -> fault::Result<serde_json::Value> {
         self.blocking(move |inner| {
             let recent = inner.project.changed_lately(&inner.tip()?, survey::RECENT_MAX)?;
             survey::survey(
@@ -225,7 +226,7 @@ impl Repository {
     }
 
     /// Keeps what there is since `base` as a blob, then restores the tree to the branch's tip.
-    pub async fn discard(&self, feature: &str, base: &str) -> anyhow::Result<Ended> {
+    pub async fn discard(&self, feature: &str, base: &str) -> fault::Result<Ended> {
         let base = base.to_owned();
         let kept =
             self.blocking(move |inner| inner.tree.best_effort(&inner.project, &base, BEST_EFFORT_BYTES_MAX)).await?;
@@ -240,7 +241,7 @@ impl Repository {
     }
 
     /// Commits exactly the files that changed since `base`.
-    pub async fn commit(&self, stage: &Stage, work: &Work, message: &str, base: &str) -> anyhow::Result<Ended> {
+    pub async fn commit(&self, stage: &Stage, work: &Work, message: &str, base: &str) -> fault::Result<Ended> {
         let input = serde_json::to_vec(message)?;
         let began = began(&self.0.world, "longhaul", "", Digest::of(b"longhaul"), protected::COMMIT, &input);
         let limits = stage.config.limits.clone();
@@ -311,7 +312,7 @@ impl Repository {
         Ok((paths, protected::refusals(&self.0.world, recorder, &change).await??))
     }
 
-    async fn protected_changes(&self, order: &Order<'_>) -> anyhow::Result<(Vec<ProtectedChange>, Digest, String)> {
+    async fn protected_changes(&self, order: &Order<'_>) -> fault::Result<(Vec<ProtectedChange>, Digest, String)> {
         let inner = Arc::clone(&self.0);
         let (base, rules) = (order.base.to_owned(), order.protected.clone());
         let look = move || -> Result<_, TreeError> {
@@ -347,7 +348,7 @@ impl Repository {
 
     /// Makes the commit; one that was made before, by its trailer, is found instead, and tidied up after.
     /// A branch that went on meanwhile is left where it is.
-    async fn make(&self, order: &Order<'_>, prepared: Prepared) -> anyhow::Result<Made> {
+    async fn make(&self, order: &Order<'_>, prepared: Prepared) -> fault::Result<Made> {
         let (message, effect, expected) = (order.message.to_owned(), order.effect.to_owned(), order.judged);
         self.blocking(move |inner| {
             let order = CommitOrder {
@@ -369,14 +370,14 @@ impl Repository {
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, TreeError> + Send + 'static,
-    ) -> anyhow::Result<T> {
+    ) -> fault::Result<T> {
         let inner = Arc::clone(&self.0);
         Ok(tokio::task::spawn_blocking(move || work(&inner)).await??)
     }
 }
 
 impl Inner {
-    fn open(world: Arc<World>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> anyhow::Result<Self> {
+    fn open(world: Arc<World>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> fault::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let start = project.end_of(&branch, &record.base)?;
@@ -457,7 +458,13 @@ enum NotMade {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error("{0:#}")]
-    Other(#[from] anyhow::Error),
+    Other(Fault),
+}
+
+impl From<Fault> for NotMade {
+    fn from(fault: Fault) -> Self {
+        Self::Other(fault)
+    }
 }
 
 impl From<Option<Committed>> for Made {

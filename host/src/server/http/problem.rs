@@ -4,11 +4,11 @@
 //! more than that.
 
 use crate::agents::record::AgentError;
-use crate::service::{Fault, Kind};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use longhaul_approval::ApprovalError;
+use longhaul_core::fault::{Fault, FaultCode};
 use longhaul_core::store::StoreError;
 use longhaul_core::text::truncate;
 use longhaul_harness::Refusal;
@@ -135,29 +135,29 @@ impl IntoResponse for Problem {
 }
 
 /// What the service refuses.
-impl From<anyhow::Error> for Problem {
-    fn from(error: anyhow::Error) -> Self {
-        let text = format!("{error:#}");
-        if let Some(store) = error.chain().find_map(|cause| cause.downcast_ref::<StoreError>()) {
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        let text = format!("{fault:#}");
+        if let Some(store) = fault.downcast_ref::<StoreError>() {
             return of_store(store, &text);
         }
-        if let Some(told) = error.downcast_ref::<AgentError>().and_then(|error| of_agent(error, &text)) {
+        if let Some(told) = fault.downcast_ref::<AgentError>().and_then(|error| of_agent(error, &text)) {
             return told;
         }
-        let schedule = || error.downcast_ref::<ScheduleError>().map(of_schedule);
-        let fault = error.downcast_ref::<Fault>().map(|fault| fault.kind);
-        let refusal = || error.downcast_ref::<Refusal>().map(of_refusal);
-        let approval = || error.downcast_ref::<ApprovalError>().map(of_approval);
-        match fault.or_else(refusal).or_else(approval).or_else(schedule) {
-            Some(Kind::Unknown) => Self::unknown(text),
-            Some(Kind::Conflict) => Self::new(StatusCode::CONFLICT, text),
-            Some(Kind::Invalid) => Self::invalid("", text),
-            None if text.contains("is damaged") || text.contains("the store lost") => {
+        let schedule = || fault.downcast_ref::<ScheduleError>().map(of_schedule);
+        let refusal = || fault.downcast_ref::<Refusal>().map(of_refusal);
+        let approval = || fault.downcast_ref::<ApprovalError>().map(of_approval);
+        match fault.code().or_else(refusal).or_else(approval).or_else(schedule) {
+            Some(FaultCode::Unknown) => Self::unknown(text),
+            Some(FaultCode::Conflict) => Self::new(StatusCode::CONFLICT, text),
+            Some(FaultCode::Changed) => Self::new(StatusCode::PRECONDITION_FAILED, text),
+            Some(FaultCode::Unavailable) => Self::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(60), text),
+            // What the service refuses without a code is wrong with what was asked.
+            Some(FaultCode::Invalid) | None => Self::invalid(fault.field().unwrap_or_default(), text),
+            Some(_) => {
                 tracing::error!("{text}");
                 Self::internal()
             }
-            // What the service refuses without saying of which kind is wrong with what was asked.
-            None => Self::invalid("", text),
         }
     }
 }
@@ -177,13 +177,13 @@ fn of_store(error: &StoreError, text: &str) -> Problem {
     }
 }
 
-fn of_refusal(refusal: &Refusal) -> Kind {
+fn of_refusal(refusal: &Refusal) -> FaultCode {
     match refusal {
-        Refusal::UnknownFeature { .. } => Kind::Unknown,
+        Refusal::UnknownFeature { .. } => FaultCode::Unknown,
         Refusal::UnusableLimit { .. } | Refusal::NoGoal | Refusal::Plan(_) | Refusal::UnknownAgent { .. } => {
-            Kind::Invalid
+            FaultCode::Invalid
         }
-        _ => Kind::Conflict,
+        _ => FaultCode::Conflict,
     }
 }
 
@@ -204,19 +204,19 @@ fn of_agent(error: &AgentError, text: &str) -> Option<Problem> {
     })
 }
 
-fn of_schedule(error: &ScheduleError) -> Kind {
+fn of_schedule(error: &ScheduleError) -> FaultCode {
     match error {
-        ScheduleError::Unknown { .. } => Kind::Unknown,
+        ScheduleError::Unknown { .. } => FaultCode::Unknown,
         ScheduleError::TooMany { .. } | ScheduleError::Retries { .. } | ScheduleError::NotFailed { .. } => {
-            Kind::Conflict
+            FaultCode::Conflict
         }
-        _ => Kind::Invalid,
+        _ => FaultCode::Invalid,
     }
 }
 
-fn of_approval(error: &ApprovalError) -> Kind {
+fn of_approval(error: &ApprovalError) -> FaultCode {
     match error {
-        ApprovalError::NoAnswer(_) | ApprovalError::NoRule(_) => Kind::Invalid,
-        ApprovalError::NotOpen { .. } | ApprovalError::OtherSubject(_) => Kind::Conflict,
+        ApprovalError::NoAnswer(_) | ApprovalError::NoRule(_) => FaultCode::Invalid,
+        ApprovalError::NotOpen { .. } | ApprovalError::OtherSubject(_) => FaultCode::Conflict,
     }
 }

@@ -5,7 +5,7 @@
 
 use super::rate::Rate;
 use crate::notify::config::NotifyConfig;
-use anyhow::{Context as _, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -27,7 +27,7 @@ struct Written {
 
 impl Written {
     /// Reads the file of a data directory; without one everything is as by default.
-    fn read(home: &Path) -> anyhow::Result<Self> {
+    fn read(home: &Path) -> fault::Result<Self> {
         let path = home.join(FILE);
         let found = match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -40,7 +40,7 @@ impl Written {
         Self::parse(&text).with_context(|| format!("`{}`", path.display()))
     }
 
-    fn parse(text: &str) -> anyhow::Result<Self> {
+    fn parse(text: &str) -> fault::Result<Self> {
         let written: Self = toml::from_str(text)?;
         written.server.check()?;
         written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
@@ -49,7 +49,7 @@ impl Written {
 }
 
 /// `[notify]` of a data directory; none: nobody is told. A file that is wrong elsewhere is wrong here, too.
-pub fn notify(home: &Path) -> anyhow::Result<Option<NotifyConfig>> {
+pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
     Ok(Written::read(home)?.notify)
 }
 
@@ -95,12 +95,12 @@ impl Default for Settings {
 
 impl Settings {
     /// `[server]` of a data directory; without the file everything is as by default.
-    pub fn read(home: &Path) -> anyhow::Result<Self> {
+    pub fn read(home: &Path) -> fault::Result<Self> {
         Ok(Written::read(home)?.server)
     }
 
     /// Refuses to stand open to a network, and figures that would let nobody in.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> fault::Result<()> {
         if !self.tokens && !self.listen.ip().is_loopback() {
             bail!(
                 "{} can be reached by others, so clients need tokens; take `tokens = false` or --no-token away",

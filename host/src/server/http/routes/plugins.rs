@@ -8,6 +8,7 @@ use crate::cli::plugin::{Known, components_of};
 use crate::home::Home;
 use crate::plugins::installed::{Installed, Version};
 use axum::extract::State;
+use longhaul_core::fault;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) ->
     Ok(Out(Page::of(found, window, |plugin| plugin)))
 }
 
-fn all(home: &Home) -> anyhow::Result<Vec<Plugin>> {
+fn all(home: &Home) -> fault::Result<Vec<Plugin>> {
     let installed = Installed::of(home);
     let mut found = components_of(home);
     for name in installed.names()? {
