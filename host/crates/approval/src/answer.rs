@@ -1,5 +1,9 @@
-//! What a person's line means. An empty line means nothing: it approves of nothing and refuses nothing.
+//! What a person's line means, and what it makes of an approval. An empty line means nothing: it approves of nothing and
+//! refuses nothing.
 
+use crate::approval::{Approval, Asks, Standing, Subject};
+use crate::rule::{NoRule, RunRule};
+use longhaul_core::approval::Decision;
 use serde::{Deserialize, Serialize};
 
 /// Longest answer that is read, in bytes. What is over it is no answer: a pasted file is not meant as one.
@@ -36,6 +40,28 @@ pub enum NoAnswer {
     TooLong(usize),
 }
 
+/// Why an approval did not take an answer, or is not good for a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApprovalError {
+    /// The line is no answer.
+    #[error(transparent)]
+    NoAnswer(#[from] NoAnswer),
+    /// `a` where no rule can be made.
+    #[error("{0}, so it cannot be allowed by rule; answer `y` for this once, `n`, or what to do instead")]
+    NoRule(#[from] NoRule),
+    /// Somebody was first.
+    #[error("approval `{id}` was answered before: {was}")]
+    NotOpen {
+        /// Which.
+        id: String,
+        /// What became of it.
+        was: String,
+    },
+    /// It is for another call.
+    #[error("approval `{0}` is for another call; ask anew")]
+    OtherSubject(String),
+}
+
 impl Answer {
     /// Reads a line.
     ///
@@ -60,6 +86,68 @@ impl Answer {
     /// [`NoAnswer`]: ask again.
     pub fn reply(line: &str) -> Result<String, NoAnswer> {
         cleaned(line)
+    }
+}
+
+impl Approval {
+    /// Whether `a` is an answer to it: whether a rule can be made of the call.
+    #[must_use]
+    pub fn takes_rule(&self) -> bool {
+        self.asks != Asks::Question && RunRule::of(self, 0).is_ok()
+    }
+
+    /// It with a person's answer, and the rule that comes with `a`.
+    ///
+    /// # Errors
+    /// Every [`ApprovalError`] but the last; nothing has changed then.
+    pub fn answered(&self, line: &str, at_ms: u64) -> Result<(Self, Option<RunRule>), ApprovalError> {
+        if self.standing != Standing::Open {
+            return Err(ApprovalError::NotOpen { id: self.id.clone(), was: self.words() });
+        }
+        let (decision, rule) = match self.asks {
+            Asks::Question => (Decision::Replied(Answer::reply(line)?), None),
+            Asks::Call | Asks::Change => match Answer::read(line)? {
+                Answer::Once => (Decision::Allowed("a person, once".to_owned()), None),
+                Answer::No { reason } => (Decision::Rejected(reason), None),
+                Answer::Correction { text } => (Decision::Corrected(text), None),
+                Answer::ByRule => {
+                    let rule = RunRule::of(self, at_ms)?;
+                    (Decision::Allowed(format!("a person, who made it rule {} of this run", rule.id)), Some(rule))
+                }
+            },
+        };
+        let standing = Standing::Answered { decision, at_ms };
+        Ok((Self { standing, ..self.clone() }, rule))
+    }
+
+    /// It with the answer that a rule gives: none where the rule does not cover it, or somebody has answered.
+    #[must_use]
+    pub fn passed_by(&self, rule: &RunRule, at_ms: u64) -> Option<Self> {
+        let is_heard = self.heard.iter().all(|source| rule.heard.contains(source));
+        let open = self.standing == Standing::Open && self.asks == Asks::Call && is_heard;
+        let decision = Decision::Allowed(format!("rule {} of this run", rule.id));
+        (open && rule.covers(&self.subject, self.runs_commands))
+            .then(|| Self { standing: Standing::Answered { decision, at_ms }, ..self.clone() })
+    }
+
+    /// The decision for `subject`, and the approval used up by it. None while nobody has answered.
+    ///
+    /// # Errors
+    /// [`ApprovalError::OtherSubject`], and [`ApprovalError::NotOpen`] when it was used up before.
+    pub fn used(&self, subject: &Subject, at_ms: u64) -> Result<Option<(Decision, Self)>, ApprovalError> {
+        if self.subject != *subject {
+            return Err(ApprovalError::OtherSubject(self.id.clone()));
+        }
+        match &self.standing {
+            Standing::Open => Ok(None),
+            Standing::Answered { decision, .. } => {
+                let standing = Standing::Used { decision: decision.clone(), at_ms };
+                Ok(Some((decision.clone(), Self { standing, ..self.clone() })))
+            }
+            Standing::Used { .. } | Standing::Withdrawn => {
+                Err(ApprovalError::NotOpen { id: self.id.clone(), was: self.words() })
+            }
+        }
     }
 }
 

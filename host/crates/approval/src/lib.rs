@@ -7,7 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `allow.rs` | commands that the operator lets run without a question |
-//! | `answer.rs` | what a person's line means |
+//! | `answer.rs` | what a person's line means, and what it makes of an approval |
 //! | `arguments.rs` | the arguments of a call, read so that no two readers see different ones |
 //! | `policy.rs` | what the operator wrote: `allow`, `ask` or `deny`, with patterns |
 //! | `forms.rs` | the reviewed table: which options of a program keep it to what its name says |
@@ -29,8 +29,8 @@ mod shell;
 mod visible;
 
 pub use allow::{AllowError, AllowedCommand, allows};
-pub use answer::{Answer, NoAnswer};
-pub use approval::{Approval, ApprovalError, Asks, Standing, Subject};
+pub use answer::{Answer, ApprovalError, NoAnswer};
+pub use approval::{Approval, Asks, Standing, Subject};
 pub use arguments::{Arguments, NotArguments};
 pub use banner::{banner, question};
 pub use policy::{Mode, Policy, PolicyError, Rule, Verdict};

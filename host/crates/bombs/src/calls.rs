@@ -1,8 +1,8 @@
 //! Programs that load and are a bomb when they are instantiated or run.
 
-use crate::Make::Bytes;
+use crate::bomb::Make::Bytes;
+use crate::bomb::{End, Form, Row};
 use crate::bytes::program_of;
-use crate::{End, Form, Row};
 
 pub(crate) const BOMBS: &[Row] = &[
     (

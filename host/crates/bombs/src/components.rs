@@ -1,8 +1,8 @@
 //! Components against whoever validates them, builds adapters between them, and links them.
 
-use crate::Make::Bytes;
+use crate::bomb::Make::Bytes;
+use crate::bomb::{End, Form, Row};
 use crate::bytes::{COMPONENT, MODULE, list, number, program_of, program_then, section};
-use crate::{End, Form, Row};
 use std::fmt::Write as _;
 
 pub(crate) const BOMBS: &[Row] = &[

@@ -1,11 +1,11 @@
 //! Against whoever reads a file without compiling it: lengths that lie, levels, counts, names, custom sections.
 
-use crate::Make::Bytes;
+use crate::bomb::Make::Bytes;
+use crate::bomb::{End, Form, Row};
 use crate::bytes::{
     COMPONENT, LIMITS, MODULE, custom, list, number, plugin_then, program_of, program_then, program_with_sections,
     section,
 };
-use crate::{End, Form, Row};
 
 /// More than the corpus' cap on functions, in one module.
 const FUNCTIONS: usize = 1_000;

@@ -1,8 +1,8 @@
 //! Core modules against whoever validates and compiles them. None is instantiated.
 
-use crate::Make::Bytes;
+use crate::bomb::Make::Bytes;
+use crate::bomb::{End, Form, Row};
 use crate::bytes::{list, number, program_with_sections, section};
-use crate::{End, Form, Row};
 
 /// Types: one function without parameters and results.
 const KIND: &[u8] = b"\x01\x60\0\0";

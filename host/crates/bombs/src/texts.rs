@@ -1,7 +1,7 @@
 //! The bombs of `tests/bombs`: fields of a component each. Most use what is switched off here, or start as a bomb.
 
-use crate::Make::Text;
-use crate::{End, Form, Row};
+use crate::bomb::Make::Text;
+use crate::bomb::{End, Form, Row};
 
 /// A row whose text is the file of its name.
 macro_rules! text {

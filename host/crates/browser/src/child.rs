@@ -4,7 +4,6 @@
 //! sandbox's own network, which nothing outside can reach. It decides nothing: each connection is handed to the host as
 //! it is. It ends, and everything with it, when the browser ends or takes too much memory.
 
-use crate::process::{PIPE, WAY};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -14,6 +13,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+
+/// The two sockets, as the child finds them from where it starts. Short, since the path of a socket has 107 bytes.
+pub(crate) const WAY: &str = "../tmp/way";
+pub(crate) const PIPE: &str = "../tmp/pipe";
 
 /// How often the browser's memory is looked at.
 const LOOK: Duration = Duration::from_millis(250);

@@ -8,6 +8,7 @@
 //! and a page is not opened again by itself: who finds it gone is told to open it.
 
 mod child;
+mod environment;
 mod error;
 mod page;
 mod pipe;
@@ -18,6 +19,7 @@ mod settings;
 mod tool;
 
 pub use child::browser_child;
+pub use environment::Around;
 pub use error::BrowserError;
 pub use settings::BrowserSettings;
-pub use tool::{Around, Browser};
+pub use tool::Browser;

@@ -1,11 +1,11 @@
 //! A browser that runs: in its sandbox, with a proxy before it and a pipe to it.
 
-use crate::child::{Spec, TOO_MUCH_MEMORY};
+use crate::child::{PIPE, Spec, TOO_MUCH_MEMORY, WAY};
+use crate::environment::Around;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
 use crate::pipe::{Event, Pipe};
 use crate::program;
 use crate::settings::BrowserSettings;
-use crate::tool::Around;
 use longhaul_core::census::ChildKind;
 use longhaul_core::text::truncate;
 use longhaul_egress::{Proxy, listen_in};
@@ -16,10 +16,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-
-/// The two sockets, as the child finds them from where it starts. Short, since the path of a socket has 107 bytes.
-pub(crate) const WAY: &str = "../tmp/way";
-pub(crate) const PIPE: &str = "../tmp/pipe";
 
 /// How long a browser may take until it speaks.
 const START: Duration = Duration::from_secs(20);

@@ -1,11 +1,11 @@
 //! One browser with one page, and what can be done with it.
 
+use crate::environment::Around;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
 use crate::page::{About, FUNCTIONS, Filled, Place, Text};
 use crate::pipe::{Event, Pipe};
 use crate::process::Process;
 use crate::settings::BrowserSettings;
-use crate::tool::Around;
 use http::{Method, StatusCode, Uri};
 use longhaul_core::InvocationId;
 use longhaul_core::text::truncate;

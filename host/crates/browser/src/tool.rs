@@ -1,16 +1,15 @@
 //! The tool: a browser for each task that calls it, as long as it is used.
 
+use crate::environment::Around;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
 use crate::page::URL_BYTES_MAX;
 use crate::session::Session;
 use crate::settings::BrowserSettings;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::supervisor::Supervisor;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit};
-use longhaul_egress::Guard;
-use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_sandbox::Level;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -28,19 +27,6 @@ const DESKS_MAX: usize = 1_000;
 
 /// Bytes of a text that is typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
-
-/// What a browser needs of the host.
-#[derive(Clone)]
-pub struct Around {
-    /// How programs are confined on this machine.
-    pub host: SandboxHost,
-    /// Arguments of this very binary that lead to [`crate::browser_child`]; the specification comes after them.
-    pub child_args: Vec<String>,
-    /// What everything of it passes.
-    pub guard: Guard,
-    /// Who is told how much leaves.
-    pub supervisor: Arc<dyn Supervisor>,
-}
 
 /// The tool.
 pub struct Browser {

@@ -1,7 +1,7 @@
 //! A component on the bench: scenes to call it in, and good and hostile input for its role.
 
-use crate::Subject;
 use crate::schema::sample;
+use crate::subject::Subject;
 use longhaul_core::grant::DirectoryGrant;
 use longhaul_core::memory::Entry;
 use longhaul_core::work::{

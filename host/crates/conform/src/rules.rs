@@ -5,10 +5,10 @@ mod memory;
 mod pure;
 mod tool;
 
-use crate::Subject;
 use crate::look::look;
 use crate::probe::Probe;
 use crate::report::{Finding, Judged, Report};
+use crate::subject::Subject;
 use longhaul_engine::Role;
 use longhaul_testkit::Kit;
 pub use memory::Bench;

@@ -15,6 +15,7 @@ mod fetch;
 mod guard;
 mod proxy;
 mod secret;
+mod secret_value;
 mod sieve;
 #[cfg(test)]
 mod tests;
@@ -25,5 +26,6 @@ pub use decode::Cleaner;
 pub use error::EgressError;
 pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
 pub use proxy::{Proxy, listen_in};
-pub use secret::{Key, Keyring, NotASecret, Redactor, SHOWN, Secret};
+pub use secret::{Key, Keyring, Redactor};
+pub use secret_value::{NotASecret, SHOWN, Secret};
 pub use sieve::Sieve;

@@ -6,6 +6,7 @@
 //! was given a secret and sends it back in a cipher of its own cannot be kept from it.
 
 use crate::error::EgressError;
+use crate::secret_value::{SHOWN, Secret};
 use crate::sieve::{Patterns, Sieve};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use longhaul_core::Denial;
@@ -17,51 +18,6 @@ use std::sync::Arc;
 
 /// What a placeholder starts with.
 const PREFIX: &str = "longhaul-secret-";
-
-/// What stands where a value was.
-pub const SHOWN: &str = "[secret]";
-
-/// Fewer bytes would be found in texts that have nothing to do with it.
-const BYTES_MIN: usize = 8;
-
-/// More than any token; a header has to hold it.
-const BYTES_MAX: usize = 4_096;
-
-/// A value that nothing shows.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-/// The value cannot be a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a secret is {BYTES_MIN} to {BYTES_MAX} visible ASCII characters without spaces; this one is not")]
-pub struct NotASecret;
-
-impl Secret {
-    /// Takes a value; a line feed at its end is not part of it.
-    ///
-    /// # Errors
-    /// [`NotASecret`], which does not repeat it.
-    pub fn new(text: &str) -> Result<Self, NotASecret> {
-        let text = text.trim_end_matches(['\r', '\n']);
-        let fits = (BYTES_MIN..=BYTES_MAX).contains(&text.len());
-        if !fits || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(NotASecret);
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// The value, for the wire and for the file that keeps it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(SHOWN)
-    }
-}
 
 /// A secret that one caller may send: where, and in which header.
 #[derive(Clone, Debug)]

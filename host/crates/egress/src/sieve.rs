@@ -4,7 +4,7 @@
 //! it can begin; hexadecimal; percent-encoding; the escapes of HTML; and those of JSON as the usual writers of it
 //! choose them. What could still become one of these is held back until more comes.
 
-use crate::secret::{SHOWN, Secret};
+use crate::secret_value::{SHOWN, Secret};
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use longhaul_core::redact::RedactStream;

@@ -7,6 +7,7 @@
 use crate::error::LoadError;
 use crate::jail::Jail;
 use crate::seal::{Sealer, Unsealed};
+use crate::unfinished;
 use longhaul_core::Digest;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -16,9 +17,6 @@ use std::time::Duration;
 
 /// Told the name of each point at which a crash test may end the process.
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
-
-/// How the names of files start that are being written.
-pub(crate) const UNFINISHED: &str = ".compiling-";
 
 pub(crate) struct Cache {
     directory: PathBuf,
@@ -69,9 +67,7 @@ impl Cache {
         }
         tracing::info!(plugin = name, bytes = bytes.len(), "compiling; this happens once");
         self.remove_abandoned(Duration::from_millis(jail.limits.wall_ms_max));
-        let unfinished = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(&self.directory)
+        let unfinished = unfinished::create_in(&self.directory)
             .map_err(|error| self.refuse(format!("no file can be made in it: {error}")))?;
         self.reach("compile.before-start");
         jail.compile(name, bytes, unfinished.path()).await?;
@@ -95,7 +91,7 @@ impl Cache {
     fn remove_abandoned(&self, deadline: Duration) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for entry in entries.filter_map(Result::ok) {
-            let is_unfinished = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+            let is_unfinished = unfinished::is_unfinished(&entry.file_name());
             let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
             if is_unfinished && age.is_some_and(|age| age > deadline * 2) {
                 let _ = fs::remove_file(entry.path());

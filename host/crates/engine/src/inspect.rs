@@ -1,8 +1,8 @@
 //! What a file is, without running or compiling it.
 
+use crate::compile_limits::CompileLimits;
 use crate::edition::{Edition, Editions, is_later};
 use crate::error::LoadError;
-use crate::jail::CompileLimits;
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_core::text::truncate;

@@ -7,8 +7,9 @@
 //! show. Nothing is trusted more for it: all that a wrong note could do is to start an older version of the file,
 //! with the same limits and grants.
 
+use crate::compile_limits::CompileLimits;
 use crate::inspect::Inspection;
-use crate::jail::CompileLimits;
+use crate::unfinished;
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -103,7 +104,7 @@ impl Note {
         let bytes = serde_json::to_vec(written)?;
         let directory = self.path.parent().filter(|_| bytes.len() <= NOTE_BYTES_MAX);
         let directory = directory.ok_or_else(|| std::io::Error::other("it is too long"))?;
-        let mut unfinished = tempfile::Builder::new().prefix(crate::cache::UNFINISHED).tempfile_in(directory)?;
+        let mut unfinished = unfinished::create_in(directory)?;
         unfinished.write_all(&bytes)?;
         unfinished.persist(&self.path)?;
         Ok(())

@@ -3,11 +3,12 @@
 use crate::cache::{Cache, CrashHook};
 use crate::callee::Callee;
 use crate::clearing::Clearing;
+use crate::compile_limits::CompileLimits;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
 use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
 use crate::inspect::{Inspection, inspect_for};
-use crate::jail::{CompileLimits, Jail};
+use crate::jail::Jail;
 use crate::known::{self, Note, Stamp};
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;

@@ -6,8 +6,8 @@
 //! system told of the file when its bytes were found right (see `known.rs`), and they are read again once that differs.
 //! It refuses to keep the key anywhere else, and to protect from who can read it.
 
-use crate::cache::UNFINISHED;
 use crate::known::{self, Stamp};
+use crate::unfinished;
 use ring::hmac::{self, Key, Tag};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ impl Sealer {
         let seal = Seal { content: content.to_owned(), stamp, tag };
         let place = seal_of(path);
         let directory = place.parent().ok_or_else(|| io::Error::other("it lies nowhere"))?;
-        let mut unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
+        let mut unfinished = unfinished::create_in(directory)?;
         unfinished.write_all(&serde_json::to_vec(&seal)?)?;
         unfinished.persist(&place)?;
         Ok(())
@@ -170,7 +170,7 @@ fn seal_of(path: &Path) -> PathBuf {
 fn make_key(directory: &Path, path: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let mut unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
+    let mut unfinished = unfinished::create_in(directory)?;
     unfinished.write_all(&bytes)?;
     unfinished.as_file().sync_all()?;
     match unfinished.persist_noclobber(path) {

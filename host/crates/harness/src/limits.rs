@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Times that a plan may have one step tried again, whatever it asks for.
+pub(crate) const RETRIES_MAX: u32 = 5;
+
 /// What one run may use. Reaching a cap ends the loop that it bounds, and is shown by the field's name.
 ///
 /// Written in `longhaul.toml` under `[run.limits]`.

@@ -441,7 +441,7 @@ impl State {
         let value: serde_json::Value = serde_json::from_str(text)?;
         match value.get("version").and_then(serde_json::Value::as_u64) {
             Some(found) if found > u64::from(VERSION) => Err(StateError::Newer { found }),
-            Some(1) => Ok(serde_json::from_value(earlier::from_first(value))?),
+            Some(1) => Ok(serde_json::from_value(earlier::from_first(value, VERSION))?),
             _ => Ok(serde_json::from_value(value)?),
         }
     }

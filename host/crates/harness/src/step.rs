@@ -33,6 +33,7 @@ pub use pipeline::wants_replan;
 
 use crate::action::{Action, EndStatus, Job, Park, Work};
 use crate::input::{Input, Strategy};
+use crate::limits::RETRIES_MAX;
 use crate::plan::PlanError;
 use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, State, Wait, WaitFor, is_complete};
 use crate::{select, texts};
@@ -319,7 +320,7 @@ impl Turn<'_> {
         let worked_on = |id: &str| self.state.lane_of(id).is_some();
         let attempts_max = |feature: &Feature| match (setup.strategy, feature.on_failure) {
             (Strategy::Session, _) => limits.feature_attempts_max,
-            (_, OnFailure::Retry(more)) => more.min(pipeline::RETRIES_MAX).saturating_add(1),
+            (_, OnFailure::Retry(more)) => more.min(RETRIES_MAX).saturating_add(1),
             (_, OnFailure::Skip | OnFailure::Replan | OnFailure::Abort) => 1,
         };
         select::next(features, worked_on, attempts_max)

@@ -82,7 +82,7 @@ impl Definitions {
         ToolInfo {
             id: id.to_owned(),
             description: format!("MCP server `{server}`"),
-            functions: functions.chain(offers::functions(config, self)).collect(),
+            functions: functions.chain(offers::functions(config, |name| self.has(name))).collect(),
         }
     }
 }

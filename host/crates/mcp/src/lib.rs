@@ -8,6 +8,7 @@
 
 mod config;
 mod definitions;
+mod environment;
 mod error;
 mod extract;
 mod http;
@@ -20,8 +21,9 @@ mod walled;
 
 pub use config::{McpConfig, Value};
 pub use definitions::{Definition, accept, is_approved, known, pinned};
+pub use environment::{SecretOf, Surroundings};
 pub use error::McpError;
 pub use extract::{Extracted, extract};
 pub use inside::mcp_child;
 pub use keeper::keep_child;
-pub use server::{McpServer, SecretOf, Surroundings};
+pub use server::McpServer;

@@ -5,7 +5,6 @@
 //! subscriptions, and to take a prompt for an instruction: it is an answer like any other.
 
 use crate::config::McpConfig;
-use crate::definitions::Definitions;
 use crate::extract::{part, resource};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
@@ -54,8 +53,8 @@ pub(crate) struct Get {
     arguments: JsonObject,
 }
 
-/// The functions that the operator switched on.
-pub(crate) fn functions(config: &McpConfig, tools: &Definitions) -> Vec<FunctionInfo> {
+/// The functions that the operator switched on. `has_tool` says whether the server has a tool of a name.
+pub(crate) fn functions(config: &McpConfig, has_tool: impl Fn(&str) -> bool) -> Vec<FunctionInfo> {
     let cursor = json!({ "cursor": { "type": "string", "description": "`next_cursor` of the page before" } });
     let uri = json!({ "uri": { "type": "string" } });
     let prompt = json!({
@@ -68,7 +67,7 @@ pub(crate) fn functions(config: &McpConfig, tools: &Definitions) -> Vec<Function
         (config.prompts, LIST_PROMPTS, "Lists prompts that this server has written, with their arguments", cursor, &[]),
         (config.prompts, GET_PROMPT, "Gets a prompt, filled in", prompt, &["name"]),
     ];
-    let offered = offered.into_iter().filter(|(is_on, name, ..)| *is_on && !tools.has(name));
+    let offered = offered.into_iter().filter(|(is_on, name, ..)| *is_on && !has_tool(name));
     offered
         .map(|(_, name, about, properties, required)| {
             FunctionInfo::of(name, about, effect(config, name), properties, required)
@@ -83,8 +82,12 @@ fn effect(config: &McpConfig, name: &str) -> EffectClass {
 
 impl Offer {
     /// The call as one of these functions; none where it is one of the server's tools, or of nobody.
-    pub(crate) fn of(call: &ToolCall, config: &McpConfig, tools: &Definitions) -> Result<Option<Self>, ToolError> {
-        if tools.has(&call.function) {
+    pub(crate) fn of(
+        call: &ToolCall,
+        config: &McpConfig,
+        has_tool: impl Fn(&str) -> bool,
+    ) -> Result<Option<Self>, ToolError> {
+        if has_tool(&call.function) {
             return Ok(None);
         }
         Ok(match call.function.as_str() {

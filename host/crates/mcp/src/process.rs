@@ -5,7 +5,7 @@
 //! table says so.
 
 use crate::config::{McpConfig, Value};
-use crate::server::Surroundings;
+use crate::environment::Surroundings;
 use crate::walled::Walled;
 use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use longhaul_egress::Sieve;

@@ -2,6 +2,7 @@
 
 use crate::config::McpConfig;
 use crate::definitions::{self, Definition, Definitions};
+use crate::environment::Surroundings;
 use crate::error::McpError;
 use crate::extract::{Extracted, extract};
 use crate::http::Guarded;
@@ -9,19 +10,16 @@ use crate::offers::Offer;
 use crate::process::Process;
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit, Outage};
-use longhaul_egress::{Caps, Guard, Key, Keyring, Secret};
-use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_egress::{Caps, Guard, Key, Keyring};
+use longhaul_sandbox::Level;
 use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,32 +43,6 @@ const TEXT_BYTES_MAX: usize = 500;
 
 /// The limit that a server is not started again after: it would begin to count anew.
 const DISK: &str = "disk_bytes_max";
-
-/// Gives the value of a secret by its name, or why there is none.
-pub type SecretOf = Arc<dyn Fn(&str) -> Result<Secret, String> + Send + Sync>;
-
-/// What a server needs of the host.
-#[derive(Clone)]
-pub struct Surroundings {
-    /// The project's name, whose pins these are.
-    pub project: String,
-    /// Where commands run whose table names no directory: the tree of the run.
-    pub tree: PathBuf,
-    /// The project's directory, which those are relative to that a table names.
-    pub base: PathBuf,
-    /// This very binary, with the arguments that lead to [`crate::keep_child`]; the host's id and the command come after.
-    pub keeper: Vec<OsString>,
-    /// How programs are confined, and the least that must hold a server.
-    pub host: SandboxHost,
-    /// Arguments of this very binary that lead to [`crate::mcp_child`].
-    pub inside: Vec<String>,
-    /// Where pins are kept.
-    pub store: Arc<dyn Store>,
-    /// Secrets.
-    pub secret: SecretOf,
-    /// Bytes that nobody can guess.
-    pub random: Arc<dyn Fn() -> [u8; 32] + Send + Sync>,
-}
 
 /// A server.
 pub struct McpServer {
@@ -466,7 +438,7 @@ impl HostTool for McpServer {
     async fn call(&self, call: &ToolCall, _: &InvocationId, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
         let arguments: serde_json::Map<String, serde_json::Value> = call.read()?;
         let (line, _under_way, held) = self.ready().await?;
-        if let Some(offer) = Offer::of(call, &self.config, &held)? {
+        if let Some(offer) = Offer::of(call, &self.config, |name| held.has(name))? {
             let value = self.in_time(offer.ask(&line.peer), &line, EffectClass::ReadOnly).await?;
             return self.bounded(&value, &line.keyring);
         }

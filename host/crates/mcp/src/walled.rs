@@ -5,8 +5,8 @@
 //! outside of it, and hosts where a server has no network of its own.
 
 use crate::config::McpConfig;
+use crate::environment::Surroundings;
 use crate::inside::{PROXY_SOCKET, Spec};
-use crate::server::Surroundings;
 use longhaul_core::census::ChildKind;
 use longhaul_core::grant::Grants;
 use longhaul_egress::{Caps, Guard, Proxy};

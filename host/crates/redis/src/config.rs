@@ -1,12 +1,10 @@
 //! How a server is reached, and what goes wrong on the way.
 
-use crate::link::Link;
 use longhaul_core::Outage;
 use longhaul_core::memory::MemoryError;
 use longhaul_core::shared::SharedError;
-use redis::{ConnectionAddr, IntoConnectionInfo as _, TlsCertificates};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How long what has no lifetime of its own is kept, in seconds: a day.
 const TTL_S: u64 = 86_400;
@@ -79,35 +77,6 @@ impl RedisConfig {
     /// How long entries are kept, in milliseconds.
     pub(crate) fn ttl_ms(&self) -> u64 {
         self.ttl_s.saturating_mul(1_000)
-    }
-
-    /// The way to the server. Nothing is sent yet.
-    pub(crate) fn link(&self, variable: &dyn Fn(&str) -> Option<String>, base: &Path) -> Result<Link, RedisError> {
-        self.check()?;
-        let unusable = |error: redis::RedisError| RedisError::Config(error.to_string());
-        let info = self.url.as_str().into_connection_info().map_err(unusable)?;
-        let mut settings = info.redis_settings().clone();
-        if let Some(user) = &self.user {
-            settings = settings.set_username(user);
-        }
-        if let Some(name) = &self.password_env {
-            let missing = || RedisError::Config(format!("password_env names `{name}`, which is not set; export it"));
-            settings = settings.set_password(variable(name).ok_or_else(missing)?);
-        }
-        let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
-        let info = info.set_redis_settings(settings);
-        let client = match &self.ca_file {
-            _ if !is_tls => redis::Client::open(info),
-            None => redis::Client::open(info),
-            Some(file) => {
-                let file = base.join(file);
-                let read = std::fs::read(&file);
-                let why = |error| RedisError::Config(format!("cannot read ca_file `{}`: {error}", file.display()));
-                let certificates = TlsCertificates { client_tls: None, root_cert: Some(read.map_err(why)?) };
-                redis::Client::build_with_tls(info, certificates)
-            }
-        };
-        Ok(Link::new(client.map_err(unusable)?))
     }
 }
 
@@ -199,12 +168,5 @@ mod tests {
         check(&|config| config.url = "redis://u:hunter2@h/".into(), "url holds a password");
         check(&|config| config.url = "rediss://h/#insecure".into(), "switch a check of TLS off");
         check(&|config| config.url = "http://hunter2".into(), "no address of a Redis server");
-    }
-
-    #[test]
-    fn a_password_that_is_not_there_is_said_by_the_name_of_its_variable() {
-        let config = RedisConfig { password_env: Some("SHELF_KEY".into()), ..RedisConfig::at("redis://h/") };
-        let error = config.link(&|_| None, Path::new("/")).err().map(|error| error.to_string());
-        assert_eq!(error.as_deref(), Some("password_env names `SHELF_KEY`, which is not set; export it"));
     }
 }

@@ -1,8 +1,11 @@
 //! One connection to a server, shared by all who ask, and made again when it breaks.
 
-use crate::RedisError;
+use crate::config::{RedisConfig, RedisError};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, FromRedisValue, IntoConnectionInfo as _, TlsCertificates,
+};
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
@@ -19,7 +22,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(client: Client) -> Self {
+    fn new(client: Client) -> Self {
         Self { client, open: Mutex::default() }
     }
 
@@ -51,5 +54,48 @@ impl Link {
         let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
         *open = Some(connection.clone());
         Ok(connection)
+    }
+}
+
+impl RedisConfig {
+    /// The way to the server. Nothing is sent yet.
+    pub(crate) fn link(&self, variable: &dyn Fn(&str) -> Option<String>, base: &Path) -> Result<Link, RedisError> {
+        self.check()?;
+        let unusable = |error: redis::RedisError| RedisError::Config(error.to_string());
+        let info = self.url.as_str().into_connection_info().map_err(unusable)?;
+        let mut settings = info.redis_settings().clone();
+        if let Some(user) = &self.user {
+            settings = settings.set_username(user);
+        }
+        if let Some(name) = &self.password_env {
+            let missing = || RedisError::Config(format!("password_env names `{name}`, which is not set; export it"));
+            settings = settings.set_password(variable(name).ok_or_else(missing)?);
+        }
+        let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+        let info = info.set_redis_settings(settings);
+        let client = match &self.ca_file {
+            _ if !is_tls => Client::open(info),
+            None => Client::open(info),
+            Some(file) => {
+                let file = base.join(file);
+                let read = std::fs::read(&file);
+                let why = |error| RedisError::Config(format!("cannot read ca_file `{}`: {error}", file.display()));
+                let certificates = TlsCertificates { client_tls: None, root_cert: Some(read.map_err(why)?) };
+                Client::build_with_tls(info, certificates)
+            }
+        };
+        Ok(Link::new(client.map_err(unusable)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_that_is_not_there_is_said_by_the_name_of_its_variable() {
+        let config = RedisConfig { password_env: Some("SHELF_KEY".into()), ..RedisConfig::at("redis://h/") };
+        let error = config.link(&|_| None, Path::new("/")).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("password_env names `SHELF_KEY`, which is not set; export it"));
     }
 }

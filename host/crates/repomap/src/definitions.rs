@@ -3,8 +3,9 @@
 //! A file with errors gives what can be told of it. The parsers' steps and the nodes that are walked are capped: of a file
 //! that would take more, and of all behind it once the sum is used up, nothing is told.
 
+use crate::input::{BYTES_MAX, FILE_BYTES_MAX, File};
 use crate::language::{self, Language, Sort};
-use crate::{BYTES_MAX, FILE_BYTES_MAX, File, plain};
+use crate::text::plain;
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 

@@ -7,43 +7,22 @@
 //! read a disk, to resolve a name, and to say what a file means.
 
 mod definitions;
+mod input;
 mod language;
 mod listing;
 mod rank;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod text;
+
+pub use input::{BYTES_MAX, FILE_BYTES_MAX, File, Purpose};
+pub use text::tokens;
 
 use rank::Ranks;
 
 /// Most files that a map counts; the rest are left out and said.
 pub const FILES_MAX: usize = 50_000;
-
-/// Bytes of the longest file whose text is read: what is longer is seldom written by hand.
-pub const FILE_BYTES_MAX: u64 = 256 << 10;
-
-/// Bytes of all texts together.
-pub const BYTES_MAX: u64 = 16 << 20;
-
-/// A file of the repository.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// From the top, with `/`.
-    pub path: String,
-    /// What is in it; none when it was not read, see [`wants`].
-    pub text: Option<String>,
-}
-
-/// What the map is for.
-#[derive(Clone, Copy, Debug)]
-pub struct Purpose<'a> {
-    /// The task in its author's words.
-    pub words: &'a str,
-    /// Paths that were changed of late, the newest first.
-    pub recent: &'a [String],
-    /// Most tokens of the map, as [`tokens`] counts them.
-    pub tokens_max: usize,
-}
 
 /// A map.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,22 +60,3 @@ pub fn map(files: &[File], purpose: &Purpose<'_>) -> Map {
 
 /// The part of the budget that the list of files may use.
 const LISTING_SHARE: usize = 3;
-
-/// A count of tokens that paths and signatures do not exceed by much: signs and parts of names make about three
-/// characters a token, where prose makes four.
-#[must_use]
-pub fn tokens(text: &str) -> usize {
-    text.chars().count().div_ceil(3)
-}
-
-/// A text on one line: white space is a space, and what else is no plain character is left out.
-fn plain(text: &str) -> String {
-    let spaced: String = text.chars().map(|one| if one.is_whitespace() { ' ' } else { one }).collect();
-    let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).collect();
-    words.join(" ").chars().filter(|one| !one.is_control() && !is_invisible(*one)).collect()
-}
-
-/// Marks that turn the direction of a text around, and characters without a width.
-fn is_invisible(one: char) -> bool {
-    matches!(one, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}

@@ -1,6 +1,7 @@
 //! The list of files, by directory. What does not fit stays a line with how many files are below.
 
-use crate::{File, plain, tokens};
+use crate::input::File;
+use crate::text::{plain, tokens};
 use std::collections::BTreeMap;
 
 /// A directory: its own files, and those below.

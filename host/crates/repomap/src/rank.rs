@@ -1,7 +1,7 @@
 //! Which files matter for a task. Whole numbers throughout, so that every machine ranks alike.
 
 use crate::definitions::Definition;
-use crate::{File, Purpose};
+use crate::input::{File, Purpose};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How much each reason counts.

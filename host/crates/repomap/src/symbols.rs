@@ -1,8 +1,9 @@
 //! What files define, the ones that matter most first, as far as the room allows.
 
 use crate::definitions::Definition;
+use crate::input::File;
 use crate::rank::Ranks;
-use crate::{File, plain, tokens};
+use crate::text::{plain, tokens};
 
 /// Definitions of one file that are shown; the rest are counted.
 const SHOWN_MAX: usize = 24;

@@ -3,6 +3,7 @@
 //! What was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to let anything
 //! into the reserve, and to say "wait" without saying for what.
 
+use crate::numbers::sum;
 use crate::usage::SystemUsage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ impl Admission {
         // A clock that was set back must not keep a promise for ever.
         self.promised.retain(|_, (_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
         let own = self.promised.remove(who);
-        let promised = |of: fn(&Need) -> f64| crate::sum(self.promised.values().map(|(need, _)| of(need)));
+        let promised = |of: fn(&Need) -> f64| sum(self.promised.values().map(|(need, _)| of(need)));
         let (memory, gpu) = (promised(|need| need.memory_mb), promised(|need| need.gpu_memory_mb));
         if let Some(why) = memory_fits(need, reserve, system, memory).or_else(|| gpu_fits(need, reserve, system, gpu)) {
             return Verdict::Wait(why);

@@ -5,6 +5,7 @@
 //! that nobody handed over to us, and to take a limit for set that was not written.
 
 use crate::limits::Rule;
+use crate::own_cgroup::own_group;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -148,44 +149,6 @@ fn write(group: &Path, file: &str, value: &str) -> io::Result<()> {
         .map_err(told)
 }
 
-/// The group of version 2 that this process is in.
-fn own_group() -> Option<PathBuf> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    Some(mount_of(&mounts, "cgroup2", None)?.join(own))
-}
-
-/// What the group that we are in may have, and what it has, in bytes; none: no limit that we can see.
-pub(crate) fn own_memory() -> Option<(u64, u64)> {
-    let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let second = || {
-        let own = own_group()?;
-        let max = own.ancestors().filter_map(|group| Some((number(group.join("memory.max"))?, group)));
-        let (max, group) = max.min_by_key(|(max, _)| *max)?;
-        Some((max, number(group.join("memory.current"))?))
-    };
-    let first = || {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-        let own = own.lines().find_map(|line| line.split_once(":memory:/").map(|(_, path)| path))?;
-        let group = mount_of(&mounts, "cgroup", Some("memory"))?.join(own);
-        Some((number(group.join("memory.limit_in_bytes"))?, number(group.join("memory.usage_in_bytes"))?))
-    };
-    second().or_else(first)
-}
-
-/// Where a file system of this kind is mounted, with this option.
-fn mount_of(mountinfo: &str, kind: &str, option: Option<&str>) -> Option<PathBuf> {
-    mountinfo.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let is_it = after.next() == Some(kind)
-            && option.is_none_or(|option| after.nth(1).is_some_and(|all| all.split(',').any(|one| one == option)));
-        is_it.then(|| before.split(' ').nth(4).map(PathBuf::from))?
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,15 +190,5 @@ mod tests {
         assert!(refused.contains("`memory`"), "{refused}");
         let read = std::fs::read_to_string(top.path().join("host/cgroup.procs")).unwrap();
         assert_eq!(read, "", "nobody was moved");
-    }
-
-    #[test]
-    fn mounts_are_found_by_kind_and_option() {
-        let text = "25 1 0:22 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
-                    26 1 0:23 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n";
-        let found = |kind, option| mount_of(text, kind, option).map(|path| path.display().to_string());
-        assert_eq!(found("cgroup2", None).as_deref(), Some("/sys/fs/cgroup/unified"));
-        assert_eq!(found("cgroup", Some("memory")).as_deref(), Some("/sys/fs/cgroup/memory"));
-        assert_eq!(found("cgroup", Some("pids")), None);
     }
 }

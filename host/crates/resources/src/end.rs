@@ -4,7 +4,7 @@
 //! there; so a number that was given away again is never hit. Refuses to signal anything that it does not hold so, and
 //! to take a process for gone that is only slow.
 
-use crate::ResourceError;
+use crate::error::ResourceError;
 use crate::process::{Process, Stat, Table, start_of};
 use std::time::Duration;
 

@@ -4,6 +4,7 @@
 //! driver is loaded. A card that shares the machine's memory is no card here. Refuses to load a driver's library into
 //! this process, and to wait for a program longer than some seconds.
 
+use crate::numbers::mb;
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::path::Path;
@@ -63,7 +64,7 @@ fn in_sysfs(drm: &Path) -> Vec<GpuUsage> {
         let device = drm.join(&name).join("device");
         let bytes = |file: &str| std::fs::read_to_string(device.join(file)).ok()?.trim().parse::<u64>().ok();
         let (total, used) = (bytes("mem_info_vram_total")?, bytes("mem_info_vram_used")?);
-        Some(GpuUsage { name, memory_total_mb: crate::mb(total), memory_used_mb: crate::mb(used) })
+        Some(GpuUsage { name, memory_total_mb: mb(total), memory_used_mb: mb(used) })
     });
     cards.collect()
 }

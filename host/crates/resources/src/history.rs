@@ -1,6 +1,6 @@
 //! The last samples of what was used, for plots. Refuses to grow.
 
-use crate::sum;
+use crate::numbers::sum;
 use crate::usage::{SystemUsage, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -3,7 +3,7 @@
 //! A process is its number and its start, in ticks since the machine's: the number alone is given away again. Refuses
 //! zombies, which hold nothing and hear nothing.
 
-use crate::ResourceError;
+use crate::error::ResourceError;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,7 @@ pub(crate) fn start_of(pid: u32) -> Option<u64> {
 #[cfg(target_os = "linux")]
 mod read {
     use super::{Process, Stat, Table};
-    use crate::ResourceError;
+    use crate::error::ResourceError;
     use procfs::process::Stat as Told;
     use procfs::{Current as _, Uptime};
 
@@ -155,7 +155,7 @@ mod read {
 #[cfg(not(target_os = "linux"))]
 mod read {
     use super::Table;
-    use crate::ResourceError;
+    use crate::error::ResourceError;
 
     pub(super) fn table() -> Result<Table, ResourceError> {
         Err(ResourceError::Untold { why: "it has no /proc".to_owned() })

@@ -3,9 +3,10 @@
 //! Processor time is a share of an interval that is told by the machine's own clock: between two looks, or, at the first
 //! one, the whole life of the process. Refuses to sample for a moment and to call that a share.
 
+use crate::error::ResourceError;
 use crate::gpu::GpuUsage;
+use crate::numbers::mb;
 use crate::process::{Process, Stat, Table};
-use crate::{ResourceError, mb};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -154,7 +155,8 @@ fn percent_of(part: u64, whole: u64) -> f64 {
 
 #[cfg(target_os = "linux")]
 mod read {
-    use crate::{ResourceError, cgroup};
+    use crate::error::ResourceError;
+    use crate::own_cgroup::own_memory;
     use procfs::{Current as _, CurrentSI as _, KernelStats, Meminfo};
 
     type Pair = (u64, u64);
@@ -164,7 +166,7 @@ mod read {
         let untold = |error: procfs::ProcError| ResourceError::Untold { why: error.to_string() };
         let memory = Meminfo::current().map_err(untold)?;
         let available = memory.mem_available.unwrap_or(memory.mem_free);
-        let memory = match cgroup::own_memory() {
+        let memory = match own_memory() {
             // A container may have less than the machine.
             Some((max, used)) if max < memory.mem_total => (max, max.saturating_sub(used).min(available)),
             _ => (memory.mem_total, available),
@@ -179,7 +181,7 @@ mod read {
 
 #[cfg(not(target_os = "linux"))]
 mod read {
-    use crate::ResourceError;
+    use crate::error::ResourceError;
 
     pub(super) fn machine() -> Result<((u64, u64), (u64, u64)), ResourceError> {
         Err(ResourceError::Untold { why: "it has no /proc".to_owned() })

@@ -13,6 +13,7 @@
 
 #[cfg(target_os = "linux")]
 mod access;
+mod failure;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ mod syscalls;
 
 use crate::spec::{CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::{Level, descriptors};
+use failure::{Failed, to};
 #[cfg(target_os = "linux")]
 use linux::{confine, end_all_held, enter, keep_signals, keep_to_descriptors, start_backend};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -47,14 +49,6 @@ const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// The exit code when the child itself failed, as of a shell that cannot start a command.
 const FAILED: i32 = 126;
-
-/// Something that could not be done, and the reason.
-type Failed = (&'static str, std::io::Error);
-
-/// Names what could not be done.
-fn to<E: Into<std::io::Error>>(doing: &'static str) -> impl Fn(E) -> Failed {
-    move |error| (doing, error.into())
-}
 
 /// The child's whole main function: call it before any thread is started. Answers the exit code.
 #[must_use]

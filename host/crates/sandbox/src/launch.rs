@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::error::is_full;
-use crate::output::Captured;
+use crate::output::{Captured, DRAIN};
 use crate::program::{Input, NODE_MODULES, Output as OutputKind};
 use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::toolchains::ToolChains;
@@ -24,10 +24,6 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdout, Command};
-
-/// How long output is waited for after the program has ended, and the end after a kill: somebody else may hold the
-/// pipe, and a disk may hold a process.
-pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
 /// How long keepers may take to end a program that no namespace takes along.
 const ENDING: Duration = Duration::from_secs(10);

@@ -1,11 +1,15 @@
 //! Output of a program, read to its end and kept at both ends.
 
-use crate::launch::DRAIN;
 use crate::spec::SAID;
 use longhaul_core::redact::RedactStream;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How long output is waited for after the program has ended, and the end after a kill: somebody else may hold the
+/// pipe, and a disk may hold a process.
+pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
 /// The beginning and the end of an output: what failed is mostly said last.
 #[derive(Default)]

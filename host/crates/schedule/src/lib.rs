@@ -21,6 +21,6 @@ pub use error::ScheduleError;
 pub use longhaul_core::Name;
 pub use schedule::{Missed, Schedule};
 pub use state::{Entry, State};
-pub use step::{Action, Fate, Input, Outcome, Skipped, Why, edit, step};
-pub use task::{Attempt, Cause, RETRIES_MAX, Task, TaskId, TaskStatus, retry_again, retry_delay_ms};
+pub use step::{Action, Fate, Input, Skipped, Why, edit, step};
+pub use task::{Attempt, Cause, Outcome, RETRIES_MAX, Task, TaskId, TaskStatus, retry_again, retry_delay_ms};
 pub use trigger::{DEFAULT_CRON, DEFAULT_INTERVAL_MINUTES, Trigger, When};

@@ -2,7 +2,9 @@
 
 use crate::due::{self, Behind};
 use crate::state::{Entry, PENDING_MAX};
-use crate::{Cause, Name, Schedule, ScheduleError, State, Task, TaskId, TaskStatus, Trigger, When, chain, retry_again};
+use crate::{
+    Cause, Name, Outcome, Schedule, ScheduleError, State, Task, TaskId, TaskStatus, Trigger, When, chain, retry_again,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,21 +43,6 @@ pub enum Input {
     },
     /// How many tasks run at once, at least 1.
     ConcurrentMax(u32),
-}
-
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// It did what it was for.
-    Completed,
-    /// It did not.
-    Failed {
-        /// What went wrong.
-        error: String,
-        /// Whether the same may succeed later.
-        retryable: bool,
-    },
 }
 
 /// What is to be done.

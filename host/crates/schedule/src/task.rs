@@ -1,6 +1,6 @@
 //! One task: a fire that became work, with all its attempts.
 
-use crate::{Name, Outcome, ScheduleError};
+use crate::{Name, ScheduleError};
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,6 +86,21 @@ pub struct Attempt {
     pub ended_ms: Option<u64>,
     /// How.
     pub outcome: Option<Outcome>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It did what it was for.
+    Completed,
+    /// It did not.
+    Failed {
+        /// What went wrong.
+        error: String,
+        /// Whether the same may succeed later.
+        retryable: bool,
+    },
 }
 
 /// Where a task is.

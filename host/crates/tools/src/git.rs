@@ -5,8 +5,8 @@
 //! later session reads. Refuses every commit that is not of the run's branch, every word that is no hash (there are
 //! no revision expressions and no options here), and the user's files, index, configuration and other branches.
 
-use crate::Place;
 use crate::arguments::{at_most, blocking_within, invalid, of_tree, path};
+use crate::environment::Place;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};

@@ -7,20 +7,20 @@
 //! the host's.
 
 mod arguments;
+mod environment;
+mod error;
 mod git;
 mod search;
 mod shell;
 
+pub use environment::Place;
+pub use error::ToolsError;
 pub use git::Git;
 pub use search::Search;
 pub use shell::{Shell, ShellSettings};
 
-use longhaul_core::Clock;
 use longhaul_core::tool::HostTool;
-use longhaul_sandbox::SandboxHost;
-use longhaul_worktree::{Project, Tree, TreeError};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The tools that there are.
@@ -28,49 +28,6 @@ pub const NAMES: [&str; 3] = ["git", "search", "shell"];
 
 /// Those of them whose every call a person should approve of.
 pub const ALWAYS_ASK: [&str; 1] = ["shell"];
-
-/// Where tools work.
-#[derive(Clone)]
-pub struct Place {
-    /// The user's project.
-    pub project: PathBuf,
-    /// The tree of the run.
-    pub tree: PathBuf,
-    /// The branch of the run, `longhaul/NAME`.
-    pub branch: String,
-    /// How programs are confined on this machine.
-    pub host: SandboxHost,
-    /// The machine's clock.
-    pub clock: Arc<dyn Clock>,
-}
-
-impl Place {
-    fn tree(&self) -> Tree {
-        Tree::in_dir(&self.tree)
-    }
-
-    fn project(&self) -> Result<Project, TreeError> {
-        Project::open(&self.project)
-    }
-}
-
-/// Why a tool cannot be had as it is configured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ToolsError {
-    /// No such tool.
-    #[error("there is no tool `{name}`; there are git, search and shell")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
-    /// Its settings cannot be read.
-    #[error("its settings are wrong: {why}")]
-    Settings {
-        /// What is wrong, and what to do.
-        why: String,
-    },
-}
 
 /// The tool of that name, with the operator's settings.
 ///

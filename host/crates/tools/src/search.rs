@@ -5,8 +5,8 @@
 //! passed over. Refuses patterns that compile to too much, and stops at a number of matches, of bytes and of seconds;
 //! it says so then, and what it left out.
 
-use crate::Place;
 use crate::arguments::{at_most, blocking, invalid, of_tree, path};
+use crate::environment::Place;
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};

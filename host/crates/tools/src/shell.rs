@@ -13,7 +13,8 @@ mod programs;
 mod words;
 
 use crate::arguments::{at_most, blocking, failed, invalid, path, shown};
-use crate::{Place, ToolsError};
+use crate::environment::Place;
+use crate::error::ToolsError;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};

@@ -14,9 +14,6 @@ use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{Dropped, Failing, NotStarted, Passing};
 use longhaul_core::work::{Issue, OnFailure, Plan, PlanStep, Synthesis};
 
-/// Times that a plan may have one step tried again, whatever it asks for.
-pub(super) const RETRIES_MAX: u32 = 5;
-
 impl Turn<'_> {
     /// Whether a step failed for good whose plan says to give up then.
     pub(super) fn is_aborted(&self) -> bool {

@@ -5,7 +5,8 @@
 //! of the machine's root remains. A backend gets a root of its own around the program's, with the system's directories,
 //! itself and a place for its files.
 
-use super::{Failed, identity, raw, to};
+use super::failure::{Failed, to};
+use super::{identity, raw};
 use crate::spec::{BackendFiles, SCRATCH, Spec};
 use crate::toolchains::SYSTEM;
 use rustix::fs::{Mode, OFlags};

@@ -1,6 +1,6 @@
 //! The user that a confined program is: never root, inside or outside.
 
-use super::{Failed, to};
+use super::failure::{Failed, to};
 use crate::USER_OF_ROOTS_PROGRAMS as UNPRIVILEGED;
 use crate::spec::Spec;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat};

@@ -1,7 +1,8 @@
 //! The order in which the two processes confine themselves.
 
+use super::failure::{Failed, to};
 use super::identity::{self, Identity};
-use super::{Failed, access, files, raw, syscalls, to};
+use super::{access, files, raw, syscalls};
 use crate::backend::Place;
 use crate::spec::{Role, SCRATCH, Spec};
 use crate::{Level, sealed};

@@ -1,0 +1,55 @@
+//! The subject of a check: a component, and what its manifest says of it. Nothing here reads or runs it.
+
+use longhaul_core::Limits;
+use longhaul_core::grant::DirectoryGrant;
+use longhaul_testkit::{Call, Script};
+use serde_json::Value;
+
+/// A component, and what its manifest says of it.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its name, for people.
+    pub name: String,
+    /// The component.
+    pub bytes: Vec<u8>,
+    /// What it says that it stays within.
+    pub limits: Limits,
+    /// The settings that it is called with.
+    pub settings: Value,
+    /// The directories that it asks for; where they lead is replaced by temporary ones.
+    pub directories: Vec<DirectoryGrant>,
+    /// Whether it asks for hosts.
+    pub asks_hosts: bool,
+    /// Whether it says that its answers depend on randomness.
+    pub random: bool,
+    /// Good calls, beside the ones that are made up.
+    pub calls: Vec<Call>,
+    /// Answers of models, tools, checks and sub-agents to good calls. None: answers that mean nothing.
+    pub script: Option<Script>,
+}
+
+impl Subject {
+    /// A component without a manifest, within [`stated_by_nobody`].
+    #[must_use]
+    pub fn new(name: &str, bytes: Vec<u8>) -> Self {
+        Self {
+            name: name.to_owned(),
+            bytes,
+            limits: stated_by_nobody(),
+            settings: serde_json::json!({}),
+            directories: Vec::new(),
+            asks_hosts: false,
+            random: false,
+            calls: Vec::new(),
+            script: None,
+        }
+    }
+}
+
+/// The limits of a plugin that states none: those of a run, but 20 000 000 000 fuel, twice what an
+/// interpreter needed for a megabyte of text. Fuel decides and not time, since a verdict must not depend
+/// on how busy the machine is.
+#[must_use]
+pub fn stated_by_nobody() -> Limits {
+    Limits { fuel_max: 20_000_000_000, wall_ms_max: 600_000, cpu_ms_max: 600_000, ..Limits::default() }
+}

@@ -1,0 +1,34 @@
+//! The environment of the tools: the user's project, the tree of a run, the sandbox and the clock.
+//!
+//! The host makes one value for a run. This file opens nothing by itself and knows no tool.
+
+use longhaul_core::Clock;
+use longhaul_sandbox::SandboxHost;
+use longhaul_worktree::{Project, Tree, TreeError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where tools work.
+#[derive(Clone)]
+pub struct Place {
+    /// The user's project.
+    pub project: PathBuf,
+    /// The tree of the run.
+    pub tree: PathBuf,
+    /// The branch of the run, `longhaul/NAME`.
+    pub branch: String,
+    /// How programs are confined on this machine.
+    pub host: SandboxHost,
+    /// The machine's clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Place {
+    pub(crate) fn tree(&self) -> Tree {
+        Tree::in_dir(&self.tree)
+    }
+
+    pub(crate) fn project(&self) -> Result<Project, TreeError> {
+        Project::open(&self.project)
+    }
+}
