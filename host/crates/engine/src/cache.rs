@@ -4,6 +4,8 @@
 //! 0700, and refused when it belongs to somebody else or others can write it. And each file has a seal, without which it
 //! is compiled anew (see `seal.rs`).
 
+pub use longhaul_core::crash::CrashHook;
+
 use crate::error::LoadError;
 use crate::jail::Jail;
 use crate::seal::{Sealer, Unsealed};
@@ -11,11 +13,8 @@ use longhaul_core::Digest;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
-
-/// Told the name of each point at which a crash test may end the process.
-pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// How the names of files start that are being written.
 pub(crate) const UNFINISHED: &str = ".compiling-";

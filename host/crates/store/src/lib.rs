@@ -14,5 +14,6 @@ mod redb_store;
 mod tables;
 mod writer;
 
-pub use redb_store::{CrashHook, Options, RedbStore};
+pub use redb_store::{Options, RedbStore};
 pub use tables::{FORMAT, STATE_FILE};
+pub use writer::CrashHook;

@@ -3,7 +3,7 @@
 use crate::blob;
 use crate::disk::Home;
 use crate::tables::{BLOBS, definition};
-use crate::writer::{Job, Shared};
+use crate::writer::{CrashHook, Job, Shared};
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Collected, Key, Names, Op, Read, Row, Store, StoreError, Table};
 use redb::ReadableDatabase as _;
@@ -20,9 +20,6 @@ const QUEUE_BATCHES_MAX: usize = 1_024;
 /// Content from this length, in bytes, is compressed on a thread for blocking work: 64 KiB take zstd
 /// about 0.2 ms, which a neighbour on the same thread does not notice.
 const ENCODE_INLINE_BYTES_MAX: usize = 64 << 10;
-
-/// Called with the name of a point around each durable commit.
-pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// How a store is opened.
 #[derive(Clone, Default)]

@@ -7,9 +7,10 @@
 //! if that fails, at each further commit; what was acknowledged before is there, what was not is
 //! answered with the error.
 
+pub use longhaul_core::crash::CrashHook;
+
 use crate::disk::Home;
 use crate::group::{Verdicts, apply, landed};
-use crate::redb_store::CrashHook;
 use longhaul_core::store::{Batch, StoreError};
 use redb::Database;
 use std::panic::{AssertUnwindSafe, catch_unwind};
