@@ -11,8 +11,8 @@ use crate::error::BuildError;
 use crate::process::capture;
 use crate::project::Project;
 use crate::pypi;
+use crate::recipe::CRecipe as Recipe;
 use longhaul_core::Digest;
-use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,24 +25,6 @@ const ZIG_VERSION: &str = "0.15.2";
 /// In the SDK: the folder of what every plugin links, and that with bindings for each world.
 const SDK_SOURCES: &str = "src";
 const BINDINGS: &str = "bindings";
-
-/// `[build]` of a plugin in C.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Recipe {
-    /// The files to compile, relative to the plugin's folder.
-    sources: Vec<PathBuf>,
-    /// Folders with headers, relative to the plugin's; the SDK is one of them.
-    #[serde(default)]
-    paths: Vec<PathBuf>,
-}
-
-impl Recipe {
-    /// Folders besides the project's own.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
-}
 
 /// Changes when the component would: sources, contract and compiler.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {

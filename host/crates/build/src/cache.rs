@@ -4,8 +4,8 @@
 //! interrupted fill is thrown away by the next one. Nothing is ever updated in place: what a folder
 //! holds is said by its name. Deleting the whole cache is always safe.
 
-use crate::Say;
 use crate::error::{At, BuildError};
+use crate::say::Say;
 use longhaul_core::Digest;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -11,9 +11,9 @@ use crate::component::Contract;
 use crate::error::{At, BuildError};
 use crate::process::capture;
 use crate::project::Project;
+use crate::recipe::JavascriptRecipe as Recipe;
 use longhaul_core::Digest;
 use node::Node;
-use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,25 +25,6 @@ const TOOLS: &str = "sdk/js/build";
 /// The author's own packages are not hashed file by file, since they can be thousands; their versions
 /// are in these.
 const LOCKS: [&str; 3] = ["package-lock.json", "pnpm-lock.yaml", "yarn.lock"];
-
-/// `[build]` of a plugin in JavaScript.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Recipe {
-    /// The file with the export that the world asks for; `.js` or `.ts`.
-    entry: PathBuf,
-    /// Further folders to import from, relative to the plugin's. One with a package.json is the
-    /// package of that name.
-    #[serde(default)]
-    paths: Vec<PathBuf>,
-}
-
-impl Recipe {
-    /// Folders besides the project's own.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
-}
 
 /// See [`crate::node`].
 pub(crate) fn node(cache: &Cache) -> Result<std::process::Command> {

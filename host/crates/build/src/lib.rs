@@ -27,7 +27,9 @@ pub mod process;
 mod project;
 mod pypi;
 mod python;
+mod recipe;
 pub mod rust;
+mod say;
 pub mod sources;
 mod workshop;
 
@@ -39,6 +41,7 @@ pub use go::go;
 pub use language::Language;
 pub use names::{check_form, check_name};
 pub use project::{MANIFEST, Project, toml_error};
+pub use say::Say;
 pub use workshop::Workshop;
 
 /// A command of Node.js: the one on PATH where it will do, else one that is fetched into the cache.
@@ -56,6 +59,3 @@ pub fn node(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
 pub fn npm(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
     javascript::npm(cache)
 }
-
-/// Where a line goes that says what is done: a fetch, a build, a wait.
-pub type Say = fn(&str);

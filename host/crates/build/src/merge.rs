@@ -9,38 +9,15 @@
 //! It moves code and rewrites none. What it does not know (a second start function, memory or table, a passive
 //! segment) it refuses, and it leaves out the one export that is no role: the helper that made the image.
 
+mod error;
 mod image;
 mod linked;
 
+use self::error::{MergeError, Result};
 use crate::error::BuildError;
 use linked::Linked;
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding};
 use wit_parser::{Resolve, WorldId, WorldKey};
-
-/// Why libraries cannot be merged.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct MergeError(String);
-
-impl MergeError {
-    fn new(why: impl std::fmt::Display) -> Self {
-        Self(why.to_string())
-    }
-}
-
-impl From<wasmparser::BinaryReaderError> for MergeError {
-    fn from(error: wasmparser::BinaryReaderError) -> Self {
-        Self::new(error)
-    }
-}
-
-impl From<wasm_encoder::reencode::Error> for MergeError {
-    fn from(error: wasm_encoder::reencode::Error) -> Self {
-        Self::new(error)
-    }
-}
-
-type Result<T> = std::result::Result<T, MergeError>;
 
 /// The same component with one core module.
 ///
@@ -57,27 +34,21 @@ fn merged(component: &[u8]) -> Result<Vec<u8>> {
     let mut module = image::of(&Linked::read(component)?)?;
     // What these two say is a chain of causes; the alternate form shows all of it.
     wit_component::embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
-        .map_err(|error| MergeError(format!("{error:#}")))?;
+        .map_err(|error| MergeError::new(format!("{error:#}")))?;
     ComponentEncoder::default()
         .module(&module)
         .and_then(|encoder| encoder.validate(true).encode())
-        .map_err(|error| MergeError(format!("{error:#}")))
+        .map_err(|error| MergeError::new(format!("{error:#}")))
 }
 
 /// The types of the component, with the exports that are interfaces.
 fn roles(component: &[u8]) -> Result<(Resolve, WorldId)> {
-    let decoded = wit_component::decode(component).map_err(|error| MergeError(format!("{error:#}")))?;
+    let decoded = wit_component::decode(component).map_err(|error| MergeError::new(format!("{error:#}")))?;
     let DecodedWasm::Component(mut resolve, world) = decoded else {
         return Err(MergeError::new("it is a WIT package and no component"));
     };
     resolve.worlds[world].exports.retain(|key, _| matches!(key, WorldKey::Interface(_)));
     Ok((resolve, world))
-}
-
-/// Whether a name of an export of a core module is that of a function of an interface, as in
-/// `longhaul:plugin/tool@0.1.0#call`, and not that of a helper.
-fn is_of_an_interface(export: &str) -> bool {
-    export.split_once('#').is_some_and(|(interface, _)| interface.contains('/'))
 }
 
 #[cfg(test)]

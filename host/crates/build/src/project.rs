@@ -6,7 +6,8 @@
 use crate::cache::{digest, digest_tree};
 use crate::error::{At, BuildError};
 use crate::language::Language;
-use crate::{c, javascript, names, python};
+use crate::names;
+use crate::recipe::Recipe;
 use longhaul_core::Digest;
 use serde::Deserialize;
 use std::fs;
@@ -27,16 +28,6 @@ pub struct Project {
     world: String,
     manifest: String,
     pub(crate) recipe: Recipe,
-}
-
-/// How the component is made: the rest of `[build]`.
-#[derive(Clone, Debug)]
-pub(crate) enum Recipe {
-    /// All of it is in `Cargo.toml`.
-    Rust,
-    Python(python::Recipe),
-    Javascript(javascript::Recipe),
-    C(c::Recipe),
 }
 
 #[derive(Deserialize)]

@@ -11,9 +11,9 @@ use crate::merge;
 use crate::process::capture;
 use crate::project::Project;
 use crate::pypi;
+use crate::recipe::PythonRecipe as Recipe;
 use longhaul_core::Digest;
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
@@ -26,24 +26,6 @@ const LAYOUT: &str = "one module";
 /// The script that the package would install, minus its first line, which names an interpreter.
 const TOOL_SCRIPT: &str = "import sys; sys.argv[0] = 'componentize-py'; \
                            from componentize_py import script; sys.exit(script())";
-
-/// `[build]` of a plugin in Python.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Recipe {
-    /// The module that has the classes the world asks for.
-    module: String,
-    /// Further folders to import from, relative to the plugin's; the SDK, for one.
-    #[serde(default)]
-    paths: Vec<PathBuf>,
-}
-
-impl Recipe {
-    /// Folders besides the project's own.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
-}
 
 /// Changes when the component would: sources, contract and tool.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {

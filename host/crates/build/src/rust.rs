@@ -4,12 +4,14 @@
 //! the macros and build scripts of dependencies, which cargo tells apart by version. The modules stay in the
 //! plugin's own `target`, since they carry no hash in their names.
 
+mod cargo;
 mod debian;
 mod toolchain;
 
 pub(crate) use toolchain::Toolchain;
 pub use toolchain::Wanted;
 
+use self::cargo::TARGET;
 use crate::cache::{Cache, create_dir, read};
 use crate::component::Contract;
 use crate::error::{At, BuildError};
@@ -21,10 +23,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, BuildError>;
-
-/// Guests that need files or HTTP ask for `wasi:` interfaces in their world, so that the bare
-/// target serves them all and there is no libc and no adapter to ship.
-const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Bytes of heap that a module's memory begins with. A memory that grows is taken back when its instance ends, which
 /// costs two changes of the process's address space a call, and those wait for each other on all threads: two threads

@@ -7,6 +7,7 @@ pub mod approval;
 pub mod census;
 pub mod clock;
 pub mod context;
+pub mod crash;
 pub mod decision;
 pub mod denial;
 pub mod digest;

@@ -12,11 +12,10 @@ use longhaul_core::Digest;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Told the name of each point at which a crash test may end the process.
-pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
+pub use longhaul_core::crash::CrashHook;
 
 pub(crate) struct Cache {
     directory: PathBuf,

@@ -16,7 +16,7 @@ mod words;
 use self::expected::Plan;
 use self::words::{Words, auditing};
 use super::clike::{Rewriting, Rewritten, Test, rewritten, tests, with_canary};
-use super::{Check, Ended, Files, Launch, Runner, Step, Verdict};
+use super::runner::{Check, Ended, Files, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;

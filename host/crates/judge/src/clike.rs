@@ -1,34 +1,29 @@
-//! Test functions in Rust source, found and rewritten without a parser; and what languages with such brackets share.
+//! Test functions in Rust source, found and rewritten without a parser.
 //!
-//! Comments, strings and characters are covered first, so that brackets can be counted; what is then cut out and put in
-//! is the text itself. Refuses what it is not sure of: such a test keeps its name, and has no twin.
+//! | file | holds |
+//! |---|---|
+//! | `clike/scan.rs` | covered text, brackets, arguments, and a test function |
+//! | `clike/literal.rs` | literals, and other values near them |
+//! | `clike/twins.rs` | edits that have a test fail |
+//!
+//! Other languages with such brackets use the first two. Refuses what it is not sure of: such a test keeps its name,
+//! and has no twin.
 
+mod literal;
+mod scan;
 mod twins;
 
+pub(crate) use literal::{is_literal, near};
+pub(crate) use scan::{Edit, Test, blank, closing, covered_by, find, is_word, split, string_end, trimmed};
+pub(crate) use twins::Rewriting;
+
+use rand::Rng as _;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
-use rand::{Rng as _, RngExt as _};
 use regex::Regex;
+use scan::covered;
 use std::ops::Range;
 use std::sync::LazyLock;
-
-/// A test function of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Test {
-    pub(crate) name: String,
-    /// From its first attribute to the end of its body.
-    whole: Range<usize>,
-    /// Its name.
-    named: Range<usize>,
-    /// Between the brackets of its body.
-    body: Range<usize>,
-    /// Whether it must panic, so that a failing assertion would have it pass.
-    should_panic: bool,
-    /// Whether it may not be there, or not run: by its own attributes or by what it stands in.
-    pub(crate) is_conditional: bool,
-    /// The modules of the file that it stands in.
-    pub(crate) modules: Vec<String>,
-}
 
 /// `mod name;` or `mod name { ... }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,15 +145,6 @@ fn attributes_before(covered: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// How the tests of a file are rewritten.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rewriting<'a> {
-    /// Twins of each; the file has a canary also without any.
-    pub(crate) twins: usize,
-    /// The crates of the work; none where its types may be equal to others.
-    pub(crate) crates: &'a [String],
-}
-
 /// Gives each of `tests` another name and twins, and one of them a canary beside it: a test that fails by an assertion
 /// alone.
 pub(crate) fn rewritten(text: &str, tests: &[Test], rewriting: &Rewriting<'_>, random: &mut StdRng) -> Rewritten {
@@ -217,20 +203,6 @@ fn fresh(of: &str, new: &mut Rewritten, must_fail: bool, random: &mut StdRng) ->
     name
 }
 
-/// What comes in the place of a span.
-pub(crate) type Edit = (Range<usize>, String);
-
-impl Test {
-    fn renamed(&self, text: &str, edit: Option<&Edit>, name: &str) -> String {
-        let mut whole = text[self.whole.clone()].to_owned();
-        if let Some((span, with)) = edit {
-            whole.replace_range(span.start - self.whole.start..span.end - self.whole.start, with);
-        }
-        whole.replace_range(self.named.start - self.whole.start..self.named.end - self.whole.start, name);
-        whole
-    }
-}
-
 /// Attributes that make a test of a function, by the last name of their path: those of `tokio::test`, `rstest::rstest`.
 const TEST_ATTRIBUTES: [&str; 8] =
     ["async_test", "gtest", "parameterized", "quickcheck", "rstest", "test", "test_case", "test_matrix"];
@@ -274,197 +246,6 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
         }),
         modules: Vec::new(),
     })
-}
-
-/// The text with comments, strings and characters blanked out, byte for byte.
-fn covered(text: &str) -> Vec<u8> {
-    covered_by(text, covered_until)
-}
-
-/// As `until` finds the end of what begins at a place; the place itself where nothing does.
-pub(crate) fn covered_by(text: &str, until: impl Fn(&[u8], usize) -> usize) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut covered = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = until(bytes, at);
-        if end > at {
-            covered[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
-            // A literal stays one: its quotes bound nothing that is counted.
-            at = end;
-        } else {
-            at += 1;
-        }
-    }
-    covered
-}
-
-/// The end of the comment, string or character that begins at `at`; `at` itself where none does.
-fn covered_until(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    let is_after_word = at > 0 && is_word(bytes[at - 1]);
-    if rest.starts_with(b"//") {
-        return at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-    }
-    if rest.starts_with(b"/*") {
-        return find(bytes, b"*/", at + 2).map_or(bytes.len(), |end| end + 2);
-    }
-    if rest[0] == b'r' && !is_after_word {
-        let hashes = rest[1..].iter().take_while(|byte| **byte == b'#').count();
-        if rest.get(1 + hashes) == Some(&b'"') {
-            let end = [b"\"".to_vec(), vec![b'#'; hashes]].concat();
-            return find(bytes, &end, at + hashes + 2).map_or(bytes.len(), |found| found + end.len());
-        }
-    }
-    if rest[0] == b'"' {
-        return string_end(bytes, at, b'"');
-    }
-    // A lifetime has no closing quote.
-    if rest[0] == b'\'' && (rest.get(1) == Some(&b'\\') || rest.iter().skip(2).take(4).any(|byte| *byte == b'\'')) {
-        return string_end(bytes, at, b'\'');
-    }
-    at
-}
-
-pub(crate) fn string_end(bytes: &[u8], start: usize, quote: u8) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() && bytes[at] != quote {
-        at += if bytes[at] == b'\\' { 2 } else { 1 };
-    }
-    (at + 1).min(bytes.len())
-}
-
-/// The bracket that closes the one at `open`.
-pub(crate) fn closing(covered: &[u8], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, byte) in covered.iter().enumerate().skip(open) {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Arguments, by the commas between them.
-pub(crate) fn split(covered: &[u8], arguments: Range<usize>) -> Vec<Range<usize>> {
-    let (mut spans, mut depth, mut start) = (Vec::new(), 0_usize, arguments.start);
-    for at in arguments.clone() {
-        match covered[at] {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b',' if depth == 0 => {
-                spans.push(start..at);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    spans.push(start..arguments.end);
-    spans
-}
-
-pub(crate) fn trimmed(text: &str, span: &Range<usize>) -> Range<usize> {
-    let part = &text[span.clone()];
-    let start = span.start + (part.len() - part.trim_start().len());
-    start..start + part.trim().len()
-}
-
-/// A number, a string or a truth value that can be changed within its type.
-pub(crate) fn is_literal(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_number = digits.starts_with(|char: char| char.is_ascii_digit())
-        && !digits.starts_with("0x")
-        && !digits.starts_with("0b")
-        && !digits.starts_with("0o")
-        && digits.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '.');
-    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    let is_string = inner.is_some_and(|inner| !inner.contains(['"', '\\']));
-    is_number || is_string || text == "true" || text == "false"
-}
-
-/// The most that each type of whole numbers holds.
-const MOST: [u64; 8] = [
-    i8::MAX as u64,
-    u8::MAX as u64,
-    i16::MAX as u64,
-    u16::MAX as u64,
-    i32::MAX as u64,
-    u32::MAX as u64,
-    i64::MAX as u64,
-    u64::MAX,
-];
-
-/// Texts of other values nearby.
-pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<String> {
-    match literal {
-        "true" => return vec!["false".to_owned()],
-        "false" => return vec!["true".to_owned()],
-        _ => {}
-    }
-    if let Some(inner) = literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        return near_texts(inner, count, random).into_iter().map(|text| format!("\"{text}\"")).collect();
-    }
-    let (sign, digits) = literal.strip_prefix('-').map_or(("", literal), |digits| ("-", digits));
-    let end = digits.find(|char: char| !char.is_ascii_digit() && char != '_').unwrap_or(digits.len());
-    let Ok(value) = digits[..end].replace('_', "").parse::<u64>() else { return Vec::new() };
-    // Within the smallest type that the value may have, and on both sides of it where there is room.
-    let below = value.min(random.random_range(0..=4));
-    let above = MOST.iter().find_map(|most| most.checked_sub(value)).unwrap_or(0).min(5);
-    let mut values: Vec<u64> = (value - below..=value + above).filter(|other| *other != value).collect();
-    if values.is_empty() {
-        values.push(value - 1);
-    }
-    values.shuffle(random);
-    values.truncate(count);
-    values.into_iter().map(|other| format!("{sign}{other}{}", &digits[end..])).collect()
-}
-
-/// A walk of single letters, on which the true text stands anywhere.
-fn near_texts(text: &str, count: usize, random: &mut StdRng) -> Vec<String> {
-    let before = random.random_range(0..=count);
-    let mut found: Vec<String> = Vec::new();
-    for steps in [before, count - before] {
-        let mut at = text.to_owned();
-        for _ in 0..steps {
-            let places: Vec<(usize, char)> =
-                at.char_indices().filter(|(_, char)| char.is_ascii_alphanumeric()).collect();
-            let place = places.choose(random).copied();
-            let letter = loop {
-                let letter = char::from(random.random_range(b'a'..=b'z'));
-                if place.is_none_or(|(_, before)| before != letter) {
-                    break letter.to_string();
-                }
-            };
-            match place {
-                Some((place, _)) => at.replace_range(place..=place, &letter),
-                None => at.push_str(&letter),
-            }
-            if at != text && !found.contains(&at) {
-                found.push(at.clone());
-            }
-        }
-    }
-    found
-}
-
-pub(crate) fn find(bytes: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    rest.windows(wanted.len()).position(|window| window == wanted).map(|at| from + at)
-}
-
-pub(crate) fn blank(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
-pub(crate) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 #[cfg(test)]

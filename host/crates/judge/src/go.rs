@@ -7,17 +7,19 @@
 //! the audit's files and forge its lines, and then needs the expected values only to tell tests from twins.
 
 mod command;
+mod scan;
 mod source;
 mod stream;
 mod twins;
 
 use super::kind::go_test;
-use super::{Check, Ended, Launch, Runner, Step, Verdict};
+use super::runner::{Check, Ended, Launch, Runner, Step, Verdict};
 use command::Command;
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use source::{Name, Rewriting, covered, is_called, is_conditional, is_test_file, rewritten, strings, tests};
+use scan::covered;
+use source::{Name, Rewriting, is_called, is_conditional, is_test_file, rewritten, strings, tests};
 use std::collections::{BTreeMap, BTreeSet};
 use stream::{Outcome, Package, Stream};
 

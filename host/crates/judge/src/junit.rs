@@ -3,7 +3,7 @@
 //! The file must be written by this very run, name each test once, and have none that failed or was skipped, and at
 //! least as many as the operator says. Open: the code under test can write the file too, and nothing is audited.
 
-use super::{Check, Ended, Launch, Runner, Step, Verdict};
+use super::runner::{Check, Ended, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ use self::marks::Marks;
 use self::source::{Call, File};
 use self::words::{Words, beside, is_test_file, is_typescript};
 use super::clike::Edit;
-use super::{BESIDE, Check, Ended, Launch, Runner, Step, Verdict};
+use super::runner::{BESIDE, Check, Ended, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;

@@ -5,9 +5,9 @@
 //! host alone knows which names of the audit must fail. Refuses a report that is not signed or has no test that passed,
 //! a runner that was changed while it ran, and test files with fewer tests than the base commit has.
 
-use super::kind::{base_name, pytest_word, python_module};
+use super::kind::{EvidenceKind, base_name, pytest_word, python_module};
 use super::record::{Outcome, RECORD, Reported, fresh_key, opened};
-use super::{Check, Ended, EvidenceKind, Files, Launch, Runner, Step, Verdict};
+use super::runner::{Check, Ended, Files, Launch, Runner, Step, Verdict};
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;

@@ -5,8 +5,8 @@
 //! keeps its digest, so journals and recordings know nothing of it. What changes the meaning of a request (its model,
 //! messages and tools) is never left out.
 
+use crate::problem::Problem;
 use crate::schema::Dialect;
-use crate::wire::Problem;
 use longhaul_core::text::truncate;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -279,7 +279,7 @@ fn output_tokens_told(said: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::problem;
+    use crate::problem::problem;
     use serde_json::json;
 
     fn body() -> Value {

@@ -4,158 +4,24 @@
 //! it names are only asked for, never trusted. What is bounded on the way is [`crate::wire`]'s affair. This
 //! file never repairs JSON that a model wrote, and sends no seed: the protocol has none.
 
+mod config;
 mod reply;
 mod request;
 
+pub use config::{AnthropicConfig, AnthropicSchema};
+
 use crate::http::Endpoint;
 use crate::prefill::PrefillMode;
-use crate::prices::{PriceSettings, Prices, table};
-use crate::retry::RetryConfig;
+use crate::problem::Problem;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Connection, Known, Problem, Wire};
+use crate::wire::{Ask, Wire};
 use crate::{Adaptations, ModelsError};
 use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
 use reply::AnthropicAssembly;
 use request::Sending;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-
-/// A table `[models.NAME]` with `provider = "anthropic"`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AnthropicConfig {
-    /// The provider's own name of the model, for example `claude-sonnet-4-5`.
-    pub id: String,
-    /// Where it is, up to and with `/v1`. Default `https://api.anthropic.com/v1`.
-    #[serde(default = "default_base_url")]
-    pub base_url: String,
-    /// The environment variable that holds the key. Default: none.
-    #[serde(default)]
-    pub api_key_env: Option<String>,
-    /// A file of mode 0600 that holds the key, instead of a variable. Default: none.
-    #[serde(default)]
-    pub api_key_file: Option<PathBuf>,
-    /// Sends the key as `Authorization: Bearer`, as gateways want it, instead of `x-api-key`. Default false.
-    #[serde(default)]
-    pub bearer: bool,
-    /// Sends the key over plain HTTP to another machine. Default false. Loopback needs no permission.
-    #[serde(default)]
-    pub allow_plain_http: bool,
-    /// The version of the protocol. Default `2023-06-01`.
-    #[serde(default = "default_version")]
-    pub version: String,
-    /// Features that are asked for by name, in the header `anthropic-beta`. Default: none.
-    #[serde(default)]
-    pub beta: Vec<String>,
-    /// The window, in tokens. Default: that of the table that comes with the program, or what the endpoint lists, or
-    /// 200 000. One that the provider names when it refuses a request as too long goes before a larger one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_tokens_max: Option<u32>,
-    /// Where the most likely token is left for others, 0 to 1, for requests that name none. Default: not sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f32>,
-    /// Tokens that the model may think with before it replies, 1 024 or more. They come on top of those of the
-    /// reply, and no temperature is sent beside them. Default: it is not told to think. Models that choose
-    /// themselves how long they think are told with `extra_body = { thinking = { type = "adaptive" } }`.
-    #[serde(default)]
-    pub thinking_tokens_max: Option<u32>,
-    /// Marks the system prompt and the newest message for the provider's cache of prompts, so that the next
-    /// turn reads what came before at the price of cached tokens. Default true.
-    #[serde(default = "default_true")]
-    pub prompt_cache: bool,
-    /// What happens to the beginning that a reply must have: `prompt` or `native`. Default `prompt`; newer
-    /// models refuse `native`.
-    #[serde(default)]
-    pub prefill: PrefillMode,
-    /// How a JSON schema is sent. Default `prompt`.
-    #[serde(default)]
-    pub schema: AnthropicSchema,
-    /// Fields that the provider does not bear and that are never sent, for example `["temperature"]`.
-    /// Default: none. `stop` is applied here all the same.
-    #[serde(default)]
-    pub omit: Vec<String>,
-    /// Fields that are sent besides ours, for example `{ output_config = { effort = "low" } }`. Default: none.
-    #[serde(default)]
-    pub extra_body: serde_json::Map<String, Value>,
-    /// US dollars for a million tokens read; 0 where they cost nothing. Default: that of the table that comes with the
-    /// program, or unknown. A cost that a gateway states goes before these prices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_input_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens read from the provider's cache. Default: a tenth of the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_cached_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens written to the provider's cache. Default: 1.25 times the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_cache_written_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens written, those of thinking among them. Default: that of the table, or unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_output_usd_per_million: Option<f64>,
-    /// Longest time to connect, in milliseconds. Default 10 000.
-    #[serde(default = "default_connect")]
-    pub connect_ms_max: u64,
-    /// Longest silence before or within an answer, in milliseconds. Default 120 000.
-    #[serde(default = "default_idle")]
-    pub idle_ms_max: u64,
-    /// Longest time for a reply, its retries and their waits included, in milliseconds. Default 900 000.
-    #[serde(default = "default_total")]
-    pub total_ms_max: u64,
-    /// Bytes of one answer, its framing included. Default 32 MiB.
-    #[serde(default = "default_response")]
-    pub response_bytes_max: usize,
-    /// Bytes of one line of an answer. Default 1 MiB.
-    #[serde(default = "default_line")]
-    pub line_bytes_max: usize,
-    /// When to ask again.
-    #[serde(default)]
-    pub retry: RetryConfig,
-}
-
-/// How a JSON schema is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnthropicSchema {
-    /// In the system prompt. Works everywhere.
-    #[default]
-    Prompt,
-    /// As `output_config.format`, which binds the models that know it, in the form that the provider takes. A schema that
-    /// cannot be said so goes into the system prompt.
-    Native,
-}
-
-fn default_base_url() -> String {
-    "https://api.anthropic.com/v1".to_owned()
-}
-fn default_version() -> String {
-    "2023-06-01".to_owned()
-}
-/// What is taken for the window where nobody says it, in tokens.
-const WINDOW_TOKENS_DEFAULT: u32 = 200_000;
-
-/// What the provider asks for tokens that it reads from its cache and writes to it, as a share of the price of others.
-const CACHED_SHARE: f64 = 0.1;
-const WRITTEN_SHARE: f64 = 1.25;
-
-fn default_true() -> bool {
-    true
-}
-fn default_connect() -> u64 {
-    10_000
-}
-fn default_idle() -> u64 {
-    120_000
-}
-fn default_total() -> u64 {
-    900_000
-}
-fn default_response() -> usize {
-    32 << 20
-}
-fn default_line() -> usize {
-    1 << 20
-}
 
 /// A model behind such an endpoint.
 pub struct Anthropic {
@@ -186,47 +52,6 @@ impl Anthropic {
     pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
         self.wire.adaptations = adaptations.clone();
         self
-    }
-}
-
-impl AnthropicConfig {
-    fn connection<'a>(&'a self, name: &'a str, known: Known) -> Connection<'a> {
-        Connection {
-            name,
-            id: &self.id,
-            base_url: &self.base_url,
-            api_key_env: self.api_key_env.as_deref(),
-            api_key_file: self.api_key_file.as_deref(),
-            allow_plain_http: self.allow_plain_http,
-            connect_ms_max: self.connect_ms_max,
-            idle_ms_max: self.idle_ms_max,
-            total_ms_max: self.total_ms_max,
-            context_tokens_max: self.context_tokens_max,
-            response_bytes_max: self.response_bytes_max,
-            line_bytes_max: self.line_bytes_max,
-            retry: &self.retry,
-            known,
-        }
-    }
-
-    /// What is known of the model before it is asked.
-    fn known(&self, name: &str) -> Result<Known, ModelsError> {
-        let entry = table::find_at(&self.base_url, &self.id, CACHED_SHARE, WRITTEN_SHARE);
-        let settings = PriceSettings {
-            input: self.price_input_usd_per_million,
-            cached: self.price_cached_usd_per_million,
-            written: self.price_cache_written_usd_per_million,
-            output: self.price_output_usd_per_million,
-        };
-        let prices = entry.map_or(Prices::Unknown, |entry| entry.prices);
-        let prices = settings.over(name, prices, CACHED_SHARE, WRITTEN_SHARE)?;
-        let window_tokens = entry.and_then(|entry| entry.window_tokens);
-        Ok(Known { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
-    }
-
-    /// Whether what it costs is known.
-    pub(crate) fn has_prices(&self, name: &str) -> bool {
-        self.known(name).is_ok_and(|known| known.prices.is_known())
     }
 }
 

@@ -22,6 +22,7 @@ mod picture;
 pub mod prefill;
 mod prices;
 pub mod probe;
+mod problem;
 pub mod pull;
 mod queue;
 pub mod recorded;

@@ -4,7 +4,7 @@
 //! one that names a time longer than we are ready to wait gets no second request, and the caller is
 //! told the time. This module sends nothing and knows no HTTP.
 
-use crate::wire::Problem;
+use crate::problem::Problem;
 use longhaul_core::Outage;
 use longhaul_core::model::ModelError;
 use serde::{Deserialize, Serialize};

@@ -8,6 +8,7 @@
 mod lower;
 mod parameters;
 mod rules;
+mod words;
 
 pub(crate) use lower::Lowered;
 pub use parameters::{check_parameters, parameters};
@@ -19,25 +20,6 @@ use serde_json::Value;
 #[must_use]
 pub fn strict(schema: &Value, dialect: Dialect) -> Option<Value> {
     Lowered::of(schema, dialect).map(|lowered| lowered.schema)
-}
-
-/// A schema below another one, or of one of its fields.
-fn with<'a>(schema: &'a Value, keyword: &str) -> impl Iterator<Item = &'a Value> {
-    schema.get(keyword).and_then(Value::as_array).into_iter().flatten()
-}
-
-/// The types that a schema names.
-fn types(schema: &Value) -> Vec<&str> {
-    match &schema["type"] {
-        Value::String(one) => vec![one],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The names in `required`.
-fn required(schema: &Value) -> Vec<&str> {
-    with(schema, "required").filter_map(Value::as_str).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use crate::adaptation::{Adaptation, Adaptations, Key, TRIES_MAX};
 use crate::http::{self, Endpoint, Reach};
 use crate::prices::Prices;
+use crate::problem::{Problem, problem, problem_text};
 use crate::retry::{Failure, Retries, RetryConfig};
 use crate::sse::{Decoder, Fault};
 use crate::{ModelsError, Secret, discover, secret};
@@ -449,121 +450,11 @@ impl Wire {
     }
 }
 
-/// What an endpoint says is wrong.
-#[derive(Debug)]
-pub(crate) struct Problem {
-    pub(crate) message: String,
-    codes: Vec<String>,
-    /// The field of the request that it is about.
-    pub(crate) param: Option<String>,
-    /// llama-server tells both.
-    asked_tokens: Option<u64>,
-    window_tokens: Option<u64>,
-}
-
-impl Problem {
-    /// There is no one word for it.
-    fn is_context_full(&self) -> bool {
-        let named = ["context_length_exceeded", "exceed_context_size_error"];
-        let said = [
-            "maximum context length",
-            "context window",
-            "context size",
-            "context limit",
-            "prompt is too long",
-            "input token count",
-            "maximum prompt length",
-            "loaded with context length",
-        ];
-        let message = self.message.to_lowercase();
-        self.codes.iter().any(|code| named.contains(&code.as_str())) || said.iter().any(|words| message.contains(words))
-    }
-
-    /// Most say it with 404, some with 400.
-    fn is_unknown_model(&self) -> bool {
-        let message = self.message.to_lowercase();
-        let said = ["does not exist", "not a valid model", "unknown model", "model not found", "invalid model"];
-        self.codes.iter().any(|code| code == "model_not_found")
-            || message.contains("model") && said.iter().any(|words| message.contains(words))
-    }
-
-    /// Anthropic says it with the status of a request that is wrong.
-    fn is_broke(&self) -> bool {
-        self.message.to_lowercase().contains("credit balance is too low")
-    }
-}
-
-/// Reads `{"error": {"message", "type", "code"}}` and its relatives; any other body is its own message.
-pub(crate) fn problem(body: &str) -> Problem {
-    let mut value: Value = serde_json::from_str(body).unwrap_or_default();
-    // Gemini answers with a list of one.
-    if let Some(first) = value.as_array_mut().and_then(|all| all.first_mut()) {
-        value = first.take();
-    }
-    let error = value.get("error").unwrap_or(&value);
-    let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
-    let message = text("message").or_else(|| text("detail")).or_else(|| error.as_str().map(str::to_owned));
-    let message = message.unwrap_or_else(|| body.to_owned());
-    let number = |field: &str| error.get(field).and_then(Value::as_u64);
-    Problem {
-        codes: [text("code"), text("type")].into_iter().flatten().collect(),
-        param: text("param").filter(|param| !param.is_empty()),
-        asked_tokens: number("n_prompt_tokens").or_else(|| number_after(&message, &ASKED)),
-        window_tokens: number("n_ctx").or_else(|| number_after(&message, &WINDOW)).or_else(|| window_last(&message)),
-        message,
-    }
-}
-
-/// The requests for a window, and the windows, of OpenAI, vLLM, OpenRouter and DeepSeek (`This model's maximum context
-/// length is 8192 tokens. However, you requested 9000 tokens`), Anthropic (`prompt is too long: 208310 tokens > 200000
-/// maximum`), Gemini (`The input token count (2845475) exceeds the maximum number of tokens allowed (1048576)`),
-/// llama-server (`the available context size (4096 tokens)`), LM Studio and xAI.
-const ASKED: [&str; 8] = [
-    "too long: ",
-    "token count (",
-    "you requested about ",
-    "you requested ",
-    "resulted in ",
-    "prompt contains ",
-    "request contains ",
-    "request (",
-];
-
-const WINDOW: [&str; 9] = [
-    " tokens > ",
-    "maximum context length is ",
-    "maximum context length of ",
-    "number of tokens allowed (",
-    "number of tokens allowed ",
-    "available context size (",
-    "context length of only ",
-    "maximum prompt length is ",
-    "too large for model with ",
-];
-
-/// The number after the first of these words that stand before one.
-fn number_after(message: &str, words: &[&str]) -> Option<u64> {
-    let message = message.to_lowercase();
-    let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
-    words.iter().find_map(|words| message.split_once(words).and_then(|(_, rest)| digits(rest)))
-}
-
-/// The last number of `exceed context limit: 188240 + 21333 > 200000`.
-fn window_last(message: &str) -> Option<u64> {
-    let (_, window) = message.split_once("context limit: ")?.1.split_once(" > ")?;
-    number_after(&format!("> {window}"), &["> "])
-}
-
 /// An error object in the middle of an answer.
 pub(crate) fn inside(error: &Value) -> Wrong {
     let code = error.get("code").or_else(|| error.get("status"));
     let status = code.and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     Wrong::Error { status, message: problem_text(error) }
-}
-
-/// The words of an error object.
-pub(crate) fn problem_text(error: &Value) -> String {
-    problem(&error.to_string()).message
 }
 
 /// The text before the first stop, whether or not the provider knew that stop.

@@ -13,9 +13,11 @@ use longhaul_core::store::{Batch, StoreError};
 use redb::Database;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+pub use longhaul_core::crash::CrashHook;
 
 /// How long nobody must have written before the writer makes the file quick to open.
 ///
@@ -29,9 +31,6 @@ const REST: Duration = Duration::from_secs(1);
 
 /// Content of one transaction above which no further batch joins it, in bytes. redb holds it in memory.
 const GROUP_BYTES_MAX: usize = 32 << 20;
-
-/// Called with the name of a point around each durable commit.
-pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// A batch that waits.
 pub(crate) struct Job {

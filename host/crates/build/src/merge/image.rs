@@ -3,8 +3,8 @@
 //! An import that a library provides becomes that library's item. A function that only calls another through a fixed
 //! place of the table becomes that other one. A global that nobody sets becomes a constant.
 
+use super::error::{MergeError, Result};
 use super::linked::{Core, Linked, Provider, Sort};
-use super::{MergeError, Result};
 use std::collections::{HashMap, HashSet};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, RoundtripReencoder};
 use wasm_encoder::{

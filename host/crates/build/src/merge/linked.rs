@@ -2,7 +2,7 @@
 //!
 //! It follows names and decides nothing.
 
-use super::{MergeError, Result, is_of_an_interface};
+use super::error::{MergeError, Result};
 use std::collections::{BTreeSet, HashMap};
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentAlias, Data, Element, ExternalKind, FuncType, FunctionBody, Global,
@@ -407,4 +407,10 @@ fn skip(payloads: Payloads<'_, '_>) -> Result<()> {
         }
     }
     Err(MergeError::new("a component has no end"))
+}
+
+/// Whether a name of an export of a core module is that of a function of an interface, as in
+/// `longhaul:plugin/tool@0.1.0#call`, and not that of a helper.
+fn is_of_an_interface(export: &str) -> bool {
+    export.split_once('#').is_some_and(|(interface, _)| interface.contains('/'))
 }

@@ -7,8 +7,7 @@
 //! `-Zbuild-std` at each build: it then serves every clone, and guests build without any unstable
 //! flag.
 
-use super::TARGET;
-use super::toolchain::{clean_cargo, read_line};
+use super::cargo::{TARGET, clean_cargo};
 use crate::apt::Apt;
 use crate::cache::{Cache, create_dir, entries, read, write_whole};
 use crate::error::{At, BuildError};
@@ -187,6 +186,12 @@ fn release(version: &str) -> &str {
 fn number(version: &str) -> Option<(u32, u32)> {
     let (major, minor) = release(version).split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Reads a small text file of ours.
+fn read_line(path: &Path) -> Result<String> {
+    let text = fs::read_to_string(path).at("read", path)?;
+    Ok(text.trim().to_owned())
 }
 
 fn remove(dir: &Path) -> Result<()> {

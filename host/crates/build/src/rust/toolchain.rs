@@ -5,9 +5,10 @@
 //! no package list of the system is changed, and no root is needed. A network that
 //! does not answer costs half a minute a day, not at each build.
 
-use super::{TARGET, debian};
+use super::cargo::{TARGET, clean_cargo};
+use super::debian;
 use crate::cache::{Cache, write_whole};
-use crate::error::{At, BuildError};
+use crate::error::BuildError;
 use crate::process::{capture, capture_within};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,29 +101,6 @@ impl Toolchain {
     }
 }
 
-/// Cargo as for a person who has just opened a terminal.
-///
-/// Under `cargo xtask` the outer cargo has set its own variables. Flags and folders meant for the
-/// host would reach the guests, and what changes between runs would make cargo build anew.
-pub(crate) fn clean_cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    for (name, _) in std::env::vars_os() {
-        let from_outside = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_")
-                || name.starts_with("CARGO_MANIFEST_")
-                || name.starts_with("CARGO_PROFILE_")
-                || name.starts_with("CARGO_BUILD_")
-        });
-        if from_outside {
-            cargo.env_remove(name);
-        }
-    }
-    for name in ["CARGO_TARGET_DIR", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "RUSTC", "LD_LIBRARY_PATH"] {
-        cargo.env_remove(name);
-    }
-    cargo
-}
-
 /// The compiler that builds the host.
 struct HostRust {
     release: String,
@@ -202,10 +180,4 @@ impl HostRust {
 fn is_younger(path: &Path, age: Duration) -> bool {
     let elapsed = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
     elapsed().is_some_and(|elapsed| elapsed < age)
-}
-
-/// Reads a small text file of ours.
-pub(crate) fn read_line(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path).at("read", path)?;
-    Ok(text.trim().to_owned())
 }

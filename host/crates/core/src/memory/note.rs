@@ -146,6 +146,34 @@ impl Note {
     }
 }
 
+impl Entry {
+    /// Its words: the key, the texts of the value, the tags. Of a note, the value alone: a search for `web` is not one
+    /// for what came from there.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut words = self.key.clone();
+        add_words(&Note::read(self).value, &mut words);
+        self.tags.iter().for_each(|tag| words.extend([" ", tag]));
+        words
+    }
+}
+
+/// The texts and numbers of a value, and the names of its fields. Depth is bounded by the parser's.
+fn add_words(value: &Value, words: &mut String) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => words.extend([" ", &number.to_string()]),
+        Value::String(text) => words.extend([" ", text]),
+        Value::Array(items) => items.iter().for_each(|item| add_words(item, words)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                words.extend([" ", name]);
+                add_words(value, words);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

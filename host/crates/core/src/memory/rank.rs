@@ -13,12 +13,20 @@
 //! that it was made by: one of another model, or of an earlier text, is never compared and is made anew. They
 //! follow the entries: what a search no longer finds loses its vector, as does what is forgotten.
 
-use super::{Entry, Episode, Hit, MemoryError, Note, SEARCHED_MAX, ranked};
+use super::{Entry, Episode, Hit, MemoryError, Note};
 use crate::Digest;
 use crate::store::{Batch, Key, Op, Store, StoreError, Table};
 use crate::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Entries of a namespace that a search of the host's own backends looks at, in the order of their keys. What is
+/// beyond is not found.
+pub const SEARCHED_MAX: usize = 2_000;
+
+/// Bytes of them that a search holds, give or take what is read at once: an agent may fill a namespace with the longest
+/// values, and two hundred of them may search at a time. What is beyond is not found either.
+pub const SEARCHED_BYTES_MAX: usize = 16 << 20;
 
 /// Texts that one search has embedded at most: at 10 ms each, under three seconds. The others are found by their words,
 /// and embedded by the searches that come after.
@@ -70,6 +78,15 @@ impl Ranking for FullText {
     async fn rank(&self, _: &str, entries: Vec<Entry>, question: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
         Ok(ranked(entries, question, limit))
     }
+}
+
+/// The best of some entries, as the host's own backends rank them: by full text, the best first, and of equal ones the
+/// one with the smaller key. What shares no word with the query is not among them.
+#[must_use]
+pub fn ranked(entries: Vec<Entry>, query: &str, limit: u32) -> Vec<Hit> {
+    let words: Vec<String> = entries.iter().map(Entry::words).collect();
+    let scores = crate::full_text::scores(&words, query);
+    best(entries, scores, limit)
 }
 
 /// Makes vectors of texts, such that what means something alike has vectors of nearly one direction.
@@ -205,7 +222,7 @@ impl Ranking for Hybrid {
 }
 
 /// The entries with a score above 0, the best first, of equal ones the one with the smaller key.
-pub(super) fn best(entries: Vec<Entry>, scores: Vec<f64>, limit: u32) -> Vec<Hit> {
+fn best(entries: Vec<Entry>, scores: Vec<f64>, limit: u32) -> Vec<Hit> {
     let scored = entries.into_iter().zip(scores).filter(|(_, score)| *score > 0.0);
     let mut hits: Vec<Hit> = scored.map(|(entry, score)| Hit { entry, score }).collect();
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.entry.key.cmp(&b.entry.key)));

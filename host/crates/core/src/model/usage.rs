@@ -1,14 +1,72 @@
-//! What a reply cost, as a document: a cost that is not known is `null` there, and never 0.
+//! The cost of a reply, and its form in documents: a cost that is not known is `null` there, and never 0.
 
-use super::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// What a reply cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Document", into = "Document")]
+pub struct Usage {
+    /// Tokens that the model read, the cached ones included.
+    pub input_tokens: u32,
+    /// Of these, the ones that it had read before.
+    pub cached_tokens: u32,
+    /// Of these, the ones that it put aside to have read them before next time, where that costs extra.
+    pub cache_written_tokens: u32,
+    /// Tokens that it wrote.
+    pub output_tokens: u32,
+    /// Of these, the ones that it thought with.
+    pub reasoning_tokens: u32,
+    /// In millionths of a US dollar, as far as it is known.
+    pub cost_microdollars: f64,
+    /// Whether a part of it has no known price, so that it cost more than [`Self::cost_microdollars`].
+    pub cost_unknown: bool,
+}
+
+impl Usage {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            cache_written_tokens: self.cache_written_tokens.saturating_add(other.cache_written_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_microdollars: self.cost_microdollars + other.cost_microdollars,
+            cost_unknown: self.cost_unknown || other.cost_unknown,
+        }
+    }
+
+    /// All that it cost, in millionths of a US dollar; none where the price of a part is not known.
+    #[must_use]
+    pub fn cost(self) -> Option<f64> {
+        (!self.cost_unknown).then_some(self.cost_microdollars)
+    }
+
+    /// What it cost, for people: `$0.0123`, `unknown`, or `at least $0.0123` where the price of a part is not known.
+    #[must_use]
+    pub fn cost_text(self) -> String {
+        let dollars = format!("${:.4}", self.cost_microdollars / 1e6);
+        match (self.cost_unknown, self.cost_microdollars > 0.0) {
+            (false, _) => dollars,
+            (true, true) => format!("at least {dollars}"),
+            (true, false) => "unknown".to_owned(),
+        }
+    }
+
+    /// Read and written.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        u64::from(self.input_tokens) + u64::from(self.output_tokens)
+    }
+}
+
+/// What a reply cost.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Usage")]
-pub(super) struct Document {
+struct Document {
     /// Tokens that the model read, the cached ones included.
     input_tokens: u32,
     /// Of these, the ones that it had read before.

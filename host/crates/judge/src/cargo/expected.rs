@@ -7,8 +7,8 @@
 //! with tests below `src/` needless because nothing names it: it is there to be named.
 
 use super::words::{Targets, Words, fits};
-use crate::Files;
 use crate::clike::{modules, tests};
+use crate::runner::Files;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 

@@ -5,7 +5,8 @@
 //! anything. Else a condition turned round, else a failing assertion. Refuses assertions that a passing test may not
 //! come to.
 
-use super::{Edit, Rewriting, Test, closing, find, is_literal, is_word, near, split, trimmed};
+use super::literal::{is_literal, near};
+use super::scan::{Edit, Test, closing, find, is_word, split, trimmed};
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
@@ -38,6 +39,15 @@ const CONTAINERS: [&str; 14] = [
 
 /// Values within values that are looked into.
 const DEPTH_MAX: usize = 8;
+
+/// How the tests of a file are rewritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rewriting<'a> {
+    /// Twins of each; the file has a canary also without any.
+    pub(crate) twins: usize,
+    /// The crates of the work; none where its types may be equal to others.
+    pub(crate) crates: &'a [String],
+}
 
 /// Edits each of which has the test fail for certain where it passed; at least one, where there are twins at all.
 pub(super) fn edits(

@@ -2,13 +2,13 @@
 //!
 //! Refuses what it is not sure of: a function with another form than the tool's own documentation has is left alone.
 
+use super::scan::{Kind, Test, covered};
 use super::twins;
-use crate::clike::{Edit, blank, closing, covered_by, find, is_word, split, string_end, trimmed};
+use crate::clike::{Edit, blank, closing, find, is_word};
 use rand::Rng as _;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// What ends the name of a file that is built on some machines alone.
 const MACHINES: &[&str] = &[
@@ -45,32 +45,6 @@ const MACHINES: &[&str] = &[
 
 /// Put before the name of a test that the operator did not choose, which is none then.
 const UNCHOSEN: &str = "unchosen";
-
-/// What runs as a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Test,
-    /// Its seeds run as a test.
-    Fuzz,
-    /// Whose output is compared with a comment at its end.
-    Example,
-}
-
-/// A test function of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Test {
-    pub(super) name: String,
-    pub(super) kind: Kind,
-    /// From `func` to the end of its body.
-    whole: Range<usize>,
-    named: Range<usize>,
-    /// Between the brackets of its parameter.
-    params: Range<usize>,
-    /// What it calls its `*testing.T`.
-    pub(super) param: String,
-    /// Between the brackets of its body.
-    pub(super) body: Range<usize>,
-}
 
 /// A name of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,24 +180,6 @@ fn variants(
     std::iter::once(real).chain(edits.into_iter().map(|edit| variant(Some(edit)))).collect()
 }
 
-impl Test {
-    /// The function with other parts, under another name, and with a name for its parameter.
-    fn renamed(&self, text: &str, edits: &[Edit], name: &str) -> String {
-        let mut edits: Vec<Edit> = edits.to_vec();
-        edits.push((self.named.clone(), name.to_owned()));
-        if self.kind != Kind::Example {
-            let kind = text[self.params.clone()].split_whitespace().last().unwrap_or_default();
-            edits.push((self.params.clone(), format!("{} {kind}", self.param)));
-        }
-        edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
-        let mut whole = text[self.whole.clone()].to_owned();
-        for (span, with) in edits {
-            whole.replace_range(span.start - self.whole.start..span.end - self.whole.start, &with);
-        }
-        whole
-    }
-}
-
 fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
     let named = start + 5..start + 5 + covered[start + 5..].iter().take_while(|byte| is_letter(**byte)).count();
     let name = &text[named.clone()];
@@ -277,31 +233,8 @@ pub(super) fn strings(text: &str) -> Vec<u8> {
     strings
 }
 
-/// The text with comments, strings and characters blanked out, byte for byte.
-pub(super) fn covered(text: &str) -> Vec<u8> {
-    covered_by(text, covered_until)
-}
-
-pub(super) fn covered_until(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    match rest[0] {
-        b'/' if rest.starts_with(b"//") => at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
-        b'/' if rest.starts_with(b"/*") => find(bytes, b"*/", at + 2).map_or(bytes.len(), |end| end + 2),
-        b'`' => find(bytes, b"`", at + 1).map_or(bytes.len(), |end| end + 1),
-        quote @ (b'"' | b'\'') => string_end(bytes, at, quote),
-        _ => at,
-    }
-}
-
 fn is_letter(byte: u8) -> bool {
     is_word(byte) || !byte.is_ascii()
-}
-
-/// Arguments of a call whose bracket opens at `open`, without blanks, and where they end.
-pub(super) fn arguments(text: &str, covered: &[u8], open: usize) -> Option<(Vec<Range<usize>>, usize)> {
-    let end = closing(covered, open)?;
-    let spans = split(covered, open + 1..end).into_iter().map(|span| trimmed(text, &span));
-    Some((spans.filter(|span| !span.is_empty()).collect(), end))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! in `assert.Equal`. Else a condition turned round, else a failing assertion. Only statements count that a passing test
 //! reaches: what may leave a block before them ends the search.
 
-use super::source::{Kind, Test, arguments, covered_until};
+use super::scan::{Kind, Test, arguments, covered_until};
 use crate::clike::{Edit, blank, closing, find, is_literal, is_word, near, trimmed};
 use rand::RngExt as _;
 use rand::rngs::StdRng;
@@ -480,7 +480,8 @@ fn failures(covered: &[u8], span: Range<usize>, param: &str) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::{covered, tests};
+    use super::super::scan::covered;
+    use super::super::source::tests;
     use super::*;
     use rand::SeedableRng as _;
 

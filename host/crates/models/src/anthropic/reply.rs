@@ -3,14 +3,15 @@
 //! Events that are not known are passed over, as the protocol demands. Counts come twice, at the start and at
 //! the end; the later one is the whole.
 
-use super::AnthropicConfig;
+use super::config::AnthropicConfig;
 use crate::Secret;
 use crate::calls::{self, PartialCall};
 use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
+use crate::problem::problem_text;
 use crate::secret::Sieve;
 use crate::tool_names::Names;
-use crate::wire::{Assembly, Wrong, problem_text, until_stop};
+use crate::wire::{Assembly, Wrong, until_stop};
 use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage, text_tokens_most};
 use longhaul_core::text::truncate;
 use reqwest::header::HeaderMap;

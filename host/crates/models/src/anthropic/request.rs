@@ -1,6 +1,6 @@
 //! Our request in the words of the wire.
 
-use super::{AnthropicConfig, AnthropicSchema};
+use super::config::{AnthropicConfig, AnthropicSchema};
 use crate::adaptation::{Adaptation, SchemaForm};
 use crate::picture::{check_media_type, check_speaker};
 use crate::prefill::{self, PrefillMode};

@@ -3,7 +3,7 @@
 //! What it says is bounded in lines and in the whole, since a file decides what it does. A request is
 //! given up by telling the child; one that does not listen is killed.
 
-use super::{Job, LocalConfig};
+use super::config::LocalConfig;
 use crate::retry::outage;
 use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
@@ -34,6 +34,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What of our environment a child needs to start at all.
 const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"];
+
+/// One request on its way to the child. The child is told to stop when `said` is closed.
+pub(super) struct Job {
+    pub(super) completion: Completion,
+    pub(super) said: mpsc::Sender<Said>,
+}
 
 /// What the asker gets.
 pub(super) enum Said {

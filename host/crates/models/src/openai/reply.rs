@@ -3,7 +3,7 @@
 //! Types that are not the expected ones end the reply, except where servers are known to differ: an
 //! object where arguments should be text, a missing index or id of a call, a reply in one piece.
 
-use super::OpenAiConfig;
+use super::config::OpenAiConfig;
 use crate::Secret;
 use crate::calls::{self, PartialCall};
 use crate::prefill::with_prefill;

@@ -1,6 +1,6 @@
 //! Our request in the words of the wire.
 
-use super::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
+use super::config::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
 use crate::adaptation::{Adaptation, SchemaForm};
 use crate::http::Endpoint;
 use crate::picture::{check_media_type, check_speaker};

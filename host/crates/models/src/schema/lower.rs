@@ -1,7 +1,7 @@
 //! A schema as a provider takes it, and its replies as the plugin means them.
 
 use super::rules::{Dialect, Rules, check, is_plain};
-use super::{required, types, with};
+use super::words::{required, types, with};
 use serde_json::{Map, Value, json};
 
 /// The field around a reply that is no object by itself.

@@ -2,7 +2,7 @@
 //! them; MCP servers and plugins write them as they like all the same.
 
 use super::rules::{Dialect, Violation};
-use super::{required, types, with};
+use super::words::{required, types, with};
 use serde_json::{Map, Value, json};
 
 /// Words that no provider takes at the top of parameters: OpenAI says `schema must have type 'object' and not have

@@ -1,6 +1,6 @@
 //! What each provider takes as a schema for replies, from its documentation. A rule says where it stands.
 
-use super::{required, types, with};
+use super::words::{required, types, with};
 use serde_json::Value;
 use std::fmt;
 

@@ -1,0 +1,27 @@
+//! The error of merging: one line that says what in the component is not known. It is no
+//! [`BuildError`](crate::BuildError) yet, since it does not know the plugin's name.
+
+/// Why libraries cannot be merged.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct MergeError(String);
+
+impl MergeError {
+    pub(super) fn new(why: impl std::fmt::Display) -> Self {
+        Self(why.to_string())
+    }
+}
+
+impl From<wasmparser::BinaryReaderError> for MergeError {
+    fn from(error: wasmparser::BinaryReaderError) -> Self {
+        Self::new(error)
+    }
+}
+
+impl From<wasm_encoder::reencode::Error> for MergeError {
+    fn from(error: wasm_encoder::reencode::Error) -> Self {
+        Self::new(error)
+    }
+}
+
+pub(super) type Result<T> = std::result::Result<T, MergeError>;

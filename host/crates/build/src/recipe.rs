@@ -1,0 +1,71 @@
+//! The table `[build]` of a plugin's manifest, for each language: files and folders that the build reads.
+//!
+//! A field that a language does not know is an error. Whether the files exist is checked where they are used.
+
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// How the component is made: the rest of `[build]`.
+#[derive(Clone, Debug)]
+pub(crate) enum Recipe {
+    /// All of it is in `Cargo.toml`.
+    Rust,
+    Python(PythonRecipe),
+    Javascript(JavascriptRecipe),
+    C(CRecipe),
+}
+
+/// `[build]` of a plugin in Python.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PythonRecipe {
+    /// The module that has the classes the world asks for.
+    pub(crate) module: String,
+    /// Further folders to import from, relative to the plugin's; the SDK, for one.
+    #[serde(default)]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl PythonRecipe {
+    /// Folders besides the project's own.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
+/// `[build]` of a plugin in JavaScript.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JavascriptRecipe {
+    /// The file with the export that the world asks for; `.js` or `.ts`.
+    pub(crate) entry: PathBuf,
+    /// Further folders to import from, relative to the plugin's. One with a package.json is the
+    /// package of that name.
+    #[serde(default)]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl JavascriptRecipe {
+    /// Folders besides the project's own.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
+/// `[build]` of a plugin in C.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CRecipe {
+    /// The files to compile, relative to the plugin's folder.
+    pub(crate) sources: Vec<PathBuf>,
+    /// Folders with headers, relative to the plugin's; the SDK is one of them.
+    #[serde(default)]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl CRecipe {
+    /// Folders besides the project's own.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}

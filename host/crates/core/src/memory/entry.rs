@@ -1,0 +1,89 @@
+//! Entries of a memory backend, what a search finds, and the errors of a backend.
+//!
+//! The value of an entry is any JSON here: [`Note`](super::Note) gives it a form.
+
+use crate::{Denial, LimitHit, Outage};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a key, of a namespace, of a value, and of all tags together.
+const KEY_BYTES_MAX: usize = 1_024;
+const NAMESPACE_BYTES_MAX: usize = 1_024;
+const VALUE_BYTES_MAX: usize = 256 << 10;
+const TAGS_BYTES_MAX: usize = 4 << 10;
+
+/// One thing that is remembered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Unique within its namespace.
+    pub key: String,
+    /// JSON.
+    pub value: String,
+    /// Words to find it by.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Milliseconds since 1970-01-01 UTC; none: kept.
+    #[serde(default)]
+    pub expires_at_ms: Option<f64>,
+}
+
+impl Entry {
+    /// Whether it is over at a time.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        self.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms as f64)
+    }
+
+    /// Refuses what no backend of the host keeps.
+    ///
+    /// # Errors
+    /// [`MemoryError::Limit`] or [`MemoryError::Invalid`].
+    pub fn check(&self, namespace: &str) -> Result<(), MemoryError> {
+        let tags: usize = self.tags.iter().map(String::len).sum();
+        for (name, used, max) in [
+            ("namespace_bytes_max", namespace.len(), NAMESPACE_BYTES_MAX),
+            ("key_bytes_max", self.key.len(), KEY_BYTES_MAX),
+            ("value_bytes_max", self.value.len(), VALUE_BYTES_MAX),
+            ("tags_bytes_max", tags, TAGS_BYTES_MAX),
+        ] {
+            if used > max {
+                return Err(MemoryError::Limit(LimitHit::new(name, used as u64, max as u64)));
+            }
+        }
+        if self.expires_at_ms.is_some_and(|at_ms| !at_ms.is_finite()) {
+            return Err(MemoryError::Invalid("the expiry is no time".to_owned()));
+        }
+        let json = serde_json::from_str::<serde::de::IgnoredAny>(&self.value);
+        json.map(drop).map_err(|error| MemoryError::Invalid(format!("the value is not JSON: {error}")))
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The entry.
+    pub entry: Entry,
+    /// How well it fits, in the backend's own measure.
+    pub score: f64,
+}
+
+/// Why a memory backend did not do it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryError {
+    /// Not allowed.
+    #[error(transparent)]
+    Denied(Denial),
+    /// A cap was reached.
+    #[error(transparent)]
+    Limit(LimitHit),
+    /// Not there now.
+    #[error(transparent)]
+    Unavailable(Outage),
+    /// What was handed over cannot be kept or looked for.
+    #[error("it is invalid: {0}")]
+    Invalid(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
