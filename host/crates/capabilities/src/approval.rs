@@ -5,7 +5,7 @@
 //! [`longhaul_core::approval::Approvals`].
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use longhaul_core::Digest;
 use longhaul_core::approval::{Decision, ENTRY, Intent, Undecided};
 use longhaul_core::journal::{EffectClass, JournalError, Question, Ticket};

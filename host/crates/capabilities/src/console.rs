@@ -1,8 +1,7 @@
 //! What a program reads and prints: kept while it runs, so that it is there however the program ends; or a pipe to
 //! another one.
 
-use crate::pipe::PipeEnd;
-use crate::wasi::PRINT_BYTES_MAX;
+use crate::pipe::{PRINT_BYTES_MAX, PipeEnd};
 use bytes::Bytes;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,6 +5,7 @@
 //! the same request is made again later.
 
 mod answers;
+mod asking;
 mod cut;
 mod gauge;
 mod halve;
@@ -13,46 +14,30 @@ mod prompts;
 mod reference;
 mod summary;
 
-use crate::ctx::{Ctx, Said};
-use crate::gate::Stop;
-use cut::{Asking, tokens_of};
+use crate::ctx::Ctx;
+use crate::setup::Said;
+use crate::stop::Stop;
+use asking::Asking;
+use cut::tokens_of;
 use held::{Context, Held, Kind};
 use longhaul_bindings::imports::conversation::{
     self, Conversation, HostConversation, ModelError, Options, ReplyFormat, Turn,
 };
 use longhaul_bindings::message_types::Message as BoundMessage;
 use longhaul_bindings::types::Usage as BoundUsage;
+use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
 use longhaul_core::journal::{EffectClass, Ticket};
 use longhaul_core::model::{self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, tools_tokens};
 use longhaul_core::text::truncate;
-use longhaul_core::{Digest, LimitHit};
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use wasmtime::component::Resource;
 
-pub(crate) use held::Notes;
+pub(crate) use held::{Conversations, Notes};
 pub(crate) use reference::CALL;
 
 /// Tokens of a reply, where neither the guest nor the operator says. Enough for a file of 300 lines.
 const OUTPUT_TOKENS_DEFAULT: u32 = 4_096;
-
-/// The conversations of one invocation. A handle is an index, so that dropping one means nothing.
-#[derive(Default)]
-pub(crate) struct Conversations {
-    open: Vec<Context>,
-    held_bytes: u64,
-    /// Requests that were answered, in order: a model that counts within an invocation needs them.
-    answered: Vec<Digest>,
-    /// The models as this invocation has them, by name.
-    models: HashMap<String, Arc<dyn Model>>,
-    /// What the invocation did that tells how to cut a context back.
-    pub(crate) notes: Notes,
-    /// What was taken out of contexts and may be read again, by the first digits of its digest.
-    put_away: BTreeMap<String, Digest>,
-    /// Windows that providers told when they refused something as too long, by model.
-    windows_told: BTreeMap<String, u64>,
-}
 
 impl conversation::Host for Ctx {}
 

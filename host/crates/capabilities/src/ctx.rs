@@ -2,33 +2,26 @@
 //!
 //! A `Ctx` lives as long as its store and is never used for a second invocation.
 
-use crate::console::Console;
 use crate::conversation::Conversations;
-use crate::gate::Stop;
-use crate::http::{Exchange, Outgoing};
+use crate::http::Outgoing;
 use crate::in_flight::InFlight;
 use crate::log::LogBook;
 use crate::meter::Meter;
 use crate::pipe::PipeEnd;
-use crate::poll::Timers;
+use crate::setup::{Scope, Services, Setup};
+use crate::stop::Stop;
 use crate::supervised::Watched;
 use crate::time::GuestClock;
-use longhaul_core::approval::Approvals;
 use longhaul_core::census::Guest;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::grant::Grants;
-use longhaul_core::graph::Graphs;
 use longhaul_core::journal::Journal;
-use longhaul_core::memory::{MemoryBackend, Trust};
-use longhaul_core::model::{Message, Model};
-use longhaul_core::store::Store;
-use longhaul_core::supervisor::Supervisor;
+use longhaul_core::memory::Trust;
 use longhaul_core::text::truncate;
-use longhaul_core::tool::{Checks, Delegate, ToolInfo, Tools};
-use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
-use longhaul_egress::Keyring;
-use std::collections::BTreeSet;
+use longhaul_core::tool::ToolInfo;
+use longhaul_core::{InvocationId, LimitHit, Limits};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -40,92 +33,6 @@ const SOURCE_BYTES_MAX: usize = 200;
 /// The names of sources that are no tools: what an invocation was handed, and all beyond the number of sources.
 const HANDED: &str = "what it was handed";
 const FURTHER: &str = "further sources";
-
-/// The models of the operator, by their names in `longhaul.toml`.
-pub trait Models: Send + Sync {
-    /// The model of that name.
-    fn model(&self, name: &str) -> Option<Arc<dyn Model>>;
-}
-
-/// Who watches live, beside the events that are kept.
-pub trait Watch: Send + Sync {
-    /// A model said something more.
-    fn heard(&self, invocation: &InvocationId, text: &str);
-
-    /// A model begins to reply: what was heard of it before is over.
-    fn begins(&self, _invocation: &InvocationId) {}
-
-    /// A step of the work: something thought, done or seen. Counts from 1 within the invocation; an invocation
-    /// that is resumed says its first steps again, under the same numbers.
-    fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
-
-    /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
-    fn said(&self, _conversation: usize, _said: Said<'_>) {}
-}
-
-/// What is new in a conversation.
-#[derive(Clone, Copy, Debug)]
-pub enum Said<'a> {
-    /// It began, with these words.
-    System(&'a str),
-    /// A message, of the guest's or of the model's.
-    Message(&'a Message),
-}
-
-/// Everything that does work for capabilities.
-#[derive(Clone)]
-#[expect(missing_docs, reason = "each field is its trait")]
-pub struct Services {
-    pub models: Arc<dyn Models>,
-    pub tools: Arc<dyn Tools>,
-    pub checks: Arc<dyn Checks>,
-    pub delegate: Arc<dyn Delegate>,
-    pub graphs: Arc<dyn Graphs>,
-    pub approvals: Arc<dyn Approvals>,
-    pub supervisor: Arc<dyn Supervisor>,
-    pub store: Arc<dyn Store>,
-    pub memory: Arc<dyn MemoryBackend>,
-    pub clock: Arc<dyn Clock>,
-    pub watch: Arc<dyn Watch>,
-    /// In place of the network; none: the network itself.
-    pub exchange: Option<Arc<dyn Exchange>>,
-}
-
-/// Whose memory an invocation reads and writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
-    /// The project: decisions, progress and episodes are shared within it.
-    pub project: String,
-    /// The plugin's name in `longhaul.toml`: hand-offs and key-value spaces are its own.
-    pub plugin: String,
-}
-
-/// What an invocation starts with.
-#[derive(Clone)]
-pub struct Setup {
-    /// Which one.
-    pub invocation: InvocationId,
-    /// Whose memory.
-    pub scope: Scope,
-    /// What it may do.
-    pub grants: Grants,
-    /// What it may use.
-    pub limits: Limits,
-    /// Who does the work.
-    pub services: Services,
-    /// Its journal; none for tools and memory backends, whose whole call is an entry of the caller's.
-    pub journal: Option<Arc<dyn Journal>>,
-    /// Where randomness comes from.
-    pub seed: [u8; 32],
-    /// How its conversations are cut back, as its journal has it; none: never.
-    pub context: Option<PinnedContext>,
-    /// What it reads and prints, when that is not its log.
-    pub console: Option<Console>,
-    /// Secrets that it may send, and what stands for them in it.
-    pub keyring: Arc<Keyring>,
-    /// The least trusted words in what it is handed, beside those of who asks it; none: there are no others.
-    pub told: Option<Trust>,
-}
 
 /// The state of one invocation.
 pub struct Ctx {
@@ -147,7 +54,9 @@ pub struct Ctx {
     /// Its end of a pipe to another guest.
     pipe: Option<PipeEnd>,
     pub(crate) table: ResourceTable,
-    pub(crate) timers: Timers,
+    /// When each pollable of a clock is ready, in microseconds of the guest's clock, by its handle. The table bounds
+    /// it.
+    pub(crate) timers: BTreeMap<u32, u64>,
     pub(crate) http: Outgoing,
     /// What the instance holds: the engine's limiter.
     pub meter: Meter,
@@ -207,7 +116,7 @@ impl Ctx {
             wasi,
             pipe: setup.console.and_then(|console| console.pipe),
             table,
-            timers: Timers::new(),
+            timers: BTreeMap::new(),
             fuel_used: 0,
             used: Used::default(),
             delegated: Used::default(),

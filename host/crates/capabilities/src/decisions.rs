@@ -1,8 +1,8 @@
 //! The log of decisions of a project.
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
 use crate::kept::{Kept, Kind};
+use crate::stop::Stop;
 use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, ResultOf};
 use longhaul_core::LimitHit;
 use longhaul_core::decision::{self, Outcome, relevant};

@@ -4,7 +4,7 @@
 //! of the child's journal and the parent's answer are one transaction, so neither is there alone.
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::delegate::{self, Assignment};
 use longhaul_bindings::types::Outcome as BoundOutcome;

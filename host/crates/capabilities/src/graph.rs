@@ -5,7 +5,7 @@
 //! kept as they end. Nothing here knows a language; see [`longhaul_core::graph::Graphs`].
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use longhaul_bindings::imports::graph::{
     self, GraphChanges, GraphDiagnosis, GraphError, GraphFormat, GraphPatch, GraphReplay, GraphStep,
 };

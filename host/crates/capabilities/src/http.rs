@@ -7,22 +7,23 @@
 
 mod body;
 mod fault;
+mod link;
 #[cfg(test)]
 mod tests;
 
-use crate::ctx::{Ctx, Setup};
+pub use crate::setup::Exchange;
+pub use link::add_to_linker;
+
 use crate::log::LogBook;
+use crate::setup::Setup;
 use ::http::{Request, Response};
-use bytes::Bytes;
-use longhaul_core::supervisor::Supervisor;
-use longhaul_core::{InvocationId, LimitHit};
+use body::Meter;
 use longhaul_egress::{Caps, FIELD_BYTES_MAX, Guard};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use wasmtime::component::Linker;
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks};
 
 /// Time to resolve a name, and again to connect, TLS included.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -39,21 +40,6 @@ const CHUNK_BYTES_MAX: usize = 64 << 10;
 
 /// Requests of one invocation at once, up to the end of their responses.
 const REQUESTS_MAX: usize = 32;
-
-/// Links `wasi:http`, for worlds that act.
-///
-/// # Errors
-/// When the linker has it already.
-pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
-}
-
-/// Answers requests in place of the network, in tests. What gets here has passed its grant.
-#[async_trait::async_trait]
-pub trait Exchange: Send + Sync {
-    /// The answer to a request.
-    async fn answer(&self, request: Request<Bytes>) -> Response<Bytes>;
-}
 
 /// Outgoing HTTP of one invocation.
 pub(crate) struct Outgoing {
@@ -75,20 +61,6 @@ struct Rules {
     permits: Arc<Semaphore>,
 }
 
-/// Counts what leaves, for the run whose tool it is.
-#[derive(Clone)]
-struct Meter {
-    supervisor: Arc<dyn Supervisor>,
-    caller: InvocationId,
-}
-
-impl Meter {
-    /// The fourth gate: a cap of the whole run.
-    fn sends(&self, bytes: usize) -> Result<(), LimitHit> {
-        self.supervisor.sends(&self.caller, bytes as u64)
-    }
-}
-
 /// How long each part of an exchange may take: ours, or the guest's where that is shorter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Times {
@@ -98,13 +70,6 @@ struct Times {
 }
 
 type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
-
-impl WasiHttpView for Ctx {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let Self { http, table, .. } = self.called();
-        http.view(table)
-    }
-}
 
 impl Outgoing {
     pub(crate) fn new(setup: &Setup, log: &LogBook) -> Self {

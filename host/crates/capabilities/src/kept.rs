@@ -6,7 +6,7 @@
 //! kept before there was such a row is not counted, and nothing is removed here.
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::{LimitHit, Limits, RunId};
 use serde::{Deserialize, Serialize};

@@ -27,21 +27,23 @@ mod poll;
 mod progress;
 mod recall;
 mod remembered;
+mod setup;
 mod steps;
+mod stop;
 mod supervised;
 mod time;
 mod tools;
 pub mod wasi;
 
 pub use console::{Captured, Console};
-pub use ctx::{Ctx, Models, Said, Scope, Services, Setup, Watch};
-pub use gate::Stop;
-pub use http::Exchange;
+pub use ctx::Ctx;
 pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;
 pub use noting::turns;
 pub use pipe::PipeEnd;
+pub use setup::{Exchange, Models, Said, Scope, Services, Setup, Watch};
+pub use stop::Stop;
 
 use longhaul_bindings::imports;
 use wasmtime::component::{HasSelf, Linker};

@@ -1,68 +1,14 @@
-//! The plugin's log: bounded in lines and in bytes a line. What is over is cut, or dropped and counted.
+//! The guest's access to the plugin's log: it yields after each megabyte of lines.
+
+mod book;
+
+pub use book::{LogBook, LogLine};
 
 use crate::ctx::Ctx;
 use longhaul_bindings::imports::log;
-use longhaul_core::Limits;
-use longhaul_core::text::truncate;
-use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// After so many bytes of lines others get the thread, and limits of time are looked at.
 const YIELD_BYTES: usize = 1 << 20;
-
-/// One line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogLine {
-    /// `trace`, `debug`, `info`, `warn`, `error`, or `stdout` and `stderr` for what was printed.
-    pub level: String,
-    /// The text, cut at `log_entry_bytes_max`.
-    pub text: String,
-}
-
-#[derive(Debug, Default)]
-struct Book {
-    lines: Vec<LogLine>,
-    dropped: u64,
-}
-
-/// The log of one invocation; clones share it.
-#[derive(Clone, Debug)]
-pub struct LogBook {
-    book: Arc<Mutex<Book>>,
-    entries_max: usize,
-    pub(crate) entry_bytes_max: usize,
-}
-
-impl LogBook {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            book: Arc::default(),
-            entries_max: limits.log_entries_max as usize,
-            entry_bytes_max: limits.log_entry_bytes_max as usize,
-        }
-    }
-
-    pub(crate) fn write(&self, level: &str, text: &str) {
-        let mut book = self.lock();
-        if book.lines.len() >= self.entries_max {
-            book.dropped += 1;
-        } else {
-            book.lines.push(LogLine { level: level.to_owned(), text: truncate(text, self.entry_bytes_max) });
-        }
-    }
-
-    /// The lines that were kept, and how many were not.
-    #[must_use]
-    pub fn take(&self) -> (Vec<LogLine>, u64) {
-        let mut book = self.lock();
-        (std::mem::take(&mut book.lines), std::mem::take(&mut book.dropped))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Book> {
-        // A panic while holding it leaves a book that is still a book.
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl log::Host for Ctx {
     async fn write(&mut self, level: log::Level, text: String) -> wasmtime::Result<()> {
@@ -81,21 +27,5 @@ impl log::Host for Ctx {
             tokio::task::yield_now().await;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flood_is_cut_in_length_and_counted_in_number() {
-        let log = LogBook::new(&Limits { log_entries_max: 2, log_entry_bytes_max: 4, ..Limits::default() });
-        for _ in 0..5 {
-            log.write("info", "123456");
-        }
-        let (lines, dropped) = log.take();
-        assert_eq!((lines.len(), dropped), (2, 3));
-        assert_eq!(lines[0].text, "1234…[truncated 2 bytes]");
     }
 }

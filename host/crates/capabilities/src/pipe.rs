@@ -3,7 +3,6 @@
 //! Each direction holds at most [`HELD_BYTES_MAX`]: who prints more waits for the reader. When either end is let go of,
 //! the other reads what is there and then the end, and can print no more. Nothing here looks at the bytes.
 
-use crate::wasi::PRINT_BYTES_MAX;
 use bytes::{Bytes, BytesMut};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,6 +11,9 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+/// Bytes of one write to standard output or error; as much as wasmtime-wasi usually allows.
+pub(crate) const PRINT_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes on their way in one direction.
 const HELD_BYTES_MAX: usize = PRINT_BYTES_MAX;

@@ -8,17 +8,12 @@
 //! read here.
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use longhaul_core::LimitHit;
-use std::collections::BTreeMap;
 use wasmtime::component::{HasSelf, Linker, Resource};
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
 use wasmtime_wasi_io::bindings::wasi::io::poll;
 use wasmtime_wasi_io::poll::{DynPollable, Pollable, subscribe};
-
-/// When each pollable of a clock is ready, in microseconds of the guest's clock, by its handle. The
-/// table bounds it.
-pub(crate) type Timers = BTreeMap<u32, u64>;
 
 /// Puts both interfaces in the place of those of wasmtime-wasi.
 ///
@@ -126,7 +121,7 @@ impl Ctx {
     }
 }
 
-/// What a pollable of a clock refers to in the table; its deadline is in [`Timers`], since a
+/// What a pollable of a clock refers to in the table; its deadline is in [`Ctx::timers`], since a
 /// `DynPollable` does not give away what it refers to.
 struct Deadline;
 

@@ -7,9 +7,9 @@
 //! away ends the attempt, as a model that is away does; a backend's refusal is an answer.
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
 use crate::kept::{Kind, Room};
 use crate::noting::turns;
+use crate::stop::Stop;
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
 use longhaul_core::journal::{EffectClass, Ticket};

@@ -1,7 +1,7 @@
 //! Records that capabilities keep in the store, read with suspicion.
 
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use longhaul_core::journal::Ticket;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use serde::Serialize;

@@ -3,50 +3,21 @@
 //! A correction is an entry in front of the request that it is told with, and a request that nobody corrected has none.
 //! What is spent is written in the transaction of the answer that it was spent for, so that no kill loses or repeats it.
 
-use crate::ctx::{Ctx, Said};
-use crate::gate::Stop;
+mod watched;
+
+pub(crate) use watched::Watched;
+
+use crate::ctx::Ctx;
+use crate::setup::Said;
+use crate::stop::Stop;
 use longhaul_core::LimitHit;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::model::{Heard, Message, Model, ModelError, ModelReply, ModelRequest, Speaker, Usage};
+use longhaul_core::model::{Message, Speaker, Usage};
 use longhaul_core::store::Batch;
-use longhaul_core::supervisor::{Done, Free, More, Reservation, Tries};
+use longhaul_core::supervisor::{Done, More};
 
 /// The entry of a correction.
 const STEERED: &str = "conversation.steered";
-
-/// What the supervisor has not been told yet.
-#[derive(Default)]
-pub(crate) struct Watched {
-    more: More,
-    held: Option<Box<dyn Reservation>>,
-    /// Paid for answers that were of no use, in this attempt.
-    wasted: Usage,
-    /// A batch of calls was looked at as a whole: each is announced before any is made, so none may be refused then.
-    is_cleared: bool,
-}
-
-impl Watched {
-    /// Asks a model, each try within what is held. What it costs beside the reply is counted, whatever its end is.
-    ///
-    /// # Errors
-    /// The cap of the run that had no room for one more try.
-    pub(crate) async fn ask(
-        &mut self,
-        model: &dyn Model,
-        request: &ModelRequest,
-        heard: Heard<'_>,
-    ) -> Result<Result<ModelReply, ModelError>, LimitHit> {
-        let free = Free { was_cut_off: false };
-        let tries = Tries::new(self.held.as_deref().unwrap_or(&free));
-        let reply = model.ask(request, heard, &tries).await;
-        let (tally, over) = tries.end();
-        let wasted = tally.wasted();
-        self.more.usage = self.more.usage.plus(wasted);
-        self.more.egress_bytes = self.more.egress_bytes.saturating_add(tally.sent_bytes());
-        self.wasted = self.wasted.plus(wasted);
-        over.map_or(Ok(reply), Err)
-    }
-}
 
 impl Ctx {
     /// Tells the conversation what people said since its last request.

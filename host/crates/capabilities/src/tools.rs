@@ -2,9 +2,10 @@
 
 use crate::conversation::CALL;
 use crate::ctx::Ctx;
-use crate::gate::{Asked, Stop};
+use crate::gate::Asked;
 use crate::in_flight::OnItsWay;
 use crate::remembered::keep_missing;
+use crate::stop::Stop;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::tools;
 use longhaul_bindings::tool_types::{

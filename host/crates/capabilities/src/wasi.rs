@@ -4,8 +4,13 @@
 //! its log, and no arguments, variables, directories or sockets. A tool or a memory backend has the
 //! real clock and fresh randomness, and the directories that it was granted, through cap-std.
 
-use crate::ctx::{Ctx, Setup};
+mod link;
+
+pub use link::add_to_linker;
+
 use crate::log::LogBook;
+use crate::pipe::PRINT_BYTES_MAX;
+use crate::setup::Setup;
 use crate::time::GuestClock;
 use bytes::Bytes;
 use longhaul_core::grant::Access;
@@ -15,26 +20,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
-use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{FsPerms, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder};
 
 /// Bytes of one read of randomness.
 const RANDOM_BYTES_MAX: u64 = 1 << 20;
-
-/// Bytes of one write to standard output or error; as much as wasmtime-wasi usually allows.
-pub(crate) const PRINT_BYTES_MAX: usize = 64 << 10;
-
-/// Links what the run times of languages ask for, and what a granted world may use of it. In a pure
-/// world, waiting for the clock is a durable sleep.
-///
-/// # Errors
-/// When the linker has it already.
-pub fn add_to_linker(linker: &mut Linker<Ctx>, pure: bool) -> wasmtime::Result<()> {
-    wasmtime_wasi::p2::add_to_linker_async(linker)?;
-    if pure { crate::poll::shadow(linker) } else { Ok(()) }
-}
 
 pub(crate) fn context(setup: &Setup, clock: &Arc<GuestClock>, log: &LogBook) -> Result<WasiCtx, std::io::Error> {
     let mut wasi = WasiCtxBuilder::new();

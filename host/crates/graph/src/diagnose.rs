@@ -5,7 +5,7 @@
 
 use crate::analysis::Name;
 use crate::graph::{Graph, GraphError, NodeState, StepId};
-use crate::patch::words::closest;
+use crate::words::closest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,24 +5,31 @@
 //! they meet. So a change of one step of many touches the names of that step and nothing else.
 
 mod closure;
+mod edge;
 mod edges;
+mod error;
 mod index;
 mod many;
 mod marks;
+mod node;
 mod nodes;
 mod places;
 mod variables;
 
-use crate::analysis::{Analysis, Language, Name, SyntaxError};
+use crate::analysis::{Language, Name};
 use foldhash::fast::RandomState;
-use index::{Index, Place};
+use index::Index;
 use marks::Marks;
+use node::Analysed;
 use nodes::Nodes;
-use serde::{Deserialize, Serialize};
+use places::Place;
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::fmt;
 use std::sync::Arc;
 
+pub use edge::{Edge, MissedEdge};
+pub use error::GraphError;
+pub use node::{Node, NodeState, Observed, StepId};
 pub use variables::Variables;
 
 /// Most steps of one graph: 100,000.
@@ -38,141 +45,6 @@ pub const BACKWARD_EDGES_MAX: usize = 1_000;
 /// Most missed edges that one [`Graph::observe`] tells: 1,000. What it takes in has no cap.
 pub const MISSED_EDGES_MAX: usize = 1_000;
 
-/// A step's name within its graph.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct StepId(Arc<str>);
-
-impl StepId {
-    /// The step of this name.
-    #[must_use]
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for StepId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<&str> for StepId {
-    fn from(text: &str) -> Self {
-        Self::new(text)
-    }
-}
-
-/// One step, as the graph knows it.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// Its name.
-    pub id: StepId,
-    /// Its source.
-    pub source: String,
-    /// Its place in insertion order; places of removed steps are not given again.
-    pub position: u64,
-    /// Whether its source parses.
-    pub state: NodeState,
-    /// Its last source that parsed, where that is another. Who makes the graph anew adds the step with this one first
-    /// and then changes it.
-    pub last_good: Option<Arc<str>>,
-    /// What its source does, or what its last source that parsed did.
-    pub analysis: Analysis,
-    /// What its runs were seen to do, where there is something that analysis missed.
-    seen: Option<Arc<Observed>>,
-}
-
-/// Whether a step's source parses.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NodeState {
-    /// It does.
-    Parsed,
-    /// It does not; nothing is read, and what the last good source wrote may be written.
-    Broken(Box<SyntaxError>),
-}
-
-/// A dependency of one step on another.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Edge {
-    /// The step that is depended on.
-    pub from: StepId,
-    /// The step that depends.
-    pub to: StepId,
-    /// The names that it is about, with why `from` matters to each. Empty for an edge that was asked for without names.
-    pub variables: Variables,
-    /// True when some name of it was not predicted and seen when a step ran.
-    pub observed: bool,
-    /// True when it was asked for.
-    pub explicit: bool,
-}
-
-/// What a run of a step was seen to do, or what several were.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Observed {
-    /// Names that it looked up, also absent ones, and not those that it had bound itself by then.
-    pub reads: BTreeSet<Name>,
-    /// Names that it bound, changed in place or unbound.
-    pub writes: BTreeSet<Name>,
-    /// True when it raised, the last of several: nothing that it writes is certain then.
-    pub failed: bool,
-}
-
-/// A dependency that analysis missed and a run showed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MissedEdge {
-    /// The step that is depended on.
-    pub from: StepId,
-    /// The step that depends.
-    pub to: StepId,
-    /// The name.
-    pub variable: Name,
-}
-
-/// Why a graph was not changed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum GraphError {
-    /// The name is taken.
-    #[error("there is a step `{id}` already; change it, or choose another name")]
-    DuplicateStep {
-        /// The name.
-        id: StepId,
-    },
-    /// No step has the name.
-    #[error("there is no step `{id}`")]
-    UnknownStep {
-        /// The name.
-        id: StepId,
-    },
-    /// The edge would make a step depend on itself.
-    #[error("an edge from `{from}` to `{to}` would close a cycle; the graph is unchanged")]
-    Cycle {
-        /// Where the edge would start.
-        from: StepId,
-        /// Where it would end.
-        to: StepId,
-    },
-    /// Too many edges against insertion order.
-    #[error("the graph has {edges_max} edges from later to earlier steps already, which is the most")]
-    TooManyBackwardEdges {
-        /// The cap.
-        edges_max: usize,
-    },
-    /// The graph is full.
-    #[error("the graph has {steps_max} steps already, which is the most; begin another graph")]
-    TooManySteps {
-        /// The cap.
-        steps_max: usize,
-    },
-}
-
 /// Steps in insertion order and what depends on what.
 #[derive(Clone)]
 pub struct Graph {
@@ -186,13 +58,6 @@ pub struct Graph {
 
 /// The positions of steps.
 type Positions = HashMap<StepId, Place, RandomState>;
-
-/// A source, and what was found in it.
-struct Analysed {
-    source: String,
-    state: NodeState,
-    analysis: Analysis,
-}
 
 /// Edges that were asked for.
 #[derive(Clone, Debug, Default)]
@@ -320,7 +185,7 @@ impl Graph {
     pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), GraphError> {
         let (start, end) = (self.place(from)?, self.place(to)?);
         let along = start < end && self.asked.backward.is_empty();
-        if !along && closure::contains(&self.dependants(end), start) {
+        if !along && places::contains(&self.dependants(end), start) {
             return Err(GraphError::Cycle { from: from.clone(), to: to.clone() });
         }
         if start > end && self.asked.backward.len() >= BACKWARD_EDGES_MAX {
@@ -510,34 +375,6 @@ fn take_in(index: &mut Index, stale: &mut Marks, nodes: &mut Nodes, node: Arc<No
     index.insert(&node);
     stale.insert(node.position);
     nodes.push(node);
-}
-
-impl Node {
-    /// A step that never ran.
-    fn new(id: StepId, position: u64, Analysed { source, state, analysis }: Analysed) -> Self {
-        Self { id, source, position, state, last_good: None, analysis, seen: None }
-    }
-
-    /// What its runs were seen to do, of which names those that analysis missed.
-    #[must_use]
-    pub fn observed(&self) -> &Observed {
-        static NOTHING: Observed = Observed { reads: BTreeSet::new(), writes: BTreeSet::new(), failed: false };
-        self.seen.as_deref().unwrap_or(&NOTHING)
-    }
-}
-
-impl Analysed {
-    /// Of a source that does not parse, what is known is what was `last_good`.
-    fn new(language: &dyn Language, source: String, last_good: Option<&Analysis>) -> Self {
-        match language.analyse(&source) {
-            Ok(analysis) => Self { source, state: NodeState::Parsed, analysis },
-            Err(error) => Self {
-                source,
-                state: NodeState::Broken(Box::new(error)),
-                analysis: last_good.cloned().unwrap_or_default(),
-            },
-        }
-    }
 }
 
 impl Asked {

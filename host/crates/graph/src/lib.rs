@@ -14,6 +14,7 @@ pub mod patch;
 pub mod record;
 pub mod replay;
 pub mod step;
+mod words;
 
 pub use analysis::{Analysis, JavaScript, Language, Mode, Name, NameUse, Python, Reason, Settled, Span, SyntaxError};
 pub use graph::{Edge, Graph, GraphError, MissedEdge, Node, NodeState, Observed, StepId};

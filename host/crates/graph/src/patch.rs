@@ -6,12 +6,13 @@
 
 mod calls;
 mod names;
+mod proposal;
 mod sites;
-pub(crate) mod words;
 
-use crate::analysis::{Language, Name, Python, SyntaxError, with_python};
+use crate::analysis::{Language, Python, SyntaxError, with_python};
 use crate::diagnose::{Failure, diagnose, names_before};
 use crate::graph::{Graph, GraphError, StepId};
+use proposal::{Edit, Facts, Proposal};
 use serde::Serialize;
 use sites::Sites;
 use std::collections::BTreeSet;
@@ -32,34 +33,6 @@ pub struct Candidate {
     pub change: String,
     /// Why that may help.
     pub reason: String,
-}
-
-/// What a rule would change, and why.
-#[derive(Clone, Debug)]
-struct Proposal {
-    /// Less is likelier.
-    rank: usize,
-    rule: &'static str,
-    edits: Vec<Edit>,
-    reason: String,
-}
-
-/// Bytes of a source, and what comes in their place.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Edit {
-    start: usize,
-    end: usize,
-    text: String,
-}
-
-/// What rules know beside the source.
-#[derive(Clone, Debug)]
-struct Facts {
-    failure: Failure,
-    /// Names that earlier steps bind.
-    known: BTreeSet<Name>,
-    /// The variable that should not be `None`, when the source is that of the step that it comes from.
-    none: Option<Name>,
 }
 
 /// Sources to try for a failure, the likeliest first. Each parses and differs from the source that the step has.
@@ -146,22 +119,6 @@ fn rules(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
 
 fn rules_for_culprit(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
     facts.none.as_ref().map(|variable| calls::none_kept(sites, variable)).unwrap_or_default()
-}
-
-impl Proposal {
-    fn new(rank: usize, rule: &'static str, edits: Vec<Edit>, reason: impl Into<String>) -> Self {
-        Self { rank, rule, edits, reason: reason.into() }
-    }
-}
-
-impl Edit {
-    fn replace(range: ruff_text_size::TextRange, text: impl Into<String>) -> Self {
-        Self { start: range.start().to_usize(), end: range.end().to_usize(), text: text.into() }
-    }
-
-    fn insert(at: usize, text: impl Into<String>) -> Self {
-        Self { start: at, end: at, text: text.into() }
-    }
 }
 
 /// The source with the edits made; `None` when they overlap.

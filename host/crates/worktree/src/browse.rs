@@ -5,9 +5,10 @@
 
 use crate::TreeError;
 use crate::at::{Root, Sort, TEMPORARY};
+use crate::caps::cap;
 use crate::git::Project;
 use crate::ignore::Rules;
-use crate::scan::{cap, join, shown};
+use crate::names::{join, shown};
 use crate::tree::Tree;
 use std::cell::Cell;
 use std::fs::File;

@@ -5,6 +5,7 @@
 //! checkpoint once. Refuses to overwrite one, and more of them than a run may have.
 
 use crate::TreeError;
+use crate::caps::cap;
 use crate::git::{Branch, CommitOrder, Project, TRAILER};
 use crate::no_hook;
 use crate::tree::Tree;
@@ -60,7 +61,7 @@ impl Tree {
             return Ok(None);
         }
         let next = known.last().map_or(1, |(number, _)| number + 1);
-        crate::scan::cap("checkpoints_max", next, CHECKPOINTS_MAX, b"")?;
+        cap("checkpoints_max", next, CHECKPOINTS_MAX, b"")?;
         let mut written = Vec::new();
         let tree = self.writer(project, &root, &no_hook).write_tree(&repo, &seen, &mut written)?;
         // A commit needs a branch in its words; none moves.
@@ -99,7 +100,7 @@ impl Project {
 fn keep(repo: &Repository, run: &str, next: u64, id: Oid) -> Result<String, TreeError> {
     let mut number = next;
     loop {
-        crate::scan::cap("checkpoints_max", number, CHECKPOINTS_MAX, b"")?;
+        cap("checkpoints_max", number, CHECKPOINTS_MAX, b"")?;
         let name = format!("{REFS}/{run}/{number}");
         // Only where nothing is yet, looked at once more under the lock.
         let kept = repo.reference_matching(&name, id, false, Oid::ZERO_SHA1, "longhaul: checkpoint");

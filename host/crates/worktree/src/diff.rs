@@ -5,7 +5,7 @@
 
 use crate::TreeError;
 use crate::git::Project;
-use crate::scan::shown;
+use crate::names::shown;
 use git2::{DiffFormat, DiffOptions, DiffStatsFormat, Oid};
 
 /// Bytes of one file that is compared line by line; of a larger one only its name is told.

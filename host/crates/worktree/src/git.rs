@@ -4,7 +4,7 @@
 //! the configuration and the user's files.
 
 use crate::error::TreeError;
-use crate::scan::shown;
+use crate::names::shown;
 use git2::{ErrorCode, Oid, Repository, RepositoryState, StatusOptions};
 use std::path::{Path, PathBuf};
 

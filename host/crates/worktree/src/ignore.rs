@@ -7,8 +7,9 @@
 
 use crate::TreeError;
 use crate::at::{Root, Sort, Stamp};
+use crate::caps::cap;
 use crate::glob::Glob;
-use crate::scan::{cap, join, shown};
+use crate::names::{join, shown};
 use git2::Repository;
 use std::cell::Cell;
 use std::path::PathBuf;

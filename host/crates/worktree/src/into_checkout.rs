@@ -7,7 +7,7 @@
 
 use crate::git::{Branch, Project, check_settled, descends, tip};
 use crate::merge::conflicts;
-use crate::scan::shown;
+use crate::names::shown;
 use crate::{Hook, TreeError};
 use git2::build::CheckoutBuilder;
 use git2::{Delta, DiffOptions, ErrorCode, ObjectType, Oid, Repository, Tree};

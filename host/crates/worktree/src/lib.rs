@@ -9,6 +9,7 @@
 
 mod at;
 mod browse;
+mod caps;
 mod checkpoint;
 mod diff;
 mod error;
@@ -30,6 +31,7 @@ mod unkept;
 mod write;
 
 pub use browse::Browsed;
+pub use caps::TreeCaps;
 pub use checkpoint::{Checkpoint, CheckpointOrder};
 pub use diff::DiffForm;
 pub use error::TreeError;
@@ -44,7 +46,7 @@ pub use patch::{PatchText, Shown};
 pub use protect::{PROTECTED, Protected, ProtectedChange, pattern_of};
 pub use revert::{RevertOrder, WayBack, keep_as};
 pub use scan::{Change, Kind, LeftOut, Scan};
-pub use tree::{Checkout, Tree, TreeCaps};
+pub use tree::{Checkout, Tree};
 pub use unkept::Named;
 
 /// Called at named points, where the crash tests kill the process. See [`no_hook`].

@@ -1,11 +1,10 @@
-//! The commits of a run's branch, read from the objects.
+//! The commits of a run's branch, read from the objects, and those that a revert took back from it.
 //!
 //! Nothing is parsed out of lines of text, so a subject may hold anything. Walks first parents only, which is
 //! the way that the branch itself went, and never beyond the commit that the run began at.
 
 use crate::TreeError;
 use crate::git::{Branch, Project, end_of, files};
-use crate::revert::kept;
 use git2::{Oid, Repository};
 use std::collections::HashSet;
 
@@ -15,6 +14,9 @@ const COMMITS_MAX: usize = 100_000;
 
 /// Commits whose changes are late ones.
 const LATELY_MAX: usize = 10;
+
+/// Where the branches lie that were left.
+pub(crate) const KEPT: &str = "refs/longhaul/reverted";
 
 /// The trailers that are read, each up to its value.
 const FEATURE: &str = "Longhaul-Feature: ";
@@ -115,6 +117,20 @@ pub(crate) fn log_from(repo: &Repository, from: Oid, limit: usize) -> Result<Vec
         next = repo.find_commit(id).map_err(TreeError::git("read a commit"))?.parent_id(0).ok();
     }
     Ok(commits)
+}
+
+/// Where the branch of `run` was before each revert, with its number, the oldest first.
+pub(crate) fn kept(repo: &Repository, run: &str) -> Result<Vec<(u32, Oid)>, TreeError> {
+    let prefix = format!("{KEPT}/{run}/");
+    let mut found = Vec::new();
+    for reference in repo.references_glob(&format!("{prefix}*")).map_err(TreeError::git("list what was reverted"))? {
+        let reference = reference.map_err(TreeError::git("read what was reverted"))?;
+        let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
+        let number = name.strip_prefix(&prefix).and_then(|number| number.parse().ok());
+        found.extend(number.zip(reference.target()));
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 fn logged(repo: &Repository, id: Oid) -> Result<Logged, TreeError> {

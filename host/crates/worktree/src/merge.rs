@@ -6,7 +6,8 @@
 //! of the same lines, and then leaves the tree as it is.
 
 use crate::git::Project;
-use crate::scan::{Base, Seen, shown};
+use crate::names::shown;
+use crate::scan::{Base, Seen};
 use crate::tree::{Tree, beside};
 use crate::{Hook, TreeError};
 use git2::{Oid, Repository, Signature, Time};

@@ -1,4 +1,4 @@
-//! Names that git refuses on some system, and paths that no checkout could write.
+//! Paths in a tree: how they are joined and shown, and which of them no commit takes.
 //!
 //! Git keeps its own directory under `.git`, and file systems have other spellings of that name: HFS+ ignores some
 //! characters and letter case, NTFS ignores trailing dots and spaces, knows streams, and has the short name `git~1`.
@@ -22,6 +22,26 @@ pub(crate) fn refused(path: &[u8]) -> Option<String> {
     let len = path.len();
     (len > PATH_BYTES_MAX)
         .then(|| format!("has a path of {len} bytes, and a checkout takes at most {PATH_BYTES_MAX}; shorten it"))
+}
+
+/// A path for people: what is not UTF-8, and control characters, as `\xNN`.
+pub(crate) fn shown(raw: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in raw.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_control() {
+                text.extend(character.to_string().bytes().map(|byte| format!("\\x{byte:02x}")));
+            } else {
+                text.push(character);
+            }
+        }
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
 }
 
 /// True for `.git` and all that HFS+ or NTFS takes for it.
@@ -86,5 +106,11 @@ mod tests {
         }
         assert_eq!(refused(&b"a/".repeat(2_000)[..4_000]), None);
         assert!(refused(&b"a/".repeat(2_001)[..4_001]).is_some());
+    }
+
+    #[test]
+    fn a_path_is_shown_on_one_line() {
+        assert_eq!(shown(b"a\xffb\nc"), "a\\xffb\\x0ac");
+        assert_eq!(shown("grün".as_bytes()), "grün");
     }
 }

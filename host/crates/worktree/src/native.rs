@@ -6,26 +6,29 @@
 
 mod check;
 mod copy;
+mod error;
 mod judged;
 mod pinned;
 mod spare;
 
 pub use check::NativeCheck;
 pub use copy::{ExactCopy, clear_scratch};
+pub use error::NativeError;
+pub use pinned::Pins;
 pub(crate) use spare::Shelf;
 
-use crate::TreeError;
+use crate::caps::TreeCaps;
 use crate::git::Project;
-use crate::scan::{Base, shown};
-use crate::tree::{Tree, TreeCaps};
+use crate::names::shown;
+use crate::scan::Base;
+use crate::tree::Tree;
 use copy::Copy;
 use judged::{Judged, Judging};
 use longhaul_core::Digest;
 use longhaul_core::work::CheckReport;
-use longhaul_sandbox::{LeadsOut, Level, Limits, Program, Report, SandboxError, SandboxHost, granted};
+use longhaul_sandbox::{Level, SandboxHost};
 use pinned::Pinned;
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
 
 /// How a check ended, and how it was held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,75 +39,8 @@ pub struct NativeReport {
     pub sandbox: Level,
     /// How long it took.
     pub wall_ms: u64,
-    /// [`Scan::digest`] of the tree that it ran on.
+    /// [`crate::Scan::digest`] of the tree that it ran on.
     pub subject: Digest,
-}
-
-/// Why a check did not run. A check that fails is a report.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NativeError {
-    /// What is written in `[checks]` cannot be run.
-    #[error("check `{name}` {why}")]
-    Invalid {
-        /// The check.
-        name: String,
-        /// What is wrong, and what to do.
-        why: String,
-    },
-    /// The check is not what was pinned when work started.
-    #[error(
-        "check `{name}` was pinned as {expected} and is {found} now; restore it in longhaul.toml, or start a new run"
-    )]
-    NotPinned {
-        /// The check.
-        name: String,
-        /// The digest of the pins.
-        expected: String,
-        /// The digest now.
-        found: String,
-    },
-    /// It was not started.
-    #[error(transparent)]
-    Sandbox(#[from] SandboxError),
-    /// The copy could not be made.
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-    /// The copy could not be worked on.
-    #[error("check `{name}` could not be run: {why}; this is the host's fault and not the check's")]
-    Host {
-        /// The check.
-        name: String,
-        /// What the system said.
-        why: String,
-    },
-}
-
-impl NativeError {
-    /// True when there was no room on a disk: nothing is wrong with the check.
-    #[must_use]
-    pub fn is_full_disk(&self) -> bool {
-        match self {
-            Self::Tree(TreeError::Io { source, .. }) => {
-                matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
-            }
-            Self::Sandbox(error) => error.is_full_disk(),
-            _ => false,
-        }
-    }
-}
-
-/// The files that decide a check, as the base commit has them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pins {
-    /// The commit.
-    pub base: String,
-    /// Of the command, its settings and every file with its content.
-    pub digest: Digest,
-    /// Sorted.
-    pub files: Vec<String>,
-    /// For the operator: globs that pin nothing.
-    pub notes: Vec<String>,
 }
 
 /// Pins `check` to the commit `base`.
@@ -154,53 +90,4 @@ pub async fn run_native(
     }
     let Judged { report, level, wall_ms } = judged?;
     Ok(NativeReport { report, sandbox: level, wall_ms, subject })
-}
-
-/// Bytes of one file that a check writes. A debug build's archives have hundreds of megabytes.
-const FILE_BYTES_MAX: u64 = 4 << 30;
-
-impl NativeCheck {
-    fn program(&self, name: &str, project: &Project, level_min: Level) -> Result<Program, NativeError> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
-        let limits = Limits {
-            wall_ms_max: self.wall_ms_max,
-            grace_ms: 0,
-            cpu_seconds_max: self.wall_ms_max.div_ceil(1_000).saturating_mul(cores),
-            memory_bytes_max: self.memory_bytes_max,
-            output_bytes_max: self.output_bytes_max,
-            processes_max: self.processes_max,
-            disk_bytes_max: self.disk_bytes_max,
-            file_bytes_max: FILE_BYTES_MAX.min(self.disk_bytes_max),
-        };
-        let env = self.env.clone();
-        let read = self.read.iter().map(|path| granted(project.root(), path));
-        let not_granted = |error: LeadsOut| NativeError::Invalid {
-            name: name.to_owned(),
-            why: format!("cannot `read` what it names: {error}"),
-        };
-        let read = read.collect::<Result<Vec<_>, _>>().map_err(not_granted)?;
-        let program = Program::new(format!("check `{name}`"), self.argv.clone());
-        Ok(Program { env, read, level_min, limits, ..program })
-    }
-}
-
-/// Of one run: how it was held is told of all of them together.
-fn report(name: &str, done: Report) -> CheckReport {
-    let Report { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
-    if let Some(hit) = &hit {
-        let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-        // Limits of all of its processes together begin so.
-        let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
-        let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
-        stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
-    }
-    CheckReport {
-        name: name.to_owned(),
-        passed: hit.is_none() && exit_code == 0,
-        exit_code,
-        stdout,
-        stderr,
-        truncated,
-        sandbox: None,
-    }
 }

@@ -6,7 +6,8 @@
 use crate::TreeError;
 use crate::at::Root;
 use crate::git::{Branch, Project, end_of};
-use crate::scan::{Base, Kind, content, shown};
+use crate::names::shown;
+use crate::scan::{Base, Kind, content};
 use crate::tree::Tree;
 use git2::{Blob, Delta, Diff, DiffDelta, DiffOptions, Oid, Patch, Repository};
 use std::path::Path;

@@ -6,8 +6,8 @@
 //! moved, locked or looks at.
 
 use crate::git::{Branch, Project, end_of, tip};
-use crate::log::history;
-use crate::scan::shown;
+use crate::log::{KEPT, history, kept};
+use crate::names::shown;
 use crate::tree::Tree;
 use crate::write::sync_file;
 use crate::{Hook, TreeError};
@@ -15,9 +15,6 @@ use git2::{ErrorCode, ObjectType, Oid, Repository};
 
 /// Fewest and most hexadecimal digits of a commit's name. Git abbreviates to no fewer than four.
 const DIGITS: std::ops::RangeInclusive<usize> = 4..=40;
-
-/// Where the branches lie that were left.
-const KEPT: &str = "refs/longhaul/reverted";
 
 /// The way from where a branch is to one of the commits that it went through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,20 +128,6 @@ impl Tree {
         hook("git.after-keep-ref");
         writer.move_branch(&repo, order.branch, found, to, "longhaul: revert").map(|_| ())
     }
-}
-
-/// Where the branch of `run` was before each revert, with its number, the oldest first.
-pub(crate) fn kept(repo: &Repository, run: &str) -> Result<Vec<(u32, Oid)>, TreeError> {
-    let prefix = format!("{KEPT}/{run}/");
-    let mut found = Vec::new();
-    for reference in repo.references_glob(&format!("{prefix}*")).map_err(TreeError::git("list what was reverted"))? {
-        let reference = reference.map_err(TreeError::git("read what was reverted"))?;
-        let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
-        let number = name.strip_prefix(&prefix).and_then(|number| number.parse().ok());
-        found.extend(number.zip(reference.target()));
-    }
-    found.sort_unstable();
-    Ok(found)
 }
 
 /// A repeated order finds its own ref.

@@ -5,9 +5,10 @@
 //! what git could not hold, is left out and named, so that whoever wrote it can be told.
 
 use crate::at::{Root, Sort, Stamp, TEMPORARY};
+use crate::caps::{TreeCaps, cap};
 use crate::ignore::Rules;
-use crate::tree::TreeCaps;
-use crate::{Project, TreeError, names};
+use crate::names::{self, join, shown};
+use crate::{Project, TreeError};
 use git2::{ObjectType, Oid, Repository};
 use longhaul_core::Digest;
 use std::cell::Cell;
@@ -495,32 +496,8 @@ fn link_leaves(path: &[u8], target: &[u8]) -> bool {
         || names.clone().any(|part| *part == b".." || part.eq_ignore_ascii_case(b".git"))
 }
 
-pub(crate) fn cap(name: &str, used: u64, max: u64, path: &[u8]) -> Result<(), TreeError> {
-    if used > max { Err(TreeError::limit(name, used, max, shown(path))) } else { Ok(()) }
-}
-
 pub(crate) fn count(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
-}
-
-/// A path for people: what is not UTF-8, and control characters, as `\xNN`.
-pub(crate) fn shown(raw: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in raw.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            if character.is_control() {
-                text.extend(character.to_string().bytes().map(|byte| format!("\\x{byte:02x}")));
-            } else {
-                text.push(character);
-            }
-        }
-        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
-    }
-    text
-}
-
-pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
 }
 
 #[cfg(test)]
@@ -544,11 +521,5 @@ mod tests {
         check("a", "b/../c", true);
         check("a", ".git/hooks/post-commit", true);
         check("a", "sub/.GIT", true);
-    }
-
-    #[test]
-    fn a_path_is_shown_on_one_line() {
-        assert_eq!(shown(b"a\xffb\nc"), "a\\xffb\\x0ac");
-        assert_eq!(shown("grün".as_bytes()), "grün");
     }
 }

@@ -5,9 +5,11 @@
 //! but `DIR.tmp-*`, `DIR.ref-move`, `DIR.merge` and `DIR.at` beside it.
 
 use crate::at::{Root, sync_dir, write_whole};
+use crate::caps::{TreeCaps, cap};
 use crate::git::{CommitOrder, Committed, Project};
+use crate::names::shown;
 use crate::native::Shelf;
-use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, cap, content, count, shown};
+use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, content, count};
 use crate::write::Writer;
 use crate::{Hook, TreeError};
 use base64::Engine as _;
@@ -16,26 +18,6 @@ use longhaul_sandbox::remove_all;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What a tree may hold.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TreeCaps {
-    /// Files that are not ignored. Default 200 000.
-    pub files_max: u64,
-    /// Bytes of the files of a checkout, and of all changes together. Default 4 GiB.
-    pub bytes_max: u64,
-    /// Bytes of one changed file; a larger one is in no commit, and [`Scan::left_out`] names it. Default 64 MiB.
-    pub file_bytes_max: u64,
-    /// Directories within each other. Default 128.
-    pub depth_max: u64,
-}
-
-impl Default for TreeCaps {
-    fn default() -> Self {
-        Self { files_max: 200_000, bytes_max: 4 << 30, file_bytes_max: 64 << 20, depth_max: 128 }
-    }
-}
 
 /// A plain directory made from a commit. Cheap to clone; clones share what they know of blob ids, and the copy that
 /// checks run on.

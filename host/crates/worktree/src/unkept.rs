@@ -6,9 +6,10 @@
 
 use crate::at::{Root, Sort, Stamp, TEMPORARY};
 use crate::ignore::Rules;
-use crate::scan::{LeftOut, count, in_module, join, shown, too_large};
+use crate::names::{self, join, shown};
+use crate::scan::{LeftOut, count, in_module, too_large};
 use crate::tree::Tree;
-use crate::{Project, TreeError, names};
+use crate::{Project, TreeError};
 use git2::{ObjectType, Oid, Repository};
 use std::cell::Cell;
 

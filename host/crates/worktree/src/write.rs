@@ -5,9 +5,10 @@
 //! moved, locked or looks at.
 
 use crate::at::{Root, sync_dir};
+use crate::caps::TreeCaps;
 use crate::git::{Branch, CommitOrder, Committed, Project, TRAILER, descends, find_effect, tip};
-use crate::scan::{Item, Known, Mode, Seen, content, shown};
-use crate::tree::TreeCaps;
+use crate::names::shown;
+use crate::scan::{Item, Known, Mode, Seen, content};
 use crate::{Hook, TreeError};
 use git2::{ErrorCode, ObjectType, Oid, Repository, Signature, Time};
 use std::collections::BTreeMap;

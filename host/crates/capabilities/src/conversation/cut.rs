@@ -4,45 +4,21 @@
 //! summary is an entry of the journal with the digest of what it replaced, which is kept in the same
 //! transaction. So a resume and a replay cut back as before, and nothing is asked twice or lost.
 
+use super::asking::{Asking, Cut};
 use super::held::{Context, Held, Kind, Notes};
 use super::prompts::Purpose;
 use super::reference::Reach;
 use super::summary::Summary;
 use super::{halve, prompts};
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
+use longhaul_core::LimitHit;
 use longhaul_core::context::{Budget, Policy};
 use longhaul_core::event::{ContextCut, Event};
 use longhaul_core::model::{Message, Speaker};
-use longhaul_core::{Denial, Digest, LimitHit};
 
 /// Events of one invocation about its contexts; more say nothing new.
 const EVENTS_MAX: usize = 100;
-
-/// A request that there must be room for.
-#[derive(Clone)]
-pub(super) struct Asking {
-    /// The conversation.
-    pub(super) at: usize,
-    /// Who is asked as things are now, or why nobody may be.
-    pub(super) chosen: Result<String, Denial>,
-    /// Who was to be asked when the invocation began: what is decided by must be the same on a resume, whatever
-    /// was granted since.
-    pub(super) pinned: String,
-    /// What the offered functions cost, by our estimate.
-    pub(super) tools_tokens: u64,
-}
-
-/// One cut, while it is made. Sizes are estimates: what the rules say in tokens of the model is translated
-/// into these once.
-pub(super) struct Cut {
-    pub(super) asking: Asking,
-    pub(super) budget: Budget,
-    messages_replaced: u32,
-    texts_referred: u32,
-    replaced: Option<Digest>,
-    unsummarised: Option<String>,
-}
 
 /// Which way a conversation is cut back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,24 +251,6 @@ impl Ctx {
         if self.events.len() < EVENTS_MAX {
             self.events.push(event);
         }
-    }
-}
-
-impl Asking {
-    /// The name for a request; it is sent only where somebody was chosen.
-    pub(super) fn model(&self) -> String {
-        self.chosen.clone().unwrap_or_default()
-    }
-}
-
-impl Cut {
-    fn new(asking: Asking, budget: Budget) -> Self {
-        Self { asking, budget, messages_replaced: 0, texts_referred: 0, replaced: None, unsummarised: None }
-    }
-
-    fn count(&mut self, replaced: &[Held]) {
-        self.messages_replaced =
-            self.messages_replaced.saturating_add(u32::try_from(replaced.len()).unwrap_or(u32::MAX));
     }
 }
 

@@ -1,13 +1,15 @@
-//! One conversation as the host holds it: who said what, in which turns, and how much it is.
+//! Conversations as the host holds them: who said what, in which turns, and how much it is.
 //!
 //! Plain data and arithmetic: nothing here asks a model, a journal or a store.
 
 use super::answers::Answers;
 use super::gauge::Gauge;
 use super::halve::Size;
-use longhaul_core::model::{Message, ModelRequest, Part, Speaker, Usage, text_tokens};
+use longhaul_core::Digest;
+use longhaul_core::model::{Message, Model, ModelRequest, Part, Speaker, Usage, text_tokens};
 use longhaul_core::text::truncate;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Approaches that failed, of which a conversation keeps the newest.
 const FAILED_MAX: usize = 12;
@@ -79,6 +81,23 @@ pub(crate) struct Notes {
     pub(crate) phases_ended: u32,
     /// Decisions that were recorded or looked up.
     pub(crate) decisions_visited: u32,
+}
+
+/// The conversations of one invocation. A handle is an index, so that dropping one means nothing.
+#[derive(Default)]
+pub(crate) struct Conversations {
+    pub(super) open: Vec<Context>,
+    pub(super) held_bytes: u64,
+    /// Requests that were answered, in order: a model that counts within an invocation needs them.
+    pub(super) answered: Vec<Digest>,
+    /// The models as this invocation has them, by name.
+    pub(super) models: HashMap<String, Arc<dyn Model>>,
+    /// What the invocation did that tells how to cut a context back.
+    pub(crate) notes: Notes,
+    /// What was taken out of contexts and may be read again, by the first digits of its digest.
+    pub(super) put_away: BTreeMap<String, Digest>,
+    /// Windows that providers told when they refused something as too long, by model.
+    pub(super) windows_told: BTreeMap<String, u64>,
 }
 
 /// One conversation.

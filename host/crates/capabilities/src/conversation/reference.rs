@@ -7,8 +7,8 @@
 
 use super::held::{Held, Kind};
 use crate::ctx::Ctx;
-use crate::gate::Stop;
 use crate::remembered::keep_missing;
+use crate::stop::Stop;
 use longhaul_core::Digest;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::model::Part;

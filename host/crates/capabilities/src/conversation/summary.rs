@@ -4,11 +4,11 @@
 //! and counts for the invocation. A model that cannot or will not write one does not end anything: the
 //! beginning of what was said stands in its place, and people are told. Only an outage is waited for.
 
-use super::cut::Cut;
+use super::asking::Cut;
 use super::prompts::{self, Purpose};
 use super::reference;
 use crate::ctx::Ctx;
-use crate::gate::Stop;
+use crate::stop::Stop;
 use longhaul_core::Digest;
 use longhaul_core::journal::{EffectClass, Ticket};
 use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, Usage, text_tokens};

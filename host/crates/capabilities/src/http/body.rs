@@ -1,6 +1,6 @@
 //! Bodies: what goes out and what comes back, counted piece by piece and never collected.
 
-use super::{Meter, fault};
+use super::fault::{self, TooMuchSent};
 use crate::log::LogBook;
 use ::http::header::CONTENT_LENGTH;
 use ::http::{HeaderMap, Request, Response};
@@ -8,17 +8,29 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyDataStream, BodyExt as _, Limited, StreamBody};
+use longhaul_core::supervisor::Supervisor;
+use longhaul_core::{InvocationId, LimitHit};
 use longhaul_egress::{Cleaner, FIELD_BYTES_MAX};
 use reqwest::{Body, Url};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// A request's body went over the cap while it was sent.
-#[derive(Debug, thiserror::Error)]
-#[error("the body of the request is over host_bytes_max")]
-pub(super) struct TooMuchSent(pub(super) u64);
+/// Counts what leaves, for the run whose tool it is.
+#[derive(Clone)]
+pub(super) struct Meter {
+    pub(super) supervisor: Arc<dyn Supervisor>,
+    pub(super) caller: InvocationId,
+}
+
+impl Meter {
+    /// The fourth gate: a cap of the whole run.
+    pub(super) fn sends(&self, bytes: usize) -> Result<(), LimitHit> {
+        self.supervisor.sends(&self.caller, bytes as u64)
+    }
+}
 
 /// What the body of a response is held to.
 pub(super) struct Count {

@@ -4,7 +4,6 @@
 //! (`HTTP-request-denied`, `destination-IP-prohibited`) none carries a text, and without its text a
 //! denial could not say which line of `longhaul.toml` would allow the request.
 
-use super::body::TooMuchSent;
 use crate::log::LogBook;
 use longhaul_core::LimitHit;
 use longhaul_core::text::truncate;
@@ -14,6 +13,11 @@ use wasmtime_wasi_http::Error;
 
 /// How much of a message that others wrote is repeated, in bytes.
 const TEXT_BYTES_MAX: usize = 500;
+
+/// A request's body went over the cap while it was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the body of the request is over host_bytes_max")]
+pub(super) struct TooMuchSent(pub(super) u64);
 
 /// A refusal that no line of `longhaul.toml` lifts.
 fn refused(text: &str) -> Error {

@@ -1,10 +1,11 @@
 //! Against servers on loopback; names lead where each test says.
 
 use super::*;
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Full};
-use longhaul_core::Limits;
 use longhaul_core::grant::{Grants, HostPattern};
-use longhaul_core::supervisor::Unsupervised;
+use longhaul_core::supervisor::{Supervisor, Unsupervised};
+use longhaul_core::{InvocationId, LimitHit, Limits};
 use longhaul_egress::{Key, Keyring, Resolve, Secret};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,7 +1,7 @@
 //! Two guests that wait: one live, one answered from the journal of the first.
 
 use super::*;
-use crate::ctx::{Models, Scope, Services, Setup, Watch};
+use crate::setup::{Models, Scope, Services, Setup, Watch};
 use longhaul_core::event::Used;
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Journal, JournalError, NewCall, Next, Question, Ticket};

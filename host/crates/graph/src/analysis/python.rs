@@ -10,14 +10,14 @@ mod expression;
 mod plain;
 mod scope;
 mod statement;
+mod walk;
 
-use super::facts::{Facts, Range};
 use super::nesting::{Depth, TooDeep, Weight};
-use super::{Analysis, Language, Mode, Python, SOURCE_BYTES_MAX, SyntaxError, builtins, lines, stack};
+use super::{Analysis, Language, Python, SOURCE_BYTES_MAX, SyntaxError, builtins, lines, stack};
 use ruff_python_ast::{ModModule, PythonVersion, token::TokenKind};
 use ruff_python_parser::{Mode as Grammar, ParseOptions, lexer, parse_unchecked};
-use ruff_text_size::{Ranged, TextRange};
-use scope::Scopes;
+use ruff_text_size::Ranged;
+use walk::Walk;
 
 /// Depth up to which a source is walked on the caller's own stack.
 const NESTING_SMALL: usize = 40;
@@ -137,31 +137,10 @@ fn parsed<T>(source: &str, work: impl FnOnce(&str, &ModModule) -> T) -> Result<T
     Ok(work(source, parsed.syntax()))
 }
 
-/// The walk over one module.
-struct Walk {
-    mode: Mode,
-    facts: Facts,
-    scopes: Scopes,
-    loops: Vec<statement::Loop>,
-}
-
 impl Walk {
-    fn new(mode: Mode) -> Self {
-        Self { mode, facts: Facts::default(), scopes: Scopes::default(), loops: Vec::new() }
-    }
-
     fn module(mut self, source: &str, module: &ModModule) -> Result<Analysis, SyntaxError> {
         self.block(&module.body);
         let answer = self.facts.answer(source, builtins::is_builtin);
         answer.map_err(|(offset, message)| error_at(source, offset, message.to_owned()))
     }
-
-    fn sound(&self) -> bool {
-        self.mode == Mode::Sound
-    }
-}
-
-/// A place in numbers.
-fn bytes(range: TextRange) -> Range {
-    (range.start().into(), range.end().into())
 }

@@ -6,9 +6,12 @@
 //!
 //! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
 
-use super::index::{Place, Symbol, Uses};
+use super::Graph;
+use super::error::GraphError;
+use super::index::{Symbol, Use, Uses};
 use super::marks::Marks;
-use super::{Graph, GraphError, StepId};
+use super::node::StepId;
+use super::places::{Place, contains};
 use crate::analysis::Name;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
@@ -96,11 +99,6 @@ impl Graph {
         let (from, to) = self.asked.backward.iter().find(closes)?;
         Some(GraphError::Cycle { from: self.nodes[*from].id.clone(), to: self.nodes[*to].id.clone() })
     }
-}
-
-/// Whether a place is among these, which are in their order.
-pub(super) fn contains(places: &[Place], place: Place) -> bool {
-    places.binary_search(&place).is_ok()
 }
 
 /// The walk along the positions: which names hold something that an earlier affected step may have left.
@@ -288,7 +286,7 @@ impl<'g> Backward<'g> {
     fn visit(&mut self, place: Place, events: &[Event]) {
         let graph = self.graph;
         let uses = graph.index.uses(place);
-        let explains = |one: &(Symbol, super::index::Use)| one.1.changes && self.is_wanted(one.0);
+        let explains = |one: &(Symbol, Use)| one.1.changes && self.is_wanted(one.0);
         let any_wanted = self.all.is_some() || !self.wanted.is_empty();
         let meant = events.contains(&Event::Seed)
             || (uses.changes_all && any_wanted)

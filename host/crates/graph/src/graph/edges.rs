@@ -1,8 +1,12 @@
 //! Edges, made from the index as they are asked for.
 
-use super::index::{Place, Symbol};
+use super::edge::{Edge, MissedEdge};
+use super::error::GraphError;
+use super::index::Symbol;
+use super::node::{Node, NodeState, StepId};
+use super::places::Place;
 use super::variables::Variables;
-use super::{Edge, Graph, GraphError, MISSED_EDGES_MAX, MissedEdge, Node, NodeState, StepId};
+use super::{Graph, MISSED_EDGES_MAX};
 use crate::analysis::{Name, NameUse, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::from_fn;

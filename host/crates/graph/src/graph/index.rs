@@ -1,7 +1,7 @@
 //! For each name, the steps that use it, by position.
 
-use super::places::Places;
-use super::{Node, NodeState};
+use super::node::{Node, NodeState};
+use super::places::{Place, Places, slot};
 use crate::analysis::{Name, Reason};
 use foldhash::fast::RandomState;
 use hashbrown::hash_table::{Entry, HashTable};
@@ -9,16 +9,8 @@ use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 use std::ops::Deref;
 
-/// A step's position in insertion order.
-pub(super) type Place = u64;
-
 /// A name, numbered within one graph.
 pub(super) type Symbol = u32;
-
-/// Positions are given one after another, so that they number a list.
-pub(super) fn slot(place: Place) -> usize {
-    usize::try_from(place).unwrap_or(usize::MAX)
-}
 
 /// What a step does with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -5,8 +5,9 @@
 //! the graph, in the steps' order, and analyses while nothing waits for that. Where the system gives no threads, it
 //! does all of it. Refuses to wait for a thread that has other work.
 
-use super::index::Place;
-use super::{Analysed, GraphError, Node, StepId};
+use super::error::GraphError;
+use super::node::{Analysed, Node, StepId};
+use super::places::Place;
 use crate::analysis::Language;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{HashMap, VecDeque};

@@ -1,6 +1,6 @@
 //! A set of small numbers, a bit each.
 
-use super::index::{Place, slot};
+use super::places::{Place, slot};
 use std::iter::successors;
 
 /// Positions, or numbers of names. Both are given one after another, so that a hundred thousand of them fit in a few

@@ -1,7 +1,7 @@
 //! The steps of one graph, by position.
 
-use super::Node;
-use super::index::{Place, slot};
+use super::node::Node;
+use super::places::{Place, slot};
 use std::ops::Index;
 use std::sync::Arc;
 

@@ -1,6 +1,17 @@
-//! Steps by position, each with something.
+//! Positions of steps, and steps by position, each with something.
 
-use super::index::{Place, slot};
+/// A step's position in insertion order.
+pub(super) type Place = u64;
+
+/// Positions are given one after another, so that they number a list.
+pub(super) fn slot(place: Place) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+/// Whether a place is among these, which are in their order.
+pub(super) fn contains(places: &[Place], place: Place) -> bool {
+    places.binary_search(&place).is_ok()
+}
 
 /// Most names are bound by one step and read by one or two: a single step is kept without a list.
 ///

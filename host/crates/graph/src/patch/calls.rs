@@ -1,9 +1,9 @@
 //! Rules for keys, items, types and forms of values.
 
+use super::proposal::{Edit, Facts, Proposal};
 use super::sites::Sites;
-use super::words::closest;
-use super::{Edit, Facts, Proposal};
 use crate::diagnose::Seen;
+use crate::words::closest;
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprCompare, ExprSubscript, Number, Operator, Stmt, StmtAssign};
 use ruff_text_size::Ranged;
 

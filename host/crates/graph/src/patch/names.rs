@@ -1,9 +1,9 @@
 //! Rules for names: of variables, modules and attributes.
 
+use super::proposal::{Edit, Facts, Proposal};
 use super::sites::Sites;
-use super::words::{ALIASES, CALLED_OTHERWISE, MEMBERS, METHODS, MODULES, closest};
-use super::{Edit, Facts, Proposal};
 use crate::analysis::python_builtins;
+use crate::words::{ALIASES, CALLED_OTHERWISE, MEMBERS, METHODS, MODULES, closest};
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Alias, Expr, ExprAttribute, ExprContext, Stmt, StmtFunctionDef, StmtImportFrom};
 use std::collections::BTreeSet;

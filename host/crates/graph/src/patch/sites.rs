@@ -1,6 +1,6 @@
 //! The places of a source that rules look at: expressions and statements, with the failing line first.
 
-use super::Edit;
+use super::proposal::Edit;
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ModModule, Stmt};
 use ruff_text_size::{Ranged, TextRange};

@@ -1,6 +1,6 @@
 //! A check as the operator writes it in `[checks]`, with its defaults.
 
-use super::NativeError;
+use super::error::NativeError;
 use longhaul_judge::EvidenceKind;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};

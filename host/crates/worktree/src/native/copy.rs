@@ -3,13 +3,16 @@
 //! Installed dependencies of Node.js are no part of it, and are shown there from the checkout; see
 //! [`longhaul_sandbox::Program::node_modules`].
 
-use super::pinned::Pinned;
+use super::check::NativeCheck;
+use super::error::NativeError;
+use super::pinned::{Pinned, Pins, Source};
 use super::spare::{Shelf, Spare};
-use super::{NativeCheck, NativeError, Pins};
 use crate::at::Root;
+use crate::caps::TreeCaps;
 use crate::git::Project;
-use crate::scan::{Base, Entry, Mode, Seen, content, shown};
-use crate::tree::{Tree, TreeCaps, put};
+use crate::names::shown;
+use crate::scan::{Base, Entry, Mode, Seen, content};
+use crate::tree::{Tree, put};
 use crate::{Scan, TreeError};
 use git2::{ObjectType, Oid, Repository};
 use longhaul_judge::{Files, Launch};
@@ -43,19 +46,6 @@ impl ExactCopy {
 
 /// Bytes of a file that is read of what a program left.
 const LEFT_BYTES_MAX: u64 = 128 << 20;
-
-/// Where a file of the copy comes from.
-pub(super) enum Source {
-    Base(Entry),
-    Tree(Entry),
-}
-
-impl Source {
-    fn entry(&self) -> Entry {
-        let (Self::Base(entry) | Self::Tree(entry)) = self;
-        *entry
-    }
-}
 
 /// What a check runs on.
 pub(super) struct Copy {

@@ -4,18 +4,22 @@
 //! is the operator's own command. Refuses to judge by anything that a sandbox left running: each has ended before the
 //! next one starts.
 
+use super::check::NativeCheck;
 use super::copy::{Copy, CopyFiles};
-use super::{NativeCheck, NativeError, report};
+use super::error::NativeError;
 use crate::TreeError;
 use crate::git::Project;
 use crate::tree::Tree;
 use longhaul_core::work::CheckReport;
 use longhaul_judge::{Check, Ended, Judge, Launch, Step, Verdict};
-use longhaul_sandbox::{Level, Program, Report, SandboxHost, run_in};
+use longhaul_sandbox::{LeadsOut, Level, Limits, Program, Report, SandboxHost, granted, run_in};
 use std::io::Read as _;
 
 /// Bytes of an output that the judge reads.
 const WHOLE_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of one file that a check writes. A debug build's archives have hundreds of megabytes.
+const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// One check of one tree.
 pub(super) struct Judging<'a> {
@@ -147,6 +151,52 @@ impl Judging<'_> {
 
     fn failed(&self, why: impl ToString) -> NativeError {
         NativeError::Host { name: self.name.to_owned(), why: why.to_string() }
+    }
+}
+
+impl NativeCheck {
+    fn program(&self, name: &str, project: &Project, level_min: Level) -> Result<Program, NativeError> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
+        let limits = Limits {
+            wall_ms_max: self.wall_ms_max,
+            grace_ms: 0,
+            cpu_seconds_max: self.wall_ms_max.div_ceil(1_000).saturating_mul(cores),
+            memory_bytes_max: self.memory_bytes_max,
+            output_bytes_max: self.output_bytes_max,
+            processes_max: self.processes_max,
+            disk_bytes_max: self.disk_bytes_max,
+            file_bytes_max: FILE_BYTES_MAX.min(self.disk_bytes_max),
+        };
+        let env = self.env.clone();
+        let read = self.read.iter().map(|path| granted(project.root(), path));
+        let not_granted = |error: LeadsOut| NativeError::Invalid {
+            name: name.to_owned(),
+            why: format!("cannot `read` what it names: {error}"),
+        };
+        let read = read.collect::<Result<Vec<_>, _>>().map_err(not_granted)?;
+        let program = Program::new(format!("check `{name}`"), self.argv.clone());
+        Ok(Program { env, read, level_min, limits, ..program })
+    }
+}
+
+/// Of one run: how it was held is told of all of them together.
+fn report(name: &str, done: Report) -> CheckReport {
+    let Report { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
+    if let Some(hit) = &hit {
+        let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
+        // Limits of all of its processes together begin so.
+        let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
+        let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
+        stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
+    }
+    CheckReport {
+        name: name.to_owned(),
+        passed: hit.is_none() && exit_code == 0,
+        exit_code,
+        stdout,
+        stderr,
+        truncated,
+        sandbox: None,
     }
 }
 

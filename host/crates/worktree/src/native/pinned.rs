@@ -1,13 +1,40 @@
 //! The files that decide a check, as a commit has them.
 
-use super::NativeCheck;
-use super::copy::Source;
+use super::check::NativeCheck;
 use crate::glob::Glob;
-use crate::scan::{Base, Entry, Mode, join, shown};
+use crate::names::{join, shown};
+use crate::scan::{Base, Entry, Mode};
 use longhaul_core::Digest;
 use longhaul_judge::{Rule, runner_file};
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The files that decide a check, as the base commit has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pins {
+    /// The commit.
+    pub base: String,
+    /// Of the command, its settings and every file with its content.
+    pub digest: Digest,
+    /// Sorted.
+    pub files: Vec<String>,
+    /// For the operator: globs that pin nothing.
+    pub notes: Vec<String>,
+}
+
+/// Where a file of the copy comes from.
+pub(super) enum Source {
+    Base(Entry),
+    Tree(Entry),
+}
+
+impl Source {
+    pub(super) fn entry(&self) -> Entry {
+        let (Self::Base(entry) | Self::Tree(entry)) = self;
+        *entry
+    }
+}
 
 /// What a check takes from a commit: by its globs, and a test runner's own files unasked.
 pub(super) struct Pinned<'a> {

@@ -4,7 +4,7 @@ use super::super::builtins;
 use super::super::facts::{Range, Symbol};
 use super::super::{Name, Reason};
 use super::scope::{Kind, Scope, Variable};
-use super::{Walk, bytes};
+use super::walk::{Walk, bytes};
 use ruff_python_ast::visitor::{Visitor, walk_arguments, walk_expr};
 use ruff_python_ast::{
     Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, Parameters, Pattern, Stmt,

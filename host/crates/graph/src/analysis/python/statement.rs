@@ -2,10 +2,10 @@
 
 use super::super::Reason;
 use super::super::flow::{Branch, Mark};
-use super::Walk;
 use super::bindings::Bindings;
 use super::expression::name_of;
 use super::scope::{Kind, Scope};
+use super::walk::{Loop, Walk};
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{
     Alias, Decorator, ExceptHandler, Expr, Identifier, Pattern, Stmt, StmtClassDef, StmtFor, StmtFunctionDef, StmtIf,
@@ -18,15 +18,6 @@ const BREAKS_MAX: usize = 16;
 
 /// Changes by the tests of an `if` with many branches that are told apart.
 const TEST_CHANGES_MAX: usize = 1_000;
-
-/// A loop that the walk is in.
-pub(super) struct Loop {
-    /// Where it began; without one, how its exits differ does not matter.
-    began: Option<Mark>,
-    breaks: Vec<Branch>,
-    /// More exits than [`BREAKS_MAX`].
-    overflown: bool,
-}
 
 impl Walk {
     pub(super) fn block(&mut self, body: &[Stmt]) {

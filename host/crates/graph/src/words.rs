@@ -24,7 +24,7 @@ pub(crate) fn closest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> V
 }
 
 /// How many letters are wrong, missing, too many or swapped with the next; `userName` and `user_name` are 1 apart.
-pub(super) fn distance(one: &str, other: &str) -> Option<usize> {
+fn distance(one: &str, other: &str) -> Option<usize> {
     let plain =
         |text: &str| text.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect::<String>();
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
@@ -50,7 +50,7 @@ pub(super) fn distance(one: &str, other: &str) -> Option<usize> {
 }
 
 /// Modules of the standard library that programs import by name.
-pub(super) const MODULES: &[&str] = &[
+pub(crate) const MODULES: &[&str] = &[
     "abc",
     "argparse",
     "array",
@@ -149,7 +149,7 @@ pub(super) const MODULES: &[&str] = &[
 ];
 
 /// Names that stand for a module by habit.
-pub(super) const ALIASES: &[(&str, &str)] = &[
+pub(crate) const ALIASES: &[(&str, &str)] = &[
     ("dt", "import datetime as dt"),
     ("np", "import numpy as np"),
     ("pd", "import pandas as pd"),
@@ -159,7 +159,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Members that programs use without their module's name, with the module.
-pub(super) const MEMBERS: &[(&str, &str)] = &[
+pub(crate) const MEMBERS: &[(&str, &str)] = &[
     ("ABC", "abc"),
     ("Any", "typing"),
     ("Callable", "collections.abc"),
@@ -241,7 +241,7 @@ pub(super) const MEMBERS: &[(&str, &str)] = &[
 ];
 
 /// Methods of the common types, by type.
-pub(super) const METHODS: &[(&str, &[&str])] = &[
+pub(crate) const METHODS: &[(&str, &[&str])] = &[
     (
         "str",
         &[
@@ -320,7 +320,7 @@ pub(super) const METHODS: &[(&str, &[&str])] = &[
 ];
 
 /// What other languages and other types call a method: type, there, here.
-pub(super) const CALLED_OTHERWISE: &[(&str, &str, &str)] = &[
+pub(crate) const CALLED_OTHERWISE: &[(&str, &str, &str)] = &[
     ("dict", "add", "update"),
     ("dict", "iteritems", "items"),
     ("dict", "iterkeys", "keys"),

@@ -1,0 +1,50 @@
+//! A request that there must be room for, and the cut that makes the room.
+//!
+//! Plain data: `cut.rs` and `summary.rs` do the cutting.
+
+use super::held::Held;
+use longhaul_core::context::Budget;
+use longhaul_core::{Denial, Digest};
+
+/// A request that there must be room for.
+#[derive(Clone)]
+pub(super) struct Asking {
+    /// The conversation.
+    pub(super) at: usize,
+    /// Who is asked as things are now, or why nobody may be.
+    pub(super) chosen: Result<String, Denial>,
+    /// Who was to be asked when the invocation began: what is decided by must be the same on a resume, whatever
+    /// was granted since.
+    pub(super) pinned: String,
+    /// What the offered functions cost, by our estimate.
+    pub(super) tools_tokens: u64,
+}
+
+/// One cut, while it is made. Sizes are estimates: what the rules say in tokens of the model is translated
+/// into these once.
+pub(super) struct Cut {
+    pub(super) asking: Asking,
+    pub(super) budget: Budget,
+    pub(super) messages_replaced: u32,
+    pub(super) texts_referred: u32,
+    pub(super) replaced: Option<Digest>,
+    pub(super) unsummarised: Option<String>,
+}
+
+impl Asking {
+    /// The name for a request; it is sent only where somebody was chosen.
+    pub(super) fn model(&self) -> String {
+        self.chosen.clone().unwrap_or_default()
+    }
+}
+
+impl Cut {
+    pub(super) fn new(asking: Asking, budget: Budget) -> Self {
+        Self { asking, budget, messages_replaced: 0, texts_referred: 0, replaced: None, unsummarised: None }
+    }
+
+    pub(super) fn count(&mut self, replaced: &[Held]) {
+        self.messages_replaced =
+            self.messages_replaced.saturating_add(u32::try_from(replaced.len()).unwrap_or(u32::MAX));
+    }
+}

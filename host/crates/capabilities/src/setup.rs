@@ -1,0 +1,114 @@
+//! The input of an invocation: the services that work for it, its scope, its grants and its limits.
+//!
+//! Traits and data. Nothing here does any work.
+
+use crate::console::Console;
+use ::http::{Request, Response};
+use bytes::Bytes;
+use longhaul_core::approval::Approvals;
+use longhaul_core::context::PinnedContext;
+use longhaul_core::event::Event;
+use longhaul_core::grant::Grants;
+use longhaul_core::graph::Graphs;
+use longhaul_core::journal::Journal;
+use longhaul_core::memory::{MemoryBackend, Trust};
+use longhaul_core::model::{Message, Model};
+use longhaul_core::store::Store;
+use longhaul_core::supervisor::Supervisor;
+use longhaul_core::tool::{Checks, Delegate, Tools};
+use longhaul_core::{Clock, InvocationId, Limits};
+use longhaul_egress::Keyring;
+use std::sync::Arc;
+
+/// The models of the operator, by their names in `longhaul.toml`.
+pub trait Models: Send + Sync {
+    /// The model of that name.
+    fn model(&self, name: &str) -> Option<Arc<dyn Model>>;
+}
+
+/// Who watches live, beside the events that are kept.
+pub trait Watch: Send + Sync {
+    /// A model said something more.
+    fn heard(&self, invocation: &InvocationId, text: &str);
+
+    /// A model begins to reply: what was heard of it before is over.
+    fn begins(&self, _invocation: &InvocationId) {}
+
+    /// A step of the work: something thought, done or seen. Counts from 1 within the invocation; an invocation
+    /// that is resumed says its first steps again, under the same numbers.
+    fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
+
+    /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
+    fn said(&self, _conversation: usize, _said: Said<'_>) {}
+}
+
+/// What is new in a conversation.
+#[derive(Clone, Copy, Debug)]
+pub enum Said<'a> {
+    /// It began, with these words.
+    System(&'a str),
+    /// A message, of the guest's or of the model's.
+    Message(&'a Message),
+}
+
+/// Answers requests in place of the network, in tests. What gets here has passed its grant.
+#[async_trait::async_trait]
+pub trait Exchange: Send + Sync {
+    /// The answer to a request.
+    async fn answer(&self, request: Request<Bytes>) -> Response<Bytes>;
+}
+
+/// Everything that does work for capabilities.
+#[derive(Clone)]
+#[expect(missing_docs, reason = "each field is its trait")]
+pub struct Services {
+    pub models: Arc<dyn Models>,
+    pub tools: Arc<dyn Tools>,
+    pub checks: Arc<dyn Checks>,
+    pub delegate: Arc<dyn Delegate>,
+    pub graphs: Arc<dyn Graphs>,
+    pub approvals: Arc<dyn Approvals>,
+    pub supervisor: Arc<dyn Supervisor>,
+    pub store: Arc<dyn Store>,
+    pub memory: Arc<dyn MemoryBackend>,
+    pub clock: Arc<dyn Clock>,
+    pub watch: Arc<dyn Watch>,
+    /// In place of the network; none: the network itself.
+    pub exchange: Option<Arc<dyn Exchange>>,
+}
+
+/// Whose memory an invocation reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The project: decisions, progress and episodes are shared within it.
+    pub project: String,
+    /// The plugin's name in `longhaul.toml`: hand-offs and key-value spaces are its own.
+    pub plugin: String,
+}
+
+/// What an invocation starts with.
+#[derive(Clone)]
+pub struct Setup {
+    /// Which one.
+    pub invocation: InvocationId,
+    /// Whose memory.
+    pub scope: Scope,
+    /// What it may do.
+    pub grants: Grants,
+    /// What it may use.
+    pub limits: Limits,
+    /// Who does the work.
+    pub services: Services,
+    /// Its journal; none for tools and memory backends, whose whole call is an entry of the caller's.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Where randomness comes from.
+    pub seed: [u8; 32],
+    /// How its conversations are cut back, as its journal has it; none: never.
+    pub context: Option<PinnedContext>,
+    /// What it reads and prints, when that is not its log.
+    pub console: Option<Console>,
+    /// Secrets that it may send, and what stands for them in it.
+    pub keyring: Arc<Keyring>,
+    /// The least trusted words in what it is handed, beside those of who asks it; none: there are no others.
+    pub told: Option<Trust>,
+}

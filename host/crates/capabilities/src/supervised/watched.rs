@@ -1,0 +1,39 @@
+//! The state that supervision adds to an invocation: costs that the supervisor was not told yet, and its reservation.
+
+use longhaul_core::LimitHit;
+use longhaul_core::model::{Heard, Model, ModelError, ModelReply, ModelRequest, Usage};
+use longhaul_core::supervisor::{Free, More, Reservation, Tries};
+
+/// What the supervisor has not been told yet.
+#[derive(Default)]
+pub(crate) struct Watched {
+    pub(super) more: More,
+    pub(super) held: Option<Box<dyn Reservation>>,
+    /// Paid for answers that were of no use, in this attempt.
+    pub(super) wasted: Usage,
+    /// A batch of calls was looked at as a whole: each is announced before any is made, so none may be refused then.
+    pub(super) is_cleared: bool,
+}
+
+impl Watched {
+    /// Asks a model, each try within what is held. What it costs beside the reply is counted, whatever its end is.
+    ///
+    /// # Errors
+    /// The cap of the run that had no room for one more try.
+    pub(crate) async fn ask(
+        &mut self,
+        model: &dyn Model,
+        request: &ModelRequest,
+        heard: Heard<'_>,
+    ) -> Result<Result<ModelReply, ModelError>, LimitHit> {
+        let free = Free { was_cut_off: false };
+        let tries = Tries::new(self.held.as_deref().unwrap_or(&free));
+        let reply = model.ask(request, heard, &tries).await;
+        let (tally, over) = tries.end();
+        let wasted = tally.wasted();
+        self.more.usage = self.more.usage.plus(wasted);
+        self.more.egress_bytes = self.more.egress_bytes.saturating_add(tally.sent_bytes());
+        self.wasted = self.wasted.plus(wasted);
+        over.map_or(Ok(reply), Err)
+    }
+}

@@ -1,0 +1,51 @@
+//! The input and the output of a rule: facts of a failure, and proposed edits of one source with their reason.
+//!
+//! An edit is a place and a text. Nothing here applies an edit, or says that it is right.
+
+use crate::analysis::Name;
+use crate::diagnose::Failure;
+use std::collections::BTreeSet;
+
+/// What a rule would change, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Proposal {
+    /// Less is likelier.
+    pub(super) rank: usize,
+    pub(super) rule: &'static str,
+    pub(super) edits: Vec<Edit>,
+    pub(super) reason: String,
+}
+
+/// Bytes of a source, and what comes in their place.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Edit {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) text: String,
+}
+
+/// What rules know beside the source.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    pub(super) failure: Failure,
+    /// Names that earlier steps bind.
+    pub(super) known: BTreeSet<Name>,
+    /// The variable that should not be `None`, when the source is that of the step that it comes from.
+    pub(super) none: Option<Name>,
+}
+
+impl Proposal {
+    pub(super) fn new(rank: usize, rule: &'static str, edits: Vec<Edit>, reason: impl Into<String>) -> Self {
+        Self { rank, rule, edits, reason: reason.into() }
+    }
+}
+
+impl Edit {
+    pub(super) fn replace(range: ruff_text_size::TextRange, text: impl Into<String>) -> Self {
+        Self { start: range.start().to_usize(), end: range.end().to_usize(), text: text.into() }
+    }
+
+    pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
+        Self { start: at, end: at, text: text.into() }
+    }
+}
