@@ -29,7 +29,6 @@ use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -139,9 +138,7 @@ impl World {
     pub fn fresh_seed(&self) -> [u8; 32] {
         let mut seed = [0; 32];
         // There is no machine without it, and an invocation with a guessable seed would be worse than none.
-        std::fs::File::open("/dev/urandom")
-            .and_then(|mut file| file.read_exact(&mut seed))
-            .expect("/dev/urandom gives randomness");
+        getrandom::fill(&mut seed).expect("the system gives randomness");
         seed
     }
 }

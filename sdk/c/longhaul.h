@@ -1,7 +1,8 @@
 /* What a Longhaul plugin in C needs: one header over the generated bindings of its world.
  *
- * The bindings folder on the include path (`-I bindings/tool-plugin`) says which world this is; the header
- * then declares what a plugin of that world writes (see "The roles" at the end) and what it can call.
+ * The generated bindings on the include path say which world this is; the header then declares what a plugin of
+ * that world writes (see "The roles" at the end) and what it can call. `longhaul plugin build` generates them and
+ * puts them there; for editors, a new project has their header in `bindings/WORLD` beside this one.
  *
  * Memory, in three sentences. Everything that a function here gives lives until the export call of the plugin
  * returns, and nobody frees it; what the plugin returns is copied out, so it may point anywhere: into
@@ -42,7 +43,7 @@
 #define LH_WORLD_MEMORY 1
 #define LH_BINDING(name) memory_plugin_##name##_t
 #else
-#error "no world: put one folder of bindings on the include path, such as -I bindings/tool-plugin"
+#error "no world: put the generated bindings of one on the include path, such as -I bindings/tool-plugin"
 #endif
 
 /* ---- Texts ---- */

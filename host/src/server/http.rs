@@ -35,15 +35,14 @@ use crate::exec::{ExecError, Executor, Places};
 use crate::service::{Answer, Request as Asked, Service};
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
-use futures_util::FutureExt as _;
 use http::{HeaderName, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use problem::Problem;
 use rate::Rates;
 use settings::Settings;
+use std::any::Any;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -51,6 +50,7 @@ use std::time::Instant;
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, watch};
 use tower::ServiceExt as _;
+use tower_http::catch_panic::CatchPanicLayer;
 
 /// The header that names a request, here and in the log.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -146,13 +146,19 @@ fn place(hall: &Shared, most: usize, of: fn(&Hall) -> &AtomicUsize) -> Option<Pl
 
 /// Serves until the hall is told to stop, then lets what is under way come to its end.
 pub(crate) async fn serve(hall: Shared, listener: TcpListener) {
-    let router = routes::router(&hall);
+    let router = guarded(routes::router(&hall));
     let (connections_max, stop) = (hall.settings().connections_max, hall.stop.clone());
     let answer = move |peer, request: Request<Incoming>| {
         let (hall, router) = (Arc::clone(&hall), router.clone());
         async move { Ok::<_, Infallible>(answer(&hall, router, peer, request.map(Body::new)).await) }
     };
     listen::serve(listener, connections_max, stop, answer).await;
+}
+
+/// A fault of ours in one request ends no other.
+fn guarded(router: axum::Router) -> axum::Router {
+    let failed = |_: Box<dyn Any + Send>| Problem::internal().into_response();
+    router.layer(CatchPanicLayer::custom(failed))
 }
 
 async fn answer(hall: &Shared, router: axum::Router, peer: SocketAddr, mut request: Request<Body>) -> Response {
@@ -162,9 +168,8 @@ async fn answer(hall: &Shared, router: axum::Router, peer: SocketAddr, mut reque
         Err(problem) => problem.into_response(),
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            // A fault of ours in one request ends no other.
-            let answered = AssertUnwindSafe(router.oneshot(request)).catch_unwind().await;
-            answered.map_or_else(|_| Problem::internal().into_response(), |Ok(response)| response)
+            let Ok(response) = router.oneshot(request).await;
+            response
         }
     };
     let response = dressed(response, &id);
@@ -203,4 +208,23 @@ fn dressed(response: Response, id: &str) -> Response {
         fields.insert(REQUEST_ID, id);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+
+    async fn fails() -> StatusCode {
+        panic!("as asked")
+    }
+
+    #[tokio::test]
+    async fn a_fault_in_one_request_is_told_as_ours() {
+        let router = guarded(axum::Router::new().route("/", get(fails)));
+        let request = Request::get("/").body(Body::empty()).expect("a request");
+        let Ok(response) = router.oneshot(request).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], problem::MEDIA_TYPE);
+    }
 }

@@ -1,9 +1,9 @@
 //! Plugins in C: clang, as the pinned `zig` of PyPI brings it, makes a core module, and that becomes the
 //! component.
 //!
-//! The bindings of each world are generated once and kept in the SDK, in `bindings/WORLD`; one of the `paths`
-//! of a plugin leads to the SDK. Of libc there is what needs no system: a plugin that prints or asks libc for the
-//! time is refused with the names of the SDK's own functions for it.
+//! The bindings of a world are generated from the contract, once, into the cache; one of the `paths` of a plugin
+//! leads to the SDK. Of libc there is what needs no system: a plugin that prints or asks libc for the time is
+//! refused with the names of the SDK's own functions for it.
 
 use crate::cache::{Cache, digest, entries, read, write_whole};
 use crate::component::Contract;
@@ -12,24 +12,31 @@ use crate::process::capture;
 use crate::project::Project;
 use crate::pypi;
 use crate::recipe::CRecipe as Recipe;
+use crate::sources::put;
 use longhaul_core::Digest;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use wit_bindgen_c::Opts;
+use wit_bindgen_core::Files;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
 /// The compiler's version, and with it that of its libc.
 const ZIG_VERSION: &str = "0.15.2";
 
-/// In the SDK: the folder of what every plugin links, and that with bindings for each world.
-const SDK_SOURCES: &str = "src";
-const BINDINGS: &str = "bindings";
+/// The version of `wit-bindgen-c`, which the bindings say in their first line.
+const BINDINGS_VERSION: &str = "0.60.0";
 
-/// Changes when the component would: sources, contract and compiler.
+/// In the SDK: its header, and the folder of what every plugin links.
+const SDK_HEADER: &str = "longhaul.h";
+const SDK_SOURCES: &str = "src";
+
+/// Changes when the component would: sources, contract, compiler and generator.
 pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
     let parts = [
         ZIG_VERSION.to_owned(),
+        BINDINGS_VERSION.to_owned(),
         contract.digest().to_string(),
         project.world().to_owned(),
         format!("{:?}", recipe.sources),
@@ -50,7 +57,7 @@ pub(crate) fn make(
     let sources = sources(project, recipe)?;
     let folders = project.folders(&recipe.paths)?;
     let sdk = sdk(project, &folders)?;
-    let bindings = sdk.join(BINDINGS).join(project.world());
+    let bindings = bindings(cache, contract, project)?;
     let zig = pypi::package(cache, "ziglang", ZIG_VERSION)?.join("ziglang/zig");
     cache.say(&format!("building `{}` with zig cc {ZIG_VERSION}", project.name()));
     let core = output.with_extension("core");
@@ -102,21 +109,79 @@ fn sources(project: &Project, recipe: &Recipe) -> Result<Vec<PathBuf>> {
     recipe.sources.iter().map(source).collect()
 }
 
-/// The folder of the SDK: the first one with bindings of the project's world.
+/// The folder of the SDK: the first one with its header.
 fn sdk<'a>(project: &Project, folders: &'a [PathBuf]) -> Result<&'a Path> {
-    let bindings = Path::new(BINDINGS).join(project.world());
-    let found = folders.iter().find(|folder| folder.join(&bindings).is_dir());
+    let found = folders.iter().find(|folder| folder.join(SDK_HEADER).is_file());
     found.map(PathBuf::as_path).ok_or_else(|| {
         BuildError::project(format!(
-            "plugin `{}` finds no `{}`; name the folder of the SDK in `paths` under [build] in its plugin.toml",
-            project.name(),
-            bindings.display()
+            "plugin `{}` finds no `{SDK_HEADER}`; name the folder of the SDK in `paths` under [build] in its plugin.toml",
+            project.name()
         ))
     })
+}
+
+/// The folder with the bindings of the project's world.
+fn bindings(cache: &Cache, contract: &Contract, project: &Project) -> Result<PathBuf> {
+    let name = format!("c-bindings-{BINDINGS_VERSION}-{}-{}", project.world(), contract.digest().short());
+    cache.folder(&name, |folder| {
+        let files = generate(contract, project.name(), project.world())?;
+        files.iter().try_for_each(|(name, bytes)| put(&folder.join(name), bytes))
+    })
+}
+
+/// The bindings of a world: a header, a source, and an object that carries the types of the component.
+fn generate(contract: &Contract, plugin: &str, world: &str) -> Result<Files> {
+    let id = contract.world(plugin, world)?;
+    // The generator numbers the types of the world anew.
+    let mut resolve = contract.resolve().clone();
+    let mut files = Files::default();
+    Opts::default().build().generate(&mut resolve, id, &mut files).map_err(|error| {
+        BuildError::component(format!(
+            "no bindings for C come of world `{world}`, which plugin `{plugin}` is built for: {error:#}"
+        ))
+    })?;
+    Ok(files)
+}
+
+/// Writes the header of a world's bindings to `folder`, for editors.
+pub(crate) fn write_header(contract: &Contract, plugin: &str, world: &str, folder: &Path) -> Result<()> {
+    let files = generate(contract, plugin, world)?;
+    let is_header = |(name, _): &(&str, &[u8])| name.ends_with(".h");
+    files.iter().filter(is_header).try_for_each(|(name, bytes)| put(&folder.join(name), bytes))
 }
 
 /// What of a folder is compiled and linked: source, and of the bindings the object that says the types.
 fn linked(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_linked = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "c" || extension == "o");
     Ok(entries(folder)?.into_iter().filter(is_linked).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draft::Kind;
+
+    fn contract() -> Contract {
+        Contract::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")).unwrap()
+    }
+
+    #[test]
+    fn every_world_has_bindings_of_the_version_that_is_part_of_the_digest() {
+        let contract = contract();
+        let first = format!("// Generated by `wit-bindgen` {BINDINGS_VERSION}. DO NOT EDIT!\n");
+        for kind in Kind::ALL.map(Kind::word) {
+            let files = generate(&contract, "a", &format!("{kind}-plugin")).unwrap();
+            let names: Vec<&str> = files.iter().map(|(name, _)| name).collect();
+            assert_eq!(names, [".c", ".h", "_component_type.o"].map(|end| format!("{kind}_plugin{end}")));
+            let texts: Vec<&[u8]> = files.iter().map(|(_, bytes)| bytes).collect();
+            assert!(texts[..2].iter().all(|text| text.starts_with(first.as_bytes())), "{kind}");
+            assert!(texts[2].starts_with(b"\0asm"), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_world_that_the_contract_does_not_have_is_refused_by_name() {
+        let error = generate(&contract(), "a", "poet-plugin").map(|_| ()).unwrap_err().to_string();
+        assert!(error.starts_with("plugin `a` asks for the world `poet-plugin`, which is not in wit/v0.1"), "{error}");
+    }
 }

@@ -55,6 +55,11 @@ impl Contract {
         &self.dir
     }
 
+    /// Its packages, as bindings are generated from them.
+    pub(crate) fn resolve(&self) -> &Resolve {
+        &self.resolve
+    }
+
     /// Changes when any file of the contract does.
     pub(crate) fn digest(&self) -> Digest {
         self.digest

@@ -2,10 +2,13 @@
 //!
 //! What is written comes from `sdk/templates`: files beside the folders of the roles are for all roles of a
 //! language, `scenarios/ROLE` is for all languages. The SDK and the contract come along in `vendor`, laid out
-//! as in the repository, so that the project needs nothing but its language's own tools. Nothing that is
-//! there is ever written over.
+//! as in the repository, so that the project needs nothing but its language's own tools. A project in C has the
+//! header of its world's bindings there too, so that editors find the types; a build generates its own. Nothing
+//! that is there is ever written over.
 
+use crate::c;
 use crate::cache::create_dir;
+use crate::component::Contract;
 use crate::error::{At, BuildError};
 use crate::language::Language;
 use crate::names::check_name;
@@ -15,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 type Result<T> = std::result::Result<T, BuildError>;
+
+/// The folder of a project with what comes along.
+const VENDOR: &str = "vendor";
 
 /// What a plugin is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +101,8 @@ impl Draft {
         // Renamed into place when it is whole.
         let partial = parent.join(format!(".{}.{}.tmp", self.name, std::process::id()));
         let written = self.files().try_for_each(|(path, bytes)| put(&partial.join(path), &bytes));
-        let placed = written.and_then(|()| fs::rename(&partial, &dir).at("write", &dir));
+        let completed = written.and_then(|()| self.write_header(&partial));
+        let placed = completed.and_then(|()| fs::rename(&partial, &dir).at("write", &dir));
         if placed.is_err() {
             // What is wrong is said already.
             let _ = fs::remove_dir_all(&partial);
@@ -110,16 +117,23 @@ impl Draft {
         let shared = below(&of_language).filter(|(path, _)| !path.contains('/')).collect::<Vec<_>>();
         let own = below(&format!("{of_language}/{kind}")).collect::<Vec<_>>();
         let scenarios = below(&format!("sdk/templates/scenarios/{kind}")).collect::<Vec<_>>();
-        // Of the bindings that an SDK keeps, those of this role.
-        let (bindings, world) = ("bindings/", format!("bindings/{kind}-plugin/"));
-        let is_ours = |path: &str| !path.starts_with(bindings) || path.starts_with(&world);
-        let sdk = below(&format!("sdk/{language}")).filter(|(path, _)| is_ours(path)).collect::<Vec<_>>();
+        let sdk = below(&format!("sdk/{language}")).collect::<Vec<_>>();
         let contract = below("wit/v0.1").collect::<Vec<_>>();
         let filled = shared.into_iter().chain(own).map(|(path, bytes)| (file_name(path), self.fill(bytes)));
         let tests = scenarios.into_iter().map(|(path, bytes)| (format!("tests/{path}"), self.fill(bytes)));
-        let sdk = sdk.into_iter().map(move |(path, bytes)| (format!("vendor/sdk/{language}/{path}"), bytes.to_vec()));
-        let contract = contract.into_iter().map(|(path, bytes)| (format!("vendor/wit/v0.1/{path}"), bytes.to_vec()));
+        let sdk = sdk.into_iter().map(move |(path, bytes)| (format!("{VENDOR}/sdk/{language}/{path}"), bytes.to_vec()));
+        let contract = contract.into_iter().map(|(path, bytes)| (format!("{VENDOR}/wit/v0.1/{path}"), bytes.to_vec()));
         filled.chain(tests).chain(sdk).chain(contract)
+    }
+
+    /// Writes what an editor reads of the bindings for C. They come of the contract in `project`.
+    fn write_header(&self, project: &Path) -> Result<()> {
+        if self.language != Language::C {
+            return Ok(());
+        }
+        let (vendor, world) = (project.join(VENDOR), format!("{}-plugin", self.kind.word()));
+        let folder = vendor.join("sdk/c/bindings").join(&world);
+        c::write_header(&Contract::load(&vendor)?, &self.name, &world, &folder)
     }
 
     fn fill(&self, bytes: &[u8]) -> Vec<u8> {
@@ -153,6 +167,21 @@ mod tests {
                 }
                 assert!(dir.join("tests").is_dir(), "{name} has no tests");
                 assert!(dir.join("vendor/sdk").join(language.folder()).is_dir(), "{name} has no SDK");
+            }
+        }
+    }
+
+    #[test]
+    fn a_project_in_c_has_the_folders_of_headers_that_its_flags_name() {
+        let place = tempfile::tempdir().unwrap();
+        for kind in Kind::ALL {
+            let dir = Draft::new(kind.word(), kind, Language::C).unwrap().write(place.path()).unwrap();
+            let flags = fs::read_to_string(dir.join("compile_flags.txt")).unwrap();
+            let folders: Vec<PathBuf> =
+                flags.lines().filter_map(|flag| flag.strip_prefix("-I")).map(|folder| dir.join(folder)).collect();
+            let world = format!("{}_plugin.h", kind.word());
+            for header in ["longhaul.h", world.as_str()] {
+                assert!(folders.iter().any(|folder| folder.join(header).is_file()), "{header} of {}", kind.word());
             }
         }
     }

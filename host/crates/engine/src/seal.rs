@@ -169,7 +169,7 @@ fn seal_of(path: &Path) -> PathBuf {
 /// Of two processes that make one at once, the first one's counts.
 fn make_key(directory: &Path, path: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     let mut unfinished = unfinished::create_in(directory)?;
     unfinished.write_all(&bytes)?;
     unfinished.as_file().sync_all()?;

@@ -195,16 +195,7 @@ pub(super) fn auditing(argv: &[String], is_nextest: bool) -> Vec<String> {
 
 /// Whether a name fits a pattern with `*` and `?`, neither of which stands for a `/`.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
-    let mut rest = pattern.chars();
-    match (rest.next(), name.chars().next()) {
-        (None, None) => true,
-        (Some('*'), next) => {
-            fits(rest.as_str(), name) || next.is_some_and(|char| char != '/' && fits(pattern, &name[char.len_utf8()..]))
-        }
-        (Some('?'), Some(char)) if char != '/' => fits(rest.as_str(), &name[char.len_utf8()..]),
-        (Some(wanted), Some(char)) if wanted == char => fits(rest.as_str(), &name[char.len_utf8()..]),
-        _ => false,
-    }
+    longhaul_core::wildcard::covers(pattern, name, Some('/'))
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use crate::tree::Tree;
 use longhaul_core::work::CheckReport;
 use longhaul_judge::{Check, Ended, Judge, Launch, Step, Verdict};
 use longhaul_sandbox::{LeadsOut, Level, Limits, Program, Report, SandboxHost, granted, run_in};
-use std::io::Read as _;
 
 /// Bytes of an output that the judge reads.
 const WHOLE_BYTES_MAX: u64 = 64 << 20;
@@ -81,8 +80,7 @@ impl Judging<'_> {
         let copy = self.copy.as_ref().ok_or_else(|| self.failed("it has no copy"))?;
         let files = CopyFiles::of(copy, self.project, base, self.tree.caps())?;
         let mut seed = [0; 32];
-        let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed));
-        random.map_err(|error| self.failed(error))?;
+        getrandom::fill(&mut seed).map_err(|error| self.failed(error))?;
         let NativeCheck { twins, report, tests_min, .. } = self.check;
         let argv = self.check.argv_in(self.project.root());
         let (kind, report) = (self.check.evidence_kind(), report.as_deref());
