@@ -298,7 +298,7 @@ impl Config {
     pub fn parse(text: &str) -> fault::Result<Self> {
         Self::parse_all(text).map_err(|faults| match faults.into_iter().next() {
             Some(fault) => fault.into(),
-            None => Fault::msg(format!("it cannot be read")),
+            None => Fault::msg("it cannot be read"),
         })
     }
 

@@ -26,7 +26,7 @@ impl Desk {
         self.expect_agent(&schedule.agent)?;
         if let Trigger::After { agent, .. } = &schedule.trigger {
             let agent: Name = agent.parse().map_err(|_| match agent.is_empty() {
-                true => Fault::msg(format!("an `after` schedule names no agent to come after; say which")),
+                true => Fault::msg("an `after` schedule names no agent to come after; say which"),
                 false => Fault::msg(format!("`{agent}` cannot be the name of an agent")),
             })?;
             self.expect_agent(&agent)?;

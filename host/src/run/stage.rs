@@ -206,6 +206,6 @@ impl Desk {
     }
 
     fn repository(&self) -> fault::Result<&Repository> {
-        self.repository.as_ref().ok_or_else(|| Fault::msg(format!("an ask has no repository")))
+        self.repository.as_ref().ok_or_else(|| Fault::msg("an ask has no repository"))
     }
 }

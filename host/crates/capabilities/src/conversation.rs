@@ -33,7 +33,7 @@ use longhaul_core::text::truncate;
 use std::sync::Arc;
 use wasmtime::component::Resource;
 
-pub(crate) use held::{Conversations, Notes};
+pub(crate) use held::Conversations;
 pub(crate) use reference::CALL;
 
 /// Tokens of a reply, where neither the guest nor the operator says. Enough for a file of 300 lines.

@@ -8,7 +8,8 @@
 
 use crate::TreeError;
 use crate::at::{Root, Sort, Stamp};
-use crate::scan::{Entry, Mode, content, join, shown};
+use crate::names::{join, shown};
+use crate::scan::{Entry, Mode, content};
 use git2::{ObjectType, Oid};
 use longhaul_sandbox::remove_all;
 use std::collections::{BTreeMap, HashMap, HashSet};
