@@ -1,0 +1,10 @@
+//! Rules of the source tree that a machine can check: who may depend on whom, where `unsafe` may stand, what each folder
+//! has.
+//!
+//! A rule that fails says which file breaks it and what would be right. The rules read text and link nothing of the
+//! host, so that they can be asked while it does not compile.
+
+mod arrows;
+mod packages;
+mod texts;
+mod tree;
