@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::graph::{Arrows, circles};
 use crate::packages::packages;
 use crate::tree::{none, read, repository};
 
@@ -45,6 +46,10 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("xtask", &["longhaul-build"]),
 ];
 
+/// Circles that dependencies for tests close. The tests of `longhaul` run the targets of `longhaul-fuzz`, which call
+/// `longhaul`.
+const TIED_BY_TESTS: &[&[&str]] = &[&["longhaul", "longhaul-fuzz"]];
+
 #[test]
 fn crates_depend_on_each_other_as_the_arrows_say() {
     let arrows: BTreeMap<&str, &[&str]> = ARROWS.into_iter().collect();
@@ -84,4 +89,16 @@ fn no_library_hides_its_errors_in_anyhow() {
             && one.dependencies.iter().any(|dependency| dependency.name == "anyhow" && !dependency.beside)
     });
     none(&with.map(|one| one.name).collect::<Vec<_>>(), "a crate has one enum of errors, and no `anyhow`");
+}
+
+#[test]
+fn no_crates_depend_on_each_other_in_a_circle() {
+    let packages = packages();
+    let mut arrows = Arrows::new();
+    for package in &packages {
+        let ours = package.dependencies.iter().filter(|dependency| dependency.ours);
+        arrows.entry(&package.name).or_default().extend(ours.map(|dependency| dependency.name.as_str()));
+    }
+    let found: Vec<_> = circles(&arrows).into_iter().collect();
+    assert_eq!(found, TIED_BY_TESTS, "circles of crates, those of dependencies for tests among them");
 }

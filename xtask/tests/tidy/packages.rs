@@ -1,6 +1,6 @@
 //! The packages of the workspace, as cargo sees them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ pub struct Package {
     pub name: String,
     pub manifest: PathBuf,
     pub dependencies: Vec<Dependency>,
+    pub targets: Vec<Target>,
 }
 
 pub struct Dependency {
@@ -18,6 +19,21 @@ pub struct Dependency {
     /// Only for tests, examples or the build.
     pub beside: bool,
     pub ours: bool,
+}
+
+/// What cargo builds of a package.
+pub struct Target {
+    /// `lib`, `bin`, `test`, `bench`, `example` or `custom-build`.
+    pub kind: String,
+    pub source: PathBuf,
+}
+
+impl Package {
+    /// The root files of the library and of each program.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        let built = self.targets.iter().filter(|target| target.kind == "lib" || target.kind == "bin");
+        built.map(|target| target.source.as_path())
+    }
 }
 
 pub fn packages() -> Vec<Package> {
@@ -36,11 +52,16 @@ fn package(one: &Value) -> Package {
         name: text(&one["name"]),
         manifest: text(&one["manifest_path"]).into(),
         dependencies: list(&one["dependencies"], dependency),
+        targets: list(&one["targets"], target),
     }
 }
 
 fn dependency(one: &Value) -> Dependency {
     Dependency { name: text(&one["name"]), beside: !one["kind"].is_null(), ours: !one["path"].is_null() }
+}
+
+fn target(one: &Value) -> Target {
+    Target { kind: text(&one["kind"][0]), source: text(&one["src_path"]).into() }
 }
 
 fn list<T>(value: &Value, read: fn(&Value) -> T) -> Vec<T> {

@@ -35,6 +35,12 @@ pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The text of a file by its path from the top of the repository; none where there is no such file.
+pub fn source(path: &Path) -> Option<String> {
+    let path = repository().join(path);
+    path.is_file().then(|| read(&path))
+}
+
 /// The path from the top of the repository.
 pub fn shown(path: &Path) -> String {
     path.strip_prefix(repository()).unwrap_or(path).display().to_string()
