@@ -26,6 +26,8 @@ pub struct Module {
     pub children: BTreeMap<String, Id>,
     /// Names of items of any kind that are defined here.
     pub items: BTreeSet<String>,
+    /// Plainly public types that are defined here, with their lines.
+    pub public_types: Vec<(String, usize)>,
     /// What `use` calls a thing, and the path to that.
     pub imports: BTreeMap<String, Vec<String>>,
     /// Paths whose every name is in scope.
@@ -190,6 +192,14 @@ impl Reader<'_> {
         if scope.between_items && (is_macro || tokens.is_any(at, &ITEMS)) {
             let skipped = usize::from(is_macro || tokens.is(at + 1, "mut"));
             module.items.extend(tokens.word(at + 1 + skipped));
+        }
+        let before = if at > 0 && tokens.is(at - 1, "unsafe") { at - 1 } else { at };
+        if before > 0
+            && tokens.is(before - 1, "pub")
+            && tokens.is_any(at, &["struct", "enum", "union", "trait", "type"])
+            && let Some(name) = tokens.word(at + 1)
+        {
+            module.public_types.push((name, tokens.line(at)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Rules that the text of single files keeps: where `unsafe` may stand, what a file opens with, what each folder has,
 //! and which names stand nowhere.
 //!
-//! Lines are looked at as they are; what needs the structure of the code is in `imports.rs`.
+//! Lines are looked at as they are; what needs the structure of the code is in `imports.rs` and `names.rs`.
 
 use std::collections::BTreeMap;
 use std::fs;
