@@ -1,11 +1,12 @@
 //! Rules of the source tree that a machine can check: which crates and modules may import each other, which names stand
-//! once, where `unsafe` may stand, what each folder has.
+//! once, where `unsafe` may stand, what each folder has, what CONTRIBUTING.md may claim.
 //!
 //! A rule that fails says which file breaks it and what would be right. The rules read text and link nothing of the
 //! host, so that they can be asked while it does not compile.
 
 mod arrows;
 mod circles;
+mod contributing;
 mod graph;
 mod imports;
 mod modules;

@@ -25,6 +25,7 @@ pub struct Dependency {
 pub struct Target {
     /// `lib`, `bin`, `test`, `bench`, `example` or `custom-build`.
     pub kind: String,
+    pub name: String,
     pub source: PathBuf,
 }
 
@@ -61,7 +62,7 @@ fn dependency(one: &Value) -> Dependency {
 }
 
 fn target(one: &Value) -> Target {
-    Target { kind: text(&one["kind"][0]), source: text(&one["src_path"]).into() }
+    Target { kind: text(&one["kind"][0]), name: text(&one["name"]), source: text(&one["src_path"]).into() }
 }
 
 fn list<T>(value: &Value, read: fn(&Value) -> T) -> Vec<T> {
