@@ -1,52 +1,13 @@
-//! Rules of the source tree that a machine can check: who may depend on whom, where `unsafe` may
-//! stand, what each folder has.
+//! Rules that the text of single files keeps: where `unsafe` may stand, what a file opens with, what each folder has,
+//! and which names stand nowhere.
 //!
-//! A rule that fails says which file breaks it and what would be right.
+//! Lines are looked at as they are; what needs the structure of the code is in `imports.rs` and `names.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-/// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 33] = [
-    ("longhaul", &["*"]),
-    ("longhaul-agents", &["longhaul-core"]),
-    ("longhaul-approval", &["longhaul-core"]),
-    ("longhaul-bindings", &["longhaul-core"]),
-    ("longhaul-bombs", &[]),
-    ("longhaul-browser", &["longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
-    ("longhaul-build", &["longhaul-core"]),
-    ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core", "longhaul-egress"]),
-    ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
-    ("longhaul-core", &[]),
-    ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
-    ("longhaul-embeddings", &["longhaul-core"]),
-    ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
-    ("longhaul-fuzz", &["*"]),
-    ("longhaul-graph", &["longhaul-core"]),
-    ("longhaul-harness", &["longhaul-core"]),
-    ("longhaul-journal", &["longhaul-core"]),
-    ("longhaul-judge", &["longhaul-core"]),
-    ("longhaul-llama", &[]),
-    ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
-    ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
-    ("longhaul-redis", &["longhaul-core"]),
-    ("longhaul-repomap", &[]),
-    ("longhaul-resources", &["longhaul-core"]),
-    ("longhaul-sandbox", &["longhaul-core"]),
-    ("longhaul-schedule", &["longhaul-core"]),
-    ("longhaul-store", &["longhaul-core"]),
-    ("longhaul-telemetry", &["longhaul-core", "longhaul-tls"]),
-    (
-        "longhaul-testkit",
-        &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
-    ),
-    ("longhaul-tls", &[]),
-    ("longhaul-tools", &["longhaul-core", "longhaul-sandbox", "longhaul-worktree"]),
-    ("longhaul-worktree", &["longhaul-core", "longhaul-judge", "longhaul-sandbox"]),
-    ("xtask", &["longhaul-build"]),
-];
+use crate::tree::{files, none, read, repository, rust_files, shown};
 
 /// Files that may say `unsafe`, and how often.
 ///
@@ -68,127 +29,6 @@ const REGISTRIES: [[&str; 2]; 8] = [
     ["rubygems", "org"],
     ["proxy.golang", "org"],
 ];
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the repository").to_owned()
-}
-
-/// Files below a folder of the repository that are ours: nothing built, nothing of git.
-fn files(folder: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![repository().join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-            let entry = entry.expect("readable");
-            let (path, name) = (entry.path(), entry.file_name());
-            let built = name == "target" || name == ".git" || name == "node_modules" || name == "__pycache__";
-            match entry.file_type().expect("readable") {
-                kind if kind.is_dir() && !built => folders.push(path),
-                kind if kind.is_file() => found.push(path),
-                _ => {}
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-fn rust_files(folder: &str) -> impl Iterator<Item = PathBuf> {
-    files(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The path from the top of the repository.
-fn shown(path: &Path) -> String {
-    path.strip_prefix(repository()).unwrap_or(path).display().to_string()
-}
-
-#[track_caller]
-fn none(wrong: &[String], rule: &str) {
-    assert!(wrong.is_empty(), "{rule}:\n{}", wrong.join("\n"));
-}
-
-/// The crates of the workspace, as cargo sees them.
-struct Crate {
-    name: String,
-    manifest: PathBuf,
-    dependencies: Vec<Dependency>,
-}
-
-struct Dependency {
-    name: String,
-    /// Only for tests, examples or the build.
-    beside: bool,
-    ours: bool,
-}
-
-fn crates() -> Vec<Crate> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
-        .current_dir(repository())
-        .output()
-        .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
-    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
-    let dependency = |one: &serde_json::Value| Dependency {
-        name: text(&one["name"]),
-        beside: !one["kind"].is_null(),
-        ours: !one["path"].is_null(),
-    };
-    let packages = metadata["packages"].as_array().expect("a list").iter();
-    packages
-        .map(|package| Crate {
-            name: text(&package["name"]),
-            manifest: text(&package["manifest_path"]).into(),
-            dependencies: package["dependencies"].as_array().expect("a list").iter().map(dependency).collect(),
-        })
-        .collect()
-}
-
-#[test]
-fn crates_depend_on_each_other_as_the_arrows_say() {
-    let arrows: BTreeMap<&str, &[&str]> = ARROWS.into_iter().collect();
-    let mut wrong = Vec::new();
-    for one in crates() {
-        let Some(allowed) = arrows.get(one.name.as_str()) else {
-            wrong.push(format!("`{}` has no arrows; add it to the table in this test", one.name));
-            continue;
-        };
-        for dependency in one.dependencies.iter().filter(|dependency| dependency.ours && !dependency.beside) {
-            let name = dependency.name.as_str();
-            if !allowed.contains(&"*") && !allowed.contains(&name) {
-                wrong.push(format!("`{}` depends on `{name}`", one.name));
-            }
-        }
-    }
-    none(&wrong, "an arrow that the design does not have");
-    let found: BTreeSet<String> = crates().into_iter().map(|one| one.name).collect();
-    let gone: Vec<_> = arrows.keys().filter(|name| !found.contains(**name)).collect();
-    assert!(gone.is_empty(), "the table has crates that are gone: {gone:?}");
-}
-
-#[test]
-fn every_crate_takes_the_lints_of_the_workspace() {
-    let without = crates().into_iter().filter(|one| {
-        let manifest: toml::Table = read(&one.manifest).parse().expect("cargo reads it");
-        manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&toml::Value::Boolean(true))
-    });
-    none(&without.map(|one| one.name).collect::<Vec<_>>(), "without `[lints] workspace = true`");
-}
-
-#[test]
-fn no_library_hides_its_errors_in_anyhow() {
-    let libraries = repository().join("host/crates");
-    let with = crates().into_iter().filter(|one| {
-        one.manifest.starts_with(&libraries)
-            && one.dependencies.iter().any(|dependency| dependency.name == "anyhow" && !dependency.beside)
-    });
-    none(&with.map(|one| one.name).collect::<Vec<_>>(), "a crate has one enum of errors, and no `anyhow`");
-}
 
 #[test]
 fn only_the_wiring_names_the_store() {

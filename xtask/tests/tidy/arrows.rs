@@ -1,0 +1,104 @@
+//! Which crates may depend on each other, and what every manifest says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::{Arrows, circles};
+use crate::packages::packages;
+use crate::tree::{none, read, repository};
+
+/// Which crates of ours a crate may depend on; `*` is all.
+const ARROWS: [(&str, &[&str]); 33] = [
+    ("longhaul", &["*"]),
+    ("longhaul-agents", &["longhaul-core"]),
+    ("longhaul-approval", &["longhaul-core"]),
+    ("longhaul-bindings", &["longhaul-core"]),
+    ("longhaul-bombs", &[]),
+    ("longhaul-browser", &["longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
+    ("longhaul-build", &["longhaul-core"]),
+    ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core", "longhaul-egress"]),
+    ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
+    ("longhaul-core", &[]),
+    ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
+    ("longhaul-embeddings", &["longhaul-core"]),
+    ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
+    ("longhaul-fuzz", &["*"]),
+    ("longhaul-graph", &["longhaul-core"]),
+    ("longhaul-harness", &["longhaul-core"]),
+    ("longhaul-journal", &["longhaul-core"]),
+    ("longhaul-judge", &["longhaul-core"]),
+    ("longhaul-llama", &[]),
+    ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
+    ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
+    ("longhaul-redis", &["longhaul-core"]),
+    ("longhaul-repomap", &[]),
+    ("longhaul-resources", &["longhaul-core"]),
+    ("longhaul-sandbox", &["longhaul-core"]),
+    ("longhaul-schedule", &["longhaul-core"]),
+    ("longhaul-store", &["longhaul-core"]),
+    ("longhaul-telemetry", &["longhaul-core", "longhaul-tls"]),
+    (
+        "longhaul-testkit",
+        &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
+    ),
+    ("longhaul-tls", &[]),
+    ("longhaul-tools", &["longhaul-core", "longhaul-sandbox", "longhaul-worktree"]),
+    ("longhaul-worktree", &["longhaul-core", "longhaul-judge", "longhaul-sandbox"]),
+    ("xtask", &["longhaul-build"]),
+];
+
+/// Circles that dependencies for tests close. The tests of `longhaul` run the targets of `longhaul-fuzz`, which call
+/// `longhaul`.
+const TIED_BY_TESTS: &[&[&str]] = &[&["longhaul", "longhaul-fuzz"]];
+
+#[test]
+fn crates_depend_on_each_other_as_the_arrows_say() {
+    let arrows: BTreeMap<&str, &[&str]> = ARROWS.into_iter().collect();
+    let mut wrong = Vec::new();
+    for one in packages() {
+        let Some(allowed) = arrows.get(one.name.as_str()) else {
+            wrong.push(format!("`{}` has no arrows; add it to the table in this test", one.name));
+            continue;
+        };
+        for dependency in one.dependencies.iter().filter(|dependency| dependency.ours && !dependency.beside) {
+            let name = dependency.name.as_str();
+            if !allowed.contains(&"*") && !allowed.contains(&name) {
+                wrong.push(format!("`{}` depends on `{name}`", one.name));
+            }
+        }
+    }
+    none(&wrong, "an arrow that the design does not have");
+    let found: BTreeSet<String> = packages().into_iter().map(|one| one.name).collect();
+    let gone: Vec<_> = arrows.keys().filter(|name| !found.contains(**name)).collect();
+    assert!(gone.is_empty(), "the table has crates that are gone: {gone:?}");
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let without = packages().into_iter().filter(|one| {
+        let manifest: toml::Table = read(&one.manifest).parse().expect("cargo reads it");
+        manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&toml::Value::Boolean(true))
+    });
+    none(&without.map(|one| one.name).collect::<Vec<_>>(), "without `[lints] workspace = true`");
+}
+
+#[test]
+fn no_library_hides_its_errors_in_anyhow() {
+    let libraries = repository().join("host/crates");
+    let with = packages().into_iter().filter(|one| {
+        one.manifest.starts_with(&libraries)
+            && one.dependencies.iter().any(|dependency| dependency.name == "anyhow" && !dependency.beside)
+    });
+    none(&with.map(|one| one.name).collect::<Vec<_>>(), "a crate has one enum of errors, and no `anyhow`");
+}
+
+#[test]
+fn no_crates_depend_on_each_other_in_a_circle() {
+    let packages = packages();
+    let mut arrows = Arrows::new();
+    for package in &packages {
+        let ours = package.dependencies.iter().filter(|dependency| dependency.ours);
+        arrows.entry(&package.name).or_default().extend(ours.map(|dependency| dependency.name.as_str()));
+    }
+    let found: Vec<_> = circles(&arrows).into_iter().collect();
+    assert_eq!(found, TIED_BY_TESTS, "circles of crates, those of dependencies for tests among them");
+}

@@ -1,0 +1,110 @@
+//! No files of a crate import each other in a circle, so that each can be read, tested and moved with those below it
+//! alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::{Arrows, circles, cut};
+use crate::imports::{Import, of_crate};
+use crate::packages::packages;
+use crate::tree::none;
+
+/// How many circles a crate still has; exactly as many, so that the numbers only fall. A crate that is not listed has
+/// none. The end is an empty table.
+const CIRCLES: &[(&str, usize)] = &[
+    ("longhaul", 4),
+    ("longhaul-approval", 1),
+    ("longhaul-bombs", 1),
+    ("longhaul-browser", 1),
+    ("longhaul-build", 3),
+    ("longhaul-capabilities", 1),
+    ("longhaul-core", 2),
+    ("longhaul-egress", 1),
+    ("longhaul-engine", 2),
+    ("longhaul-graph", 3),
+    ("longhaul-harness", 2),
+    ("longhaul-judge", 3),
+    ("longhaul-mcp", 2),
+    ("longhaul-models", 4),
+    ("longhaul-redis", 1),
+    ("longhaul-repomap", 1),
+    ("longhaul-resources", 1),
+    ("longhaul-sandbox", 2),
+    ("longhaul-schedule", 1),
+    ("longhaul-store", 1),
+    ("longhaul-worktree", 3),
+];
+
+#[test]
+fn no_module_imports_in_a_circle() {
+    let mut listed: BTreeMap<&str, usize> = CIRCLES.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for package in packages() {
+        let found: Vec<String> = package.roots().flat_map(|root| told(&of_crate(root))).collect();
+        let allowed = listed.remove(package.name.as_str()).unwrap_or_default();
+        if found.len() != allowed {
+            let count = found.len();
+            wrong.push(format!("`{}` has {count}; the table in this test says {allowed}", package.name));
+            wrong.extend(found);
+        }
+    }
+    wrong.extend(listed.into_keys().map(|name| format!("`{name}` is in the table and gone")));
+    none(&wrong, "circles of imports: cut what is marked, or lower the number if there are fewer");
+}
+
+/// Each circle, for whoever breaks it.
+fn told(imports: &[Import]) -> Vec<String> {
+    let mut arrows = Arrows::new();
+    for import in imports {
+        arrows.entry(&import.from).or_default().insert(&import.to);
+    }
+    circles(&arrows).iter().map(|circle| tell(circle, imports)).collect()
+}
+
+/// The modules of a circle, then each import among them with its places; `cut` marks those without which it is none.
+fn tell(circle: &[&str], imports: &[Import]) -> String {
+    let mut symbols: BTreeMap<(&str, &str), BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+    for import in imports {
+        let arrow = (import.from.as_str(), import.to.as_str());
+        if circle.contains(&arrow.0) && circle.contains(&arrow.1) {
+            symbols.entry(arrow).or_default().entry(&import.symbol).or_default().insert(&import.place);
+        }
+    }
+    let weights = symbols.iter().map(|(&arrow, symbols)| (arrow, symbols.len())).collect();
+    let cut = cut(&weights);
+    let mut text = format!("  {} modules: {}", circle.len(), circle.join(", "));
+    for (arrow, symbols) in &symbols {
+        let mark = if cut.contains(arrow) { "cut " } else { "" };
+        text += &format!("\n    {mark}{} -> {}", arrow.0, arrow.1);
+        for (symbol, places) in symbols {
+            for place in places {
+                text += &format!("\n        {place} {symbol}");
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn a_circle_is_told_with_the_places_of_its_imports_and_what_to_cut() {
+    let import = |from: &str, to: &str, symbol: &str, line: usize| Import {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        symbol: symbol.to_owned(),
+        place: format!("{from}.rs:{line}"),
+    };
+    let imports = [
+        import("a", "b", "One", 1),
+        import("a", "b", "Two", 2),
+        import("a", "b", "Two", 3),
+        import("b", "a", "Three", 4),
+        import("b", "c", "Four", 5),
+    ];
+    let expected = "  2 modules: a, b
+    a -> b
+        a.rs:1 One
+        a.rs:2 Two
+        a.rs:3 Two
+    cut b -> a
+        b.rs:4 Three";
+    assert_eq!(told(&imports), [expected]);
+}
