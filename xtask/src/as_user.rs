@@ -16,9 +16,10 @@ use std::process::{Command, Stdio};
 /// A user that owns nothing on the machine.
 const USER: u32 = 65_533;
 
-/// Tests that meet the kernel. Other programs of `longhaul` write into `target/test-cache`, which is root's.
+/// Tests that meet the kernel: of the sandbox and of what uses it, of the process that compiles, and of MCP servers, which
+/// are programs of others. The tests of `longhaul` have a cache for each user.
 const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-worktree) + package(longhaul-tools) \
-                     + (package(longhaul) & binary(hostile))";
+                     + (package(longhaul) & (binary(hostile) + (binary(tools) & test(/^mcp::/))))";
 
 /// Where else the user finds programs.
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];

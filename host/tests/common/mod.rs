@@ -1,15 +1,18 @@
-//! What the tests of the whole program share: a project in a folder of its own, the program as a
-//! process, and a server that stands for the world.
+//! What the test programs share: a project in a folder of its own with the program as a process and a server that
+//! stands for the world, an author with the program alone, and guests that are called without a run.
 //!
-//! Nothing here asserts what a run does; that is the tests' affair.
+//! Nothing here asserts what a run or a guest does; the tests do that.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod asker;
+pub mod author;
 pub mod builder;
 pub mod executor_cases;
 pub mod fake;
 pub mod gated;
+pub mod graph;
+pub mod guests;
 pub mod lab;
 pub mod node;
 pub mod outcome;
