@@ -6,7 +6,7 @@ mod server;
 
 use crate::common::executor_cases::{self, Wanted};
 use crate::common::lab::Lab;
-use crate::common::repository;
+use crate::common::{repository, test_cache};
 use longhaul::exec::{Code, CompileLimits, ExecError, Executor, Job, JobLimits, Language, Places, Report};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_engine::{Engine, EngineOptions, Jail};
@@ -22,7 +22,7 @@ static EXECUTOR: LazyLock<Executor> =
     LazyLock::new(|| Executor::new(places(CompileLimits::default())).expect("an executor"));
 
 fn places(compile_limits: CompileLimits) -> Places {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
+    let cache = test_cache().join("compiled");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
     let compiler = env!("CARGO_BIN_EXE_longhaul").into();
     Places { cache, runtimes: vec![repository().join("target/plugins")], compiler, compile_limits }

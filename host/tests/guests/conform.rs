@@ -2,18 +2,17 @@
 //! fail.
 
 use crate::common::guests::{guest, guest_of_text};
-use crate::common::repository;
+use crate::common::{of_this_user, repository};
 use longhaul_conform::{Bench, Judged, Report, Subject, conform, conform_backend, rules};
 use longhaul_core::memory::{Embedded, MemoryBackend};
 use longhaul_core::{Clock, Digest, Limits};
 use longhaul_engine::CompileLimits;
 use longhaul_store::{Options, RedbStore};
 use longhaul_testkit::{HandClock, Kit};
-use std::path::Path;
 use std::sync::Arc;
 
 fn kit() -> Kit {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
+    let cache = of_this_user("compiled");
     Kit::with_program(env!("CARGO_BIN_EXE_longhaul").into(), cache).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -8,7 +8,7 @@ mod v0_2;
 
 use crate::common::guests::lab::{engine_with, private_directory};
 use crate::common::guests::{component, guest_of_text};
-use crate::common::repository;
+use crate::common::{of_this_user, repository};
 use longhaul_capabilities::LogLine;
 use longhaul_core::Digest;
 use longhaul_core::grant::{Access, DirectoryGrant};
@@ -23,7 +23,7 @@ use wit_parser::Resolve;
 
 /// A host of today, and one that speaks the made-up version too.
 fn hosts() -> [Engine; 2] {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
+    let cache = of_this_user("compiled");
     let today = engine_with(cache, CompileLimits::default()).unwrap_or_else(|error| panic!("{error}"));
     let next = today.clone().with_editions(Editions::default().and(V0_2));
     [today, next]

@@ -1,5 +1,6 @@
 //! One engine for a process, a store for a test, and calls of guests in one form.
 
+use crate::common::of_this_user;
 use longhaul::nobody::Nobody;
 use longhaul_capabilities::{LogLine, Scope, Services, Setup};
 use longhaul_core::event::Used;
@@ -22,10 +23,7 @@ use tempfile::TempDir;
 /// The engine that the tests of this process share, since its pool takes terabytes of address space.
 /// Its cache outlives the process: code is found there by the digest of what it was compiled from.
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    // A cache has one user, and root's tests are run once more as another one.
-    let user = rustix::process::geteuid();
-    let name = if user.is_root() { "compiled".to_owned() } else { format!("compiled-{user}") };
-    pooled_engine(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)).unwrap_or_else(|error| panic!("{error}"))
+    pooled_engine(of_this_user("compiled")).unwrap_or_else(|error| panic!("{error}"))
 });
 
 /// An engine of its own, that allocates instances one by one.
