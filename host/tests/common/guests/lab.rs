@@ -15,7 +15,7 @@ use longhaul_journal::{Opened, Recorder};
 use longhaul_store::{Options, RedbStore};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use tempfile::TempDir;
