@@ -20,9 +20,8 @@ mod ready;
 mod report;
 mod step;
 
-use crate::nobody;
 use crate::plugins;
-use longhaul_capabilities::{Console, Scope, Setup};
+use longhaul_capabilities::{Console, Scope, Setup, null};
 use longhaul_core::fault::Fault;
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::tool::ToolCall;
@@ -396,7 +395,7 @@ fn setup(limits: &JobLimits, directories: Vec<DirectoryGrant>, hosts: Vec<HostPa
         // Without a table: a refusal names the option of the command line instead.
         grants: Grants { directories, hosts, ..Grants::default() },
         limits: limits.of_call(),
-        services: nobody::services(Arc::new(crate::wiring::MachineClock)),
+        services: null::services(Arc::new(crate::wiring::MachineClock)),
         journal: None,
         context: None,
         seed: [0; 32],

@@ -26,7 +26,6 @@ pub mod identity;
 pub mod logs;
 pub mod manifest;
 pub mod memory;
-pub mod nobody;
 pub mod notify;
 pub mod plugins;
 pub mod powers;
