@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 33] = [
+const ARROWS: [(&str, &[&str]); 34] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -26,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul-fuzz", &["*"]),
     ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
+    ("longhaul-home", &["longhaul-core", "longhaul-sandbox"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-judge", &["longhaul-core"]),
     ("longhaul-llama", &[]),
