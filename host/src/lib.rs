@@ -17,7 +17,6 @@ pub mod cli;
 pub mod config;
 pub mod door;
 pub mod events;
-pub mod exec;
 pub mod gc;
 pub mod graphs;
 pub mod identity;
@@ -40,5 +39,6 @@ mod toolbox;
 pub mod trust;
 pub mod wiring;
 
+pub use longhaul_exec as exec;
 pub use longhaul_home as home;
 pub use longhaul_home::{crash, logs};

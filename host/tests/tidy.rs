@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 34] = [
+const ARROWS: [(&str, &[&str]); 35] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 34] = [
     ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
     ("longhaul-embeddings", &["longhaul-core"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
+    ("longhaul-exec", &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-home"]),
     ("longhaul-fuzz", &["*"]),
     ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-harness", &["longhaul-core"]),
