@@ -34,7 +34,6 @@ pub mod server;
 pub mod service;
 pub mod signing;
 pub mod steps;
-mod text_file;
 mod toolbox;
 pub mod trust;
 pub mod wiring;
