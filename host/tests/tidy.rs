@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 35] = [
+const ARROWS: [(&str, &[&str]); 36] = [
+    ("embed-exec", &["longhaul-exec"]),
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
