@@ -4,7 +4,6 @@ use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
 use crate::manifest::{Asks, Manifest};
 use crate::memory;
-use crate::nobody::Nobody;
 use crate::plugins::{self, verdict};
 use crate::quarantine::{self, Shape};
 use crate::run::unkept::Unkept;
@@ -13,6 +12,7 @@ use crate::toolbox::built_in::{self, Site};
 use crate::toolbox::gate::ToolGate;
 use crate::toolbox::mcp;
 use crate::wiring::World;
+use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_core::context::ContextRules;
 use longhaul_core::fault::{self, Context};
@@ -294,24 +294,24 @@ impl Cast {
 
 /// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
 pub fn setup_alone(world: &World, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
-    let nobody = Arc::new(Nobody);
+    let null = Arc::new(NullServices);
     Setup {
         invocation: caller.clone(),
         scope: Scope { project: project.to_owned(), plugin: part.table.clone() },
         grants,
         limits: part.limits.clone(),
         services: Services {
-            models: nobody.clone(),
-            tools: nobody.clone(),
-            checks: nobody.clone(),
-            delegate: nobody.clone(),
-            graphs: nobody.clone(),
-            approvals: nobody.clone(),
+            models: null.clone(),
+            tools: null.clone(),
+            checks: null.clone(),
+            delegate: null.clone(),
+            graphs: null.clone(),
+            approvals: null.clone(),
             supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
             store: Arc::clone(&world.store),
             memory: Arc::new(Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock))),
             clock: Arc::clone(&world.clock),
-            watch: nobody,
+            watch: null,
             exchange: None,
         },
         journal: None,

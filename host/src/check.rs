@@ -109,7 +109,7 @@ pub async fn examine(
     directory: &Path,
     options: &ModelOptions,
 ) -> fault::Result<(Vec<Finding>, Overview)> {
-    let text = match crate::text_file::of_config(directory) {
+    let text = match crate::config::of_config(directory) {
         Ok(text) => text,
         Err(error) => {
             let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");

@@ -31,7 +31,7 @@ use longhaul_store::{Options, RedbStore};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Everything that outlives a run.
 pub struct World {
@@ -196,27 +196,8 @@ fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Where things are kept that can be made again: compiled plugins, models.
-pub fn cache() -> fault::Result<PathBuf> {
-    longhaul_models::pull::cache_dir(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
-}
-
-/// This very program, which is also the child that compiles, the one that serves a model, and the one
-/// that runs native checks. A program that only embeds the library names an installed one.
-pub fn own_program() -> fault::Result<PathBuf> {
-    if let Some(program) = variable("LONGHAUL_PROGRAM") {
-        return Ok(program.into());
-    }
-    let path = std::env::current_exe().context("this program does not know where it is")?;
-    // Linux says so when the file was replaced while we run, as an update does: the new one serves.
-    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
-    Ok(replaced.filter(|path| path.is_file()).unwrap_or(path))
-}
-
-/// Looks into the environment.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
+pub(crate) use longhaul_home::MachineClock;
+pub use longhaul_home::{cache, own_program, variable};
 
 /// A server that several machines share.
 pub use longhaul_redis::RedisConfig as ServerConfig;
@@ -279,16 +260,6 @@ fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     bail!(
         "[memory] embeddings names `{name}`, and this longhaul was built without sentence models; build it with: cargo build --release --features embeddings"
     );
-}
-
-/// The time of the machine.
-pub(crate) struct MachineClock;
-
-impl Clock for MachineClock {
-    fn now_ms(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
 }
 
 /// Where requests to models wait for their turn, in all runs of this process.

@@ -35,7 +35,7 @@ impl Service {
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.turns.take([of_directory(&directory)]).await;
-        let text = crate::text_file::of_config(&directory).ok();
+        let text = crate::config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;

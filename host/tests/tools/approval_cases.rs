@@ -133,7 +133,7 @@ fn correction(case: &Value) -> Held {
 
 /// Where no store can keep a question, nothing passes, and it is no refusal either.
 fn nobody_to_ask() -> Held {
-    let approvals = longhaul::nobody::Nobody;
+    let approvals = longhaul_capabilities::null::NullServices;
     let approvals: &dyn longhaul_core::approval::Approvals = &approvals;
     let call = ToolCall { tool: "t".into(), function: "f".into(), arguments: "{}".into() };
     let (invocation, effect) = (InvocationId::from_text("r-1/x"), EffectClass::Acts);

@@ -1,7 +1,7 @@
 //! One engine for a process, a store for a test, and calls of guests in one form.
 
 use crate::common::of_this_user;
-use longhaul::nobody::Nobody;
+use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{LogLine, Scope, Services, Setup};
 use longhaul_core::event::Used;
 use longhaul_core::grant::{DirectoryGrant, Grants};
@@ -128,24 +128,24 @@ impl Lab {
     }
 
     fn setup(&self, invocation: InvocationId, journal: Option<Arc<dyn Journal>>, call: &Call) -> Setup {
-        let nobody = Arc::new(Nobody);
+        let null = Arc::new(NullServices);
         Setup {
             invocation,
             scope: Scope { project: "test".into(), plugin: "tools.test".into() },
             grants: Grants { table: "tools.test".into(), directories: call.directories.clone(), ..Grants::default() },
             limits: call.limits.clone(),
             services: Services {
-                models: nobody.clone(),
-                tools: nobody.clone(),
-                checks: nobody.clone(),
-                delegate: nobody.clone(),
-                graphs: nobody.clone(),
-                approvals: nobody.clone(),
+                models: null.clone(),
+                tools: null.clone(),
+                checks: null.clone(),
+                delegate: null.clone(),
+                graphs: null.clone(),
+                approvals: null.clone(),
                 supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
                 store: self.store.clone(),
                 memory: Arc::new(longhaul_core::memory::Embedded::new(self.store.clone(), self.clock.clone())),
                 clock: self.clock.clone(),
-                watch: nobody,
+                watch: null,
                 exchange: None,
             },
             journal,

@@ -1,45 +1,48 @@
-//! Services that are not there: what a guest that may not ask for them is linked with.
+//! Null implementations of the services that a guest's world does not import.
+//!
+//! Each method answers at once that it has nothing, or refuses. None waits, keeps anything or reaches the network.
 
-use longhaul_capabilities::{Models, Services, Watch};
+use crate::setup::Services;
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::graph::{Answered, Ask, GraphError, Graphs};
 use longhaul_core::memory::{Embedded, Trust};
-use longhaul_core::model::Model;
+use longhaul_core::model::{Model, Models};
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
     BrokenOff, CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, ToolCall, ToolError, ToolInfo,
     ToolOutput, Tools, Verification,
 };
+use longhaul_core::watch::Watch;
 use longhaul_core::work::{CheckReport, Task};
 use longhaul_core::{Clock, Digest, InvocationId, Outage};
 use std::sync::Arc;
 
-/// Nobody answers.
-pub struct Nobody;
+/// Implements every service of a guest, and refuses or answers that it has nothing.
+pub struct NullServices;
 
-/// Nobody for every service but the clock, and the network itself where a grant allows it.
+/// Null services beside the clock. A guest reaches the network itself where a grant allows it.
 pub fn services(clock: Arc<dyn Clock>) -> Services {
-    let nobody = Arc::new(Nobody);
-    let memory = Arc::new(Embedded::new(nobody.clone(), Arc::clone(&clock)));
+    let null = Arc::new(NullServices);
+    let memory = Arc::new(Embedded::new(null.clone(), Arc::clone(&clock)));
     Services {
-        models: nobody.clone(),
-        tools: nobody.clone(),
-        checks: nobody.clone(),
-        delegate: nobody.clone(),
-        graphs: nobody.clone(),
-        approvals: nobody.clone(),
+        models: null.clone(),
+        tools: null.clone(),
+        checks: null.clone(),
+        delegate: null.clone(),
+        graphs: null.clone(),
+        approvals: null.clone(),
         supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
-        store: nobody.clone(),
+        store: null.clone(),
         memory,
         clock,
-        watch: nobody,
+        watch: null,
         exchange: None,
     }
 }
 
-/// Where there is nobody to ask, nothing passes.
+/// No call passes without approval, and there is nobody who could give it.
 #[async_trait::async_trait]
-impl Approvals for Nobody {
+impl Approvals for NullServices {
     fn is_free(&self, _intent: &Intent) -> bool {
         false
     }
@@ -54,18 +57,18 @@ impl Approvals for Nobody {
     }
 }
 
-impl Models for Nobody {
+impl Models for NullServices {
     fn model(&self, _name: &str) -> Option<Arc<dyn Model>> {
         None
     }
 }
 
-impl Watch for Nobody {
+impl Watch for NullServices {
     fn heard(&self, _invocation: &InvocationId, _text: &str) {}
 }
 
 #[async_trait::async_trait]
-impl Tools for Nobody {
+impl Tools for NullServices {
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
         Ok(Vec::new())
     }
@@ -84,7 +87,7 @@ impl Tools for Nobody {
 }
 
 #[async_trait::async_trait]
-impl Checks for Nobody {
+impl Checks for NullServices {
     fn list(&self) -> Vec<CheckInfo> {
         Vec::new()
     }
@@ -95,21 +98,21 @@ impl Checks for Nobody {
 }
 
 #[async_trait::async_trait]
-impl Delegate for Nobody {
+impl Delegate for NullServices {
     async fn run(&self, _: InvocationId, agent: &str, _: Task, _: Trust) -> Result<Delegated, BrokenOff> {
         Ok(Delegated::refused(DelegateError::UnknownAgent(agent.to_owned())))
     }
 }
 
 #[async_trait::async_trait]
-impl Graphs for Nobody {
+impl Graphs for NullServices {
     async fn ask(&self, _owner: &InvocationId, _name: &str, _ask: Ask) -> Answered {
         GraphError::Failed("nobody keeps graphs here".to_owned()).into()
     }
 }
 
 #[async_trait::async_trait]
-impl Store for Nobody {
+impl Store for NullServices {
     fn get(&self, _: Table, _: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         Err(no_store())
     }

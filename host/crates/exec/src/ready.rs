@@ -6,7 +6,9 @@
 //! of ours: what that leaves in an interpreter is a warmer heap, and nothing that a job could tell from a
 //! fresh start but time, fuel and addresses.
 
-use super::{ExecError, Job, JobLimits, Language, run_call, setup, streaming};
+use crate::call::{run_call, setup, streaming};
+use crate::error::ExecError;
+use crate::job::{Job, JobLimits, Language};
 use longhaul_capabilities::Console;
 use longhaul_engine::{CallError, Plugin, Standby};
 use serde_json::json;
@@ -19,7 +21,7 @@ const REST: Duration = Duration::from_millis(2);
 
 /// The shelves.
 #[derive(Clone, Default)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     shelves: Arc<Mutex<HashMap<Language, Shelf>>>,
 }
 
@@ -35,7 +37,7 @@ struct Shelf {
 }
 
 impl Ready {
-    pub(super) async fn keep(
+    pub(crate) async fn keep(
         &self,
         language: Language,
         plugin: Arc<Plugin>,
@@ -51,7 +53,7 @@ impl Ready {
     }
 
     /// An instance that fits the job, if one waits: one that sees nothing, with the same limits.
-    pub(super) fn take(&self, job: &Job) -> Option<(Standby, Console)> {
+    pub(crate) fn take(&self, job: &Job) -> Option<(Standby, Console)> {
         let language = job.code.language();
         let mut shelves = self.lock();
         let shelf = shelves.get_mut(&language)?;
@@ -64,7 +66,7 @@ impl Ready {
 
     /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
     /// where pages are touched for the first time. Also those that could not be made when it was their turn.
-    pub(super) fn restock(&self, language: Language) {
+    pub(crate) fn restock(&self, language: Language) {
         let Some(jobs) = self.note_job(language) else { return };
         let ready = self.clone();
         tokio::spawn(async move {

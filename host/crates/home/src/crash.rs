@@ -4,6 +4,7 @@
 //! writes a line for each point that is reached, so that a test can enumerate them. Without these two
 //! variables a point costs one look at an empty option.
 
+use longhaul_core::crash::CrashHook;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -43,9 +44,9 @@ impl CrashPoints {
     }
 
     /// The same, for crates that know only a function.
-    pub fn hook(&self) -> Option<longhaul_store::CrashHook> {
+    pub fn hook(&self) -> Option<CrashHook> {
         let points = self.clone();
-        points.0.is_some().then(|| -> longhaul_store::CrashHook { Arc::new(move |name| points.reach(name)) })
+        points.0.is_some().then(|| -> CrashHook { Arc::new(move |name| points.reach(name)) })
     }
 }
 

@@ -8,9 +8,9 @@
 //! | `socket-token` | what a client of the socket shows, mode 0600; made anew by each owner |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
 //! | `scratch/` | copies that checks run on |
-//! | `plugins/` | installed plugins; see `plugins/installed.rs` |
-//! | `secrets/` | values of secrets, mode 0600; see `secrets.rs` |
-//! | `signing.key`, `signers` | the key of this directory, and known ones of others; see `signing.rs` |
+//! | `plugins/` | installed plugins; the crate `longhaul-plugins` keeps them |
+//! | `secrets/` | values of secrets, mode 0600; the crate `longhaul-security` keeps them |
+//! | `signing.key`, `signers` | the key of this directory, and known ones of others; likewise |
 
 use longhaul_core::fault::{self, Context, bail};
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
@@ -19,7 +19,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The environment's word for the data directory.
+/// Names the data directory.
 pub const VARIABLE: &str = "LONGHAUL_HOME";
 
 const TREES: &str = "trees";

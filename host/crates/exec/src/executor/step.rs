@@ -1,7 +1,12 @@
-//! One step of a graph in Python's interpreter: the call that [`crate::steps`] makes.
+//! One step of a graph in Python's interpreter.
+//!
+//! It reads neither the arguments nor the answer: both are texts between the caller and the interpreter.
 
-use super::report::{Ended, of_runtime};
-use super::{ExecError, Executor, Job, Language, Report, setup, streaming};
+use super::Executor;
+use crate::call::{setup, streaming};
+use crate::error::ExecError;
+use crate::job::{Job, Language};
+use crate::report::{Ended, Report, of_runtime};
 use longhaul_capabilities::Console;
 use longhaul_core::tool::ToolCall;
 use longhaul_engine::{Cancel, Start};
@@ -10,7 +15,11 @@ use std::time::Instant;
 impl Executor {
     /// Calls the function `step` of the interpreter, in an instance like those of jobs that see and may use what this
     /// one does. Answers what came of the call, and what the interpreter said unless it was stopped.
-    pub(crate) async fn step(&self, job: &Job, arguments: String) -> Result<(Report, Option<String>), ExecError> {
+    ///
+    /// # Errors
+    /// [`ExecError::NoRuntime`], [`ExecError::CompileLimit`], [`ExecError::Load`] or [`ExecError::Host`]; the step was not
+    /// started then.
+    pub async fn step(&self, job: &Job, arguments: String) -> Result<(Report, Option<String>), ExecError> {
         let plugin = self.runtime(Language::Python).await?;
         let since = Instant::now();
         let (start, console) = match self.inner.ready.take(job) {

@@ -3,6 +3,7 @@
 //! The adapter tells of an exit only whether it was one with 0. So `proc_exit` goes past it, to the function of
 //! WASI 0.2 that takes the code.
 
+use longhaul_engine::LoadError;
 use std::borrow::Cow;
 use std::fmt::Display;
 use wasmparser::{Parser, Payload};
@@ -33,8 +34,17 @@ const EXIT_WORLD: &str = "
         }
     }";
 
+/// The component of a program, whichever form it has.
+///
+/// # Errors
+/// [`LoadError::NotAComponent`].
+pub async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
+    let refused = |reason| LoadError::NotAComponent { name: "program".into(), reason };
+    adapted(bytes).await.map_err(refused)
+}
+
 /// The component of a program, or why it is none.
-pub(super) async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+async fn adapted(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     if !is_core_module(bytes) {
         return Ok(Cow::Borrowed(bytes));
     }

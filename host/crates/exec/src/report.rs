@@ -1,6 +1,6 @@
 //! What came of a job, in the fields that executors have by custom, and ours.
 
-use super::{JobLimits, words};
+use crate::job::JobLimits;
 use longhaul_capabilities::Console;
 use longhaul_core::LimitHit;
 use longhaul_core::event::Used;
@@ -37,10 +37,10 @@ pub struct Report {
 }
 
 /// What is known of a job beside its call.
-pub(super) struct Ended<'a> {
-    pub(super) since: Instant,
-    pub(super) console: Console,
-    pub(super) limits: &'a JobLimits,
+pub(crate) struct Ended<'a> {
+    pub(crate) since: Instant,
+    pub(crate) console: Console,
+    pub(crate) limits: &'a JobLimits,
 }
 
 /// How it ended, before the limits are looked at.
@@ -56,7 +56,7 @@ struct Answer {
     exit_code: i32,
 }
 
-pub(super) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: Ended<'_>) -> Report {
+pub(crate) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: Ended<'_>) -> Report {
     let Called { result, used, refused, .. } = called;
     let way = match result {
         Ok(Ok(output)) => match serde_json::from_str::<Answer>(&output.output) {
@@ -69,7 +69,7 @@ pub(super) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: E
     ended.report(way, refused, used)
 }
 
-pub(super) fn of_program(called: Called<i32>, ended: Ended<'_>) -> Report {
+pub(crate) fn of_program(called: Called<i32>, ended: Ended<'_>) -> Report {
     let Called { result, used, refused, .. } = called;
     let way = result.map_or_else(Way::Stopped, Way::Exited);
     ended.report(way, refused, used)
@@ -111,5 +111,16 @@ impl Ended<'_> {
             }
             Way::Stopped(error) => (None, Some(error.to_string()), None),
         }
+    }
+}
+
+/// What a limit is called in a report.
+fn words(hit: &LimitHit, limits: &JobLimits) -> String {
+    match hit.name.as_str() {
+        "wall_ms_max" | "cpu_ms_max" => format!("Timeout: it ran longer than {} ms", limits.timeout_ms),
+        "memory_bytes_max" => format!("memory limit: it needs more than {} bytes", limits.memory_bytes_max),
+        "fuel_max" => format!("fuel limit: it needs more than {} fuel", limits.fuel_max),
+        "stack_bytes_max" => "stack limit: it calls too deep".to_owned(),
+        _ => format!("limit: it used {} of {} {}", hit.used, hit.max, hit.name),
     }
 }

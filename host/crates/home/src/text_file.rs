@@ -2,27 +2,15 @@
 //!
 //! Refuses what is no regular file, since a device has no end and a pipe may never begin, and what is longer than it may be.
 
-use crate::config;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-
-/// Bytes of `longhaul.toml`. The longest of ours has 4 KiB.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
-
-/// The text of `longhaul.toml` in a project.
-///
-/// # Errors
-/// As [`read`].
-pub(crate) fn of_config(project: &Path) -> io::Result<String> {
-    read(&project.join(config::FILE), CONFIG_BYTES_MAX)
-}
 
 /// The text of a file.
 ///
 /// # Errors
 /// It is not there or no regular file, it is longer than `bytes_max`, or it is not UTF-8.
-pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
