@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 33] = [
+const ARROWS: [(&str, &[&str]); 34] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -18,6 +18,24 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul-browser", &["longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
     ("longhaul-build", &["longhaul-core"]),
     ("longhaul-capabilities", &["longhaul-bindings", "longhaul-core", "longhaul-egress"]),
+    (
+        "longhaul-config",
+        &[
+            "longhaul-approval",
+            "longhaul-browser",
+            "longhaul-core",
+            "longhaul-harness",
+            "longhaul-home",
+            "longhaul-mcp",
+            "longhaul-models",
+            "longhaul-redis",
+            "longhaul-resources",
+            "longhaul-sandbox",
+            "longhaul-telemetry",
+            "longhaul-tools",
+            "longhaul-worktree",
+        ],
+    ),
     ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
     ("longhaul-core", &[]),
     ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
