@@ -1,19 +1,22 @@
 //! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
 
-use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
 use crate::manifest::{Asks, Manifest};
-use crate::memory;
 use crate::plugins::{self, verdict};
-use crate::quarantine::{self, Shape};
 use crate::run::unkept::Unkept;
-use crate::secrets::{SecretConfig, Vault};
+use crate::secrets::Vault;
 use crate::toolbox::built_in::{self, Site};
 use crate::toolbox::gate::ToolGate;
 use crate::toolbox::mcp;
 use crate::wiring::World;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_config::quarantine::{self, Shape};
+use longhaul_config::secrets::SecretConfig;
+use longhaul_config::tools::built_in::is_built_in;
+use longhaul_config::tools::is_web_tool;
+use longhaul_config::tools::mcp::tool_name;
+use longhaul_config::{Config, PluginConfig, grants, memory};
 use longhaul_core::context::ContextRules;
 use longhaul_core::fault::{self, Context};
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
@@ -58,7 +61,7 @@ pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) ->
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
-        if built_in::is_built_in(part) {
+        if is_built_in(part) {
             // The host's own code: there are no bytes that could change.
             continue;
         }
@@ -131,7 +134,7 @@ impl Cast {
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
             parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
         }
-        let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
+        let own_tools = config.tools.iter().filter(|(_, part)| is_built_in(part));
         let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
         let site = Site { world: &world, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
@@ -142,12 +145,11 @@ impl Cast {
             .iter()
             .map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins, is_web_tool(config, name))));
         let gates = gates.chain(mcp::gates(config)).collect();
-        let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| mcp::tool_name(name)));
+        let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| tool_name(name)));
         let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
         let servers = config.mcp.iter();
-        let servers = servers
-            .map(|(name, server)| (mcp::tool_name(name), server.secrets().map(str::to_owned).collect()))
-            .collect();
+        let servers =
+            servers.map(|(name, server)| (tool_name(name), server.secrets().map(str::to_owned).collect())).collect();
         let project = config.scope().to_owned();
         Ok(Self {
             world,
@@ -388,24 +390,6 @@ pub async fn ready(
     })
 }
 
-/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and what of the host's own is not known to
-/// stay here.
-pub fn is_web_tool(config: &Config, tool: &str) -> bool {
-    let Some(part) = config.tools.get(tool) else {
-        // A server of MCP reaches what it likes. What is no tool at all was refused, by the host's own words.
-        return config.mcp.keys().any(|name| mcp::tool_name(name) == tool);
-    };
-    match part.plugin.strip_prefix("builtin:") {
-        // Its programs have no network, unless the operator lets them run without a sandbox.
-        Some("shell") => match part.settings.get("sandbox_min") {
-            Some(least) => least == "none",
-            None => config.run.sandbox_min == longhaul_sandbox::Level::None,
-        },
-        Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
-        None => !part.hosts.is_empty(),
-    }
-}
-
 fn role_of(table: &str) -> Role {
     match table.split('.').next() {
         Some("planner") => Role::Planner,
@@ -421,41 +405,4 @@ fn python_checks(tree: &Path) -> (PluginConfig, Grants) {
     let directory = DirectoryGrant { guest: "/work".into(), host: tree.to_owned(), access: Access::Read };
     let grants = Grants { table: PYTHON_CHECKS.into(), directories: vec![directory], ..Grants::default() };
     (PluginConfig { plugin: "python".into(), ..PluginConfig::default() }, grants)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_can_reach_the_network_answers_words_of_the_web() {
-        let config: Config = toml::from_str(
-            r#"
-            [project]
-            name = "p"
-            [agents.code]
-            plugin = "react"
-            [tools.files]
-            plugin = "files"
-            [tools.fetch]
-            plugin = "http-fetch"
-            hosts = ["https://example.com"]
-            [tools.shell]
-            plugin = "builtin:shell"
-            [tools.open]
-            plugin = "builtin:shell"
-            settings = { sandbox_min = "none" }
-            [tools.browser]
-            plugin = "builtin:browser"
-            [tools.git]
-            plugin = "builtin:git"
-            [mcp.tickets]
-            command = ["tickets"]
-            "#,
-        )
-        .expect("a configuration");
-        let found = ["files", "fetch", "shell", "open", "browser", "git", "mcp-tickets", "conversation", "none"]
-            .map(|tool| is_web_tool(&config, tool));
-        assert_eq!(found, [false, true, false, true, true, false, true, false, false]);
-    }
 }

@@ -3,7 +3,6 @@
 //!
 //! | file | looks at |
 //! |---|---|
-//! | `check/text.rs` | texts alone: lines, and names that were probably meant |
 //! | `check/machine.rs` | this machine: directories, programs, keys, secrets |
 //! | `check/plugins.rs` | components: that they are there, their settings, functions, and the plan of a written goal |
 //!
@@ -12,13 +11,12 @@
 
 pub mod machine;
 pub mod plugins;
-pub mod text;
 
 use crate::cast::Pins;
-use crate::config::{Config, Diagnostic, FILE};
 use crate::identity;
 use crate::trust;
 use crate::wiring::{ModelOptions, World};
+use longhaul_config::{Config, Diagnostic, FILE, PluginConfig, toml_text};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
@@ -177,7 +175,7 @@ pub(crate) struct Found {
 impl Found {
     /// About a key of `longhaul.toml`, by its path.
     fn at(&mut self, path: &str, text: &str) {
-        self.findings.push(Finding::new(Some(FILE), text::line_of(&self.text, path), text));
+        self.findings.push(Finding::new(Some(FILE), toml_text::line_of(&self.text, path), text));
     }
 
     /// About another file of the project.
@@ -213,7 +211,7 @@ fn model_words(provider: &Provider) -> String {
 }
 
 /// What the operator gives a part.
-fn powers(part: &crate::config::PluginConfig) -> String {
+fn powers(part: &PluginConfig) -> String {
     let listed = |what: &str, names: Vec<String>| match names.is_empty() {
         true => None,
         false => Some(format!("{what} {}", names.join(", "))),

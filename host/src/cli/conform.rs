@@ -3,6 +3,7 @@
 use super::{Context, Exit, plugin};
 use crate::manifest::{self, Manifest};
 use clap::Args;
+use longhaul_config::asks::AskedDirectory;
 use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _};
@@ -77,7 +78,7 @@ fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fa
     let nothing_said = Subject::new(name, bytes);
     let Some(found) = manifest else { return Ok(nothing_said) };
     let (manifest, more): (Manifest, More) = (found.read()?, found.read()?);
-    let asked = |asked: &manifest::AskedDirectory| DirectoryGrant {
+    let asked = |asked: &AskedDirectory| DirectoryGrant {
         guest: asked.guest.clone(),
         host: PathBuf::new(),
         access: asked.access,

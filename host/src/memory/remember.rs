@@ -11,13 +11,14 @@
 
 use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
-use super::{MemoryConfig, episodes_of, facts_of};
+use super::{episodes_of, facts_of};
 use crate::config::Config;
 use crate::run::ledger::Ledger;
 use crate::run::{self, RunRecord};
 use crate::trust;
 use crate::wiring::{ModelSet, World};
 use longhaul_capabilities::{Models as _, turns};
+use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};

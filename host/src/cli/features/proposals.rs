@@ -2,8 +2,9 @@
 
 use crate::cli::{Context, Exit, order};
 use crate::run::proposals::{Change, Proposal, Standing};
-use crate::service::{Answer, Request, Which, make_whole};
+use crate::service::{Answer, Request, Which};
 use clap::Args;
+use longhaul_config::make_whole;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use std::path::PathBuf;

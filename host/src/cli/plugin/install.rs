@@ -6,10 +6,10 @@
 use super::look::{Changes, Known};
 use super::{fetch, read_bounded, say};
 use crate::cli::{Context, Exit};
-use crate::manifest::Asks;
 use crate::plugins::installed::{Installed, Source, Version};
 use crate::plugins::{self, verdict};
 use clap::Args;
+use longhaul_config::asks::Asks;
 use longhaul_conform::Judged;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};

@@ -4,9 +4,11 @@
 //! reach nothing. A value under any other key is told as it is written, so that a new setting is a power until somebody
 //! has looked at it.
 
-use super::{Power, PowerKind};
-use crate::config::{Config, DirectoryConfig, FILE, PluginConfig};
-use crate::toolbox::built_in;
+use super::power::{Power, PowerKind};
+use crate::file::FILE;
+use crate::part::{DirectoryConfig, PluginConfig};
+use crate::tables::Config;
+use crate::tools::built_in;
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::grant::Access;
@@ -585,7 +587,7 @@ fn digest_of(file: &Path) -> io::Result<Digest> {
 }
 
 /// Whether a path may lead out of the project.
-pub(crate) fn leads_out(path: &Path) -> bool {
+pub fn leads_out(path: &Path) -> bool {
     path.is_absolute() || leads_out_of_itself(path)
 }
 

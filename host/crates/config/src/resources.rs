@@ -86,7 +86,7 @@ impl Settings {
 }
 
 /// Settings that may change.
-pub(super) struct Watched {
+pub struct Watched {
     home: PathBuf,
     last: Mutex<Last>,
 }
@@ -98,13 +98,14 @@ struct Last {
 }
 
 impl Watched {
-    pub(super) fn of(home: PathBuf) -> Self {
+    /// Those of a data directory. Nothing is read yet.
+    pub fn of(home: PathBuf) -> Self {
         let last = Last { stamp: None, settings: Arc::default(), has_read: false };
         Self { home, last: Mutex::new(last) }
     }
 
     /// As they stand.
-    pub(super) fn now(&self) -> Arc<Settings> {
+    pub fn now(&self) -> Arc<Settings> {
         let found = std::fs::metadata(self.home.join(FILE)).ok();
         let stamp = found.and_then(|found| Some((found.modified().ok()?, found.len())));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,86 +4,24 @@
 //! A power is *plain* when it reaches nothing that a run without any configuration could not reach: the run's own tree,
 //! tools over it, checks in the full sandbox, a provider's own address. A *guard* is the opposite of a power: a wall that
 //! the file makes higher. It is listed beside them, so that somebody is asked before it goes. `powers/found.rs` goes
-//! through the tables. Refuses to grant anything: that is `config.rs`.
+//! through the tables. Refuses to grant anything: that is [`crate::grants`].
 
 mod found;
+mod power;
 
-pub(crate) use found::leads_out;
+pub use found::leads_out;
+pub use power::{Power, PowerKind};
 
-use crate::config::Config;
+use crate::tables::Config;
 use longhaul_core::store::Key;
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, RunId};
-use serde::{Deserialize, Serialize};
+use power::POWER_BYTES_MAX;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
-
-/// Longest text of one power, in bytes.
-const POWER_BYTES_MAX: usize = 400;
 
 /// Differences that an error names. The rest are counted.
 const SHOWN_MAX: usize = 6;
-
-/// What a power reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PowerKind {
-    /// A program that is started outside the sandbox of checks, or without a question.
-    Command,
-    /// A check: a program in the sandbox.
-    Check,
-    /// A host that a tool, a server or a notification reaches.
-    Host,
-    /// An address that the host itself sends to: models, telemetry, shared servers.
-    Endpoint,
-    /// A directory other than the tree of a run.
-    Directory,
-    /// The tree of a run.
-    Tree,
-    /// A secret, a key, or a variable of the environment.
-    Secret,
-    /// A tool, an agent or a model that a plugin may call, and the plugin itself.
-    Tool,
-    /// A wall that is lower than it is by default.
-    Wall,
-    /// A wall that is higher than it is by default.
-    Guard,
-}
-
-/// One power.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Power {
-    /// What it reaches.
-    pub kind: PowerKind,
-    /// The table of `longhaul.toml`.
-    pub table: String,
-    /// What it is, as a person reads it.
-    pub what: String,
-    /// Whether a run without configuration could reach as much.
-    pub is_plain: bool,
-}
-
-impl Power {
-    /// Whether an agreement keeps it: more of a power, and less of a guard, is asked about.
-    #[must_use]
-    pub fn is_agreed_on(&self) -> bool {
-        !self.is_plain || self.is_guard()
-    }
-
-    /// Whether it holds a run back.
-    #[must_use]
-    pub fn is_guard(&self) -> bool {
-        self.kind == PowerKind::Guard
-    }
-}
-
-impl fmt::Display for Power {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names and words come from a file that somebody else may have written.
-        write!(formatter, "[{}] {}", printable(&self.table, 100), printable(&self.what, POWER_BYTES_MAX))
-    }
-}
 
 /// All powers of a configuration, in order.
 #[must_use]

@@ -3,8 +3,7 @@
 //! `[server]` is read when the server starts and at SIGHUP. What only a start can change is named then, and left as it
 //! was. `[notify]` is read whenever somebody may be told.
 
-use super::rate::Rate;
-use crate::notify::config::NotifyConfig;
+use crate::notify::NotifyConfig;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -130,11 +129,6 @@ impl Settings {
         keep("connections_max", now.connections_max != self.connections_max);
         (now.listen, now.tokens, now.connections_max) = (self.listen, self.tokens, self.connections_max);
         (now, kept)
-    }
-
-    /// How often somebody may ask.
-    pub fn rate(&self) -> Rate {
-        Rate { per_second: self.requests_per_second, burst: self.requests_burst }
     }
 
     /// Whether a client may call the server by this name, which has no port.

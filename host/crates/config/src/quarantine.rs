@@ -6,7 +6,8 @@
 //! own, however short, has heard what the agent heard. So has who is told a long list of whatever: numbers can be the
 //! codes of letters, and a list of letters spells any word. Refuses schemas that let longer text out.
 
-use crate::config::{Config, PluginConfig};
+use crate::part::PluginConfig;
+use crate::tables::Config;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::Access;
 use longhaul_core::tool::DelegateError;

@@ -2,7 +2,7 @@
 //!
 //! They do not bound calls: an invocation has limits of its own.
 
-use longhaul_sandbox::Level;
+use crate::level::Level;
 use serde::{Deserialize, Serialize};
 
 /// What compiling one plugin may cost. Written in `longhaul.toml` under `[compile]`.
