@@ -13,6 +13,7 @@
 use crate::config::FILE;
 use crate::run::{self, ProjectRecord, RunRecord};
 use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::ids::{drawn, is_drawn};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
@@ -20,12 +21,6 @@ use std::path::{Path, PathBuf};
 
 /// Checkouts that are looked at.
 const CHECKOUTS_MAX: usize = 10_000;
-
-/// What ids that are drawn start with. A name may too, and then it is nobody's id.
-const PREFIX: &str = "p-";
-
-/// Hexadecimal digits of an id, of 80 random bits.
-const DIGITS: usize = 20;
 
 /// A checkout that is known here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,22 +107,6 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
 pub fn list(store: &dyn Store) -> fault::Result<Vec<Checkout>> {
     let rows = store.scan(Table::States, &prefix(), None, CHECKOUTS_MAX)?;
     rows.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a checkout is damaged")).collect()
-}
-
-/// An id for a project that nobody works with yet, such as one that is only looked at: nothing is kept under it.
-#[must_use]
-pub fn drawn(seed: &[u8; 32]) -> String {
-    let digits: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{PREFIX}{}", &digits[..DIGITS])
-}
-
-/// Whether an id was drawn, and is no name of before. A checkout of before has its name for an id, so a name that looks
-/// drawn would be taken for one: it is then as young as it looks, which costs it an unbound secret and nothing else.
-#[must_use]
-pub fn is_drawn(id: &str) -> bool {
-    id.strip_prefix(PREFIX).is_some_and(|digits| {
-        digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-    })
 }
 
 fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<String>> {

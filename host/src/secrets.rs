@@ -12,6 +12,7 @@ use crate::home::Home;
 use http::HeaderName;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::grant::HostPattern;
+use longhaul_core::ids::is_drawn;
 use longhaul_core::tool::{FunctionInfo, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, Outage};
 use longhaul_egress::{Key, Keyring, Redactor, Secret};
@@ -227,7 +228,7 @@ impl Vault {
                 Ok(Secret::new(&kept.value)?)
             }
             // Who knew it by then: a project whose id is its name is as old.
-            Some(Found::Unbound(value)) if !crate::identity::is_drawn(wanting.project) => Ok(Secret::new(&value)?),
+            Some(Found::Unbound(value)) if !is_drawn(wanting.project) => Ok(Secret::new(&value)?),
             Some(Found::Unbound(_)) => bail!(
                 "the secret `{name}` is of a time before secrets belonged to projects, and this project is younger; \
                  set it for this one with: longhaul secrets set {name}"
