@@ -7,7 +7,6 @@
 
 pub mod agents;
 pub mod ask;
-pub mod audit;
 pub mod backup;
 pub mod bombs;
 pub mod cast;
@@ -22,7 +21,6 @@ pub mod exec;
 pub mod gc;
 pub mod graphs;
 pub mod home;
-pub mod identity;
 pub mod logs;
 pub mod manifest;
 pub mod memory;
@@ -34,12 +32,11 @@ pub mod protect;
 mod quarantine;
 pub mod resources;
 pub mod run;
-pub mod secrets;
 pub mod server;
 pub mod service;
-pub mod signing;
 pub mod steps;
 mod text_file;
 mod toolbox;
-pub mod trust;
 pub mod wiring;
+
+pub use longhaul_security::{audit, identity, secrets, signing, trust};

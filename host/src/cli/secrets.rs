@@ -3,10 +3,11 @@
 
 use super::{Context, Exit, terminal};
 use crate::config::{Config, FILE, PluginConfig};
-use crate::secrets::{Bound, Listed, SecretConfig, Vault, check_name};
+use crate::secrets::{Bound, Listed, Vault};
 use crate::service::{SecurityAsk, SecurityDone};
 use crate::toolbox::mcp;
 use clap::{Args, Subcommand};
+use longhaul_config::secrets::{SecretConfig, check_name};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;

@@ -10,11 +10,11 @@
 //! under the name: its id is the name, which no id that is drawn can be equal to. Refuses to say by itself that two
 //! checkouts are one project: a person does, with `longhaul project same-as`.
 
-use crate::config::FILE;
-use crate::run::{self, ProjectRecord, RunRecord};
+use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::ids::{drawn, is_drawn};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_records::record::{ProjectRecord, RunRecord, records};
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -80,9 +80,9 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
     let found = match found {
         Some(found) => Some(found),
         // One that nobody has worked with since a version that knew names alone.
-        None => crate::config::Config::read(&place)
-            .ok()
-            .and_then(|config| of_before(store, &place, &config.project.name).ok().flatten()),
+        None => {
+            Config::read(&place).ok().and_then(|config| of_before(store, &place, &config.project.name).ok().flatten())
+        }
     };
     let id = match found {
         Some(found) => found.id,
@@ -119,7 +119,7 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option
     }
     let of_checkout = |known: Checkout| (known.directory, known.name);
     let of_run = |record: RunRecord| (record.directory, record.project);
-    let mut known = list(store)?.into_iter().map(of_checkout).chain(run::records(store)?.into_iter().map(of_run));
+    let mut known = list(store)?.into_iter().map(of_checkout).chain(records(store)?.into_iter().map(of_run));
     let other = known.find(|(place, known)| known == name && place != directory && place.join(FILE).exists());
     Ok(other.map(|(place, _)| {
         format!(
@@ -134,7 +134,7 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option
 /// of the one that was made with that name.
 fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
     let is_of = |project: &str, place: &Path| project == name && (place == directory || place.join(FILE).exists());
-    let runs = run::records(store)?.into_iter().filter(|record| record.id.is_empty());
+    let runs = records(store)?.into_iter().filter(|record| record.id.is_empty());
     let mut places: Vec<PathBuf> =
         runs.filter(|record| is_of(&record.project, &record.directory)).map(|record| record.directory).collect();
     if places.is_empty() {
