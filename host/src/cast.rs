@@ -2,7 +2,7 @@
 
 use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
-use crate::manifest::{Asks, Manifest};
+use crate::manifest::Manifest;
 use crate::memory;
 use crate::nobody::Nobody;
 use crate::plugins::{self, verdict};
@@ -14,6 +14,7 @@ use crate::toolbox::gate::ToolGate;
 use crate::toolbox::mcp;
 use crate::wiring::World;
 use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_config::asks::Asks;
 use longhaul_config::secrets::SecretConfig;
 use longhaul_core::context::ContextRules;
 use longhaul_core::fault::{self, Context};

@@ -22,11 +22,9 @@ pub mod gc;
 pub mod graphs;
 pub mod home;
 pub mod logs;
-pub mod manifest;
 pub mod memory;
 pub mod nobody;
 pub mod notify;
-pub mod plugins;
 pub mod powers;
 pub mod protect;
 mod quarantine;
@@ -39,4 +37,6 @@ mod text_file;
 mod toolbox;
 pub mod wiring;
 
+pub use longhaul_plugins as plugins;
+pub use longhaul_plugins::manifest;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};

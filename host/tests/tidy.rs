@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 33] = [
+const ARROWS: [(&str, &[&str]); 35] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -31,11 +31,25 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul-llama", &[]),
     ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
+    ("longhaul-plugins", &["longhaul-build", "longhaul-config", "longhaul-core", "longhaul-engine", "longhaul-home"]),
     ("longhaul-redis", &["longhaul-core"]),
     ("longhaul-repomap", &[]),
     ("longhaul-resources", &["longhaul-core"]),
     ("longhaul-sandbox", &["longhaul-core"]),
     ("longhaul-schedule", &["longhaul-core"]),
+    (
+        "longhaul-security",
+        &[
+            "longhaul-config",
+            "longhaul-core",
+            "longhaul-egress",
+            "longhaul-home",
+            "longhaul-mcp",
+            "longhaul-models",
+            "longhaul-records",
+            "longhaul-worktree",
+        ],
+    ),
     ("longhaul-store", &["longhaul-core"]),
     ("longhaul-telemetry", &["longhaul-core", "longhaul-tls"]),
     (
