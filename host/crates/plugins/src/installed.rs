@@ -31,11 +31,11 @@ const DIGITS_MIN: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// As its manifest says.
+    /// The version that its manifest says.
     pub version: String,
-    /// Of its bytes.
+    /// The digest of its bytes.
     pub digest: Digest,
-    /// How many.
+    /// The number of its bytes.
     pub bytes: u64,
     /// Where it came from.
     pub source: Source,
