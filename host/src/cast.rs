@@ -1,7 +1,7 @@
 //! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
 
 use crate::crash::CrashPoints;
-use crate::manifest::{Asks, Manifest};
+use crate::manifest::Manifest;
 use crate::plugins::{self, verdict};
 use crate::run::unkept::Unkept;
 use crate::secrets::Vault;
@@ -11,6 +11,7 @@ use crate::toolbox::mcp;
 use crate::wiring::World;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_config::asks::Asks;
 use longhaul_config::quarantine::{self, Shape};
 use longhaul_config::secrets::SecretConfig;
 use longhaul_config::tools::built_in::is_built_in;

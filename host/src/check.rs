@@ -18,6 +18,7 @@ use crate::trust;
 use crate::wiring::{ModelOptions, World};
 use longhaul_config::{Config, Diagnostic, FILE, PluginConfig, toml_text};
 use longhaul_core::fault::{self, bail};
+use longhaul_core::ids;
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,7 @@ pub async fn examine(
         Err(faults) => return Ok((faults.iter().map(Finding::of_diagnostic).collect(), Overview::default())),
     };
     let known = identity::known(&*world.store, directory, &config.project.name)?;
-    config.project.id = known.map_or_else(|| identity::drawn(&world.fresh_seed()), |known| known.id);
+    config.project.id = known.map_or_else(|| ids::drawn(&world.fresh_seed()), |known| known.id);
     let trusted = trust::expect(&*world.store, directory, &config);
     if trusted.is_err() {
         // Tools are asked what they can do, and those of a repository must not have its grants by then.

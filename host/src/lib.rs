@@ -7,7 +7,6 @@
 
 pub mod agents;
 pub mod ask;
-pub mod audit;
 pub mod backup;
 pub mod bombs;
 pub mod cast;
@@ -18,20 +17,14 @@ pub mod door;
 pub mod events;
 pub mod gc;
 pub mod graphs;
-pub mod identity;
-pub mod manifest;
 pub mod memory;
 pub mod notify;
-pub mod plugins;
 pub mod resources;
 pub mod run;
-pub mod secrets;
 pub mod server;
 pub mod service;
-pub mod signing;
 pub mod steps;
 mod toolbox;
-pub mod trust;
 pub mod wiring;
 
 pub use longhaul_config as config;
@@ -39,3 +32,6 @@ pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;
 pub use longhaul_home as home;
 pub use longhaul_home::{crash, logs};
+pub use longhaul_plugins as plugins;
+pub use longhaul_plugins::manifest;
+pub use longhaul_security::{audit, identity, secrets, signing, trust};

@@ -13,7 +13,7 @@ use crate::powers;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
 use crate::run::{self, RunRecord};
-use crate::secrets::known::KnownSecrets;
+use crate::secrets::KnownSecrets;
 use crate::signing::Signer;
 use longhaul_capabilities::Models;
 use longhaul_core::fault::{self, Context, bail};

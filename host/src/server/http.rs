@@ -131,7 +131,7 @@ impl Hall {
     }
 
     async fn executor(&self) -> Result<&Executor, ExecError> {
-        let runtimes = crate::plugins::directories(&self.home);
+        let runtimes = longhaul_home::plugin_directories(&self.home);
         self.executor.get_or_try_init(|| async { Executor::new(Places { runtimes, ..Places::usual()? }) }).await
     }
 }

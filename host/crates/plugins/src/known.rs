@@ -1,11 +1,13 @@
-//! What is known of a component before it is run: `longhaul plugin inspect`, and what an installation shows.
+//! What is known of a component before it is run: what its bytes say, what its author says, and what is different from
+//! another version. An inspection and an installation show it.
+//!
+//! Refuses to run anything, and to show an author's words as they are: they could move the cursor of a terminal.
 
-use super::read_bounded;
-use crate::cli::{Context, Exit};
 use crate::manifest::Manifest;
+use longhaul_core::LimitHit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
-use longhaul_engine::{CompileLimits, Inspection, inspect, sections};
+use longhaul_engine::{CompileLimits, Inspection, LoadError, inspect, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,26 +33,14 @@ pub struct Changes {
     pub others: Vec<String>,
 }
 
-/// Carries `plugin inspect` out.
-pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
-    let path = super::file_of(context, file)?;
-    let known = Known::read(&path)?;
-    if context.json {
-        outln!("{}", known.to_json());
-    } else {
-        known.lines().iter().for_each(|line| outln!("{line}"));
-    }
-    Ok(Exit::Done)
-}
-
 impl Known {
-    /// Of the component in a file.
+    /// What is known of the component in a file.
     pub fn read(path: &Path) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::of(path, &read_bounded(&name, path, &CompileLimits::default())?)
     }
 
-    /// Of these bytes, which are, or were, in a file of that name.
+    /// What is known of these bytes, which are, or were, in a file of that name.
     pub fn of(path: &Path, bytes: &[u8]) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
@@ -60,7 +50,7 @@ impl Known {
         })
     }
 
-    /// For a terminal.
+    /// The lines that a terminal shows, without characters that control it.
     pub fn lines(&self) -> Vec<String> {
         let Self { inspection, manifest, metadata } = self;
         let Inspection { contract, bytes, functions, .. } = inspection;
@@ -92,7 +82,7 @@ impl Known {
         }
     }
 
-    /// For a program.
+    /// The same as JSON, for programs.
     pub fn to_json(&self) -> Value {
         let Manifest { name, version, description, asks, settings, .. } = &self.manifest;
         json!({
@@ -121,6 +111,17 @@ impl Known {
         }
         Changes { asks: difference(&before.manifest.asks.lines(), &self.manifest.asks.lines()), others }
     }
+}
+
+/// The bytes of a component, if they are no more than may be compiled.
+pub fn read_bounded(name: &str, path: &Path, limits: &CompileLimits) -> Result<Vec<u8>, LoadError> {
+    let unreadable = |source| LoadError::Unreadable { name: name.to_owned(), path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > limits.bytes_max {
+        let hit = LimitHit::new("bytes_max", size, limits.bytes_max);
+        return Err(LoadError::Limit { name: name.to_owned(), hit });
+    }
+    std::fs::read(path).map_err(unreadable)
 }
 
 /// Lines that came, with `+`, and lines that went, with `-`.

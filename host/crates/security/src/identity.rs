@@ -10,22 +10,17 @@
 //! under the name: its id is the name, which no id that is drawn can be equal to. Refuses to say by itself that two
 //! checkouts are one project: a person does, with `longhaul project same-as`.
 
-use crate::config::FILE;
-use crate::run::{self, ProjectRecord, RunRecord};
+use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::ids::{drawn, is_drawn};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_records::record::{ProjectRecord, RunRecord, records};
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Checkouts that are looked at.
 const CHECKOUTS_MAX: usize = 10_000;
-
-/// What ids that are drawn start with. A name may too, and then it is nobody's id.
-const PREFIX: &str = "p-";
-
-/// Hexadecimal digits of an id, of 80 random bits.
-const DIGITS: usize = 20;
 
 /// A checkout that is known here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,9 +80,9 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
     let found = match found {
         Some(found) => Some(found),
         // One that nobody has worked with since a version that knew names alone.
-        None => crate::config::Config::read(&place)
-            .ok()
-            .and_then(|config| of_before(store, &place, &config.project.name).ok().flatten()),
+        None => {
+            Config::read(&place).ok().and_then(|config| of_before(store, &place, &config.project.name).ok().flatten())
+        }
     };
     let id = match found {
         Some(found) => found.id,
@@ -114,22 +109,6 @@ pub fn list(store: &dyn Store) -> fault::Result<Vec<Checkout>> {
     rows.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a checkout is damaged")).collect()
 }
 
-/// An id for a project that nobody works with yet, such as one that is only looked at: nothing is kept under it.
-#[must_use]
-pub fn drawn(seed: &[u8; 32]) -> String {
-    let digits: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{PREFIX}{}", &digits[..DIGITS])
-}
-
-/// Whether an id was drawn, and is no name of before. A checkout of before has its name for an id, so a name that looks
-/// drawn would be taken for one: it is then as young as it looks, which costs it an unbound secret and nothing else.
-#[must_use]
-pub fn is_drawn(id: &str) -> bool {
-    id.strip_prefix(PREFIX).is_some_and(|digits| {
-        digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-    })
-}
-
 fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<String>> {
     if row(store, directory)?.is_some() {
         return Ok(Some(format!(
@@ -140,7 +119,7 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option
     }
     let of_checkout = |known: Checkout| (known.directory, known.name);
     let of_run = |record: RunRecord| (record.directory, record.project);
-    let mut known = list(store)?.into_iter().map(of_checkout).chain(run::records(store)?.into_iter().map(of_run));
+    let mut known = list(store)?.into_iter().map(of_checkout).chain(records(store)?.into_iter().map(of_run));
     let other = known.find(|(place, known)| known == name && place != directory && place.join(FILE).exists());
     Ok(other.map(|(place, _)| {
         format!(
@@ -155,7 +134,7 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option
 /// of the one that was made with that name.
 fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
     let is_of = |project: &str, place: &Path| project == name && (place == directory || place.join(FILE).exists());
-    let runs = run::records(store)?.into_iter().filter(|record| record.id.is_empty());
+    let runs = records(store)?.into_iter().filter(|record| record.id.is_empty());
     let mut places: Vec<PathBuf> =
         runs.filter(|record| is_of(&record.project, &record.directory)).map(|record| record.directory).collect();
     if places.is_empty() {

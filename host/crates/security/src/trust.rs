@@ -6,13 +6,13 @@
 //! difference is shown. Trust is of a place in this data directory, and in no repository, for as long as the project that
 //! `identity.rs` knows there stays. Refuses to ask anybody: surfaces do.
 
-use crate::config::Config;
 use crate::identity;
-use crate::powers::{self, Power};
-use crate::wiring::variable;
+use longhaul_config::Config;
+use longhaul_config::powers::{self, Power};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_home::variable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -10,10 +10,10 @@
 //! by the whole public key: minisign's short number is chosen by whoever makes a key, so two keys can share one. A
 //! signature says who wrote something, never that it is harmless. Refuses to accept a key that nobody named.
 
-use crate::home::Home;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_core::fault::{self, Context, bail};
+use longhaul_home::Home;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};

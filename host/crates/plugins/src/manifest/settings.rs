@@ -3,7 +3,8 @@
 //! Pure. A plugin that declares nothing is handed what the operator wrote. Refuses to look into lists and tables: what
 //! they hold is the plugin's affair.
 
-use crate::check::text;
+use longhaul_config::secrets::named;
+use longhaul_config::toml_text::or_one_of;
 use longhaul_core::text::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -66,7 +67,7 @@ impl Kind {
 
     fn takes(self, value: &Value) -> bool {
         match (self, value) {
-            (Self::String, Value::Object(fields)) => crate::secrets::named(fields).is_some(),
+            (Self::String, Value::Object(fields)) => named(fields).is_some(),
             (Self::Number, Value::Number(_)) => true,
             _ => Self::of(value) == Some(self),
         }
@@ -99,7 +100,7 @@ pub fn faults(plugin: &str, declared: &Declared, settings: &Map<String, Value>) 
 fn unknown(plugin: &str, declared: &Declared, name: &str) -> String {
     let name = printable(name, SHOWN_BYTES_MAX);
     let known: Vec<String> = declared.keys().map(|name| printable(name, SHOWN_BYTES_MAX)).collect();
-    format!("plugin `{plugin}` has no setting `{name}`{}", text::or_one_of(&name, &known))
+    format!("plugin `{plugin}` has no setting `{name}`{}", or_one_of(&name, &known))
 }
 
 impl Setting {
@@ -113,7 +114,7 @@ impl Setting {
         let text = value.as_str().filter(|text| !self.one_of.is_empty() && !self.one_of.iter().any(|one| one == text));
         text.map(|text| {
             let known: Vec<String> = self.one_of.iter().map(|one| printable(one, SHOWN_BYTES_MAX)).collect();
-            format!("is {}{}", shown(), text::or_one_of(text, &known))
+            format!("is {}{}", shown(), or_one_of(text, &known))
         })
     }
 }

@@ -5,11 +5,10 @@
 //! The search itself is [`Redactor`]'s. It refuses to give a value to anybody.
 
 use super::Vault;
-use crate::config::Config;
-use crate::home::Home;
-use crate::wiring::variable;
+use longhaul_config::Config;
 use longhaul_core::redact::{Redact, RedactStream};
 use longhaul_egress::{Redactor, Secret};
+use longhaul_home::{Home, variable};
 use longhaul_mcp::Value;
 use std::collections::BTreeSet;
 use std::fmt;

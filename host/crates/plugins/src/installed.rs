@@ -11,10 +11,10 @@
 //! between leaves what was there, and perhaps a file that nobody lists. Nothing here is run, and nothing is granted
 //! by being installed. A file `NAME.wasm` that is no link is its owner's, and is never written over.
 
-use crate::home::Home;
 use longhaul_build::cache::{create_dir, lock};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_home::Home;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -31,11 +31,11 @@ const DIGITS_MIN: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// As its manifest says.
+    /// The version that its manifest says.
     pub version: String,
-    /// Of its bytes.
+    /// The digest of its bytes.
     pub digest: Digest,
-    /// How many.
+    /// The number of its bytes.
     pub bytes: u64,
     /// Where it came from.
     pub source: Source,

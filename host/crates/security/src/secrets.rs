@@ -6,15 +6,18 @@
 //! key as well. A tool gets a placeholder in its settings (`{ "secret": "NAME" }`), and
 //! `longhaul_egress` puts the value in its place on the wire. Agents, journals and logs get neither.
 
-pub mod known;
+mod known;
 
-use crate::home::Home;
-use http::HeaderName;
+pub use known::KnownSecrets;
+
+use longhaul_config::secrets::{SecretConfig, check_name, header, named};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::grant::HostPattern;
+use longhaul_core::ids::is_drawn;
 use longhaul_core::tool::{FunctionInfo, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, Outage};
 use longhaul_egress::{Key, Keyring, Redactor, Secret};
+use longhaul_home::Home;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -27,57 +30,6 @@ const READ_BYTES_MAX: u64 = 8_192;
 
 /// The folder that has one for each project; no secret can have that name.
 const PROJECTS: &str = "projects.d";
-
-/// A secret that a tool may send.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SecretConfig {
-    /// The name that it was set under.
-    pub name: String,
-    /// Where it may go.
-    pub hosts: Vec<HostPattern>,
-    /// The header that may carry it. Default `authorization`.
-    #[serde(default = "default_header")]
-    pub header: String,
-}
-
-fn default_header() -> String {
-    "authorization".into()
-}
-
-/// Refuses what could not be sent, or would cross the network readable.
-pub fn check(table: &str, secrets: &[SecretConfig]) -> fault::Result<()> {
-    if !secrets.is_empty() && !table.starts_with("tools.") {
-        bail!("[{table}] has secrets; only tools reach hosts, so write them under [tools.NAME]");
-    }
-    for secret in secrets {
-        let name = &secret.name;
-        check_name(name).with_context(|| format!("[{table}] secrets"))?;
-        header(secret).with_context(|| format!("[{table}] secrets"))?;
-        if secret.hosts.is_empty() {
-            bail!("[{table}] secrets: `{name}` may go nowhere; add: hosts = [\"https://api.example.com\"]");
-        }
-        let readable = secret.hosts.iter().find(|host| !host.is_secure() && !host.is_this_machine());
-        if let Some(host) = readable {
-            bail!("[{table}] secrets: `{name}` would cross the network readable to `{}`; use https", host.origin());
-        }
-    }
-    Ok(())
-}
-
-fn header(secret: &SecretConfig) -> fault::Result<HeaderName> {
-    let header = &secret.header;
-    header.to_ascii_lowercase().parse().with_context(|| format!("`{header}` is no name of a header"))
-}
-
-/// Refuses a name that could lead elsewhere.
-pub fn check_name(name: &str) -> fault::Result<()> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        bail!("a secret's name is 1 to 64 letters, digits, `-` and `_`");
-    }
-    Ok(())
-}
 
 /// What a value is bound to: nothing else is handed it, whatever a file grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,7 +179,7 @@ impl Vault {
                 Ok(Secret::new(&kept.value)?)
             }
             // Who knew it by then: a project whose id is its name is as old.
-            Some(Found::Unbound(value)) if !crate::identity::is_drawn(wanting.project) => Ok(Secret::new(&value)?),
+            Some(Found::Unbound(value)) if !is_drawn(wanting.project) => Ok(Secret::new(&value)?),
             Some(Found::Unbound(_)) => bail!(
                 "the secret `{name}` is of a time before secrets belonged to projects, and this project is younger; \
                  set it for this one with: longhaul secrets set {name}"
@@ -354,11 +306,6 @@ pub fn settled(settings: &Value, keyring: &Keyring) -> Value {
     }
 }
 
-/// The secret that `{ "secret": "NAME" }` names.
-pub fn named(fields: &serde_json::Map<String, Value>) -> Option<&str> {
-    fields.get("secret").filter(|_| fields.len() == 1)?.as_str()
-}
-
 /// What a tool answered, without the values.
 pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &Redactor) -> Result<ToolOutput, ToolError> {
     let clean = |text: String| redactor.scrub(&text);
@@ -388,6 +335,7 @@ pub fn scrubbed_info(info: ToolInfo, redactor: &Redactor) -> ToolInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderName;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     fn vault() -> (tempfile::TempDir, Vault) {
@@ -487,21 +435,6 @@ mod tests {
             assert!(vault.get_own(name).unwrap_err().to_string().contains("1 to 64 letters"), "{name}");
             assert!(vault.get("a", &wanting(name, "tools.x", &[])).is_err(), "{name}");
         }
-    }
-
-    #[test]
-    fn a_secret_is_granted_to_a_tool_and_not_in_the_clear() {
-        let read = |text: &str| toml::from_str::<SecretConfig>(text).unwrap();
-        let said = |table: &str, text: &str| check(table, &[read(text)]).err().map(|error| format!("{error:#}"));
-        let fine = "name = \"g\"\nhosts = [\"https://a.com\", \"http://127.0.0.1:80\"]";
-        assert_eq!(said("tools.x", fine), None);
-        assert!(said("agents.x", fine).unwrap().contains("only tools reach hosts"));
-        assert!(said("tools.x", "name = \"g\"\nhosts = [\"http://a.com\"]").unwrap().contains("readable"));
-        assert!(said("tools.x", "name = \"g\"\nhosts = []").unwrap().contains("may go nowhere"));
-        assert!(said("tools.x", "name = \"../g\"\nhosts = [\"https://a.com\"]").unwrap().contains("1 to 64"));
-        assert!(
-            said("tools.x", "name = \"g\"\nhosts = [\"https://a.com\"]\nheader = \"a b\"").unwrap().contains("no name")
-        );
     }
 
     #[test]
