@@ -11,8 +11,6 @@ use crate::plugins::Loaded;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
-use crate::run::index::{Noticed, Touched};
-use crate::run::{self, RunRecord};
 use crate::secrets::known::KnownSecrets;
 use crate::signing::Signer;
 use longhaul_core::fault::{self, Context, bail};
@@ -24,6 +22,8 @@ use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::set::ProgramEnvironment;
+use longhaul_records::index::{Noticed, Touched};
+use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
@@ -197,7 +197,7 @@ pub fn prepare_store(
 /// What the projects of a store ask for, by the newest run of each.
 fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
     let newest: BTreeMap<PathBuf, RunRecord> =
-        run::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
+        record::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
     let mut found = Vec::new();
     for (directory, record) in newest {
         // What cannot be read any more asks for nothing.

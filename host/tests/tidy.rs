@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours a crate may depend on; `*` is all.
-const ARROWS: [(&str, &[&str]); 33] = [
+const ARROWS: [(&str, &[&str]); 34] = [
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     ("longhaul-approval", &["longhaul-core"]),
@@ -31,6 +31,17 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("longhaul-llama", &[]),
     ("longhaul-mcp", &["longhaul-approval", "longhaul-core", "longhaul-egress", "longhaul-sandbox"]),
     ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
+    (
+        "longhaul-records",
+        &[
+            "longhaul-approval",
+            "longhaul-config",
+            "longhaul-core",
+            "longhaul-harness",
+            "longhaul-journal",
+            "longhaul-models",
+        ],
+    ),
     ("longhaul-redis", &["longhaul-core"]),
     ("longhaul-repomap", &[]),
     ("longhaul-resources", &["longhaul-core"]),
