@@ -12,7 +12,6 @@
 pub mod machine;
 pub mod plugins;
 
-use crate::cast::Pins;
 use crate::identity;
 use crate::trust;
 use crate::wiring::{ModelOptions, World};
@@ -21,6 +20,7 @@ use longhaul_core::fault::{self, bail};
 use longhaul_core::ids;
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
+use longhaul_records::pins::Pins;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -146,9 +146,9 @@ pub async fn examine_config(
     let mut found = Found { text: text.to_owned(), findings: Vec::new() };
     // It reads files, of which a network may hold some.
     let (home, at, own, options) = (world.home.clone(), directory.to_owned(), config.clone(), options.clone());
-    let of = scope.clone();
+    let (of, environment) = (scope.clone(), world.models.clone());
     found = tokio::task::spawn_blocking(move || {
-        machine::look(&mut found, &home, &own, &at, &options, &of);
+        machine::look(&mut found, &home, &own, &at, &options, &of, &environment);
         found
     })
     .await?;

@@ -7,7 +7,6 @@
 //! answer is kept by the rule. What was answered to an ask is a fact for a time, by what was asked: the same question
 //! replaces its earlier answer, and another one does not.
 
-use crate::run::{Kept, StoredRun};
 use longhaul_config::Config;
 use longhaul_config::tools::is_web_tool;
 use longhaul_core::InvocationId;
@@ -18,6 +17,8 @@ use longhaul_core::store::Store;
 use longhaul_core::text::{printable, truncate};
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_core::work::{FeatureStatus, Outcome};
+use longhaul_records::invocation::Kept;
+use longhaul_records::record::StoredRun;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

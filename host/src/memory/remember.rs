@@ -13,10 +13,9 @@ use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
 use super::{episodes_of, facts_of};
 use crate::config::Config;
-use crate::run::ledger::Ledger;
-use crate::run::{self, RunRecord};
+use crate::project_models::used_models;
 use crate::trust;
-use crate::wiring::{ModelSet, World};
+use crate::wiring::World;
 use longhaul_capabilities::{Models as _, turns};
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
@@ -26,6 +25,9 @@ use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
+use longhaul_models::set::ModelSet;
+use longhaul_records::ledger::Ledger;
+use longhaul_records::record::{self, RunRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -121,7 +123,7 @@ async fn remember(world: &Arc<World>, run: &RunId) -> fault::Result<()> {
     let _alone = world.remembering.lock().await;
     let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(()) };
     let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
-    let stored = run::load(&*world.store, run)?.with_context(|| format!("run {run} is gone"))?;
+    let stored = record::load(&*world.store, run)?.with_context(|| format!("run {run} is gone"))?;
     let config = stored.record.config_now()?;
     trust::expect(&*world.store, &stored.record.directory, &config)?;
     let material = Material::of(&*world.store, &stored, &config, &due.status)?;
@@ -168,7 +170,9 @@ impl Memorist<'_> {
     /// What the model answered, and what that adds to the ledger.
     /// `again`: it may have been asked before.
     async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
-        let models = ModelSet::build(self.config, &self.record.directory, &self.record.models)?;
+        let (used, options) = (used_models(self.config), &self.record.models);
+        let environment = &self.world.models;
+        let models = ModelSet::build(&self.config.models, used, &self.record.directory, options, environment)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;
         let ledger = Ledger::open(Arc::clone(&self.world.store), &self.record.run)?;
         ledger.set_caps(self.limits);

@@ -4,12 +4,12 @@
 //! this data directory has, since progress and decisions are kept by name.
 
 use super::{Answer, InShort, ProjectSummary, Service, Summary};
-use crate::run::ProjectRecord;
 use longhaul_config::template::CONFIG;
 use longhaul_config::{Config, FILE, plain_name, powers};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::store::Batch;
+use longhaul_records::record::ProjectRecord;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

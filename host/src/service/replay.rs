@@ -1,6 +1,5 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
-use crate::run::{CHOICE, Kept, RunRecord};
 use crate::wiring::World;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
@@ -13,6 +12,8 @@ use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Su
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
+use longhaul_records::invocation::{CHOICE, Kept};
+use longhaul_records::record::RunRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
