@@ -13,7 +13,6 @@ use crate::toolbox::mcp;
 use crate::wiring::World;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
-use longhaul_config::asks::Asks;
 use longhaul_config::quarantine::{self, Shape};
 use longhaul_config::secrets::SecretConfig;
 use longhaul_config::tools::built_in::is_built_in;

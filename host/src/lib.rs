@@ -35,5 +35,5 @@ pub use longhaul_home as home;
 pub use longhaul_home::{crash, logs};
 pub use longhaul_plugins as plugins;
 pub use longhaul_plugins::manifest;
-pub use longhaul_security::{audit, identity, secrets, signing, trust};
 pub use longhaul_records as records;
+pub use longhaul_security::{audit, identity, secrets, signing, trust};

@@ -13,7 +13,7 @@ use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::secrets::KnownSecrets;
 use crate::signing::Signer;
-use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::fault::{self, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::redact::Redact;

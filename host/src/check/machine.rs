@@ -5,7 +5,6 @@
 use super::{Found, Scope};
 use crate::home::Home;
 use crate::secrets::{Vault, Wanting};
-use crate::toolbox;
 use crate::wiring::variable;
 use longhaul_config::notify::NotifyConfig;
 use longhaul_config::tools::mcp::{is_wanted, sent_to};
@@ -99,7 +98,7 @@ fn models(
     options: &ModelOptions,
     environment: &ProgramEnvironment,
 ) {
-    for (name, error) in ModelSet::faults(&config.models, used_models(config), directory, options, environment) {
+    for (name, error) in ModelSet::faults(&config.models, config.used_models(), directory, options, environment) {
         match name {
             Some(name) => found.at(&format!("models.{name}"), &error),
             None => found.of_machine(&error),

@@ -13,7 +13,6 @@ use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
 use super::{episodes_of, facts_of};
 use crate::config::Config;
-use crate::project_models::used_models;
 use crate::trust;
 use crate::wiring::World;
 use longhaul_capabilities::{Models as _, turns};
@@ -170,7 +169,7 @@ impl Memorist<'_> {
     /// What the model answered, and what that adds to the ledger.
     /// `again`: it may have been asked before.
     async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
-        let (used, options) = (used_models(self.config), &self.record.models);
+        let (used, options) = (self.config.used_models(), &self.record.models);
         let environment = &self.world.models;
         let models = ModelSet::build(&self.config.models, used, &self.record.directory, options, environment)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;

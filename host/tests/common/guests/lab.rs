@@ -22,9 +22,8 @@ use tempfile::TempDir;
 
 /// The engine that the tests of this process share, since its pool takes terabytes of address space.
 /// Its cache outlives the process: code is found there by the digest of what it was compiled from.
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    pooled_engine(of_this_user("compiled")).unwrap_or_else(|error| panic!("{error}"))
-});
+static ENGINE: LazyLock<Engine> =
+    LazyLock::new(|| pooled_engine(of_this_user("compiled")).unwrap_or_else(|error| panic!("{error}")));
 
 /// An engine of its own, that allocates instances one by one.
 pub fn engine_with(cache: PathBuf, limits: CompileLimits) -> Result<Engine, LoadError> {
