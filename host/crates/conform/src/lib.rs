@@ -26,11 +26,11 @@ use serde_json::Value;
 /// A component, and what its manifest says of it.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Its name, for people.
+    /// The component's name, for people.
     pub name: String,
     /// The component.
     pub bytes: Vec<u8>,
-    /// What it says that it stays within.
+    /// Limits that it claims to keep within.
     pub limits: Limits,
     /// The settings that it is called with.
     pub settings: Value,

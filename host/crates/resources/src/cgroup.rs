@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 /// The attribute by which systemd marks a group that it hands over.
 const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
 
-/// What limits need.
+/// Controllers that limits need.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// Over which time processor time is shared out, in microseconds; the kernel's default.
 const PERIOD_US: u64 = 100_000;
 
-/// Where groups for children can be made.
+/// The control group in which groups for children can be made.
 #[derive(Clone, Debug)]
 pub struct Groups {
     top: PathBuf,
@@ -126,7 +126,7 @@ fn has_controllers(group: &Path) -> io::Result<()> {
     }
 }
 
-/// What is asked for is a limit's: never negative, and far below 2^53.
+/// A limit as a whole number: never negative, and far below 2^53.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn whole(number: f64) -> u64 {
     number.clamp(0.0, 9e15) as u64
@@ -156,7 +156,7 @@ fn own_group() -> Option<PathBuf> {
     Some(mount_of(&mounts, "cgroup2", None)?.join(own))
 }
 
-/// What the group that we are in may have, and what it has, in bytes; none: no limit that we can see.
+/// Limit and usage of our own control group, in bytes; none: no limit that we can see.
 pub(crate) fn own_memory() -> Option<(u64, u64)> {
     let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let second = || {
@@ -175,7 +175,7 @@ pub(crate) fn own_memory() -> Option<(u64, u64)> {
     second().or_else(first)
 }
 
-/// Where a file system of this kind is mounted, with this option.
+/// Mount point of a file system of this kind with this option.
 fn mount_of(mountinfo: &str, kind: &str, option: Option<&str>) -> Option<PathBuf> {
     mountinfo.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;

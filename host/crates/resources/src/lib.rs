@@ -1,4 +1,4 @@
-//! What processes and the machine use, what they may use, and how a tree of processes is ended.
+//! Usage of processes and of the machine, limits of process trees, and the end of a tree.
 //!
 //! | file | holds |
 //! |---|---|
@@ -36,20 +36,20 @@ pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
     numbers.fold(0.0, |sum, number| sum + number)
 }
 
-/// Why something about processes could not be told or done.
+/// Errors about processes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResourceError {
     /// There is no such process any more, or its number belongs to another one.
     #[error("process {pid} is not there any more")]
     Absent {
-        /// Its number.
+        /// Number of the process.
         pid: u32,
     },
     /// The system does not let us.
     #[error("process {pid} belongs to somebody else; end it as its user, or as root")]
     NotOurs {
-        /// Its number.
+        /// Number of the process.
         pid: u32,
     },
     /// Killed, and still there: it waits within the kernel, mostly for a disk or a network file system.
@@ -57,13 +57,13 @@ pub enum ResourceError {
     StillThere {
         /// The root of the tree.
         pid: u32,
-        /// How many.
+        /// Number of processes that are left.
         left: usize,
     },
     /// The machine does not say.
     #[error("this system does not tell what its processes use: {why}")]
     Untold {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
