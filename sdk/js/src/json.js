@@ -92,7 +92,7 @@ function scan(text, start, isEnd) {
   return {};
 }
 
-/** The end of the quoted text that starts at `start`. By hand: the engine's expressions need memory for each character. */
+/** The end of the quoted text at `start`. By hand: the engine's expressions need memory for each character. */
 function endOfText(text, start) {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let escapes = 0;
