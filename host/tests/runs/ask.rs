@@ -510,10 +510,12 @@ fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
 /// The cases about whom a task is given to; the others are about code, records, hand-offs and schedules.
 #[test]
 fn executor_cases_about_agents() {
-    let cases = executor_cases::executions();
-    let case = cases.iter().find(|case| matches!(executor_cases::wanted(case), Wanted::Unknown));
-    let case = case.expect("the case of an agent that is not there");
-    let ran = lab(CONFIG).run(&["ask", "x", "--agent", &case["agent"].as_str().expect("a name").replace(' ', "-")]);
-    assert_eq!(ran.code() == Some(0), case["expected"]["success"].as_bool().expect("a truth value"));
-    assert!(ran.stderr.contains(case["expected"]["error_contains"].as_str().expect("text")), "{}", ran.said());
+    for case in executor_cases::executions() {
+        if !matches!(executor_cases::wanted(&case), Wanted::Unknown) {
+            continue;
+        }
+        let ran = lab(CONFIG).run(&["ask", "x", "--agent", &case["agent"].as_str().expect("a name").replace(' ', "-")]);
+        assert_eq!(ran.code() == Some(0), case["expected"]["success"].as_bool().expect("a truth value"));
+        assert!(ran.stderr.contains(case["expected"]["error_contains"].as_str().expect("text")), "{}", ran.said());
+    }
 }
