@@ -20,7 +20,7 @@ pub enum Command {
     New {
         /// Its name.
         name: String,
-        /// The language of its steps. JavaScript is analysed and does not run yet.
+        /// The language of its steps.
         #[arg(long, default_value = "python")]
         lang: Language,
         #[command(flatten)]
