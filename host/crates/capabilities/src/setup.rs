@@ -2,54 +2,24 @@
 //!
 //! Traits and data. Nothing here does any work.
 
+pub use longhaul_core::model::Models;
+pub use longhaul_core::watch::{Said, Watch};
+
 use crate::console::Console;
 use ::http::{Request, Response};
 use bytes::Bytes;
 use longhaul_core::approval::Approvals;
 use longhaul_core::context::PinnedContext;
-use longhaul_core::event::Event;
 use longhaul_core::grant::Grants;
 use longhaul_core::graph::Graphs;
 use longhaul_core::journal::Journal;
 use longhaul_core::memory::{MemoryBackend, Trust};
-use longhaul_core::model::{Message, Model};
 use longhaul_core::store::Store;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::{Checks, Delegate, Tools};
 use longhaul_core::{Clock, InvocationId, Limits};
 use longhaul_egress::Keyring;
 use std::sync::Arc;
-
-/// The models of the operator, by their names in `longhaul.toml`.
-pub trait Models: Send + Sync {
-    /// The model of that name.
-    fn model(&self, name: &str) -> Option<Arc<dyn Model>>;
-}
-
-/// Who watches live, beside the events that are kept.
-pub trait Watch: Send + Sync {
-    /// A model said something more.
-    fn heard(&self, invocation: &InvocationId, text: &str);
-
-    /// A model begins to reply: what was heard of it before is over.
-    fn begins(&self, _invocation: &InvocationId) {}
-
-    /// A step of the work: something thought, done or seen. Counts from 1 within the invocation; an invocation
-    /// that is resumed says its first steps again, under the same numbers.
-    fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
-
-    /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
-    fn said(&self, _conversation: usize, _said: Said<'_>) {}
-}
-
-/// What is new in a conversation.
-#[derive(Clone, Copy, Debug)]
-pub enum Said<'a> {
-    /// It began, with these words.
-    System(&'a str),
-    /// A message, of the guest's or of the model's.
-    Message(&'a Message),
-}
 
 /// Answers requests in place of the network, in tests. What gets here has passed its grant.
 #[async_trait::async_trait]

@@ -32,6 +32,7 @@ pub mod supervisor;
 pub mod test_summary;
 pub mod text;
 pub mod tool;
+pub mod watch;
 pub mod wildcard;
 pub mod work;
 

@@ -390,3 +390,9 @@ pub trait Model: Send + Sync {
         None
     }
 }
+
+/// The models of the operator, by their names in `longhaul.toml`.
+pub trait Models: Send + Sync {
+    /// The model of that name.
+    fn model(&self, name: &str) -> Option<Arc<dyn Model>>;
+}
