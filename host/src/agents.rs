@@ -40,6 +40,7 @@ use crate::notify::Mail;
 use attempt::Start;
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
 use longhaul_core::fault;
+use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Clock, Name};
 use longhaul_schedule::{Action, Input, Outcome, State, Task, TaskId, TaskStatus, edit, step};
@@ -68,6 +69,8 @@ pub struct Desk {
     crash: CrashPoints,
     /// Who tells of tasks that failed.
     mail: Arc<Mail>,
+    /// Sum outputs up.
+    models: Arc<dyn ProjectModels>,
     /// Held by whoever changes anything; read from the store by whoever comes first.
     state: tokio::sync::Mutex<Option<State>>,
     executor: OnceCell<Executor>,
@@ -82,13 +85,21 @@ pub struct Desk {
 
 impl Desk {
     /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, crash: CrashPoints, mail: Arc<Mail>) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        home: &Home,
+        crash: CrashPoints,
+        mail: Arc<Mail>,
+        models: Arc<dyn ProjectModels>,
+    ) -> Self {
         Self {
             store,
             clock,
             home: home.clone(),
             crash,
             mail,
+            models,
             state: tokio::sync::Mutex::default(),
             executor: OnceCell::new(),
             starts: Mutex::default(),

@@ -147,9 +147,9 @@ pub async fn examine_config(
     let mut found = Found { text: text.to_owned(), findings: Vec::new() };
     // It reads files, of which a network may hold some.
     let (home, at, own, options) = (world.home.clone(), directory.to_owned(), config.clone(), options.clone());
-    let of = scope.clone();
+    let (of, environment) = (scope.clone(), world.models.clone());
     found = tokio::task::spawn_blocking(move || {
-        machine::look(&mut found, &home, &own, &at, &options, &of);
+        machine::look(&mut found, &home, &own, &at, &options, &of, &environment);
         found
     })
     .await?;

@@ -19,6 +19,7 @@ use longhaul_core::graph::{
     Answer, Answered, Ask, Changes, GraphError, Graphs, PatchView, StepLimits, Summary, Surroundings, Version,
     check_name,
 };
+use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Op, Store, StoreError, Table};
 use longhaul_core::text::count;
 use longhaul_core::{Clock, InvocationId, LimitHit};
@@ -170,13 +171,15 @@ pub struct Desk {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     runner: run::Lazy,
+    models: Arc<dyn ProjectModels>,
     slots: Mutex<HashMap<String, Slot>>,
 }
 
 impl Desk {
     /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home) -> Self {
-        Self { runner: run::Lazy::new(Arc::clone(&store), home.clone()), store, clock, slots: Mutex::default() }
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
+        let runner = run::Lazy::new(Arc::clone(&store), home.clone());
+        Self { runner, store, clock, models, slots: Mutex::default() }
     }
 
     /// Answers; a request whose token is known was carried out.

@@ -30,6 +30,7 @@ pub mod nobody;
 pub mod notify;
 pub mod plugins;
 pub mod powers;
+mod project_models;
 pub mod protect;
 mod quarantine;
 pub mod resources;

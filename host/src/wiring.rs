@@ -3,34 +3,33 @@
 use crate::agents;
 use crate::audit::{AuditLog, What};
 use crate::backup::{Keeps, Prepared};
-use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
 use crate::plugins::Loaded;
 use crate::powers;
+use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
 use crate::run::{self, RunRecord};
 use crate::secrets::known::KnownSecrets;
 use crate::signing::Signer;
-use longhaul_capabilities::Models;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
-use longhaul_core::model::Model;
+use longhaul_core::project_models::ProjectModels;
 use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
-use longhaul_models::{Adaptations, ModelConfig, Provider, Queues, Recorded, Recording, Surroundings};
+use longhaul_models::set::ProgramEnvironment;
 use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Everything that outlives a run.
@@ -49,6 +48,8 @@ pub struct World {
     pub graphs: Arc<Desk>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<agents::Desk>,
+    /// What this program gives to the models that it asks.
+    pub models: ProgramEnvironment,
     /// Plugins that were loaded.
     pub loaded: Loaded,
     /// What is taken out of what programs print.
@@ -98,12 +99,22 @@ impl World {
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
         let mail = Arc::new(Mail::new(&home));
-        let agents = agents::Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, crash.clone(), Arc::clone(&mail));
+        let models = model_environment()?;
+        let of_projects: Arc<dyn ProjectModels> =
+            Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: models.clone() });
+        let agents = agents::Desk::new(
+            Arc::clone(&store),
+            Arc::clone(&clock),
+            &home,
+            crash.clone(),
+            Arc::clone(&mail),
+            Arc::clone(&of_projects),
+        );
         agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
         Ok(Self {
             secrets: Arc::new(KnownSecrets::new(&home)),
             resources,
-            graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home)),
+            graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects)),
             agents: Arc::new(agents),
             audit: AuditLog::new(Arc::clone(&store), Arc::clone(&clock)),
             home,
@@ -111,6 +122,7 @@ impl World {
             touched,
             clock,
             engine,
+            models,
             loaded: Loaded::default(),
             crash,
             mail,
@@ -291,104 +303,14 @@ impl Clock for MachineClock {
     }
 }
 
-/// Where requests to models wait for their turn, in all runs of this process.
-static QUEUES: LazyLock<Queues> = LazyLock::new(Queues::default);
+pub use longhaul_models::set::ModelOptions;
 
-/// What was learned of providers, in all runs of this process.
-static ADAPTATIONS: LazyLock<Adaptations> = LazyLock::new(Adaptations::default);
-
-/// The models of a run.
-pub struct ModelSet(HashMap<String, Arc<dyn Model>>);
-
-impl Models for ModelSet {
-    fn model(&self, name: &str) -> Option<Arc<dyn Model>> {
-        self.0.get(name).cloned()
-    }
+/// What this program gives to the models that it asks.
+pub fn model_environment() -> fault::Result<ProgramEnvironment> {
+    Ok(ProgramEnvironment {
+        variable,
+        cache: cache()?,
+        child_command: vec![own_program()?.into_os_string(), "model-child".into()],
+        has_local: cfg!(feature = "local-model"),
+    })
 }
-
-/// What is done to the models of a run, beside what the configuration says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct ModelOptions {
-    /// Answer every model from this recording.
-    pub replay_from: Option<PathBuf>,
-    /// Write what every model replies to this recording.
-    pub record_to: Option<PathBuf>,
-}
-
-impl ModelSet {
-    /// Makes one model by its name. Nothing is sent yet.
-    pub fn one(config: &Config, project: &Path, name: &str) -> fault::Result<Arc<dyn Model>> {
-        let mut models = Self::live(config, project, vec![name.to_owned()])?;
-        models.remove(name).with_context(|| format!("there is no model `{name}`; add [models.{name}]"))
-    }
-
-    fn live(config: &Config, project: &Path, names: Vec<String>) -> fault::Result<HashMap<String, Arc<dyn Model>>> {
-        let cache = cache()?;
-        let surroundings = Surroundings {
-            variable: &variable,
-            base: project,
-            cache: &cache,
-            child_command: vec![own_program()?.into_os_string(), "model-child".into()],
-            queues: &QUEUES,
-            adaptations: &ADAPTATIONS,
-        };
-        let asked = longhaul_models::config::asked(&config.models, &names);
-        let mut asked = config.models.iter().filter(|(name, _)| asked.contains(*name));
-        asked.try_for_each(|(name, model)| refuse_unbuilt(name, model))?;
-        Ok(longhaul_models::config::build(&config.models, names, &surroundings)?)
-    }
-
-    /// Makes the models that some plugin may use. Nothing is sent yet.
-    pub fn build(config: &Config, project: &Path, options: &ModelOptions) -> fault::Result<Self> {
-        let used = used_models(config);
-        let mut models: HashMap<String, Arc<dyn Model>> = match options.replay_from.as_deref() {
-            Some(path) => {
-                let recording = Arc::new(Recording::read(path)?);
-                let recorded = || Arc::new(Recorded::new(Arc::clone(&recording), RECORDED_CONTEXT_TOKENS));
-                used.into_iter().map(|name| (name, recorded() as Arc<dyn Model>)).collect()
-            }
-            None => Self::live(config, project, used)?,
-        };
-        if let Some(path) = &options.record_to {
-            for model in models.values_mut() {
-                *model = Arc::new(Recording::record(Arc::clone(model), path)?);
-            }
-        }
-        Ok(Self(models))
-    }
-
-    /// What is wrong with the models that some plugin may use, each with the name of its table, where it is about one.
-    pub fn faults(config: &Config, project: &Path, options: &ModelOptions) -> Vec<(Option<String>, String)> {
-        if let Some(recording) = &options.replay_from {
-            return Recording::read(recording).err().map(|error| (None, error.to_string())).into_iter().collect();
-        }
-        let mut found: Vec<(Option<String>, String)> = Vec::new();
-        for name in used_models(config) {
-            if let Err(error) = Self::live(config, project, vec![name.clone()]) {
-                let text = format!("{error:#}");
-                // Several may lead to the same one.
-                if !found.iter().any(|(_, known)| *known == text) {
-                    found.push((Some(name), text));
-                }
-            }
-        }
-        found
-    }
-}
-
-fn used_models(config: &Config) -> Vec<String> {
-    config.models.keys().filter(|name| config.uses_model(name)).cloned().collect()
-}
-
-/// A local model needs a build that has one: better said before a run than by its first request.
-fn refuse_unbuilt(name: &str, model: &ModelConfig) -> fault::Result<()> {
-    if matches!(model.provider, Provider::Local(_)) && !cfg!(feature = "local-model") {
-        bail!(
-            "model `{name}` is local, and this longhaul was built without local models; build it with: cargo build --release --features local-model"
-        );
-    }
-    Ok(())
-}
-
-/// The window that a recording is given when it stands in for a configured model.
-const RECORDED_CONTEXT_TOKENS: u32 = 128_000;

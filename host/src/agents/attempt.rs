@@ -331,7 +331,7 @@ impl Desk {
         let error = result.error_message.as_deref();
         let summary = match (&printed.summary, &work.record.agent.summary_by) {
             (Some(summary), _) => summary.clone(),
-            (None, Some(by)) if result.success => match super::summary::of(&*self.store, by, &printed.output).await {
+            (None, Some(by)) if result.success => match super::summary::of(&*self.models, by, &printed.output).await {
                 Ok(summary) => summary,
                 Err(why) => {
                     tracing::warn!(agent = %work.task.agent, "no model summed its output up: {why:#}");

@@ -1,14 +1,10 @@
 //! What a model of the operator's makes of an output, where an agent's record names one. The output is data to it, and
 //! what it says is text and nothing more.
 
-use crate::config::Config;
-use crate::trust;
-use crate::wiring::{ModelOptions, ModelSet};
 use longhaul_agents::{SUMMARY_BYTES_MAX, SummaryBy};
-use longhaul_capabilities::Models as _;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
-use longhaul_core::store::Store;
+use longhaul_core::project_models::ProjectModels;
 use longhaul_core::text::truncate;
 use std::time::Duration;
 
@@ -29,17 +25,12 @@ what is still to be done. Say nothing else.";
 ///
 /// # Errors
 /// When there is no such model, or it is away or says nothing. Whoever asks does without.
-pub(super) async fn of(store: &dyn Store, by: &SummaryBy, output: &str) -> fault::Result<String> {
+pub(super) async fn of(models: &dyn ProjectModels, by: &SummaryBy, output: &str) -> fault::Result<String> {
     if output.trim().is_empty() {
         return Ok(String::new());
     }
-    let mut config = Config::read(&by.directory)?;
-    trust::expect(store, &by.directory, &config)?;
-    // A model is made when somebody uses it, which here is the host.
-    config.ask.model = Some(by.model.clone());
-    let models = ModelSet::build(&config, &by.directory, &ModelOptions::default())?;
     let missing = || format!("there is no [models.{}] in longhaul.toml of `{}`", by.model, by.directory.display());
-    let model = models.model(&by.model).with_context(missing)?;
+    let model = models.model(&by.directory, &by.model)?.with_context(missing)?;
     tokio::time::timeout(PATIENCE, ask(&*model, &by.model, output)).await.context("it did not answer in time")?
 }
 

@@ -78,6 +78,19 @@ fn counting() -> Arc<Told> {
     })
 }
 
+/// Projects without models.
+struct NoModels;
+
+impl ProjectModels for NoModels {
+    fn default_name(&self, _: &Path) -> fault::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn model(&self, _: &Path, _: &str) -> fault::Result<Option<Arc<dyn longhaul_core::model::Model>>> {
+        Ok(None)
+    }
+}
+
 /// A desk with a scheduler that is moved by hand.
 struct Bench {
     desk: Arc<Desk>,
@@ -96,7 +109,8 @@ impl Bench {
     fn at(home: &Path, store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
         let home = Home::find(Some(home.to_owned())).expect("a path");
         let mail = Arc::new(Mail::new(&home));
-        let desk = Desk::new(store, Arc::clone(clock) as Arc<dyn Clock>, &home, CrashPoints::default(), mail);
+        let (clock_of, models) = (Arc::clone(clock) as Arc<dyn Clock>, Arc::new(NoModels));
+        let desk = Desk::new(store, clock_of, &home, CrashPoints::default(), mail, models);
         let (sender, starts) = mpsc::unbounded_channel();
         *lock(&desk.starts) = Some(sender);
         let (clock, hands) = (Arc::clone(clock), Arc::clone(hands));
@@ -641,7 +655,8 @@ async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     // Another process, with a scheduler of its own.
     let home = Home::find(Some("/nowhere".into())).expect("a path");
     let mail = Arc::new(Mail::new(&home));
-    let desk = Arc::new(Desk::new(store, Arc::clone(&clock) as _, &home, CrashPoints::default(), mail));
+    let (clock_of, models) = (Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(NoModels));
+    let desk = Arc::new(Desk::new(store, clock_of, &home, CrashPoints::default(), mail, models));
     let scheduler = Scheduler::over(Arc::clone(&desk), Arc::clone(&hands) as _).await.expect("one");
     assert!(Scheduler::over(Arc::clone(&desk), hands).await.is_err(), "a second one");
     let completed = async || rows::counts(&*desk.store, None).expect("read").of(Some(StatusFilter::Completed));

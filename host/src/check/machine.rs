@@ -7,12 +7,14 @@ use crate::config::{Config, PluginConfig};
 use crate::home::Home;
 use crate::notify::config::NotifyConfig;
 use crate::powers;
+use crate::project_models::used_models;
 use crate::secrets::{Vault, Wanting};
 use crate::text_file;
 use crate::toolbox;
-use crate::wiring::{ModelOptions, ModelSet, variable};
+use crate::wiring::variable;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_mcp::McpConfig;
+use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
 use longhaul_worktree::{Branch, NativeCheck, Project};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -31,9 +33,10 @@ pub(super) fn look(
     directory: &Path,
     options: &ModelOptions,
     scope: &Scope,
+    environment: &ProgramEnvironment,
 ) {
     limits(found, config, scope);
-    models(found, config, directory, options);
+    models(found, config, directory, options, environment);
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
         directories(found, &table, part, directory);
         secrets(found, home, config.scope(), &table, part);
@@ -90,8 +93,14 @@ fn limits(found: &mut Found, config: &Config, scope: &Scope) {
     }
 }
 
-fn models(found: &mut Found, config: &Config, directory: &Path, options: &ModelOptions) {
-    for (name, error) in ModelSet::faults(config, directory, options) {
+fn models(
+    found: &mut Found,
+    config: &Config,
+    directory: &Path,
+    options: &ModelOptions,
+    environment: &ProgramEnvironment,
+) {
+    for (name, error) in ModelSet::faults(&config.models, used_models(config), directory, options, environment) {
         match name {
             Some(name) => found.at(&format!("models.{name}"), &error),
             None => found.of_machine(&error),

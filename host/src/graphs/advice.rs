@@ -5,12 +5,10 @@
 //! log, and the rules alone decide.
 
 use super::ModelChoice;
-use crate::config::Config;
-use crate::wiring::{ModelOptions, ModelSet};
-use longhaul_capabilities::Models as _;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::graph::{DiagnosisView, SOURCE_BYTES_MAX};
 use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::project_models::ProjectModels;
 use longhaul_core::text::truncate;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,14 +49,14 @@ pub(super) struct Adviser {
 
 impl Adviser {
     /// The model that is meant; none where a project has no models and none was named.
-    pub(super) fn open(choice: &ModelChoice) -> fault::Result<Option<Self>> {
-        let mut config = Config::read(&choice.directory)?;
-        let name = choice.model.clone().or_else(|| config.chooser()).or_else(|| config.models.keys().next().cloned());
-        let Some(name) = name else { return Ok(None) };
-        // A model is made when somebody uses it, which here is the host.
-        config.ask.model = Some(name.clone());
-        let models = ModelSet::build(&config, &choice.directory, &ModelOptions::default())?;
-        let model = models.model(&name).with_context(|| format!("there is no [models.{name}] in longhaul.toml"))?;
+    pub(super) fn open(models: &dyn ProjectModels, choice: &ModelChoice) -> fault::Result<Option<Self>> {
+        let named = match &choice.model {
+            Some(name) => Some(name.clone()),
+            None => models.default_name(&choice.directory)?,
+        };
+        let Some(name) = named else { return Ok(None) };
+        let missing = || format!("there is no [models.{name}] in longhaul.toml");
+        let model = models.model(&choice.directory, &name)?.with_context(missing)?;
         Ok(Some(Self { name, model }))
     }
 

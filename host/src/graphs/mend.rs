@@ -65,7 +65,7 @@ impl Work<'_> {
         model: Option<ModelChoice>,
     ) -> Result<DiagnosisView, GraphError> {
         let mut found = self.find(step).await?;
-        if let Some(adviser) = open(model.as_ref())?
+        if let Some(adviser) = self.adviser(model.as_ref())?
             && let Some(said) = adviser.ask(&found.view, &self.sources(&found), &[]).await
         {
             found.view.why = format!("{} (a model says: {})", found.view.why, said.why);
@@ -89,7 +89,7 @@ impl Work<'_> {
             return Err(GraphError::Invalid(text.to_owned()));
         }
         let found = self.find(step).await?;
-        let adviser = open(model.as_ref())?;
+        let adviser = self.adviser(model.as_ref())?;
         let rules = patch::candidates(self.opened.graph(), &found.failure).map_err(super::opened::refused)?;
         let (mut tries, mut failed, mut best) = (0, Vec::new(), None::<Mended>);
         for candidate in rules {
@@ -287,11 +287,11 @@ impl Work<'_> {
         self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(kept.clone()))?;
         Ok(kept)
     }
-}
 
-fn open(model: Option<&ModelChoice>) -> Result<Option<Adviser>, GraphError> {
-    let Some(choice) = model else { return Ok(None) };
-    Adviser::open(choice).map_err(|error| GraphError::Invalid(format!("{error:#}")))
+    fn adviser(&self, model: Option<&ModelChoice>) -> Result<Option<Adviser>, GraphError> {
+        let Some(choice) = model else { return Ok(None) };
+        Adviser::open(&*self.desk.models, choice).map_err(|error| GraphError::Invalid(format!("{error:#}")))
+    }
 }
 
 fn better(best: Option<Mended>, mended: Mended) -> Option<Mended> {

@@ -13,10 +13,11 @@ use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
 use super::{MemoryConfig, episodes_of, facts_of};
 use crate::config::Config;
+use crate::project_models::used_models;
 use crate::run::ledger::Ledger;
 use crate::run::{self, RunRecord};
 use crate::trust;
-use crate::wiring::{ModelSet, World};
+use crate::wiring::World;
 use longhaul_capabilities::{Models as _, turns};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
@@ -25,6 +26,7 @@ use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
+use longhaul_models::set::ModelSet;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -167,7 +169,9 @@ impl Memorist<'_> {
     /// What the model answered, and what that adds to the ledger.
     /// `again`: it may have been asked before.
     async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
-        let models = ModelSet::build(self.config, &self.record.directory, &self.record.models)?;
+        let (used, options) = (used_models(self.config), &self.record.models);
+        let environment = &self.world.models;
+        let models = ModelSet::build(&self.config.models, used, &self.record.directory, options, environment)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;
         let ledger = Ledger::open(Arc::clone(&self.world.store), &self.record.run)?;
         ledger.set_caps(self.limits);

@@ -22,7 +22,8 @@ use super::record::RunRecord;
 use crate::cast::Cast;
 use crate::config::Config;
 use crate::memory;
-use crate::wiring::{ModelSet, World};
+use crate::project_models::used_models;
+use crate::wiring::World;
 use levels::ToldLevels;
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
@@ -32,6 +33,7 @@ use longhaul_core::supervisor::Supervisor;
 use longhaul_core::work::Outcome;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Job, State, Work};
+use longhaul_models::set::ModelSet;
 use place::Place;
 use repository::Repository;
 use std::collections::BTreeMap;
@@ -56,7 +58,9 @@ impl Stage {
     /// The stage of a run.
     pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> fault::Result<Self> {
         let config = Arc::new(record.config_now()?);
-        let models = Arc::new(ModelSet::build(&config, &record.directory, &record.models)?);
+        let used = used_models(&config);
+        let models = ModelSet::build(&config.models, used, &record.directory, &record.models, &world.models)?;
+        let models = Arc::new(models);
         let memory = memory::open(&world, &config, &record.pins, &record.directory).await?;
         let ledger = Arc::new(Ledger::open(Arc::clone(&world.store), &record.run)?);
         let (levels, desks) = Default::default();

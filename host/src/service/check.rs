@@ -4,8 +4,8 @@ use super::{Answer, Service};
 use crate::check::{self, Scope};
 use crate::config::Config;
 use crate::run::RunRecord;
-use crate::wiring::ModelOptions;
 use longhaul_core::fault::{self, Context as _};
+use longhaul_models::set::ModelOptions;
 use std::path::Path;
 
 impl Service {

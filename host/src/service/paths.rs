@@ -4,8 +4,8 @@
 
 use super::{CheckpointAsk, Request};
 use crate::graphs::GraphAsk;
-use crate::wiring::ModelOptions;
 use longhaul_core::fault::Fault;
+use longhaul_models::set::ModelOptions;
 use std::path::{Path, PathBuf};
 
 impl Request {

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod model;
 pub mod name;
 pub mod project;
+pub mod project_models;
 pub mod redact;
 pub mod section;
 pub mod shared;

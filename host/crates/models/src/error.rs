@@ -53,6 +53,20 @@ pub enum ModelsError {
         /// What it should be.
         remedy: String,
     },
+    /// There is no such table.
+    #[error("there is no model `{model}`; add [models.{model}]")]
+    Unknown {
+        /// The model's name.
+        model: String,
+    },
+    /// The model runs in this program, which was built without such models.
+    #[error(
+        "model `{model}` is local, and this longhaul was built without local models; build it with: cargo build --release --features local-model"
+    )]
+    LocalNotBuilt {
+        /// The model's name.
+        model: String,
+    },
     /// The system has no usable TLS.
     #[error("cannot set up TLS: {0}; install the system's CA certificates, or set SSL_CERT_FILE")]
     Tls(String),
@@ -137,6 +151,8 @@ impl ModelsError {
             | Self::KeyFile { .. }
             | Self::KeyUnusable { .. }
             | Self::Setting { .. }
+            | Self::Unknown { .. }
+            | Self::LocalNotBuilt { .. }
             | Self::Tls(_)
             | Self::ModelFileMissing { .. }
             | Self::Recording { .. }

@@ -30,6 +30,7 @@ pub mod retry;
 pub mod route;
 pub mod schema;
 mod secret;
+pub mod set;
 mod sse;
 mod tool_names;
 mod wire;

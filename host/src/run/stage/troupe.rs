@@ -9,7 +9,7 @@ use crate::run::gatekeeper::Gatekeeper;
 use crate::run::ledger::Ledger;
 use crate::run::marked::Marked;
 use crate::toolbox::Toolbox;
-use crate::wiring::{ModelSet, World};
+use crate::wiring::World;
 use longhaul_capabilities::{Models as _, Services, Setup};
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
@@ -22,6 +22,7 @@ use longhaul_core::work::{Outcome, RoleError, Task};
 use longhaul_core::{Digest, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_journal::{Opened, Recorder};
+use longhaul_models::set::ModelSet;
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -1,0 +1,43 @@
+//! The models of projects as their `longhaul.toml` says now, for work of the host itself.
+//!
+//! A run keeps the set that it began with, and does not ask here. A file whose powers nobody agreed to is refused.
+
+use crate::config::Config;
+use crate::trust;
+use longhaul_core::fault;
+use longhaul_core::model::{Model, Models as _};
+use longhaul_core::project_models::ProjectModels;
+use longhaul_core::store::Store;
+use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads the configuration of a project each time that one of its models is asked for.
+pub(crate) struct ConfiguredModels {
+    /// Knows which files are trusted.
+    pub(crate) store: Arc<dyn Store>,
+    /// What models are given by this program.
+    pub(crate) environment: ProgramEnvironment,
+}
+
+impl ProjectModels for ConfiguredModels {
+    fn default_name(&self, directory: &Path) -> fault::Result<Option<String>> {
+        let config = Config::read(directory)?;
+        Ok(config.chooser().or_else(|| config.models.keys().next().cloned()))
+    }
+
+    fn model(&self, directory: &Path, name: &str) -> fault::Result<Option<Arc<dyn Model>>> {
+        let mut config = Config::read(directory)?;
+        trust::expect(&*self.store, directory, &config)?;
+        // A model is made when somebody uses it, which here is the host.
+        config.ask.model = Some(name.to_owned());
+        let (used, options) = (used_models(&config), ModelOptions::default());
+        let models = ModelSet::build(&config.models, used, directory, &options, &self.environment)?;
+        Ok(models.model(name))
+    }
+}
+
+/// The models of a configuration that some part of it may ask.
+pub(crate) fn used_models(config: &Config) -> Vec<String> {
+    config.models.keys().filter(|name| config.uses_model(name)).cloned().collect()
+}
