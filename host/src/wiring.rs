@@ -110,7 +110,7 @@ impl World {
             Arc::clone(&mail),
             Arc::clone(&of_projects),
         );
-        agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
+        agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
         Ok(Self {
             secrets: Arc::new(KnownSecrets::new(&home)),
             resources,

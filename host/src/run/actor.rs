@@ -10,6 +10,7 @@ use super::{approvals, ledger};
 use crate::wiring::World;
 use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
+use longhaul_core::capacity::{Capacity as _, Need, Verdict};
 use longhaul_core::event::{Event, RunEvent, Used};
 use longhaul_core::fault::{self, Context, Fault};
 use longhaul_core::journal::Question;
@@ -19,7 +20,6 @@ use longhaul_harness::state::Phase;
 use longhaul_harness::{
     Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Wanted, Work, pending, step,
 };
-use longhaul_resources::{Need, Verdict};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

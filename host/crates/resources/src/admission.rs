@@ -5,22 +5,13 @@
 
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
+use longhaul_core::capacity::{Need, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// For how long what was let in counts as taken besides what the machine says, in milliseconds. By then it has begun,
 /// and its memory is among what is used.
 pub const SETTLES_MS: u64 = 30_000;
-
-/// What something will need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Need {
-    /// Memory, in MB.
-    pub memory_mb: f64,
-    /// Memory of one graphics card, in MB; 0: it needs none.
-    pub gpu_memory_mb: f64,
-}
 
 /// What is left to the rest of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,16 +27,6 @@ impl Default for Reserve {
     fn default() -> Self {
         Self { memory_mb: 256.0, gpu_memory_mb: 0.0 }
     }
-}
-
-/// Whether it may begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It may.
-    Admit,
-    /// Not now; why.
-    Wait(String),
 }
 
 /// What was let in and has not settled.
