@@ -8,6 +8,7 @@ mod ask_human;
 pub mod built_in;
 pub mod gate;
 pub mod mcp;
+pub mod plugin_host;
 mod project;
 mod todo;
 

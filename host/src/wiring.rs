@@ -7,25 +7,22 @@ use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::notify::Mail;
-use crate::plugins::Loaded;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::run::index::{Noticed, Touched};
 use crate::run::{self, RunRecord};
-use crate::secrets::known::KnownSecrets;
 use crate::signing::Signer;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
-use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_redis::{RedisMemory, SharedRuns};
-use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,38 +31,30 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Everything that outlives a run.
 pub struct World {
-    /// The data directory.
-    pub home: Home,
-    /// All state.
-    pub store: Arc<dyn Store>,
     /// Of which runs something was written.
     pub touched: Arc<Touched>,
-    /// The machine's clock.
-    pub clock: Arc<dyn Clock>,
-    /// Runs components.
-    pub engine: Engine,
     /// Graphs of steps of code.
     pub graphs: Arc<Desk>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<agents::Desk>,
     /// What this program gives to the models that it asks.
     pub models: ProgramEnvironment,
-    /// Plugins that were loaded.
-    pub loaded: Loaded,
-    /// What is taken out of what programs print.
-    pub secrets: Arc<KnownSecrets>,
-    /// Who was let do what.
-    pub audit: AuditLog,
-    /// Where crash tests end the process.
-    pub crash: CrashPoints,
     /// Who sends letters.
     pub mail: Arc<Mail>,
     /// What is used of the machine, and whether there is room.
     pub resources: Arc<Monitor>,
     /// Held while a run that ended is remembered, so that nobody does it twice.
     pub remembering: tokio::sync::Mutex<()>,
-    /// Held as long as the world.
-    _owned: Owned,
+    /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
+    pub host: Arc<PluginHost>,
+}
+
+impl std::ops::Deref for World {
+    type Target = PluginHost;
+
+    fn deref(&self) -> &PluginHost {
+        &self.host
+    }
 }
 
 /// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
@@ -112,46 +101,15 @@ impl World {
         );
         agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
         Ok(Self {
-            secrets: Arc::new(KnownSecrets::new(&home)),
             resources,
             graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects)),
             agents: Arc::new(agents),
-            audit: AuditLog::new(Arc::clone(&store), Arc::clone(&clock)),
-            home,
-            store,
+            host: Arc::new(PluginHost::new(owned, store, clock, engine, crash)),
             touched,
-            clock,
-            engine,
             models,
-            loaded: Loaded::default(),
-            crash,
             mail,
             remembering: tokio::sync::Mutex::default(),
-            _owned: owned,
         })
-    }
-
-    /// How programs that nobody trusts are confined: checks, and what agents start. `level_min` is the least that must
-    /// hold them, `project` is the directory whose work they are for.
-    pub fn check_host(&self, level_min: Level, project: &Path) -> fault::Result<SandboxHost> {
-        let scratch = self.home.scratch();
-        std::fs::create_dir_all(&scratch)?;
-        let hidden = vec![self.home.path().to_owned()];
-        let prefix_args = vec!["check-child".into()];
-        let redact: Arc<dyn Redact> = self.secrets.clone();
-        // Outside of a repository, as for a graph, there is no more than that directory.
-        let found = longhaul_worktree::Project::open(project).map(|found| found.root().to_owned());
-        let checkout = Some(found.unwrap_or_else(|_| project.to_owned()));
-        let (program, redact) = (own_program()?, Some(redact));
-        Ok(SandboxHost { program, prefix_args, scratch, hidden, checkout, level_min, redact })
-    }
-
-    /// Randomness for one invocation, from the system.
-    pub fn fresh_seed(&self) -> [u8; 32] {
-        let mut seed = [0; 32];
-        // There is no machine without it, and an invocation with a guessable seed would be worse than none.
-        getrandom::fill(&mut seed).expect("the system gives randomness");
-        seed
     }
 }
 
